@@ -1,0 +1,156 @@
+"""What every aggregator has in common: votes in, log-probabilities of the classes out."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.float64 import in_float64
+from judgebayes.inference.status import Status
+from judgebayes.votes.array import Votes
+
+__all__ = [
+    "Aggregator",
+    "FittedAggregator",
+    "FittedRule",
+    "Rule",
+    "Training",
+    "certain",
+    "log_mean_exp",
+    "training",
+]
+
+
+@runtime_checkable
+class FittedAggregator(Protocol):
+    """A fitted aggregator: votes -> log-probabilities of every item's classes."""
+
+    @property
+    def status(self) -> Int[Array, "*batch"]:
+        """How the fit ended, a `Status` as a number."""
+        ...
+
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the log-probabilities of the classes of each item."""
+        ...
+
+
+@runtime_checkable
+class Aggregator(Protocol):
+    """Hyper-parameters of an aggregator; `fit` returns a fitted one and changes nothing.
+
+    `labels` are class indices, -1 where unknown; a `weight` of 0 equals a dropped item.
+    """
+
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[Array, " item"],
+        *,
+        weight: Float[Array, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> FittedAggregator:
+        """Learn from votes and labels."""
+        ...
+
+
+class Training(NamedTuple):
+    """What a fit learns from, checked and as arrays."""
+
+    votes: Votes
+    labels: Int[Array, " item"]
+    weight: Float[Array, " item"]
+    key: PRNGKeyArray
+
+
+def training(
+    votes: Votes, labels: Any, weight: Any, key: PRNGKeyArray | None, *, labelled_only: bool
+) -> Training:
+    """Return votes, labels, weights and key as arrays, checked against each other.
+
+    With `labelled_only`, items without a label or with weight 0 are left out where the labels are
+    known outside compiled code: they would cost time and change nothing.
+
+    Raises
+    ------
+    JudgeBayesError
+        If lengths differ from the number of items, or a weight is negative or NaN, or a label is
+        not a class index.
+    """
+    labels = jnp.asarray(labels)
+    weight = jnp.ones(votes.n_items) if weight is None else jnp.asarray(weight, dtype=float)
+    for name, array in (("labels", labels), ("weight", weight)):
+        if array.shape != (votes.n_items,):
+            raise JudgeBayesError(
+                f"The {name} have the shape {array.shape}; the votes have {votes.n_items} items, "
+                f"so right would be ({votes.n_items},)."
+            )
+    if not jnp.issubdtype(labels.dtype, jnp.integer):
+        raise JudgeBayesError(
+            f"The labels are of type {labels.dtype}; right would be class indices (integers), -1 "
+            "where unknown: Coding.labels makes them."
+        )
+    key = jax.random.key(0) if key is None else key
+    if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
+        return Training(votes, labels, weight, key)
+    if not bool((np.asarray(weight) >= 0).all()):
+        raise JudgeBayesError("A weight is negative or NaN; weights are numbers from 0.")
+    if bool((labels >= votes.n_classes).any()):
+        raise JudgeBayesError(
+            f"A label is {int(labels.max())}; with {votes.n_classes} classes the highest index is "
+            f"{votes.n_classes - 1}."
+        )
+    used = np.flatnonzero((np.asarray(labels) >= 0) & (np.asarray(weight) > 0))
+    if labelled_only and 0 < len(used) < votes.n_items:
+        return Training(votes.take(used), labels[used], weight[used], key)
+    return Training(votes, labels, weight, key)
+
+
+class Rule(ABC):
+    """An aggregator that learns nothing: its answer depends on an item's votes alone."""
+
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        *,
+        weight: Float[Array, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedRule":
+        """Return the rule itself, ready to be applied."""
+        training(votes, labels, weight, key, labelled_only=False)
+        return FittedRule(self, jnp.asarray(int(Status.CONVERGED)))
+
+    @abstractmethod
+    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return log-probabilities, certain of one class unless the rule leaves a draw."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedRule:
+    """A rule that needed no fitting."""
+
+    rule: Rule
+    status: Int[Array, "*batch"]
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities."""
+        return self.rule.apply(votes)
+
+
+def certain(decisions: Int[Array, "*item"], n_classes: int) -> Float[Array, "*item class"]:
+    """Return log-probabilities that put everything on one class: 0 there, -inf elsewhere."""
+    chosen = decisions[..., None] == jnp.arange(n_classes)
+    return jnp.where(chosen, 0.0, -jnp.inf)
+
+
+def log_mean_exp(log_probs: Float[Array, "draw item class"]) -> Float[Array, "item class"]:
+    """Return the log of the mean probability over draws."""
+    return jax.nn.logsumexp(log_probs, axis=0) - jnp.log(log_probs.shape[0])

@@ -1,0 +1,68 @@
+"""The baseline that every method must beat: the labels' frequencies, whatever the votes say."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregate.base import training
+from judgebayes.float64 import in_float64
+from judgebayes.inference.status import Status, when
+from judgebayes.scores import known
+from judgebayes.votes.array import Votes
+
+__all__ = ["BaseRate", "FittedBaseRate"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BaseRate:
+    r"""Answer every item with the label frequencies of the labelled ones.
+
+    .. math:: p(k) = \frac{a + \sum_i w_i 1\{y_i = k\}}{K a + \sum_i w_i}
+
+    with a pseudo-count a. Its Bayes action is the best constant under any loss: the median label
+    for MAE, the commonest for accuracy.
+    """
+
+    pseudo_count: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        *,
+        weight: Float[Array, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedBaseRate":
+        """Return the label frequencies.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=False)
+        used = known(data.labels, data.weight)
+        mass = used @ jax.nn.one_hot(data.labels, votes.n_classes, dtype=used.dtype)
+        share = mass + self.pseudo_count
+        return FittedBaseRate(
+            jnp.log(share / share.sum()), when(used.sum() == 0, Status.DEGENERATE)
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedBaseRate:
+    """The label frequencies, as log-probabilities."""
+
+    log_rates: Float[Array, "*batch class"]
+    status: Int[Array, "*batch"]
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the same log-probabilities for every item."""
+        return jnp.broadcast_to(self.log_rates, (votes.n_items, self.log_rates.shape[-1]))

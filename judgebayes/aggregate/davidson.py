@@ -1,0 +1,202 @@
+"""Davidson's model fitted to a small labelled part of the items (P1, section 4)."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregate.base import log_mean_exp, training
+from judgebayes.float64 import in_float64
+from judgebayes.inference.point import DRPS
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
+from judgebayes.inference.status import worst
+from judgebayes.models import davidson
+from judgebayes.models.davidson import Parameters, Prior
+from judgebayes.votes.array import Votes
+
+__all__ = ["Davidson", "FittedDavidson"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Davidson:
+    r"""Aggregate repeated votes by Davidson's model, learnt from labelled items.
+
+    .. math::
+        p(\pm 1) \propto e^{\pm \beta s}, \qquad p(0) \propto e^{\eta_0 + \gamma t}
+
+    with the smoothed margin s and tie evidence t of an item's votes (P1 eqs 2-5, and
+    `judgebayes.models.davidson` for K ordered classes and the priors). The votes of all judges
+    are pooled.
+
+    Parameters
+    ----------
+    inference
+        How the parameters are found: `DRPS()` (P1's, eq 12), `MinimumScore(score)` for another
+        proper score, `MAP()`, `NUTS()`, or `MinimumLoss()` (P1 eq 8).
+    alpha, kappa
+        Smoothing of the margin and of the tie evidence (eqs 2, 3).
+    symmetric
+        Whether swapping the responses must mirror the answer. Right for pairs; a scale whose ends
+        differ (valid or not, one to five stars) wants `symmetric=False`.
+    prior
+        Location and scale of the priors inside the box of Appendix E; used by MAP and NUTS.
+    """
+
+    inference: Inference = field(default_factory=DRPS)
+    alpha: float = 1.0
+    kappa: float = 1.0
+    symmetric: bool = field(default=True, metadata={"static": True})
+    prior: Prior = field(default_factory=Prior)
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        *,
+        weight: Float[Array, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedDavidson":
+        """Return the model fitted to the labelled items.
+
+        Parameters
+        ----------
+        votes
+            The votes, of labelled and unlabelled items alike; only labelled ones count.
+        labels
+            Class indices, -1 where unknown.
+        weight
+            Non-negative item weights; 0 equals a dropped item.
+        key
+            Random key of the restarts or draws; a fixed one by default.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        return _fit(self, *training(votes, labels, weight, key, labelled_only=True))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedDavidson:
+    """Davidson's model with parameters, one draw of a point estimate or many of a posterior."""
+
+    draws: Sites
+    """`beta` (draw), `eta0` and `gamma` (draw, level); `delta` (draw) if not symmetric."""
+    status: Int[Array, "*batch"]
+    objective: Float[Array, "*batch"]
+    projected_gradient: Float[Array, "*batch"]
+    chains: Chains | None
+    alpha: float
+    kappa: float
+    n_classes: int = field(metadata={"static": True})
+    symmetric: bool = field(default=True, metadata={"static": True})
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities, averaged over the draws (the predictive)."""
+        return _predict(self, votes)
+
+    def plug_in(self) -> "FittedDavidson":
+        """Return the same model at the mean of its parameters: one draw, no averaging."""
+        mean = {name: x.mean(0, keepdims=True) for name, x in self.draws.items()}
+        return replace(self, draws=mean, chains=None)
+
+    def estimates(self) -> dict[str, float]:
+        """Return the mean of each parameter, nu = exp(eta0) beside eta0."""
+        mean: dict[str, float] = {}
+        for name, draws in self.draws.items():
+            values = np.asarray(draws)
+            if values.ndim == 1:
+                mean[name] = float(values.mean(0))
+            else:
+                levels = values.shape[1]
+                for level in range(levels):
+                    suffix = "" if levels == 1 else f"[{level}]"
+                    mean[name + suffix] = float(values[:, level].mean(0))
+        return mean
+
+    def words(self) -> list[str]:
+        """Return what the parameters mean, and which of them sit on a bound of the box."""
+        est = self.estimates()
+        lines = [
+            "Davidson: "
+            + ", ".join(f"{name} {value:.3g}" for name, value in est.items())
+            + (f" (nu = exp(eta0) = {math.exp(est['eta0']):.3g})" if "eta0" in est else "")
+            + "."
+        ]
+        for name, value in est.items():
+            low, high = davidson.BOX[name.split("[")[0]]
+            if value <= low or value >= high:
+                lines.append(
+                    f"{name} sits on its {'lower' if value <= low else 'upper'} bound, "
+                    f"{low if value <= low else high:.4g}: the labelled items do not pin it down."
+                )
+        if est["beta"] <= davidson.BOX["beta"][0]:
+            lines.append("The margin of the votes carries no signal about the labels.")
+        return lines
+
+
+def davidson_evidence(
+    votes: Votes, alpha: float, kappa: float, symmetric: bool
+) -> davidson.Features:
+    return davidson.features(votes.pooled_counts(), alpha, kappa, symmetric=symmetric)
+
+
+def _parameters(sites: Sites) -> Parameters:
+    """Return one draw as parameters; levels and offset are absent where the form has none."""
+    beta = sites["beta"]
+    none = jnp.zeros((0,), beta.dtype)
+    return Parameters(
+        beta, sites.get("eta0", none), sites.get("gamma", none), sites.get("delta", 0.0 * beta)
+    )
+
+
+@jax.jit
+def _fit(
+    method: Davidson,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedDavidson:
+    shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": method.symmetric}
+    evidence = davidson_evidence(votes, method.alpha, method.kappa, method.symmetric)
+
+    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
+        davidson.model(evidence, labels, weight, prior=method.prior, **shape)
+
+    def predict(sites: Sites) -> Float[Array, "item class"]:
+        return davidson.link(_parameters(sites), evidence, **shape)
+
+    found = method.inference.solve(Problem(model, predict, labels, weight), key)
+    n_parameters = sum(x[0].size for x in found.draws.values())
+    return FittedDavidson(
+        draws=found.draws,
+        status=worst(found.status, identified(labels, weight, votes.n_classes, n_parameters)),
+        objective=found.objective,
+        projected_gradient=found.projected_gradient,
+        chains=found.chains,
+        alpha=method.alpha,
+        kappa=method.kappa,
+        **shape,
+    )
+
+
+@jax.jit
+def _predict(fitted: FittedDavidson, votes: Votes) -> Float[Array, "item class"]:
+    evidence = davidson_evidence(votes, fitted.alpha, fitted.kappa, fitted.symmetric)
+
+    def one(sites: Sites) -> Float[Array, "item class"]:
+        return davidson.link(
+            _parameters(sites), evidence, n_classes=fitted.n_classes, symmetric=fitted.symmetric
+        )
+
+    return log_mean_exp(jax.vmap(one)(fitted.draws))

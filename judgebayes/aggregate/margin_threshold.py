@@ -1,0 +1,85 @@
+"""The audit's baseline: a tie unless the margin of the votes is large enough."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregate.base import certain, training
+from judgebayes.decide import absolute_loss
+from judgebayes.errors import JudgeBayesError
+from judgebayes.float64 import in_float64
+from judgebayes.inference.status import Status
+from judgebayes.scores import average, known
+from judgebayes.votes.array import Votes
+
+__all__ = ["FittedMarginThreshold", "MarginThreshold"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MarginThreshold:
+    r"""Decide "tie unless :math:`|c^+ - c^-| \ge k`", with k learnt on the labelled items.
+
+    k is the threshold from 1 (ties only where the margin is 0) to n + 1 (always a tie) with the
+    least mean absolute error; of several, the lowest. Ternary votes only. One parameter, no
+    probabilities: what is left of P1's method when only the tie boundary is calibrated.
+    """
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        *,
+        weight: Float[Array, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedMarginThreshold":
+        """Return the rule with the threshold of least error on the labelled items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the votes are not ternary, lengths differ, or a weight is negative.
+        """
+        if votes.n_classes != 3:
+            raise JudgeBayesError(
+                f"The margin threshold needs ternary votes; these have {votes.n_classes} classes."
+            )
+        data = training(votes, labels, weight, key, labelled_only=False)
+        most = votes.n_judges * votes.n_samples
+        thresholds = jnp.arange(1, most + 2)
+        losses = jnp.asarray(absolute_loss(3))[:, jnp.maximum(data.labels, 0)]
+        used = known(data.labels, data.weight)
+
+        def error(threshold: Int[Array, ""]) -> Float[Array, ""]:
+            made = _decide(votes, threshold)
+            return average(jnp.take_along_axis(losses, made[None], 0)[0], used)
+
+        errors = jax.vmap(error)(thresholds)
+        return FittedMarginThreshold(
+            threshold=thresholds[jnp.argmin(errors)],
+            status=jnp.where(used.sum() > 0, int(Status.CONVERGED), int(Status.DEGENERATE)),
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedMarginThreshold:
+    """The rule "tie unless the margin reaches the threshold"."""
+
+    threshold: Int[Array, "*batch"]
+    status: Int[Array, "*batch"]
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' decisions as log-probabilities, certain of one class."""
+        return certain(_decide(votes, self.threshold), 3)
+
+
+def _decide(votes: Votes, threshold: Int[Array, ""]) -> Int[Array, " item"]:
+    counts = votes.pooled_counts()
+    margin = counts[:, 2] - counts[:, 0]
+    return jnp.where(jnp.abs(margin) >= threshold, 1 + jnp.sign(margin), 1)

@@ -1,0 +1,58 @@
+"""Decisions: from probabilities and a loss matrix to the Bayes action."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from judgebayes.float64 import in_float64
+
+__all__ = ["absolute_loss", "bayes_action", "middle_most", "risk", "zero_one_loss"]
+
+TIE_TOLERANCE = 1e-9
+"""Risks closer than this are tied: rounding must not decide."""
+
+Loss = Float[Array, "action class"] | Float[np.ndarray, "action class"]
+
+
+def absolute_loss(n_classes: int) -> Float[np.ndarray, "action class"]:
+    """Return the loss |a - y| in class steps, whose Bayes action is the median (P1 eq 6)."""
+    k = np.arange(n_classes)
+    return np.abs(k[:, None] - k[None, :]).astype(float)
+
+
+def zero_one_loss(n_classes: int) -> Float[np.ndarray, "action class"]:
+    """Return the loss 1{a != y}, whose Bayes action is the mode."""
+    return 1.0 - np.eye(n_classes)
+
+
+@in_float64
+def risk(log_probs: Float[Array, "*item class"], loss: Loss) -> Float[Array, "*item action"]:
+    r"""Return the expected loss :math:`R(a) = \sum_y L(a, y) p(y)` of every action (P1 eq 6)."""
+    return jnp.exp(log_probs) @ jnp.asarray(loss).T
+
+
+@in_float64
+def bayes_action(log_probs: Float[Array, "*item class"], loss: Loss) -> Int[Array, "*item"]:
+    """Return the action of least risk (P1 eq 7); ties go to the middle, see `middle_most`."""
+    risks = risk(log_probs, loss)
+    return middle_most(risks <= risks.min(-1, keepdims=True) + TIE_TOLERANCE)
+
+
+def middle_most(tied: Bool[Array, "*item class"]) -> Int[Array, "*item"]:
+    """Return which of several tied classes is taken.
+
+    The class nearest to the centre of the tied ones; of two equally near, the one nearer to the
+    middle of the scale; of two equally near to both, the lower. Mirroring the classes mirrors the
+    answer, except in that last case (an even number of classes, tied around the middle).
+
+    >>> middle_most(jnp.array([[True, False, True], [False, True, True]])).tolist()
+    [1, 1]
+    """
+    n_classes = tied.shape[-1]
+    k = jnp.arange(n_classes)
+    lowest = jnp.argmax(tied, -1)
+    highest = n_classes - 1 - jnp.argmax(tied[..., ::-1], -1)
+    from_centre = jnp.abs(2 * k - (lowest + highest)[..., None])
+    from_middle = jnp.abs(2 * k - (n_classes - 1))
+    rank = (from_centre * 2 * n_classes + from_middle) * n_classes + k
+    return jnp.argmin(jnp.where(tied, rank, jnp.iinfo(rank.dtype).max), -1)

@@ -1,0 +1,23 @@
+"""64-bit arithmetic inside public entry points, without touching JAX's global settings."""
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import jax
+
+__all__ = ["in_float64"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def in_float64(function: Callable[P, R]) -> Callable[P, R]:
+    """Run `function` with 64-bit arithmetic, whatever the caller's setting is."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return wrapped

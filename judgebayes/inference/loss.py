@@ -1,0 +1,65 @@
+"""The least empirical loss of the decisions themselves: P1's eq 8, which it argues against."""
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from judgebayes.decide import absolute_loss, bayes_action
+from judgebayes.inference.point import spread
+from judgebayes.inference.problem import Problem, Result
+from judgebayes.inference.status import Status
+from judgebayes.scores import drps, known
+
+__all__ = ["MinimumLoss"]
+
+TIED = 1e-12
+IN_BULK = 0.5
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MinimumLoss:
+    r"""Minimise the mean absolute error of the Bayes actions on the labelled items (P1 eq 8).
+
+    .. math:: \hat\theta \in \arg\min_\theta \sum_i w_i |\hat y_i(\theta) - y_i| / \sum_i w_i
+
+    The objective is a step function, so no gradient helps: it is evaluated at many points, half of
+    them spread over the whole box and half over the bulk of the prior. Of the points with the least
+    error the one with the least DRPS is taken.
+    """
+
+    candidates: int = field(default=4096, metadata={"static": True})
+
+    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
+        """Return the candidate with the least error. `status` is converged: the search is done."""
+        lower, upper = problem.bounds()
+        low, unravel = ravel_pytree(lower)
+        high, _ = ravel_pytree(upper)
+        mean, deviation = (ravel_pytree(m)[0] for m in problem.prior_moments())
+        cube = jnp.asarray(spread(self.candidates, low.shape[0]))
+        bulk = int(IN_BULK * self.candidates)
+        near = mean + 2 * deviation * cube[:bulk]
+        wide = (low + high) / 2 + (high - low) / 2 * cube[bulk:]
+        points = jnp.clip(jnp.concatenate([near, wide]), low, high)
+        weight = known(problem.labels, problem.weight)
+        total = weight.sum()
+
+        def judge(point: Float[Array, " parameter"]) -> Float[Array, " 2"]:
+            sites = unravel(point)
+            log_probs = problem.predict(sites)
+            made = bayes_action(log_probs, absolute_loss(log_probs.shape[-1]))
+            error = jnp.sum(jnp.abs(made - problem.labels) * weight) / total
+            return jnp.stack([error, problem.loss(drps, sites) / total])
+
+        error, score = jax.lax.map(judge, points, batch_size=256).T
+        best = jnp.argmin(jnp.where(error <= error.min() + TIED, score, jnp.inf))
+        return Result(
+            draws=jax.tree.map(lambda x: x[None], unravel(points[best])),
+            status=jnp.asarray(int(Status.CONVERGED)),
+            objective=error[best],
+            projected_gradient=jnp.asarray(jnp.nan),
+            chains=None,
+        )

@@ -1,0 +1,130 @@
+"""Point estimates: the minimum of a proper score, and the mode of the posterior."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpyro.infer.util import log_density
+
+from judgebayes.inference.optimise import Solution, minimise
+from judgebayes.inference.problem import Problem, Result, Sites
+from judgebayes.scores import Score, drps, known
+
+__all__ = ["DRPS", "MAP", "MinimumScore", "best_of"]
+
+SAME_VALUE = 1e-12
+"""Minima this close are the same: the one that is proven (converged) is taken."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MinimumScore:
+    r"""Minimise the mean of a proper score over the labelled items (P1 eq 12).
+
+    .. math:: \hat\theta \in \arg\min_\theta \sum_i w_i S(p_\theta(\cdot | x_i), y_i) / \sum_i w_i
+
+    The prior plays no part but for its support, the box, and for the starts, which are spread
+    over its bulk. The result is a point and has no posterior.
+    """
+
+    score: Score = field(default=drps, metadata={"static": True})
+    starts: int = field(default=5, metadata={"static": True})
+    max_steps: int = field(default=200, metadata={"static": True})
+
+    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
+        """Return the best of several minima."""
+        total = known(problem.labels, problem.weight).sum()
+
+        def objective(sites: Sites) -> Float[Array, ""]:
+            return problem.loss(self.score, sites) / total
+
+        return best_of(objective, problem, self.starts, self.max_steps)
+
+
+def DRPS(starts: int = 5, max_steps: int = 200) -> MinimumScore:  # noqa: N802
+    """Return the paper's way to fit: the least discrete ranked probability score (P1 eq 12)."""
+    return MinimumScore(drps, starts, max_steps)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MAP:
+    r"""Find the mode of the posterior, in the parameters as the model states them.
+
+    .. math:: \hat\theta \in \arg\max_\theta \sum_i w_i \log p_\theta(y_i | x_i) + \log \pi(\theta)
+
+    The mode is that of the density over the constrained parameters (no Jacobian), so that it can
+    lie on the boundary of the prior's support. With a `score` it is the mode of the generalised
+    posterior of that score at `temperature` (`Problem.generalised`): a penalised minimum score.
+    """
+
+    temperature: float = 1.0
+    score: Score | None = field(default=None, metadata={"static": True})
+    starts: int = field(default=5, metadata={"static": True})
+    max_steps: int = field(default=200, metadata={"static": True})
+
+    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
+        """Return the best of several modes."""
+        # Per item, so that the tolerance on the gradient means the same at any number of labels.
+        scale = jnp.maximum(known(problem.labels, problem.weight).sum(), 1.0)
+        model = problem.posterior(self.score, self.temperature)
+
+        def objective(sites: Sites) -> Float[Array, ""]:
+            density, _ = log_density(model, (), {}, sites)
+            return -density / scale
+
+        return best_of(objective, problem, self.starts, self.max_steps)
+
+
+def best_of(
+    objective: Callable[[Sites], Float[Array, ""]],
+    problem: Problem,
+    starts: int,
+    max_steps: int,
+) -> Result:
+    """Minimise from several starts; return the lowest minimum.
+
+    The first start is the prior's mean; the others fill the box of two prior standard deviations
+    around it evenly, the same ones every time.
+    """
+    lower, upper = problem.bounds()
+    low, unravel = ravel_pytree(lower)
+    high, _ = ravel_pytree(upper)
+
+    def flat(sites: Sites) -> Float[Array, " parameter"]:
+        return ravel_pytree({name: sites[name] for name in lower})[0]
+
+    mean, deviation = (flat(moment) for moment in problem.prior_moments())
+    begin = mean + 2 * deviation * jnp.asarray(spread(starts, mean.shape[0]))
+
+    def solve(start: Float[Array, " parameter"]) -> Solution:
+        return minimise(lambda x: objective(unravel(x)), start, low, high, max_steps=max_steps)
+
+    found = jax.vmap(solve)(begin)
+    value = jnp.where(jnp.isfinite(found.value), found.value, jnp.inf)
+    lowest = value <= value.min() + SAME_VALUE
+    best = jax.tree.map(lambda a: a[jnp.argmin(jnp.where(lowest, found.status, 99))], found)
+    return Result(
+        draws=jax.tree.map(lambda a: a[None], unravel(best.x)),
+        status=best.status,
+        objective=best.value,
+        projected_gradient=best.projected_gradient,
+        chains=None,
+    )
+
+
+def spread(points: int, dimensions: int) -> Float[np.ndarray, "point dimension"]:
+    """Return points that fill the cube [-1, 1]^d evenly, the first in its centre.
+
+    Roberts' additive recurrence: multiples of the powers of the inverse of the generalised golden
+    ratio, the root of x^(d+1) = x + 1, modulo 1.
+    """
+    golden = 2.0
+    for _ in range(40):
+        golden = (1 + golden) ** (1 / (dimensions + 1))
+    steps = golden ** -np.arange(1, dimensions + 1)
+    return 2 * ((0.5 + np.arange(points)[:, None] * steps) % 1) - 1

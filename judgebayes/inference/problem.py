@@ -1,0 +1,169 @@
+"""What an inference method is asked to solve, and what it answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpyro
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+from numpyro.distributions import constraints
+
+from judgebayes.inference.status import Status, when
+from judgebayes.scores import Score, known
+
+__all__ = ["Chains", "Inference", "Problem", "Result", "Sites", "identified"]
+
+Sites = dict[str, Array]
+"""Parameter values by the name of their NumPyro site."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Parameters to be learnt from labels.
+
+    `model(labels, weight)` is a NumPyro model with everything else closed over; `predict(sites)`
+    returns the items' log-probabilities, the link of the same model.
+    """
+
+    model: Callable[[Int[Array, " item"], Float[Array, " item"]], None]
+    predict: Callable[[Sites], Float[Array, "item class"]]
+    labels: Int[Array, " item"]
+    weight: Float[Array, " item"]
+
+    def joint(self) -> None:
+        """Run the model on the labels."""
+        self.model(self.labels, self.weight)
+
+    def prior(self) -> None:
+        """Run the model as if no label were known."""
+        self.model(jnp.full_like(self.labels, -1), self.weight)
+
+    def posterior(self, score: Score | None, temperature: Array | float) -> Callable[[], None]:
+        """Return the model whose density is the posterior: of the likelihood, or of a score."""
+        return self.joint if score is None else self.generalised(score, temperature)
+
+    def loss(self, score: Score, sites: Sites) -> Float[Array, ""]:
+        """Return the weighted sum of a proper score over the items whose label is known."""
+        each = jax.vmap(score)(self.predict(sites), jnp.maximum(self.labels, 0))
+        weight = known(self.labels, self.weight)
+        return jnp.sum(jnp.where(weight > 0, each, 0.0) * weight)
+
+    def generalised(self, score: Score, temperature: Array | float) -> Callable[[], None]:
+        r"""Return the NumPyro model of the generalised-Bayes posterior of a score.
+
+        .. math:: \pi(\theta) \exp\{-\tfrac{1}{T} \sum_i w_i S(p_\theta(\cdot | x_i), y_i)\}
+
+        Bissiri, Holmes & Walker (2016). Its spread is a choice, made by the temperature T; with
+        the NLL and T = 1 it is the ordinary posterior.
+        """
+
+        def model() -> None:
+            with numpyro.handlers.trace() as trace:
+                self.prior()
+            sites = {name: site["value"] for name, site in trace.items() if _is_latent(site)}
+            numpyro.factor("score", -self.loss(score, sites) / temperature)
+
+        return model
+
+    def latent(self) -> dict[str, dict[str, Any]]:
+        """Return the latent sites of the model, each at the mean of its prior given the others."""
+        at_mean = numpyro.handlers.substitute(self.prior, substitute_fn=_mean)
+        trace: dict[str, dict[str, Any]] = numpyro.handlers.trace(
+            numpyro.handlers.seed(at_mean, 0)
+        ).get_trace()
+        return {name: site for name, site in trace.items() if _is_latent(site)}
+
+    def bounds(self) -> tuple[Sites, Sites]:
+        """Return the lower and upper ends of every parameter's support."""
+        lower, upper = {}, {}
+        for name, site in self.latent().items():
+            low, high = _interval(site["fn"].support)
+            shape = jnp.shape(site["value"])
+            lower[name] = jnp.broadcast_to(jnp.asarray(low, float), shape)
+            upper[name] = jnp.broadcast_to(jnp.asarray(high, float), shape)
+        return lower, upper
+
+    def prior_moments(self) -> tuple[Sites, Sites]:
+        """Return the mean and standard deviation of every parameter's prior."""
+        sites = self.latent()
+        mean = {name: jnp.asarray(site["value"]) for name, site in sites.items()}
+        deviation = {
+            name: jnp.broadcast_to(jnp.sqrt(site["fn"].variance), mean[name].shape)
+            for name, site in sites.items()
+        }
+        return mean, deviation
+
+
+def _is_latent(site: dict[str, Any]) -> bool:
+    return site["type"] == "sample" and not site["is_observed"] and site["name"] != "label"
+
+
+def _mean(site: dict[str, Any]) -> Array | None:
+    """Return the value of a latent site at its prior's mean, without drawing."""
+    if not _is_latent(site):
+        return None
+    shape = site["fn"].shape(site["kwargs"].get("sample_shape", ()))
+    return jnp.broadcast_to(site["fn"].mean, shape)
+
+
+def _interval(support: Any) -> tuple[Any, Any]:
+    """Return the ends of a box-shaped support."""
+    base = getattr(support, "base_constraint", support)
+    if base is constraints.real or base is constraints.real_vector:
+        return -jnp.inf, jnp.inf
+    low, high = getattr(base, "lower_bound", None), getattr(base, "upper_bound", None)
+    if low is None and high is None:
+        raise TypeError(f"The support {base} is not an interval: a box minimiser cannot hold it.")
+    return (-jnp.inf if low is None else low), (jnp.inf if high is None else high)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Chains:
+    """Draws of several Markov chains, and what the sampler recorded of each draw."""
+
+    draws: Sites
+    """Values by site, each (chain, draw, ...)."""
+    diverging: Array
+    energy: Array
+    tree_depth: Array
+    acceptance: Array
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Result:
+    """Parameters that were found.
+
+    `draws` has a leading draw axis, of length 1 for a point estimate. `objective` is the value at
+    the point estimate, NaN for draws. `projected_gradient` likewise.
+    """
+
+    draws: Sites
+    status: Int[Array, "*batch"]
+    objective: Float[Array, "*batch"]
+    projected_gradient: Float[Array, "*batch"]
+    chains: Chains | None
+
+
+@runtime_checkable
+class Inference(Protocol):
+    """A way of finding parameters."""
+
+    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
+        """Return the parameters that the labels of the problem support."""
+        ...
+
+
+def identified(
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    n_classes: int,
+    n_parameters: int,
+) -> Int[Array, ""]:
+    """Return DEGENERATE where the labels are constant or fewer than the parameters."""
+    used = (labels >= 0) & (weight > 0)
+    seen = jnp.any(used[:, None] & (labels[:, None] == jnp.arange(n_classes)), axis=0)
+    return when((seen.sum() < 2) | (used.sum() < n_parameters), Status.DEGENERATE)

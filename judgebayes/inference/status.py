@@ -1,0 +1,56 @@
+"""How a fit ended: a value inside compiled code, a sentence outside."""
+
+from enum import IntEnum
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+__all__ = ["Status", "worst"]
+
+
+class Status(IntEnum):
+    """How a fit ended, from best to worst."""
+
+    CONVERGED = 0
+    UNMIXED = 1
+    STALLED = 2
+    MAX_STEPS = 3
+    DEGENERATE = 4
+    NONFINITE = 5
+
+    @property
+    def sentence(self) -> str:
+        """What happened and what to do about it."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.CONVERGED: "The fit converged.",
+    Status.UNMIXED: (
+        "The chains do not agree (split R-hat above 1.01) or diverged: take more draws, or raise "
+        "target_accept."
+    ),
+    Status.STALLED: (
+        "No step lowers the objective any further at working precision, yet the projected gradient "
+        "is above the tolerance: the fit is as good as the arithmetic allows, but unproven."
+    ),
+    Status.MAX_STEPS: "The fit ran out of steps: raise max_steps, or scale the data.",
+    Status.DEGENERATE: (
+        "The labels cannot identify the parameters: they are constant, or fewer than the "
+        "parameters. Label more items, of more than one class."
+    ),
+    Status.NONFINITE: "The objective is not finite at the start: look for infinite or NaN scores.",
+}
+
+
+def worst(*statuses: Int[Array, "*batch"]) -> Int[Array, "*batch"]:
+    """Return the worst of several statuses, element by element."""
+    result = statuses[0]
+    for status in statuses[1:]:
+        result = jnp.maximum(result, status)
+    return result
+
+
+def when(condition: Bool[Array, "*batch"], status: Status) -> Int[Array, "*batch"]:
+    """Return `status` where the condition holds and CONVERGED elsewhere."""
+    return jnp.where(condition, int(status), int(Status.CONVERGED))

@@ -1,0 +1,137 @@
+"""The classes of a vote: which values there are outside, and which index each has inside."""
+
+import math
+import numbers
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from judgebayes.errors import JudgeBayesError
+
+__all__ = ["Classes", "canonical", "infer_classes", "listing"]
+
+BINARY = (0, 1)
+TERNARY = (-1, 0, 1)
+MISSING_WORDS = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>", "missing", "unparsed"})
+
+# Verdicts on a pair as people write them, lower case: the sign of "A, the first, is better".
+_SIGNS: dict[str, int] = {
+    **dict.fromkeys(("a", "[[a]]", "a>b", "a>>b", "output_1", "response_a", "model_a"), 1),
+    **dict.fromkeys(("b", "[[b]]", "b>a", "b>>a", "output_2", "response_b", "model_b"), -1),
+    **dict.fromkeys(("tie", "same", "[[same]]", "[[c]]", "a=b", "b=a", "equal", "draw"), 0),
+}
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The ordered values a vote or label can take.
+
+    `pairwise` tells that the ends are two responses that could change places: the scale is then
+    symmetric, and a model of it should be.
+    """
+
+    values: tuple[Hashable, ...]
+    pairwise: bool
+
+    def __len__(self) -> int:
+        """Return the number of classes."""
+        return len(self.values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the values as text, +1 with its sign where there is a -1."""
+        signed = self.values == TERNARY
+        return tuple("+1" if signed and v == 1 else str(v) for v in self.values)
+
+    def index(self, value: object) -> int | None:
+        """Return the index of a value, -1 where it is missing, None where it is unknown."""
+        plain = canonical(value)
+        if plain is None:
+            return -1
+        if plain in self.values:
+            return self.values.index(plain)
+        if isinstance(plain, str):
+            folded = {v.casefold(): i for i, v in enumerate(self.values) if isinstance(v, str)}
+            if plain.casefold() in folded:
+                return folded[plain.casefold()]
+            by_sign = {_sign(v): i for i, v in enumerate(self.values)}
+            sign = _sign(plain)
+            if sign is not None and None not in by_sign:
+                return by_sign.get(sign)
+        return None
+
+
+def _sign(value: object) -> int | None:
+    return _SIGNS.get(value.casefold()) if isinstance(value, str) else None
+
+
+def canonical(value: object) -> Hashable | None:
+    """Return a value in plain form: text stripped, whole numbers as int, missing as None."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = value.strip()
+        if text.casefold() in MISSING_WORDS:
+            return None
+        try:
+            number = float(text)
+        except ValueError:
+            return text
+        return canonical(number) if math.isfinite(number) else text
+    if isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"}:
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        if math.isnan(number):
+            return None
+        return int(number) if number.is_integer() else number
+    if type(value).__name__ in {"NAType", "NaTType"}:
+        return None
+    return str(value)
+
+
+def listing(values: Iterable[object], limit: int = 8) -> str:
+    """Return values as text for a sentence, the first few of many."""
+    shown = [repr(v) for v in values]
+    more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
+    return ", ".join(shown[:limit]) + more
+
+
+def infer_classes(values: Iterable[object], what: str) -> Classes:
+    """Return the classes that some values speak of: binary, ternary, or a sentence asking.
+
+    Numbers 0 and 1 (or True and False) are binary. -1, 0 and 1 are ternary, and so are words for
+    "A is better", "tie" and "B is better"; without a tie among them they are a forced choice of
+    two. Anything else has an order that only the user knows.
+    """
+    plain = list(dict.fromkeys(p for p in map(canonical, values) if p is not None))
+    if not plain:
+        raise JudgeBayesError(f"There is no vote in {what}: every value is missing.")
+    if set(plain) <= set(BINARY):
+        return Classes(BINARY, pairwise=False)
+    if set(plain) <= {-1, 1}:
+        return Classes((-1, 1), pairwise=True)
+    if set(plain) <= set(TERNARY):
+        return Classes(TERNARY, pairwise=True)
+    signs = {_sign(p): p for p in reversed(plain)}  # the first spelling of each class
+    if None not in signs:
+        low, middle, high = signs.get(-1, "B"), signs.get(0), signs.get(1, "A")
+        return Classes((low, high) if middle is None else (low, middle, high), pairwise=True)
+    ordered = sorted(plain, key=lambda p: (isinstance(p, str), p))
+    raise JudgeBayesError(
+        f"The values {listing(ordered)} in {what} are neither binary (0, 1) nor ternary (-1, 0, 1; "
+        "or A, tie, B): name the classes from lowest to highest, "
+        f"classes=({', '.join(repr(p) for p in ordered[:6])}{', ...' if len(ordered) > 6 else ''})."
+    )
+
+
+def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:
+    """Return classes that the user named, from lowest to highest."""
+    plain = tuple(canonical(v) for v in values)
+    if len(plain) < 2 or len(set(plain)) < len(plain) or None in plain:
+        raise JudgeBayesError(
+            f"classes={tuple(values)!r} does not name two or more different classes."
+        )
+    known = tuple(p for p in plain if p is not None)
+    if pairwise is None:
+        pairwise = known in (TERNARY, (-1, 1)) or all(_sign(p) is not None for p in known)
+    return Classes(known, pairwise)

@@ -1,0 +1,578 @@
+"""The edge: pandas in, integer arrays out, pandas back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Array, Float, Int
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.float64 import in_float64
+from judgebayes.votes.array import MISSING, Votes, from_counts
+from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
+
+__all__ = ["Coding", "encode", "encode_counts", "encode_wide"]
+
+VotesAs = Literal["shown", "original"]
+SUSPICIOUS_VOTES = 20
+"""A judge with this many votes and never the lowest of three classes may be a binary one."""
+
+_ORDERS: dict[str, int] = {
+    **dict.fromkeys(("ab", "a-then-b", "first", "0", "false", "original", "a_first"), 0),
+    **dict.fromkeys(("ba", "b-then-a", "second", "1", "true", "swapped", "b_first"), 1),
+}
+
+
+@dataclass(frozen=True)
+class Coding:
+    """What the arrays mean: the way back from indices to the names in the user's table."""
+
+    items: pd.Index
+    judges: pd.Index
+    classes: Classes
+    tasks: pd.Index | None = None
+    missing: pd.Series = field(default_factory=lambda: pd.Series(dtype=int))
+    """How many votes of each judge are recorded as missing or unreadable."""
+    flipped: int = 0
+    """How many votes were given in swapped order and turned round."""
+
+    def __repr__(self) -> str:
+        """Summarise."""
+        return (
+            f"Coding({len(self.items)} items, {len(self.judges)} judges, "
+            f"classes {', '.join(self.classes.names)})"
+        )
+
+    def labels(
+        self,
+        frame: "pd.DataFrame | pd.Series",
+        *,
+        item: str = "item",
+        label: str = "label",
+        unknown_items: Literal["error", "drop"] = "error",
+        allow_degenerate: bool = False,
+    ) -> Int[np.ndarray, " item"]:
+        """Return the class index of every item's label, -1 where it has none.
+
+        Parameters
+        ----------
+        frame
+            A table with a row per item, or per vote with the item's label repeated; or a Series
+            of labels with the items as its index.
+        item, label
+            Its columns.
+        unknown_items
+            What to do with a label of an item that has no votes.
+        allow_degenerate
+            Accept labels that are all the same. A constant label makes every calibrator look
+            perfect, so it is refused unless asked for.
+
+        Raises
+        ------
+        JudgeBayesError
+            For a label of an unknown class, two labels of one item, an item without votes, no
+            label at all, or constant labels.
+        """
+        if isinstance(frame, pd.Series):
+            frame, item, label = (
+                frame.rename("label").rename_axis("item").reset_index(),
+                "item",
+                "label",
+            )
+        _require_columns(frame, {"item": item, "label": label})
+        given = _class_indices(frame[label], self.classes, f"column {label!r}")
+        where = _align(self.items, _keys(frame[item], item))
+        strangers = (where < 0) & (given >= 0)
+        if strangers.any() and unknown_items == "error":
+            names = frame.loc[strangers, item].unique()
+            raise JudgeBayesError(
+                f"Column {label!r} labels {len(names)} item(s) that have no votes: "
+                f"{listing(names)}. Check that the items are named alike in both tables, or drop "
+                "those labels."
+            )
+        result = np.full(len(self.items), MISSING, np.int32)
+        keep = (where >= 0) & (given >= 0)
+        result[where[keep]] = given[keep]
+        clash = keep & (result[np.maximum(where, 0)] != given)
+        if clash.any():
+            row = int(np.argmax(clash))
+            raise JudgeBayesError(
+                f"Item {frame[item].iloc[row]!r} has more than one label in column {label!r} "
+                f"(row {row} says {frame[label].iloc[row]!r}); an item has one label."
+            )
+        known = np.unique(result[result >= 0])
+        if len(known) == 0:
+            raise JudgeBayesError(
+                f"No item with votes has a label in column {label!r}; label at least one item of "
+                "each class."
+            )
+        if len(known) == 1 and not allow_degenerate:
+            raise JudgeBayesError(
+                f"Every label in column {label!r} is {self.classes.values[known[0]]!r}. With a "
+                "constant label any calibrator looks perfect by learning that constant; give the "
+                "votes an orientation in which labels differ (response order, say), or pass "
+                "allow_degenerate=True."
+            )
+        return result
+
+    def decode(
+        self,
+        log_probs: Float[Array, "item class"],
+        decisions: Int[Array, " item"] | None = None,
+        expected_loss: Float[Array, " item"] | None = None,
+    ) -> pd.DataFrame:
+        """Return a table with a row per item: `p(class)` columns, decision and expected loss."""
+        probs = np.exp(np.asarray(log_probs))
+        if probs.shape != (len(self.items), len(self.classes)):
+            raise JudgeBayesError(
+                f"The probabilities have the shape {probs.shape}; this coding has "
+                f"{len(self.items)} items and {len(self.classes)} classes."
+            )
+        columns = [f"p({name})" for name in self.classes.names]
+        table = pd.DataFrame(probs, index=self.items, columns=columns)
+        if decisions is not None:
+            table["decision"] = self.values(decisions)
+        if expected_loss is not None:
+            table["expected_loss"] = np.asarray(expected_loss)
+        return table.reset_index()
+
+    def values(self, index: Int[Array, "*any"] | Int[np.ndarray, "*any"]) -> list[Any]:
+        """Return the classes that indices stand for, None for -1."""
+        return [None if i < 0 else self.classes.values[i] for i in np.asarray(index).tolist()]
+
+    def words(self, votes: Votes) -> list[str]:
+        """Return what was read, in sentences: sizes, missing votes, flipped votes."""
+        cast = int((np.asarray(votes.index) >= 0).sum())
+        lines = [
+            f"{cast} votes of {len(self.judges)} judge(s) on {len(self.items)} items, "
+            f"classes {', '.join(self.classes.names)} (low to high)."
+        ]
+        silent = self.missing[self.missing > 0]
+        if len(silent):
+            shares = ", ".join(f"{judge}: {n}" for judge, n in silent.head(8).items())
+            lines.append(f"Missing or unreadable votes, by judge: {shares}.")
+        if votes.order is not None:
+            swapped = int(((np.asarray(votes.order) == 1) & (np.asarray(votes.index) >= 0)).sum())
+            lines.append(
+                f"{swapped} of {cast} votes were given with the responses swapped; "
+                + (
+                    f"{self.flipped} were turned round."
+                    if self.flipped
+                    else "none was turned round."
+                )
+            )
+        return lines
+
+
+@in_float64
+def encode(
+    frame: pd.DataFrame,
+    *,
+    item: str = "item",
+    judge: str | None = "judge",
+    vote: str = "vote",
+    sample: str | None = None,
+    order: str | None = None,
+    votes_as: VotesAs | None = None,
+    score: str | None = None,
+    task: str | None = None,
+    classes: Sequence[object] | Classes | None = None,
+    pairwise: bool | None = None,
+) -> tuple[Votes, Coding]:
+    """Turn a long table of votes, a row each, into arrays.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    item, judge, vote
+        Its columns; `judge=None` where all votes are one judge's. A vote that is empty, NaN or
+        None is missing: it counts for nothing and is reported per judge.
+    sample
+        The column that numbers the repeated votes of a judge on an item.
+    order
+        The column that tells in which order the responses were shown: AB (as the labels mean
+        them) or BA (swapped). Any two values are read as such if they are one of `AB BA`,
+        `first second`, `0 1`, `original swapped`.
+    votes_as
+        Required with `order`. `"shown"`: the vote names what was shown first or second, so votes
+        in swapped order are turned round, here and nowhere else. `"original"`: it already refers
+        to the responses as the labels do.
+    score
+        A column with a number that came with the vote, its confidence say.
+    task
+        A column with the task of the item.
+    classes
+        The values of a vote from lowest to highest; inferred if binary or ternary.
+    pairwise
+        Whether the two ends of the scale are responses that could change places; inferred.
+
+    Returns
+    -------
+    tuple
+        The votes, and the coding that leads back.
+
+    Raises
+    ------
+    JudgeBayesError
+        For a missing column, an unknown class, a repeated vote, a judge without votes, an unknown
+        order, a score that is NaN, or an item in two tasks.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"item": [1, 1, 2], "judge": "j", "vote": [1, 0, -1],
+    ...                       "sample": [0, 1, 0]})
+    >>> votes, coding = encode(table, sample="sample")
+    >>> votes.pooled_counts().tolist()
+    [[0, 1, 1], [1, 0, 0]]
+    """
+    _require_columns(
+        frame,
+        {
+            "item": item,
+            "judge": judge,
+            "vote": vote,
+            "sample": sample,
+            "order": order,
+            "score": score,
+            "task": task,
+        },
+    )
+    if len(frame) == 0:
+        raise JudgeBayesError("The table of votes has no row.")
+    scale = _scale(frame[vote], classes, pairwise, f"column {vote!r}")
+    index = _class_indices(frame[vote], scale, f"column {vote!r}")
+    item_of, items = _factorize(frame[item], item)
+    if judge is None:
+        judge_of, judges = np.zeros(len(frame), np.int64), pd.Index(["judge"], name="judge")
+    else:
+        judge_of, judges = _factorize(frame[judge], judge)
+    cast = np.bincount(judge_of[index >= 0], minlength=len(judges))
+    if (cast == 0).any():
+        raise JudgeBayesError(
+            f"Judge {listing(judges[cast == 0])} has no vote in column {vote!r}: every one is "
+            "missing. Leave such a judge out of the table."
+        )
+    swapped = _orders(frame, order, votes_as)
+    flipped = 0
+    if swapped is not None and votes_as == "shown":
+        turn = (swapped == 1) & (index >= 0)
+        index = np.where(turn, len(scale) - 1 - index, index)
+        flipped = int(turn.sum())
+    if classes is None:
+        _refuse_mixed(index, judge_of, judges, scale)
+    slot = _slots(frame, item_of, judge_of, sample, swapped, (item, judge, sample, order))
+    shape = (len(items), len(judges), int(slot.max()) + 1)
+    at = (item_of, judge_of, slot)
+    votes = Votes(
+        index=jnp.asarray(
+            _scatter(shape, at, index, MISSING, np.int8 if len(scale) < 128 else np.int32)
+        ),
+        score=_scores(frame, score, index, shape, at),
+        order=None
+        if swapped is None
+        else jnp.asarray(_scatter(shape, at, swapped, MISSING, np.int8)),
+        task=None,
+        n_classes=len(scale),
+    )
+    tasks = None
+    if task is not None:
+        votes, tasks = _with_tasks(votes, frame, item, task, item_of)
+    missing = pd.Series(
+        np.bincount(judge_of[index < 0], minlength=len(judges)), index=judges, name="missing"
+    )
+    return votes, Coding(items, judges, scale, tasks, missing, flipped)
+
+
+def encode_wide(
+    matrix: "pd.DataFrame | np.ndarray",
+    *,
+    classes: Sequence[object] | Classes | None = None,
+    missing: int | None = None,
+    pairwise: bool | None = None,
+) -> tuple[Votes, Coding]:
+    """Turn an item x judge table, a vote in each cell, into arrays.
+
+    Parameters
+    ----------
+    matrix
+        Rows are items, columns judges; NaN and None are missing votes.
+    classes, pairwise
+        As in `encode`.
+    missing
+        A number that also means "no vote", -1 say. It must be told: -1 is a class of its own
+        where votes are ternary.
+
+    Raises
+    ------
+    JudgeBayesError
+        As `encode` does; and where -1, 0 and 1 stand together and neither `classes` nor `missing`
+        says what -1 means.
+    """
+    table = matrix if isinstance(matrix, pd.DataFrame) else pd.DataFrame(np.asarray(matrix))
+    if table.columns.has_duplicates:
+        twice = table.columns[table.columns.duplicated()].unique()
+        raise JudgeBayesError(f"Judge {listing(twice)} has more than one column.")
+    if table.index.has_duplicates:
+        twice = table.index[table.index.duplicated()].unique()
+        raise JudgeBayesError(f"Item {listing(twice)} has more than one row.")
+    cells = table.to_numpy(dtype=object)
+    present = {p for p in map(canonical, pd.unique(cells.ravel())) if p is not None}
+    if classes is None and missing is None and present == {-1, 0, 1}:
+        raise JudgeBayesError(
+            "The matrix holds -1, 0 and 1: pass missing=-1 if -1 means no vote, or "
+            "classes=(-1, 0, 1) if it is a class."
+        )
+    long = pd.DataFrame(
+        {
+            "item": np.repeat(np.asarray(table.index, dtype=object), table.shape[1]),
+            "judge": np.tile(np.asarray(table.columns, dtype=object), table.shape[0]),
+            "vote": cells.ravel(),
+        }
+    )
+    if missing is not None:
+        long.loc[long["vote"].map(canonical) == missing, "vote"] = None
+    return encode(long, classes=classes, pairwise=pairwise)
+
+
+def encode_counts(
+    frame: pd.DataFrame,
+    counts: Mapping[object, str],
+    *,
+    item: str = "item",
+    pairwise: bool | None = None,
+) -> tuple[Votes, Coding]:
+    """Turn a table of vote counts, a row per item, into the votes of one judge.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    counts
+        The column of each class, from the lowest to the highest:
+        ``{-1: "b_wins", 0: "ties", 1: "a_wins"}``.
+    item
+        The column of the item.
+    pairwise
+        As in `encode`.
+
+    Raises
+    ------
+    JudgeBayesError
+        For a missing column, an item with two rows, or a count that is not a whole number.
+    """
+    columns = list(counts.values())
+    _require_columns(frame, {"item": item, **{f"count of {c!r}": n for c, n in counts.items()}})
+    items = pd.Index(_keys(frame[item], item), name=item)
+    if items.has_duplicates:
+        twice = items[items.duplicated()].unique()
+        raise JudgeBayesError(f"Item {listing(twice)} has more than one row of counts.")
+    numbers = frame[columns].apply(pd.to_numeric, errors="coerce").to_numpy(float)
+    votes = from_counts(numbers)
+    judges = pd.Index(["judge"], name="judge")
+    return votes, Coding(items, judges, given_classes(list(counts), pairwise))
+
+
+def _require_columns(frame: pd.DataFrame, columns: dict[str, str | None]) -> None:
+    for role, name in columns.items():
+        if name is not None and name not in frame.columns:
+            raise JudgeBayesError(
+                f"There is no column {name!r} for the {role}; the table has "
+                f"{listing(frame.columns, 20)}."
+            )
+        if name is not None and isinstance(frame[name], pd.DataFrame):
+            raise JudgeBayesError(f"There is more than one column {name!r}; names must differ.")
+
+
+def _scale(
+    column: pd.Series, classes: Sequence[object] | Classes | None, pairwise: bool | None, what: str
+) -> Classes:
+    if isinstance(classes, Classes):
+        return classes
+    if classes is not None:
+        return given_classes(classes, pairwise)
+    scale = infer_classes(column.unique(), what)
+    return scale if pairwise is None else Classes(scale.values, pairwise)
+
+
+def _class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndarray, " row"]:
+    code, values = pd.factorize(column, use_na_sentinel=True)
+    known = [classes.index(value) for value in values]
+    for position, found in enumerate(known):
+        if found is None:
+            row = int(np.argmax(code == position))
+            value = canonical(values[position])
+            hint = (
+                " The scale looks binary, but this value belongs to a ternary one: pass "
+                "classes=(-1, 0, 1) if it is."
+                if classes.values == (0, 1) and value == -1
+                else ""
+            )
+            raise JudgeBayesError(
+                f"Row {row} of {what} holds {values[position]!r}, which is none of the classes "
+                f"{listing(classes.values)}.{hint}"
+            )
+    table = np.array([*(k for k in known if k is not None), MISSING], dtype=np.int64)
+    return table[code]
+
+
+def _keys(column: pd.Series, name: str) -> pd.Index:
+    """Return names of items or judges as hashable values; whole floats become integers."""
+    blank = column.isna() | (column.astype(str).str.strip() == "")
+    if blank.any():
+        raise JudgeBayesError(f"Row {int(np.argmax(blank))} has no value in column {name!r}.")
+    if pd.api.types.is_float_dtype(column.dtype) and (column == np.floor(column)).all():
+        column = column.astype(np.int64)
+    if pd.api.types.is_object_dtype(column.dtype) and column.map(type).nunique() > 1:
+        column = column.astype(str)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    return pd.Index(column)
+
+
+def _align(items: pd.Index, names: pd.Index) -> Int[np.ndarray, " row"]:
+    """Return the position of each name among the items, -1 where there is none.
+
+    Where one table holds numbers and the other text, both are compared as text.
+    """
+    if pd.api.types.is_numeric_dtype(items.dtype) != pd.api.types.is_numeric_dtype(names.dtype):
+        items, names = items.astype(str), names.astype(str)
+    return items.get_indexer(names)
+
+
+def _factorize(column: pd.Series, name: str) -> tuple[Int[np.ndarray, " row"], pd.Index]:
+    keys = _keys(column, name)
+    code, values = pd.factorize(keys)
+    return code, pd.Index(values, name=name)
+
+
+def _orders(
+    frame: pd.DataFrame, order: str | None, votes_as: VotesAs | None
+) -> Int[np.ndarray, " row"] | None:
+    if order is None:
+        if votes_as is not None:
+            raise JudgeBayesError(
+                "votes_as was given without order: name the column that tells how the responses "
+                "were shown."
+            )
+        return None
+    if votes_as not in ("shown", "original"):
+        raise JudgeBayesError(
+            f"With order={order!r}, say what a vote names: votes_as='shown' if the response shown "
+            "first or second (swapped votes are then turned round), votes_as='original' if it was "
+            "mapped back already."
+        )
+    code, values = pd.factorize(frame[order], use_na_sentinel=True)
+    known = [_ORDERS.get(str(canonical(v)).casefold()) for v in values]
+    if (code < 0).any():
+        raise JudgeBayesError(f"Row {int(np.argmax(code < 0))} has no value in column {order!r}.")
+    for position, found in enumerate(known):
+        if found is None:
+            raise JudgeBayesError(
+                f"Row {int(np.argmax(code == position))} of column {order!r} holds "
+                f"{values[position]!r}; right would be AB or BA (or first/second, 0/1, "
+                "original/swapped)."
+            )
+    return np.array([k for k in known if k is not None], np.int64)[code]
+
+
+def _refuse_mixed(
+    index: Int[np.ndarray, " row"],
+    judge_of: Int[np.ndarray, " row"],
+    judges: pd.Index,
+    scale: Classes,
+) -> None:
+    """Refuse an inferred ternary scale on which a busy judge votes 0 and 1 only."""
+    if scale.values != (-1, 0, 1) or len(judges) < 2:
+        return
+    for judge in range(len(judges)):
+        own = index[(judge_of == judge) & (index >= 0)]
+        if len(own) >= SUSPICIOUS_VOTES and set(own.tolist()) == {1, 2}:
+            raise JudgeBayesError(
+                f"Judge {judges[judge]!r} votes 0 and 1 only, {len(own)} times, while others also "
+                "vote -1: binary and ternary votes may be mixed. Pass classes=(-1, 0, 1) if its "
+                "votes are ternary."
+            )
+
+
+def _slots(
+    frame: pd.DataFrame,
+    item_of: Int[np.ndarray, " row"],
+    judge_of: Int[np.ndarray, " row"],
+    sample: str | None,
+    swapped: Int[np.ndarray, " row"] | None,
+    names: tuple[str, str | None, str | None, str | None],
+) -> Int[np.ndarray, " row"]:
+    """Return each vote's place among the votes of its judge on its item."""
+    keys = pd.DataFrame({"item": item_of, "judge": judge_of})
+    keys["sample"] = 0 if sample is None else pd.factorize(frame[sample], sort=True)[0]
+    keys["order"] = 0 if swapped is None else swapped
+    twice = keys.duplicated()
+    if twice.any():
+        row = int(np.argmax(twice))
+        first = int(np.argmax((keys == keys.iloc[row]).all(axis=1)))
+        where = ", ".join(f"{n} {frame[n].iloc[row]!r}" for n in names if n is not None)
+        raise JudgeBayesError(
+            f"Rows {first} and {row} hold the same vote twice ({where}). "
+            + (
+                "If the judge was asked again, name the column that numbers its votes: sample=..."
+                if sample is None
+                else "Votes of one judge on one item need different samples."
+            )
+        )
+    ordered = keys.sort_values(["sample", "order"], kind="stable")
+    return ordered.groupby(["item", "judge"]).cumcount().sort_index().to_numpy()
+
+
+def _scatter(
+    shape: tuple[int, int, int],
+    at: tuple[np.ndarray, np.ndarray, np.ndarray],
+    values: np.ndarray,
+    fill: float,
+    dtype: Any,
+) -> np.ndarray:
+    result = np.full(shape, fill, dtype)
+    result[at] = values
+    return result
+
+
+def _scores(
+    frame: pd.DataFrame,
+    score: str | None,
+    index: Int[np.ndarray, " row"],
+    shape: tuple[int, int, int],
+    at: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> Float[Array, "item judge sample"] | None:
+    if score is None:
+        return None
+    values = pd.to_numeric(frame[score], errors="coerce").to_numpy(float)
+    bad = ~np.isfinite(values) & (index >= 0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise JudgeBayesError(
+            f"Row {row} of column {score!r} holds {frame[score].iloc[row]!r} beside a vote; a "
+            "score is a finite number."
+        )
+    return jnp.asarray(_scatter(shape, at, np.where(index >= 0, values, np.nan), np.nan, float))
+
+
+def _with_tasks(
+    votes: Votes, frame: pd.DataFrame, item: str, task: str, item_of: Int[np.ndarray, " row"]
+) -> tuple[Votes, pd.Index]:
+    task_of, tasks = _factorize(frame[task], task)
+    result = np.zeros(votes.n_items, np.int32)
+    result[item_of] = task_of
+    clash = result[item_of] != task_of
+    if clash.any():
+        row = int(np.argmax(clash))
+        raise JudgeBayesError(
+            f"Item {frame[item].iloc[row]!r} stands in more than one task (row {row} says "
+            f"{frame[task].iloc[row]!r}); an item has one task."
+        )
+    with_tasks = Votes(
+        votes.index, votes.score, votes.order, jnp.asarray(result), votes.n_classes, len(tasks)
+    )
+    return with_tasks, tasks

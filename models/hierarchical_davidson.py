@@ -1,0 +1,105 @@
+"""Davidson's model for several tasks at once: each has its own parameters, near a common centre.
+
+Our answer to P1's question of transfer (its section 5 and Fig 3 carry one task's parameters over
+to another, all or nothing). The story: the parameters of task g are those of the population plus a
+deviation of its own, ::
+
+    log beta_g = log_beta + a_g
+    tie_g      = tie + b_g          the tie logit at t = -1, about one vote in three a tie
+    gamma_g    = gamma + c_g,       eta0_g = tie_g + gamma_g
+    delta_g    = delta + d_g        (free form only)
+
+eta0 and gamma of eq 5 trade off against each other, since t is never far from -1; pooled in `tie`
+and `gamma` they do not. How much tasks differ is learnt: the deviations of one parameter are
+Normal(0, tau^2) with tau^2 ~ InverseGamma(df / 2, df scale^2 / 2), and tau is integrated out by
+hand, which leaves a multivariate Student t over the tasks::
+
+    (a_1 .. a_G) ~ MultivariateStudentT(df, 0, scale I)
+
+so that the posterior has a mode (with tau in it, it has none) and no funnel. A deviation that many
+labels ask for is granted, at a price that grows with its logarithm only.
+
+Centres: log_beta ~ Normal(log 1.5, 0.75), tie ~ Normal(0, 2), gamma ~ Normal(1, 1),
+delta ~ Normal(0, 1.5). Scales: 0.1 for log beta, gamma and delta, 0.2 for tie; df = 4.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from jaxtyping import Array, Float, Int
+
+from judgebayes.models.davidson import Features, Parameters, link, n_levels, observe_labels
+
+__all__ = ["HierarchicalPrior", "model", "task_parameters"]
+
+TIE_EVIDENCE_AT_CENTRE = -1.0
+
+
+class HierarchicalPrior(NamedTuple):
+    """Normal priors of the centres (location, scale), and how much tasks may differ."""
+
+    log_beta: tuple[float, float] = (math.log(1.5), 0.75)
+    tie: tuple[float, float] = (0.0, 2.0)
+    gamma: tuple[float, float] = (1.0, 1.0)
+    delta: tuple[float, float] = (0.0, 1.5)
+    differ: float = 1.0
+    """Multiplies the scales of the deviations below."""
+    df: float = 4.0
+
+
+SCALES: dict[str, float] = {"log_beta": 0.1, "tie": 0.2, "gamma": 0.1, "delta": 0.1}
+
+
+def model(
+    evidence: Features,
+    task: Int[Array, " item"],
+    labels: Int[Array, " item"] | None = None,
+    weight: Float[Array, " item"] | None = None,
+    *,
+    n_tasks: int,
+    n_classes: int,
+    symmetric: bool = True,
+    prior: HierarchicalPrior = HierarchicalPrior(),
+) -> None:
+    """Sample centres and deviations, then each item's label from the link of its task.
+
+    Sites: `log_beta`, `tie` (level), `gamma` (level), `delta`, and of each the deviations
+    `..._by_task` with the tasks as the last axis.
+    """
+    sites: dict[str, Array] = {}
+    levels = n_levels(n_classes, symmetric)
+    shapes: dict[str, tuple[int, ...]] = {"log_beta": ()}
+    if levels:
+        shapes |= {"tie": (levels,), "gamma": (levels,)}
+    if not symmetric:
+        shapes |= {"delta": ()}
+    for name, shape in shapes.items():
+        location, scale = getattr(prior, name)
+        centre = dist.Normal(location, scale).expand(shape).to_event(len(shape))
+        spread = prior.differ * SCALES[name] * jnp.eye(n_tasks)
+        deviation = dist.MultivariateStudentT(prior.df, jnp.zeros(n_tasks), spread)
+        sites[name] = numpyro.sample(name, centre)
+        sites[f"{name}_by_task"] = numpyro.sample(
+            f"{name}_by_task", deviation.expand(shape).to_event(len(shape))
+        )
+    parameters = task_parameters(sites, task)
+    log_probs = link(parameters, evidence, n_classes=n_classes, symmetric=symmetric)
+    observe_labels(log_probs, labels, weight)
+
+
+def task_parameters(sites: dict[str, Array], task: Int[Array, " item"]) -> Parameters:
+    """Return each item's parameters from one draw of the sites; task -1 is at the centre."""
+
+    def of(name: str) -> Array:
+        deviation = jnp.moveaxis(sites[f"{name}_by_task"], -1, 0)[task]
+        known = (task >= 0).reshape(-1, *[1] * (deviation.ndim - 1))
+        return sites[name] + jnp.where(known, deviation, 0.0)
+
+    log_beta = of("log_beta")
+    none = jnp.zeros((task.shape[0], 0), log_beta.dtype)
+    tie, gamma = (of("tie"), of("gamma")) if "tie" in sites else (none, none)
+    delta = of("delta") if "delta" in sites else jnp.zeros_like(log_beta)
+    return Parameters(jnp.exp(log_beta), tie - TIE_EVIDENCE_AT_CENTRE * gamma, gamma, delta)
