@@ -1,1 +1,120 @@
-"""judgebayes."""
+"""Aggregating and calibrating LLM judges.
+
+Votes in, probabilities one can bet on out::
+
+    votes, coding = judgebayes.encode(frame, item="item", judge="judge", vote="vote")
+    labels = coding.labels(frame, label="label")
+    fit = judgebayes.Davidson().fit(votes, labels)
+    table = coding.decode(fit(votes))
+
+Importing this package imports nothing else, changes no setting and reads no file: names are looked
+up when they are used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from judgebayes.aggregate import (
+        BaseRate,
+        ConfidenceVote,
+        Davidson,
+        HierarchicalDavidson,
+        MajorityVote,
+        MarginThreshold,
+        PerTask,
+        RoundedMedian,
+        SoftVote,
+        Verdict,
+    )
+    from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
+    from judgebayes.errors import JudgeBayesError
+    from judgebayes.evaluate import evaluate_splits, sweep
+    from judgebayes.inference import DRPS, MAP, NUTS, MinimumLoss, MinimumScore, Status
+    from judgebayes.splits import Splits, random_splits
+    from judgebayes.votes import (
+        Classes,
+        Coding,
+        Votes,
+        encode,
+        encode_counts,
+        encode_wide,
+        from_counts,
+    )
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "judgebayes.aggregate": (
+        "BaseRate",
+        "ConfidenceVote",
+        "Davidson",
+        "HierarchicalDavidson",
+        "MajorityVote",
+        "MarginThreshold",
+        "PerTask",
+        "RoundedMedian",
+        "SoftVote",
+        "Verdict",
+    ),
+    "judgebayes.decide": ("absolute_loss", "bayes_action", "risk", "zero_one_loss"),
+    "judgebayes.errors": ("JudgeBayesError",),
+    "judgebayes.evaluate": ("evaluate_splits", "sweep"),
+    "judgebayes.inference": ("DRPS", "MAP", "NUTS", "MinimumLoss", "MinimumScore", "Status"),
+    "judgebayes.splits": ("Splits", "random_splits"),
+    "judgebayes.votes": (
+        "Classes",
+        "Coding",
+        "Votes",
+        "encode",
+        "encode_counts",
+        "encode_wide",
+        "from_counts",
+    ),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [  # noqa: RUF022  (in the order of the pipeline)
+    "encode",
+    "encode_counts",
+    "encode_wide",
+    "from_counts",
+    "Classes",
+    "Coding",
+    "Votes",
+    "BaseRate",
+    "ConfidenceVote",
+    "Davidson",
+    "HierarchicalDavidson",
+    "MajorityVote",
+    "MarginThreshold",
+    "PerTask",
+    "RoundedMedian",
+    "SoftVote",
+    "Verdict",
+    "DRPS",
+    "MAP",
+    "NUTS",
+    "MinimumLoss",
+    "MinimumScore",
+    "Status",
+    "absolute_loss",
+    "bayes_action",
+    "risk",
+    "zero_one_loss",
+    "Splits",
+    "random_splits",
+    "evaluate_splits",
+    "sweep",
+    "JudgeBayesError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -55,4 +55,4 @@ def middle_most(tied: Bool[Array, "*item class"]) -> Int[Array, "*item"]:
     from_centre = jnp.abs(2 * k - (lowest + highest)[..., None])
     from_middle = jnp.abs(2 * k - (n_classes - 1))
     rank = (from_centre * 2 * n_classes + from_middle) * n_classes + k
-    return jnp.argmin(jnp.where(tied, rank, jnp.iinfo(rank.dtype).max), -1)
+    return jnp.argmin(jnp.where(tied, rank, 4 * n_classes**3), -1)

@@ -38,11 +38,11 @@ class Evaluation:
     decisions: Int[Array, "*split item"]
     status: Int[Array, "*split"]
 
-    @property
-    def errors(self) -> Float[np.ndarray, "*split item"]:
-        """Absolute errors of the decisions, NaN where the label is unknown."""
-        wrong = np.abs(np.asarray(self.decisions) - np.asarray(self.labels)).astype(float)
-        return np.where(np.asarray(self.labels) >= 0, wrong, np.nan)
+    def losses(self, loss: Float[np.ndarray, "action class"]) -> Float[np.ndarray, "*split item"]:
+        """Losses of the decisions, NaN where the label is unknown."""
+        labels = np.asarray(self.labels)
+        each = np.asarray(loss)[np.asarray(self.decisions), np.maximum(labels, 0)]
+        return np.where(labels >= 0, each, np.nan)
 
 
 Metric = Callable[[Evaluation], Float[Array, ""]]

@@ -26,6 +26,9 @@ __all__ = [
     "nll",
 ]
 
+TINY = 1e-30
+"""Keeps an empty bin from dividing by zero."""
+
 Score = Callable[[Float[Array, " class"], Int[Array, ""]], Float[Array, ""]]
 """A proper score: (log-probabilities of the classes, label index) -> penalty, lower is better."""
 
@@ -127,7 +130,7 @@ def _bins(
     which = jnp.clip(jnp.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)  # (low, high]
     member = jax.nn.one_hot(which, bins, dtype=float) * w[:, None]
     mass = member.sum(0)
-    share = jnp.maximum(mass, jnp.finfo(mass.dtype).tiny)
+    share = jnp.maximum(mass, TINY)
     return mass, (confidence @ member) / share, (right @ member) / share
 
 
@@ -166,7 +169,7 @@ def ece_debiased(
     scale: a root mean square, which is at least the mean absolute error that `ece` estimates.
     """
     mass, confidence, right = _bins(log_probs, labels, weight, bins)
-    noise = right * (1 - right) / jnp.maximum(mass - 1, jnp.finfo(mass.dtype).tiny)
+    noise = right * (1 - right) / jnp.maximum(mass - 1, TINY)
     squared = jnp.where(mass > 1, mass * ((right - confidence) ** 2 - noise), 0.0)
     total = squared.sum() / jnp.where(mass > 1, mass, 0.0).sum()
     return jnp.sign(total) * jnp.sqrt(jnp.abs(total))

@@ -22,6 +22,7 @@ __all__ = [
     "permutation_test",
     "split_permutation_test",
     "top_cluster",
+    "two_way_interval",
 ]
 
 Z95 = 1.959963984540054
@@ -96,6 +97,29 @@ def clustered_interval(
     sums = np.bincount(which, weights=values - mean)
     half = z * float(np.sqrt(n_groups / (n_groups - 1) * (sums**2).sum())) / n
     return Interval(mean, mean - half, mean + half)
+
+
+def two_way_interval(
+    values: Float[np.ndarray, "split item"],
+    items: Int[np.ndarray, "split item"],
+    n_items: int,
+    groups: Int[np.ndarray, " item"] | None = None,
+    *,
+    z: float = Z95,
+) -> Interval:
+    r"""Return the mean over splits and items with an interval that knows both are samples.
+
+    .. math:: \mathrm{SE}^2 = \mathrm{SE}^2_\text{items} + \mathrm{SD}^2_\text{splits} / S
+
+    The first part is cluster-robust over the items' means, as in `clustered_interval`: other items
+    would give another result. The second is the spread of the split means over S splits: other
+    calibration items would, too. The parts overlap a little, so the interval errs on the wide side.
+    """
+    by_item = clustered_interval(item_means(values, items, n_items), groups, z=z)
+    by_split = normal_interval(np.nanmean(np.where(items >= 0, values, np.nan), axis=1), z=z)
+    halves = np.array([by_item.high - by_item.low, by_split.high - by_split.low]) / 2
+    half = float(np.sqrt(np.nansum(halves**2)))
+    return Interval(by_item.mean, by_item.mean - half, by_item.mean + half)
 
 
 def permutation_test(

@@ -50,7 +50,7 @@ class Aggregator(Protocol):
     def fit(
         self,
         votes: Votes,
-        labels: Int[Array, " item"],
+        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
         *,
         weight: Float[Array, " item"] | None = None,
         key: PRNGKeyArray | None = None,

@@ -26,7 +26,8 @@ DRPS_TEMPERATURE = 0.5
 
 
 def _penalised_drps() -> MAP:
-    return MAP(temperature=DRPS_TEMPERATURE, score=drps)
+    # The prior leaves one mode: five starts found the same one in every split tried.
+    return MAP(temperature=DRPS_TEMPERATURE, score=drps, starts=1)
 
 
 @jax.tree_util.register_dataclass
@@ -101,7 +102,7 @@ class FittedHierarchicalDavidson:
         return _predict(self, votes)
 
     @in_float64
-    def by_task(self) -> dict[str, Float[np.ndarray, "task *level"]]:
+    def by_task(self) -> dict[str, Float[np.ndarray, "task *level"]]:  # noqa: F821
         """Return the posterior mean of beta, eta0 and gamma of every task."""
         n_tasks = self.draws["log_beta_by_task"].shape[-1]
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.infer import MCMC
-from numpyro.infer import NUTS as NumPyroNUTS
+from numpyro import infer
 
 from judgebayes.inference.problem import Chains, Problem, Result
 from judgebayes.inference.status import Status, when
@@ -36,8 +35,8 @@ class NUTS:
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
         """Return the draws of all chains; `status` tells whether the chains agree."""
-        mcmc = MCMC(
-            NumPyroNUTS(
+        mcmc = infer.MCMC(
+            infer.NUTS(
                 problem.posterior(self.score, self.temperature),
                 target_accept_prob=self.target_accept,
             ),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from optax.projections import projection_box
 
@@ -117,7 +118,7 @@ def minimise(
         promised = -(at.gradient @ moved + 0.5 * moved @ at.hessian @ moved)
         gained = at.value - there.value
         # At the minimum the values agree to rounding: the gradient then says which is better.
-        level = jnp.abs(gained) <= 4 * jnp.finfo(at.x.dtype).eps * jnp.abs(at.value)
+        level = jnp.abs(gained) <= 4 * np.finfo(at.x.dtype).eps * jnp.abs(at.value)
         better = (gained > 0) | (level & (optimality(there) < optimality(at)))
         accept = first | (better & jnp.all(jnp.isfinite(there.gradient)))
         factor = jnp.where(accept, jnp.where(gained > 0.25 * promised, 0.1, 2.0), 10.0)

@@ -78,7 +78,7 @@ def canonical(value: object) -> Hashable | None:
             return text
         return canonical(number) if math.isfinite(number) else text
     if isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"}:
-        return int(value)  # type: ignore[call-overload, no-any-return]
+        return int(value)  # type: ignore[call-overload]
     if isinstance(value, numbers.Real):
         number = float(value)
         if math.isnan(number):

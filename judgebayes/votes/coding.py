@@ -14,16 +14,17 @@ from judgebayes.float64 import in_float64
 from judgebayes.votes.array import MISSING, Votes, from_counts
 from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
 
-__all__ = ["Coding", "encode", "encode_counts", "encode_wide"]
+__all__ = ["ORDERS", "Coding", "encode", "encode_counts", "encode_wide"]
 
 VotesAs = Literal["shown", "original"]
 SUSPICIOUS_VOTES = 20
 """A judge with this many votes and never the lowest of three classes may be a binary one."""
 
-_ORDERS: dict[str, int] = {
+ORDERS: dict[str, int] = {
     **dict.fromkeys(("ab", "a-then-b", "first", "0", "false", "original", "a_first"), 0),
     **dict.fromkeys(("ba", "b-then-a", "second", "1", "true", "swapped", "b_first"), 1),
 }
+"""Presentation orders as people write them: 0 as the labels mean them, 1 swapped."""
 
 
 @dataclass(frozen=True)
@@ -466,7 +467,7 @@ def _orders(
             "mapped back already."
         )
     code, values = pd.factorize(frame[order], use_na_sentinel=True)
-    known = [_ORDERS.get(str(canonical(v)).casefold()) for v in values]
+    known = [ORDERS.get(str(canonical(v)).casefold()) for v in values]
     if (code < 0).any():
         raise JudgeBayesError(f"Row {int(np.argmax(code < 0))} has no value in column {order!r}.")
     for position, found in enumerate(known):

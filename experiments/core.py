@@ -1,0 +1,211 @@
+"""What an experiment is, what it returns, and how its result is graded and written."""
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.significance import Interval
+
+__all__ = [
+    "COLUMNS",
+    "Experiment",
+    "Grade",
+    "Output",
+    "Run",
+    "expected",
+    "experiment",
+    "experiments",
+    "find",
+    "grade",
+    "rows",
+]
+
+T = TypeVar("T")
+
+COLUMNS = [
+    "paper",
+    "table",
+    "dataset",
+    "task",
+    "judge",
+    "n",
+    "method",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "splits",
+    "paper_value",
+    "grade",
+]
+"""The columns of every result file; a cell is empty where it does not apply."""
+
+Grade = Literal["reproduced", "replicated", "contradicted", "simulated", ""]
+
+SMOKE_SPLITS = 4
+
+
+@dataclass
+class Run:
+    """One run of experiments: where the data are, how many splits, and what is remembered.
+
+    `splits` and `seed` go into every random split. `remember` keeps what several tables share.
+    """
+
+    data: Path | None = None
+    splits: int = 100
+    smoke: bool = False
+    seed: int = 0
+    say: Callable[[str], None] = lambda _: None
+    _memory: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Shrink a smoke run."""
+        if self.smoke:
+            self.splits = min(self.splits, SMOKE_SPLITS)
+
+    def remember(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what `make` returns, made once per key in this run."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        kept: T = self._memory[key]
+        return kept
+
+    def has(self, dataset: str) -> bool:
+        """Tell whether the data folder holds a data set."""
+        return self.data is not None and (self.data / dataset).is_dir()
+
+    def few(self, values: list[T], keep: int = 1) -> list[T]:
+        """Return all values, or the first few in a smoke run."""
+        return values[:keep] if self.smoke else values
+
+
+@dataclass(frozen=True)
+class Output:
+    """A tidy table, the figures, and what a reader should know, in sentences."""
+
+    table: pd.DataFrame
+    figures: dict[str, Figure] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of a paper."""
+
+    paper: str
+    name: str
+    title: str
+    claim: str
+    needs: tuple[str, ...]
+    """Data sets that it reads."""
+    twins: bool
+    """Whether it also runs without data, on twins or on nothing but formulas."""
+    run: Callable[[Run], Output]
+
+    def runnable(self, run: Run) -> bool:
+        """Tell whether a run has what this needs."""
+        return self.twins or all(run.has(name) for name in self.needs)
+
+
+def experiment(
+    paper: str,
+    name: str,
+    title: str,
+    claim: str,
+    *,
+    needs: tuple[str, ...] = (),
+    twins: bool = False,
+) -> Callable[[Callable[[Run], Output]], Experiment]:
+    """Return a decorator that makes an experiment of a function of a run."""
+    return lambda function: Experiment(paper, name, title, claim, needs, twins, function)
+
+
+def experiments() -> Iterator[Experiment]:
+    """Yield every experiment, paper by paper."""
+    root = Path(__file__).parent
+    for folder in sorted(p for p in root.iterdir() if (p / "__init__.py").exists()):
+        package = f"{__package__}.{folder.name}"
+        for module in sorted(m.name for m in pkgutil.iter_modules([str(folder)])):
+            found = getattr(importlib.import_module(f"{package}.{module}"), "main", None)
+            if isinstance(found, Experiment):
+                yield found
+
+
+def find(wanted: list[str]) -> list[Experiment]:
+    """Return the experiments named `paper` or `paper/table`, in order; all if none is named.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there is no such experiment.
+    """
+    known = sorted(experiments(), key=lambda e: (e.paper, _natural(e.name)))
+    if not wanted:
+        return known
+    chosen = []
+    for name in wanted:
+        paper, _, table = name.partition("/")
+        matches = [e for e in known if e.paper == paper and (not table or e.name == table)]
+        if not matches:
+            papers = sorted({e.paper for e in known})
+            tables = [e.name for e in known if e.paper == paper]
+            raise JudgeBayesError(
+                f"There is no experiment {name!r}; "
+                + (
+                    f"{paper} has {', '.join(tables)}."
+                    if tables
+                    else f"there are {', '.join(papers)}."
+                )
+            )
+        chosen += [e for e in matches if e not in chosen]
+    return chosen
+
+
+def _natural(name: str) -> tuple[str, int, str]:
+    head = name.rstrip("0123456789")
+    tail = name[len(head) :]
+    return (head, int(tail) if tail else 0, name)
+
+
+def default_data() -> Path | None:
+    """Return the data folder: `JUDGEBAYES_DATA`, else `../shared/data` beside the checkout."""
+    named = os.environ.get("JUDGEBAYES_DATA")
+    if named:
+        return Path(named)
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return beside if beside.is_dir() else None
+
+
+def expected(paper: str, table: str) -> pd.DataFrame:
+    """Return a paper's printed numbers: task, judge, n, method, metric, value, splits, where."""
+    path = Path(__file__).parent / "expected" / paper.replace("-", "_") / f"{table}.csv"
+    return pd.read_csv(path, keep_default_na=False, na_values={"n": [""], "splits": [""]})
+
+
+def rows(paper: str, table: str, records: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return records as a result table with all columns, in order."""
+    frame = pd.DataFrame(records, columns=[c for c in COLUMNS if c not in ("paper", "table")])
+    frame.insert(0, "table", table)
+    frame.insert(0, "paper", paper)
+    return frame[COLUMNS]
+
+
+def grade(advantage: Interval) -> Grade:
+    """Return the grade of a claim on other real data, from the interval of its advantage.
+
+    `replicated` if the whole interval is above zero, `contradicted` if it is below, and nothing
+    where the data do not settle it.
+    """
+    if not np.isfinite(advantage.low):
+        return ""
+    return "replicated" if advantage.low > 0 else "contradicted" if advantage.high < 0 else ""

@@ -1,0 +1,203 @@
+"""The public data sets that the experiments read, as votes and labels."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from judgebayes.experiments.core import Run
+from judgebayes.votes import Coding, Votes, encode
+
+__all__ = [
+    "LLMBAR",
+    "MTBENCH",
+    "Cell",
+    "llmbar_orders",
+    "llmbar_prompts",
+    "mtbench_orders",
+    "pairs",
+    "rb2",
+    "rb2_judges",
+    "rb2_tasks",
+    "shared_items",
+    "wmt23",
+]
+
+RB2 = "rb2_k8_scores"
+MTBENCH = "mtbench_repetition_9judges"
+LLMBAR = "llmbar_evaluators"
+WMT23 = "wmt23_sxs_mqm"
+
+CLASSES = (-1, 0, 1)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Votes of one judge on the items of one task (or several), with labels and item groups."""
+
+    dataset: str
+    task: str
+    judge: str
+    votes: Votes
+    labels: Int[np.ndarray, " item"]
+    groups: Int[np.ndarray, " item"]
+    """What items share: the question that their responses answer."""
+    item_names: tuple[str, ...] = ()
+    variant: str = ""
+    """What else tells this cell from others: the prompt, the temperature, the twin."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """A name that no other cell has."""
+        return (self.dataset, self.task, self.judge, self.variant)
+
+
+def _table(run: Run, dataset: str, name: str) -> pd.DataFrame:
+    assert run.data is not None
+    path: Path = run.data / dataset / f"{name}.parquet"
+    return run.remember(path, lambda: pd.read_parquet(path))
+
+
+def rb2_judges(run: Run) -> list[str]:
+    """Return the judges of the repeated RewardBench 2 scores, the strongest first."""
+    names = ["gpt-5.4", "claude-haiku-4.5", "gpt-5.4-mini", "claude-sonnet-4.6", "gpt-5.4-nano"]
+    return run.few(names)
+
+
+def rb2_tasks(run: Run) -> list[str]:
+    """Return the subsets of RewardBench 2 that have pairs."""
+    return run.few(["Factuality", "Focus", "Math", "Precise IF", "Safety"], 2)
+
+
+def pairs(run: Run, task: str) -> pd.DataFrame:
+    """Return the sampled response pairs of a subset: pair, item (the question), gold."""
+    table = _table(run, RB2, "pairs")
+    return table[table["in_sample1000"] & (table["subset"] == task)]
+
+
+def rb2(
+    run: Run,
+    judge: str,
+    task: str | None,
+    *,
+    prompt: str = "base",
+    temperature: float = 1.0,
+) -> Cell:
+    """Return one judge's eight ternary votes on the sampled pairs of one subset, or of all.
+
+    The vote is the sign of the difference of two pointwise scores, so there is no presentation
+    order. Its `score`, a stand-in for the confidence that P1 takes from sequence probabilities,
+    grows with the size of that difference: 0.5 for a tie, 1 for a difference of nine points.
+    """
+    return run.remember(
+        ("rb2", judge, task, prompt, temperature),
+        lambda: _rb2(run, judge, task, prompt, temperature),
+    )
+
+
+def _rb2(run: Run, judge: str, task: str | None, prompt: str, temperature: float) -> Cell:
+    votes = _table(run, RB2, "ternary_votes")
+    chosen = (
+        (votes["model"] == judge)
+        & (votes["prompt"] == prompt)
+        & np.isclose(votes["temperature"], temperature)
+    )
+    long = votes[chosen].astype({"pair": str})
+    long = long.merge(_table(run, RB2, "pairs"), on="pair")
+    if task is not None:
+        long = long[long["subset"] == task]
+    scores = _table(run, RB2, "scores")
+    scores = scores[
+        (scores["model"] == judge)
+        & (scores["prompt"] == prompt)
+        & np.isclose(scores["temperature"], temperature)
+    ].astype({"item": str})
+    given = scores.set_index(["item", "response", "sample"])["score"]
+    first, second = (
+        given.reindex(pd.MultiIndex.from_frame(long[["item", response, "sample"]])).to_numpy(float)
+        for response in ("resp_first", "resp_second")
+    )
+    long = long.assign(confidence=0.5 + np.abs(first - second) / 18)
+    encoded, coding = encode(
+        long,
+        item="pair",
+        judge="model",
+        vote="vote",
+        sample="sample",
+        score="confidence",
+        task="subset",
+        classes=CLASSES,
+    )
+    by_pair = long.drop_duplicates("pair").set_index("pair").loc[coding.items]
+    return Cell(
+        RB2,
+        task or "all",
+        judge,
+        encoded,
+        coding.labels(by_pair["gold"]),
+        pd.factorize(by_pair["item"])[0],
+        tuple(coding.items),
+        f"{prompt}, T = {temperature:g}",
+    )
+
+
+def mtbench_orders(run: Run) -> tuple[Votes, Coding]:
+    """Return nine judges' three votes in each order on 96 MT-Bench pairs, which have no labels."""
+    votes = _table(run, MTBENCH, "votes").astype({"order": str, "item": str, "judge": str})
+    votes = votes.assign(order=votes["order"].map({"ref_first": "BA", "ref_second": "AB"}))
+    return encode(votes, sample="sample", order="order", votes_as="original", classes=CLASSES)
+
+
+def llmbar_orders(run: Run) -> tuple[Votes, Coding, Int[np.ndarray, " item"]]:
+    """Return 65 evaluators' votes in both orders on LLMBar's 419 items, and the labels."""
+    votes = _table(run, LLMBAR, "votes_by_order").astype({"item": str, "judge": str, "vote": str})
+    labels = _table(run, LLMBAR, "labels")
+    core = labels[labels["subset"].str.startswith("LLMBar/")]
+    votes = votes[votes["item"].isin(core["item"])]
+    encoded, coding = encode(votes, order="order", votes_as="original", classes=("B", "tie", "A"))
+    return encoded, coding, coding.labels(core, label="label_AB")
+
+
+def llmbar_prompts(run: Run) -> tuple[Votes, Coding, Int[np.ndarray, " item"]]:
+    """Return six LLMs' votes on LLMBar, an LLM's prompts being its samples, and the labels."""
+    votes = _table(run, LLMBAR, "votes_by_order").astype(str).replace({"vote": {"nan": None}})
+    labels = _table(run, LLMBAR, "labels")
+    core = labels[labels["subset"].str.startswith("LLMBar/")]
+    votes = votes[votes["item"].isin(core["item"])]
+    encoded, coding = encode(
+        votes,
+        judge="model",
+        sample="strategy",
+        order="order",
+        votes_as="original",
+        classes=("B", "tie", "A"),
+    )
+    return encoded, coding, coding.labels(core, label="label_AB")
+
+
+def shared_items(cells: list[Cell]) -> list[Cell]:
+    """Return the cells cut down to the items that all of them have, in one order."""
+    common = set(cells[0].item_names).intersection(*(c.item_names for c in cells[1:]))
+    names = [name for name in cells[0].item_names if name in common]
+    cut = []
+    for cell in cells:
+        place = {name: i for i, name in enumerate(cell.item_names)}
+        where = np.array([place[name] for name in names])
+        cut.append(
+            replace(
+                cell,
+                votes=cell.votes.take(where),
+                labels=cell.labels[where],
+                groups=cell.groups[where],
+                item_names=tuple(names),
+            )
+        )
+    return cut
+
+
+def wmt23(run: Run, pair: str) -> pd.DataFrame:
+    """Return the human ratings of a language pair (`zhen` or `ende`): item, rater, vote."""
+    ratings = _table(run, WMT23, "ratings").astype({"item": str, "rater": str, "lp": str})
+    return ratings[ratings["lp"] == pair]

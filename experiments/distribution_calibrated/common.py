@@ -1,0 +1,284 @@
+"""What the tables of P1 share: the methods, the cells, and how two methods are compared."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from judgebayes.aggregate import (
+    Aggregator,
+    BaseRate,
+    ConfidenceVote,
+    Davidson,
+    MajorityVote,
+    MarginThreshold,
+    RoundedMedian,
+    SoftVote,
+)
+from judgebayes.evaluate import evaluate_splits, measure
+from judgebayes.experiments.core import Grade, Run, expected, grade
+from judgebayes.experiments.data import Cell
+from judgebayes.experiments.distribution_calibrated.twins import twin_cells
+from judgebayes.inference import MinimumLoss, MinimumScore
+from judgebayes.scores import nll
+from judgebayes.significance import Interval, item_means, normal_interval, two_way_interval
+from judgebayes.splits import Splits, random_splits
+
+__all__ = [
+    "PAPER",
+    "Answers",
+    "advantage",
+    "against",
+    "answered",
+    "answers",
+    "cell_rows",
+    "claim_row",
+    "methods",
+    "printed",
+    "splits",
+    "twin_note",
+    "twin_rows",
+]
+
+PAPER = "distribution-calibrated"
+CALIBRATION = 0.05
+
+Printed = dict[tuple[str, str, int, str], float]
+
+
+def methods() -> dict[str, Aggregator]:
+    """Return P1's methods and the audit's, by the name that tables give them."""
+    return {
+        "davidson": Davidson(),
+        "davidson-mae": Davidson(MinimumLoss()),
+        "davidson-ml": Davidson(MinimumScore(nll)),
+        "sc": MajorityVote(),
+        "sc-outer": MajorityVote("outer"),
+        "sc-first": MajorityVote("first"),
+        "soft-sc-min": SoftVote("min"),
+        "soft-sc-mean": SoftVote("mean"),
+        "soft-sc-product": SoftVote("product"),
+        "ci-sc": ConfidenceVote(),
+        "greedy-2": RoundedMedian(),
+        "margin-threshold": MarginThreshold(),
+        "best-constant": BaseRate(),
+    }
+
+
+def splits(
+    run: Run,
+    cell: Cell,
+    *,
+    calibration: float | int = CALIBRATION,
+    grouped: bool = False,
+    count: int | None = None,
+) -> Splits:
+    """Return the random splits of a cell, by item or by group."""
+    return random_splits(
+        cell.votes.n_items,
+        splits=min(run.splits, count or run.splits),
+        calibration=calibration,
+        groups=cell.groups if grouped else None,
+        seed=run.seed,
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one method decided on the evaluation items of every split of a cell."""
+
+    cell: Cell
+    items: Int[np.ndarray, "split item"]
+    decisions: Int[np.ndarray, "split item"]
+    scores: dict[str, Float[np.ndarray, " split"]]
+    """Metrics by split: mae, accuracy, drps, nll, ece."""
+
+    @property
+    def errors(self) -> Float[np.ndarray, "split item"]:
+        """Absolute errors, NaN where a shorter part is filled up."""
+        wrong = np.abs(self.decisions - self.cell.labels[np.maximum(self.items, 0)])
+        return np.where(self.items >= 0, wrong, np.nan)
+
+    @property
+    def by_item(self) -> Float[np.ndarray, " item"]:
+        """Each item's mean error over the splits that evaluate it."""
+        return item_means(self.errors, self.items, self.cell.votes.n_items)
+
+    def interval(self, metric: str) -> Interval:
+        """Return the mean over splits with the paper's 1.96 SE interval."""
+        return normal_interval(self.scores[metric])
+
+
+def answers(
+    run: Run, cell: Cell, n: int, name: str, *, grouped: bool = False, count: int | None = None
+) -> Answers:
+    """Return what a method of `methods` answers on a cell with n votes, once per run."""
+
+    def make() -> Answers:
+        parts = splits(run, cell, grouped=grouped, count=count)
+        return answered(run, cell, n, methods()[name], parts)
+
+    return run.remember((cell.key, n, name, grouped, count), make)
+
+
+def answered(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) -> Answers:
+    """Return what a method answers on the given splits of a cell with n votes."""
+    found = evaluate_splits(
+        method, cell.votes.first(n), cell.labels, parts, fit_on="calibration", seed=run.seed
+    )
+    wide = np.asarray(found.items)
+    width = int((wide >= 0).sum(1).max())
+    return Answers(
+        cell,
+        wide[:, :width].astype(np.int32),
+        np.asarray(found.decisions)[:, :width].astype(np.int8),
+        measure(found, ("mae", "accuracy", "drps", "nll", "ece")),
+    )
+
+
+def advantage(method: Answers, other: Answers) -> Interval:
+    """Return how much lower the method's MAE is than the other's, on the same splits.
+
+    The interval allows for other items (those that share a question move together) and for other
+    calibration sets.
+    """
+    cell = method.cell
+    return two_way_interval(
+        other.errors - method.errors, method.items, cell.votes.n_items, cell.groups
+    )
+
+
+def cell_rows(
+    cell: Cell,
+    n: int | None,
+    method: str,
+    found: Answers,
+    *,
+    paper_value: float | None = None,
+    graded: Grade = "",
+    metrics: tuple[str, ...] = ("mae", "accuracy"),
+) -> list[dict[str, Any]]:
+    """Return the result rows of one method on one cell."""
+    return [
+        {
+            "dataset": cell.dataset,
+            "task": cell.task,
+            "judge": cell.judge,
+            "n": n,
+            "method": method,
+            "metric": metric,
+            **interval_columns(found.interval(metric)),
+            "splits": len(found.items),
+            "paper_value": paper_value,
+            "grade": graded,
+        }
+        for metric in metrics
+    ]
+
+
+def interval_columns(interval: Interval) -> dict[str, float]:
+    """Return an interval as the columns value, low and high."""
+    return {"value": interval.mean, "low": interval.low, "high": interval.high}
+
+
+def claim_row(
+    cell: Cell, n: int | None, method: str, metric: str, interval: Interval, n_splits: int
+) -> dict[str, Any]:
+    """Return the row of a claim "this is above zero", graded by its interval."""
+    return {
+        "dataset": cell.dataset,
+        "task": cell.task,
+        "judge": cell.judge,
+        "n": n,
+        "method": method,
+        "metric": metric,
+        **interval_columns(interval),
+        "splits": n_splits,
+        "grade": grade(interval),
+    }
+
+
+def against(
+    run: Run, cell: Cell, n: int, others: tuple[str, ...], *, method: str = "davidson"
+) -> list[dict[str, Any]]:
+    """Return a graded row for each "the method's MAE is lower than the other's" on a cell."""
+    own = answers(run, cell, n, method)
+    return [
+        claim_row(
+            cell,
+            n,
+            f"{other} minus {method}",
+            "mae difference",
+            advantage(own, answers(run, cell, n, other)),
+            len(own.items),
+        )
+        for other in others
+    ]
+
+
+def twin_rows(
+    run: Run, task: str, judge: str, n: int, names: tuple[str, ...], metric: str, printed: Printed
+) -> list[dict[str, Any]]:
+    """Return the median and range over a cell's twins of what each method scores.
+
+    `sc` is run under the rule for tied votes that each twin was fitted under.
+    """
+    records = []
+    cells = twin_cells(run, task, judge)
+    for name in names:
+        scored = [
+            float(
+                answers(run, cell, n, rule_of(cell) if name == "sc" else name).scores[metric].mean()
+            )
+            for cell in cells
+        ]
+        if scored:
+            records.append(
+                {
+                    "dataset": "twin",
+                    "task": task,
+                    "judge": judge,
+                    "n": n,
+                    "method": name,
+                    "metric": metric,
+                    "value": float(np.median(scored)),
+                    "low": min(scored),
+                    "high": max(scored),
+                    "splits": run.splits,
+                    "paper_value": printed.get((task, judge, n, name)),
+                    "grade": "simulated",
+                }
+            )
+    return records
+
+
+def rule_of(cell: Cell) -> str:
+    """Return the name of self-consistency under the tie rule that a twin was fitted under."""
+    return {"middle": "sc", "outer": "sc-outer", "first": "sc-first"}[cell.variant.split()[-1]]
+
+
+def printed(*tables: str) -> Printed:
+    """Return the paper's values by (task, judge, n, method), the first table's where they differ."""
+    found: Printed = {}
+    for table in tables:
+        for row in expected(PAPER, table).itertuples():
+            found.setdefault((row.task, row.judge, int(row.n), row.method), float(row.value))
+    return found
+
+
+def twin_note(table: pd.DataFrame) -> str:
+    """Return how often the paper's value lies within the twins' range."""
+    own = table[(table["dataset"] == "twin") & (table["method"] == "davidson")]
+    own = own.dropna(subset=["paper_value"])
+    value = own["paper_value"].astype(float)
+    inside = (value >= own["low"]) & (value <= own["high"])
+    above, below = int((value > own["high"]).sum()), int((value < own["low"]).sum())
+    return (
+        f"Twins: the paper's own method prints a value within the twins' range in "
+        f"{int(inside.sum())} of {len(own)} cells, above it in {above} and below it in {below}. The "
+        f"ranges are wide (median width {float((own['high'] - own['low']).median()):.2f}): majority "
+        "voting's error and accuracy at two numbers of votes say little about how well a "
+        "calibrated rule can do."
+    )

@@ -1,0 +1,101 @@
+"""P1 Fig 1: which class 20 votes lead to, under self-consistency and under the method.
+
+Claim: calibration changes the decision boundary of a majority vote.
+Command: judgebayes reproduce distribution-calibrated/fig1
+Runtime: seconds; no data.
+Expected: at the parameters of WMT ZH-EN (Table 9) Davidson's tie region is narrower than SC's where
+tie votes abound; at those of RB2-Math almost everything but unanimity is a tie.
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int
+
+from judgebayes.aggregate import FittedAggregator, FittedDavidson, MajorityVote
+from judgebayes.decide import absolute_loss, bayes_action
+from judgebayes.experiments.core import Output, Run, expected, experiment, rows
+from judgebayes.experiments.distribution_calibrated.common import PAPER
+from judgebayes.float64 import in_float64
+from judgebayes.inference.status import Status
+from judgebayes.plots import decision_regions
+from judgebayes.votes import from_counts
+
+VOTES = 20
+SHOWN = ("WMT ZH-EN", "RB2-Math")
+
+
+@in_float64
+def davidson_at(beta: float, nu: float, gamma: float) -> FittedDavidson:
+    """Return Davidson's model at given parameters."""
+    draws = {
+        "beta": jnp.array([beta]),
+        "eta0": jnp.log(jnp.array([[nu]])),
+        "gamma": jnp.array([[gamma]]),
+    }
+    nothing = jnp.asarray(jnp.nan)
+    return FittedDavidson(
+        draws, jnp.asarray(int(Status.CONVERGED)), nothing, nothing, None, 1.0, 1.0, 3
+    )
+
+
+@experiment(
+    PAPER,
+    "fig1",
+    "Fig 1: decision regions with 20 votes",
+    "calibration moves the boundary between tie and preference that a majority vote draws",
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return the regions and the share of vote counts that each rule calls a tie."""
+    printed = expected(PAPER, "table9").pivot_table(index="task", columns="metric", values="value")
+
+    def davidson(task: str) -> FittedDavidson:
+        mean = printed.loc[task]
+        return davidson_at(mean["beta_mean"], mean["nu_mean"], mean["gamma_mean"])
+
+    fitted: dict[str, FittedAggregator] = {
+        "SC": MajorityVote().fit(from_counts(np.eye(3, dtype=int)), np.arange(3)),
+        **{f"Davidson, {task}'s parameters": davidson(task) for task in SHOWN},
+    }
+
+    def ruled(
+        name: str,
+    ) -> Callable[[Int[np.ndarray, "state class"]], Int[np.ndarray, " state"]]:
+        def rule(counts: Int[np.ndarray, "state class"]) -> Int[np.ndarray, " state"]:
+            log_probs = fitted[name](from_counts(counts))
+            return np.asarray(bayes_action(log_probs, absolute_loss(3)))
+
+        return rule
+
+    def threshold(counts: Int[np.ndarray, "state class"]) -> Int[np.ndarray, " state"]:
+        margin = counts[:, 2] - counts[:, 0]
+        return np.where(np.abs(margin) >= VOTES // 2, 1 + np.sign(margin), 1)
+
+    rules = {name: ruled(name) for name in fitted}
+    rules["margin threshold, k = 10"] = threshold
+    every = np.array(
+        [(b, VOTES - a - b, a) for a in range(VOTES + 1) for b in range(VOTES + 1 - a)]
+    )
+    table = rows(
+        PAPER,
+        "fig1",
+        [
+            {
+                "dataset": "all counts of 20 votes",
+                "task": "",
+                "n": VOTES,
+                "method": name,
+                "metric": "share called a tie",
+                "value": float((rule(every) == 1).mean()),
+            }
+            for name, rule in rules.items()
+        ],
+    )
+    picture = decision_regions(rules, VOTES, title="Decisions on every count of 20 votes")
+    return Output(
+        table,
+        {"regions": picture},
+        ["The paper does not give its two parameter settings; these are two rows of its Table 9."],
+    )

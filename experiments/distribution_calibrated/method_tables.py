@@ -1,0 +1,85 @@
+"""What Tables 3 and 4 share: all methods on one judge, in MAE or in accuracy."""
+
+from typing import Any
+
+from judgebayes.experiments.core import Output, Run, rows
+from judgebayes.experiments.data import rb2, rb2_tasks
+from judgebayes.experiments.distribution_calibrated.common import (
+    PAPER,
+    against,
+    answers,
+    cell_rows,
+    printed,
+    twin_note,
+    twin_rows,
+)
+from judgebayes.experiments.distribution_calibrated.twins import published_cells
+from judgebayes.significance import top_cluster
+
+JUDGE = "gpt-5.4"
+PAPER_JUDGE = "gemini-2.5-flash"
+PAPER_METHODS = (
+    "davidson",
+    "davidson-mae",
+    "davidson-ml",
+    "sc",
+    "sc-outer",
+    "sc-first",
+    "soft-sc-min",
+    "soft-sc-mean",
+    "soft-sc-product",
+    "ci-sc",
+    "greedy-2",
+)
+AUDIT = ("margin-threshold", "best-constant")
+TWIN_METHODS = ("davidson", "sc", *AUDIT)
+
+
+def method_table(run: Run, name: str, metric: str) -> Output:
+    """Return one metric of every method: on real votes where they are, and on the twins."""
+    records: list[dict[str, Any]] = []
+    notes = [
+        "SC's rule for tied votes is not stated in the paper. `sc`: any tie for the most votes is "
+        "a tie; `sc-outer`: tie against A gives A; `sc-first`: the tied class that was voted first.",
+        "`davidson-mae` minimises the calibration MAE itself (eq 8), `davidson-ml` the negative "
+        "log-likelihood; `greedy-2` takes two ordinary samples, since no greedy ones exist.",
+        "`margin-threshold` (a tie unless |c+ - c-| >= k, k calibrated) and `best-constant` are the "
+        "audit's; the paper has neither.",
+        "USC, GSA and few-shot ask a language model and cannot be rerun on recorded votes.",
+    ]
+    if run.has("rb2_k8_scores"):
+        records += _real(run, metric, notes)
+    values = printed(name)
+    for task, judge in run.few([c for c in published_cells() if c[1] == PAPER_JUDGE], 2):
+        for n in (4, 12):
+            records += twin_rows(run, task, judge, n, TWIN_METHODS, metric, values)
+    table = rows(PAPER, name, records)
+    notes.append(twin_note(table))
+    return Output(table, notes=notes)
+
+
+def _real(run: Run, metric: str, notes: list[str]) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
+    clusters = []
+    for task in rb2_tasks(run):
+        run.say(f"{JUDGE}, {task}: {len(PAPER_METHODS + AUDIT)} methods")
+        cell = rb2(run, JUDGE, task)
+        for n in (4, 8):
+            found = {m: answers(run, cell, n, m) for m in PAPER_METHODS + AUDIT}
+            for method, given in found.items():
+                records += cell_rows(cell, n, method, given, metrics=(metric,))
+            if metric == "mae":
+                records += against(run, cell, n, ("sc", "soft-sc-mean", "ci-sc", *AUDIT))
+                best = top_cluster(
+                    {m: given.errors for m, given in found.items()},
+                    found["davidson"].items,
+                    cell.groups,
+                    seed=run.seed,
+                )
+                clusters.append(f"{task} n = {n}: {', '.join(best)}")
+    if clusters:
+        notes.append(
+            "Top cluster (paired permutation within splits, pairs of one question flipped "
+            "together): " + "; ".join(clusters) + "."
+        )
+    return records

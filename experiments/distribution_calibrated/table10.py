@@ -1,0 +1,118 @@
+"""P1 Table 10: votes in one presentation order against the same number balanced over both.
+
+Claim: balancing 6 + 6 votes over the orders has a lower MAE than 12 votes in either order.
+Command: judgebayes reproduce distribution-calibrated/table10 --data DIR
+Runtime: about 1 minute.
+Expected: on LLMBar, where judges are strongly biased, balancing wins clearly with every model; on
+MT-Bench (pseudo-labels: the other judges' consensus) the differences are small.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from judgebayes.aggregate import Davidson
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.data import LLMBAR, MTBENCH, Cell, llmbar_prompts, mtbench_orders
+from judgebayes.experiments.distribution_calibrated.common import (
+    PAPER,
+    Answers,
+    advantage,
+    answered,
+    cell_rows,
+    claim_row,
+)
+from judgebayes.plots import intervals
+from judgebayes.splits import random_splits
+from judgebayes.votes import Votes
+
+ORDERS = {"first-order": (1.0, 0.0), "second-order": (0.0, 1.0), "balanced": (0.5, 0.5)}
+
+
+@experiment(
+    PAPER,
+    "table10",
+    "Table 10: balancing the presentation order",
+    "votes balanced over both orders have a lower error than as many in one order",
+    needs=("llmbar_evaluators", "mtbench_repetition_9judges"),
+)
+def main(run: Run) -> Output:
+    """Return MAE by order, and a graded row for balanced against each single order."""
+    records: list[dict[str, Any]] = []
+    for cell, votes in _cells(run):
+        run.say(f"{cell.dataset}, {cell.judge}")
+        parts = random_splits(
+            cell.votes.n_items, splits=run.splits, calibration=_labels(cell), seed=run.seed
+        )
+        found: dict[str, Answers] = {}
+        for name, shares in ORDERS.items():
+            chosen = replace(cell, votes=_choose(cell.votes, votes, shares), variant=name)
+            given = answered(run, chosen, cell.votes.n_samples, Davidson(), parts)
+            found[name] = given
+            records += cell_rows(chosen, votes, name, given, metrics=("mae",))
+        for name in ("first-order", "second-order"):
+            lead = advantage(found["balanced"], found[name])
+            records.append(
+                claim_row(cell, votes, f"{name} minus balanced", "mae difference", lead, run.splits)
+            )
+    table = rows(PAPER, "table10", records)
+    figure = intervals(
+        table[table["metric"] == "mae"],
+        label="judge",
+        series="method",
+        panel="dataset",
+        xlabel="MAE (lower is better)",
+        title="Davidson on votes of one order and of both",
+    )
+    return Output(table, {"orders": figure}, [_note(table)])
+
+
+def _cells(run: Run) -> list[tuple[Cell, int]]:
+    cells: list[tuple[Cell, int]] = []
+    if run.has("llmbar_evaluators"):
+        votes, coding, labels = llmbar_prompts(run)
+        items = np.arange(votes.n_items)
+        for place, judge in enumerate(run.few(list(coding.judges))):
+            given = votes.of_judges([place])
+            cells.append((Cell(LLMBAR, "LLMBar", judge, given, labels, items), 6))
+    if run.has("mtbench_repetition_9judges"):
+        votes, coding = mtbench_orders(run)
+        questions = np.unique([item.split("|")[0] for item in coding.items], return_inverse=True)[1]
+        counts = np.asarray(votes.counts())
+        for place, judge in enumerate(run.few(list(coding.judges))):
+            consensus = (counts.sum(1) - counts[:, place]).argmax(1)
+            given = votes.of_judges([place])
+            name = "MT-Bench, consensus of 8"
+            cells.append((Cell(MTBENCH, name, judge, given, consensus, questions), 2))
+    return cells
+
+
+def _labels(cell: Cell) -> int:
+    return 42 if cell.dataset.startswith("llmbar") else 32
+
+
+def _choose(votes: Votes, n: int, shares: tuple[float, float]) -> Votes:
+    """Return the votes with the first n * share of each order kept and the rest missing."""
+    assert votes.order is not None
+    index, order = np.asarray(votes.index), np.asarray(votes.order)
+    keep = np.zeros(index.shape, bool)
+    for which, share in enumerate(shares):
+        own = (order == which) & (index >= 0)
+        keep |= own & (own.cumsum(-1) <= round(n * share))
+    return replace(votes, index=jnp.asarray(np.where(keep, index, -1), jnp.int8))
+
+
+def _note(table: pd.DataFrame) -> str:
+    claims = table[table["metric"] == "mae difference"]
+    parts = []
+    for dataset, own in claims.groupby("dataset", sort=False):
+        wins = int((own["low"].astype(float) > 0).sum())
+        losses = int((own["high"].astype(float) < 0).sum())
+        parts.append(
+            f"{dataset}: balanced is significantly better in {wins} of {len(own)} comparisons, "
+            f"worse in {losses}, {own['value'].astype(float).mean():+.3f} on average"
+        )
+    return "; ".join(parts) + ". LLMBar's votes are one LLM's under six different prompts."

@@ -1,0 +1,140 @@
+"""Results on disk: a tidy CSV, a Markdown table, and a PNG per figure."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from judgebayes.experiments.core import Experiment, Output
+
+__all__ = ["grades", "markdown", "write", "write_index"]
+
+GRADES = {
+    "reproduced": "the paper's own data, and our number is within its stated spread",
+    "replicated": "other real data, and the claim holds: its 95 % interval excludes zero",
+    "contradicted": "the claim fails on real data: the interval lies on the other side of zero, "
+    "or the audit names what it rests on",
+    "simulated": "no public data: twins drive it, and the result is a prediction",
+}
+
+
+def write(experiment: Experiment, output: Output, folder: Path) -> Path:
+    """Write one result below `folder` and return its Markdown page.
+
+    Files are written beside their place and moved into it, so that none is ever half there.
+    """
+    home = folder / experiment.paper
+    home.mkdir(parents=True, exist_ok=True)
+    with _replacing(home / f"{experiment.name}.csv") as path:
+        output.table.to_csv(path, index=False, lineterminator="\n", float_format="%.6g")
+    pictures = []
+    for name, figure in output.figures.items():
+        picture = home / f"{experiment.name}-{name}.png"
+        with _replacing(picture) as path:
+            figure.savefig(path, format="png", dpi=130)
+        pictures.append(picture.name)
+    page = home / f"{experiment.name}.md"
+    with _replacing(page) as path:
+        path.write_text(markdown(experiment, output, pictures), encoding="utf-8")
+    return page
+
+
+def write_index(
+    pages: list[tuple[Experiment, Path, Output]], skipped: list[Experiment], folder: Path
+) -> Path:
+    """Write the list of all results of a run, with the grades they got."""
+    lines = ["# Results", ""]
+    for paper in dict.fromkeys(e.paper for e, _, _ in pages):
+        lines += [f"## {paper}", "", "| result | grades |", "|---|---|"]
+        for experiment, page, output in pages:
+            if experiment.paper == paper:
+                link = page.relative_to(folder).as_posix()
+                lines.append(f"| [{experiment.title}]({link}) | {grades(output)} |")
+        lines.append("")
+    if skipped:
+        lines += ["## Not run: the data are not here", ""]
+        lines += [f"- {e.paper}/{e.name} needs {', '.join(e.needs)}" for e in skipped]
+        lines.append("")
+    lines += ["Grades:", ""] + [f"- **{name}**: {text}" for name, text in GRADES.items()] + [""]
+    index = folder / "index.md"
+    with _replacing(index) as path:
+        path.write_text("\n".join(lines), encoding="utf-8")
+    return index
+
+
+def grades(output: Output) -> str:
+    """Return how often each grade was given."""
+    given = output.table["grade"].replace("", pd.NA).dropna().value_counts()
+    return ", ".join(f"{name} {count}" for name, count in given.items()) or "-"
+
+
+def markdown(experiment: Experiment, output: Output, pictures: list[str]) -> str:
+    """Return a result as a Markdown page: claim, notes, tables by data set and metric, figures."""
+    lines = [f"# {experiment.title}", "", f"Claim: {experiment.claim}", ""]
+    lines += [f"- {note}" for note in output.notes]
+    lines += ["", f"Grades: {grades(output)}", ""] if len(output.table) else [""]
+    for picture in pictures:
+        lines += [f"![{experiment.title}]({picture})", ""]
+    for (dataset, metric), part in output.table.groupby(["dataset", "metric"], sort=False):
+        lines += [f"## {dataset}: {metric}", "", *_pivot(part), ""]
+    return "\n".join(lines)
+
+
+def _pivot(part: pd.DataFrame) -> list[str]:
+    keys = [k for k in ("task", "judge", "n") if part[k].astype(str).nunique() > 1] or ["task"]
+    names = list(dict.fromkeys(part["method"]))
+    has_paper = part["paper_value"].notna().any()
+    graded = part[part["grade"].fillna("") != ""]
+    has_grade = len(graded) > 0 and graded["method"].nunique() == 1
+    in_cell = graded["method"].nunique() > 1 and graded["grade"].nunique() > 1
+    head = [*keys, *names, *(["paper"] if has_paper else []), *(["grade"] if has_grade else [])]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for place, group in part.groupby(keys, sort=False, dropna=False):
+        by_method = group.drop_duplicates("method").set_index("method")
+        cells = [_plain(v) for v in (place if isinstance(place, tuple) else (place,))]
+        cells += [_number(by_method.loc[m], in_cell) if m in by_method.index else "" for m in names]
+        if has_paper:
+            printed = group.dropna(subset=["paper_value"])
+            values = [
+                f"{float(v):.3f}" + (f" ({m})" if len(printed) > 1 else "")
+                for m, v in zip(printed["method"], printed["paper_value"], strict=True)
+            ]
+            cells.append(", ".join(values))
+        if has_grade:
+            cells.append(", ".join(sorted({g for g in group["grade"].fillna("") if g})))
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float):
+        return "" if pd.isna(value) else f"{value:g}"
+    return str(value).replace("|", "\\|")
+
+
+def _number(row: pd.Series, with_grade: bool) -> str:
+    value, low, high = (
+        float(row[c]) if pd.notna(row[c]) else None for c in ("value", "low", "high")
+    )
+    if value is None:
+        return ""
+    text = f"{value:.3f}" if abs(value) < 100 else f"{value:.0f}"
+    if low is not None and high is not None:
+        text += f" [{low:.3f}, {high:.3f}]"
+    return f"{text} {row['grade']}".rstrip() if with_grade and pd.notna(row["grade"]) else text
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

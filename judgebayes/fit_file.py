@@ -1,0 +1,235 @@
+"""Fits kept in files: plain JSON, read as data and never as code.
+
+A file holds the fitted parameters, the classes and columns that they belong to, and what the votes
+looked like, so that new votes can be checked for drift.
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from judgebayes.aggregate import FittedAggregator
+from judgebayes.aggregate.base import FittedRule
+from judgebayes.aggregate.base_rate import FittedBaseRate
+from judgebayes.aggregate.davidson import FittedDavidson
+from judgebayes.aggregate.hierarchical_davidson import FittedHierarchicalDavidson
+from judgebayes.aggregate.margin_threshold import FittedMarginThreshold
+from judgebayes.aggregate.vote_rules import ConfidenceVote, MajorityVote, RoundedMedian, SoftVote
+from judgebayes.errors import JudgeBayesError
+from judgebayes.float64 import in_float64
+from judgebayes.votes import Classes, Votes
+
+__all__ = ["SavedFit", "VoteProfile", "drift", "load_fit", "profile", "save_fit"]
+
+FORMAT = "judgebayes fit"
+VERSION = 1
+FITTED: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        FittedDavidson,
+        FittedHierarchicalDavidson,
+        FittedMarginThreshold,
+        FittedBaseRate,
+        FittedRule,
+        MajorityVote,
+        SoftVote,
+        ConfidenceVote,
+        RoundedMedian,
+    )
+}
+NOT_KEPT = ("chains",)
+SHARE_CHANGE = 0.05
+Z_LIMIT = 4.0
+
+
+@dataclass(frozen=True)
+class VoteProfile:
+    """What votes look like: the mean share of each class over items, and votes per item."""
+
+    items: int
+    mean_share: list[float]
+    covariance: list[list[float]]
+    """Covariance of the shares over items."""
+    votes_per_item: float
+
+
+@dataclass(frozen=True)
+class SavedFit:
+    """A fit with everything needed to apply it to new votes."""
+
+    method: str
+    fitted: FittedAggregator
+    classes: Classes
+    profile: VoteProfile
+    tasks: list[str] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """For the reader: number of labels, version, columns."""
+
+
+def profile(votes: Votes) -> VoteProfile:
+    """Return the profile of some votes; items without votes are left out."""
+    counts = np.asarray(votes.pooled_counts(), float)
+    total = counts.sum(1)
+    share = counts[total > 0] / total[total > 0, None]
+    spread = np.cov(share.T) if len(share) > 1 else np.zeros((share.shape[1],) * 2)
+    return VoteProfile(
+        len(share),
+        share.mean(0).tolist(),
+        np.atleast_2d(spread).tolist(),
+        float(np.median(total[total > 0])),
+    )
+
+
+def drift(before: VoteProfile, now: VoteProfile, classes: Classes) -> list[str]:
+    """Return in sentences how new votes differ from those that a fit was made on.
+
+    A class's share has drifted if it moved by more than 0.05 and by more than four standard
+    errors over items. The smoothed features of Davidson's model also depend on how many votes an
+    item has, so a change of that is said too.
+    """
+    found = []
+    for k, name in enumerate(classes.names):
+        change = now.mean_share[k] - before.mean_share[k]
+        error = math.sqrt(before.covariance[k][k] / before.items + now.covariance[k][k] / now.items)
+        if abs(change) > SHARE_CHANGE and abs(change) > Z_LIMIT * error:
+            found.append(
+                f"The share of votes for {name} was {before.mean_share[k]:.0%} when the fit was "
+                f"made and is {now.mean_share[k]:.0%} now: the votes have drifted, and the "
+                "calibration may not hold. Label some of the new items and fit again."
+            )
+    if before.votes_per_item != now.votes_per_item:
+        found.append(
+            f"The fit was made on {before.votes_per_item:g} votes per item (median), these have "
+            f"{now.votes_per_item:g}: its parameters belong to the number of votes they were "
+            "fitted at."
+        )
+    return found
+
+
+def save_fit(path: Path | str, saved: SavedFit) -> None:
+    """Write a fit.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the file cannot be written.
+    """
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "method": saved.method,
+        "classes": list(saved.classes.values),
+        "pairwise": saved.classes.pairwise,
+        "tasks": saved.tasks,
+        "profile": dataclasses.asdict(saved.profile),
+        "fitted": _plain(saved.fitted),
+        "notes": saved.notes,
+    }
+    try:
+        Path(path).write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
+    except OSError as error:
+        raise JudgeBayesError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+
+
+@in_float64
+def load_fit(path: Path | str) -> SavedFit:
+    """Read a fit.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the file does not exist, or is not a fit that this version can read.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise JudgeBayesError(f"There is no file {str(path)!r}.")
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        kept = isinstance(document, dict) and document.get("format") == FORMAT
+    except ValueError:
+        kept = False
+    if not kept:
+        raise JudgeBayesError(f"{str(path)!r} is not a fit: judgebayes calibrate --save makes one.")
+    if document.get("version") != VERSION:
+        raise JudgeBayesError(
+            f"{str(path)!r} is a fit of version {document.get('version')!r}; this program reads "
+            f"version {VERSION}. Fit again."
+        )
+    try:
+        return SavedFit(
+            method=str(document["method"]),
+            fitted=_revived(document["fitted"]),
+            classes=Classes(tuple(document["classes"]), bool(document["pairwise"])),
+            profile=VoteProfile(**document["profile"]),
+            tasks=[str(name) for name in document["tasks"]],
+            notes=dict(document["notes"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise JudgeBayesError(
+            f"{str(path)!r} is damaged: its content is not that of a fit ({error})."
+        ) from error
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        kept = {
+            f.name: _plain(getattr(value, f.name))
+            for f in dataclasses.fields(value)
+            if f.name not in NOT_KEPT
+        }
+        return {"type": type(value).__name__, **kept}
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (str, bool)) or value is None:
+        return value
+    array: Float[np.ndarray, ...] = np.asarray(value)
+    return {"array": _finite(array.tolist()), "dtype": array.dtype.name}
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_finite(v) for v in value]
+    return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+
+
+def _revived(value: Any) -> Any:
+    if isinstance(value, dict) and "array" in value:
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind not in "fiub":
+            raise ValueError(f"an array of {dtype}")
+        array = np.asarray(_numbers(value["array"]), dtype=dtype)
+        return array.item() if array.ndim == 0 and "f" in dtype.kind else jnp.asarray(array)
+    if isinstance(value, dict) and "type" in value:
+        cls = FITTED[value["type"]]
+        names = {f.name for f in dataclasses.fields(cls)}
+        fields = {k: _revived(v) for k, v in value.items() if k != "type"}
+        if not fields.keys() <= names:
+            raise ValueError(f"unknown fields {sorted(fields.keys() - names)}")
+        missing = dict.fromkeys(names & set(NOT_KEPT))
+        return cls(**missing, **_integers(cls, fields))
+    if isinstance(value, dict):
+        return {k: _revived(v) for k, v in value.items()}
+    return value
+
+
+def _integers(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with those that are static numbers as Python integers."""
+    static = {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
+    return {
+        name: int(value) if name in static and hasattr(value, "dtype") else value
+        for name, value in fields.items()
+    }
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_numbers(v) for v in value]
+    return float(value) if isinstance(value, str) else value

@@ -1,0 +1,110 @@
+"""Which column is which, from the names that people use."""
+
+import re
+from collections.abc import Iterable
+
+from judgebayes.errors import JudgeBayesError
+
+__all__ = ["ROLES", "guess_columns"]
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "item": (
+        "item",
+        "item_id",
+        "example",
+        "example_id",
+        "pair",
+        "pair_id",
+        "question",
+        "question_id",
+        "qid",
+        "prompt_id",
+        "instance",
+        "instance_id",
+        "id",
+    ),
+    "judge": (
+        "judge",
+        "judge_id",
+        "judge_name",
+        "judge_model",
+        "grader",
+        "evaluator",
+        "validator",
+        "annotator",
+        "rater",
+        "worker",
+        "model",
+    ),
+    "vote": (
+        "vote",
+        "verdict",
+        "judgment",
+        "judgement",
+        "preference",
+        "decision",
+        "rating",
+        "winner",
+        "choice",
+    ),
+    "sample": ("sample", "sample_id", "repetition", "rep", "repeat", "run", "trial", "iteration"),
+    "order": ("order", "presentation_order", "presentation", "swapped"),
+    "label": (
+        "label",
+        "gold",
+        "gold_label",
+        "truth",
+        "ground_truth",
+        "human",
+        "human_label",
+        "reference",
+        "target",
+    ),
+}
+"""Names by role, the likeliest first; case, spaces and hyphens do not matter."""
+
+
+def guess_columns(columns: Iterable[str], given: dict[str, str | None]) -> dict[str, str | None]:
+    """Return the column of each role: the given one, else the likeliest by name, else None.
+
+    Parameters
+    ----------
+    columns
+        The table's columns.
+    given
+        What the user said, by role; None where nothing was. "none" says that there is no such
+        column.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a given column does not exist, or no item or vote column can be told.
+    """
+    names = list(columns)
+    found: dict[str, str | None] = {}
+    for role, wanted in given.items():
+        if wanted is not None and wanted != "none":
+            if wanted not in names:
+                raise JudgeBayesError(
+                    f"There is no column {wanted!r} for the {role}; the table has "
+                    f"{', '.join(map(repr, names[:20]))}."
+                )
+            found[role] = wanted
+    for role, wanted in given.items():
+        if wanted is None:
+            free = [name for name in names if name not in found.values()]
+            found[role] = _likeliest(free, ROLES.get(role, ()))
+        elif wanted == "none":
+            found[role] = None
+    for role in ("item", "vote"):
+        if role in given and found.get(role) is None:
+            raise JudgeBayesError(
+                f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is named "
+                f"like one; say --{role} NAME."
+            )
+    return found
+
+
+def _likeliest(names: list[str], known: tuple[str, ...]) -> str | None:
+    plain = {re.sub(r"[\s\-]+", "_", name.strip().casefold()): name for name in reversed(names)}
+    return next((plain[name] for name in known if name in plain), None)

@@ -1,0 +1,141 @@
+"""Tables as people keep them: CSV, TSV, JSONL and Parquet files."""
+
+import csv
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+
+__all__ = ["read_table", "write_table"]
+
+SUFFIXES = ".csv, .tsv, .jsonl (or .ndjson) or .parquet, the text ones also with .gz"
+
+
+def read_table(path: Path | str) -> pd.DataFrame:
+    """Return the table in a file; the suffix tells its format.
+
+    Cells keep their text where they are not numbers, so that class names such as "NA" are not
+    lost: what counts as a missing vote is decided by `judgebayes.votes.encode`. CSV files may be
+    separated by commas, semicolons or tabs and start with a byte-order mark, as spreadsheets
+    write them.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the file does not exist, has an unknown suffix, no rows, or cannot be read as what its
+        suffix says.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise JudgeBayesError(f"There is no file {str(path)!r}.")
+    kind = _kind(path)
+    try:
+        if kind == "parquet":
+            frame = pd.read_parquet(path)
+        elif kind == "jsonl":
+            frame = _read_jsonl(path)
+        else:
+            frame = _read_csv(path, "\t" if kind == "tsv" else None)
+    except JudgeBayesError:
+        raise
+    except UnicodeDecodeError as error:
+        raise JudgeBayesError(
+            f"{str(path)!r} is not UTF-8 text (byte {error.start}); save it as UTF-8."
+        ) from error
+    except (ValueError, OSError, csv.Error) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise JudgeBayesError(f"{str(path)!r} cannot be read as {kind}: {reason}.") from error
+    if len(frame) == 0:
+        raise JudgeBayesError(f"{str(path)!r} has no rows.")
+    frame.columns = [str(name).strip() for name in frame.columns]
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise JudgeBayesError(f"{str(path)!r} has two columns named {twice[0]!r}.")
+    return frame
+
+
+def write_table(frame: pd.DataFrame, path: Path | str) -> None:
+    """Write a table in the format that the suffix tells.
+
+    In CSV and TSV files a text that a spreadsheet would run as a formula (it starts with
+    ``= + - @`` and is no number) gets an apostrophe before it.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the suffix is unknown or the folder cannot be written to.
+    """
+    path = Path(path)
+    kind = _kind(path)
+    try:
+        if kind == "parquet":
+            frame.to_parquet(path, index=False)
+        elif kind == "jsonl":
+            frame.to_json(path, orient="records", lines=True, double_precision=15)
+        else:
+            harmless = frame.map(_harmless)
+            harmless.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    except OSError as error:
+        raise JudgeBayesError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+
+
+def _kind(path: Path) -> str:
+    suffixes = [s.lower() for s in path.suffixes]
+    last = (
+        suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
+    )
+    kinds = {
+        ".csv": "csv",
+        ".tsv": "tsv",
+        ".jsonl": "jsonl",
+        ".ndjson": "jsonl",
+        ".parquet": "parquet",
+    }
+    if last not in kinds:
+        raise JudgeBayesError(f"{str(path)!r} has no known suffix; right would be {SUFFIXES}.")
+    return kinds[last]
+
+
+def _read_csv(path: Path, separator: str | None) -> pd.DataFrame:
+    options = {"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]}
+    if separator is None:
+        header = pd.read_csv(path, sep="\x01", nrows=0, encoding="utf-8-sig").columns
+        counts = {s: str(header[0]).count(s) for s in (",", ";", "\t")} if len(header) else {}
+        separator = max(counts, key=lambda s: counts[s]) if any(counts.values()) else ","
+    return pd.read_csv(path, sep=separator, skip_blank_lines=True, **options)
+
+
+def _read_jsonl(path: Path) -> pd.DataFrame:
+    import gzip
+
+    records = []
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise JudgeBayesError(
+                    f"Line {number} of {str(path)!r} is not JSON ({error.msg}); a JSONL file has "
+                    "one object a line."
+                ) from error
+            if not isinstance(record, dict):
+                raise JudgeBayesError(
+                    f"Line {number} of {str(path)!r} is no object but {type(record).__name__}; a "
+                    'JSONL file has one object a line, {"item": ..., "vote": ...}.'
+                )
+            records.append(record)
+    return pd.DataFrame.from_records(records)
+
+
+def _harmless(value: object) -> object:
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        try:
+            float(value)
+        except ValueError:
+            return "'" + value
+    return value
