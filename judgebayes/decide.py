@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
 
 __all__ = ["absolute_loss", "bayes_action", "middle_most", "risk", "zero_one_loss"]
@@ -11,7 +12,7 @@ __all__ = ["absolute_loss", "bayes_action", "middle_most", "risk", "zero_one_los
 TIE_TOLERANCE = 1e-9
 """Risks closer than this are tied: rounding must not decide."""
 
-Loss = Float[Array, "action class"] | Float[np.ndarray, "action class"]
+Loss = Float[AnyArray, "action class"]
 
 
 def absolute_loss(n_classes: int) -> Float[np.ndarray, "action class"]:
@@ -26,13 +27,13 @@ def zero_one_loss(n_classes: int) -> Float[np.ndarray, "action class"]:
 
 
 @in_float64
-def risk(log_probs: Float[Array, "*item class"], loss: Loss) -> Float[Array, "*item action"]:
+def risk(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Float[Array, "*item action"]:
     r"""Return the expected loss :math:`R(a) = \sum_y L(a, y) p(y)` of every action (P1 eq 6)."""
-    return jnp.exp(log_probs) @ jnp.asarray(loss).T
+    return jnp.exp(jnp.asarray(log_probs)) @ jnp.asarray(loss).T
 
 
 @in_float64
-def bayes_action(log_probs: Float[Array, "*item class"], loss: Loss) -> Int[Array, "*item"]:
+def bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[Array, "*item"]:
     """Return the action of least risk (P1 eq 7); ties go to the middle, see `middle_most`."""
     risks = risk(log_probs, loss)
     return middle_most(risks <= risks.min(-1, keepdims=True) + TIE_TOLERANCE)

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes import scores
 from judgebayes.aggregate.base import Aggregator
+from judgebayes.arrays import AnyArray
 from judgebayes.decide import absolute_loss, bayes_action
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
@@ -125,7 +126,7 @@ def _evaluate_all(
 def evaluate_splits(
     method: Aggregator,
     votes: Votes,
-    labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+    labels: Int[AnyArray, " item"],
     splits: Splits,
     *,
     fit_on: FitOn,
@@ -223,7 +224,7 @@ def _named(metrics: Sequence[str]) -> dict[str, Metric]:
 def sweep(
     methods: Mapping[str, Aggregator],
     votes: Votes,
-    labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+    labels: Int[AnyArray, " item"],
     splits: Splits,
     *,
     fit_on: FitOn,

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
 
 __all__ = [
@@ -60,11 +61,11 @@ def brier(log_probs: Float[Array, " class"], label: Int[Array, ""]) -> Float[Arr
 
 
 def known(
-    labels: Int[Array, " item"], weight: Float[Array, " item"] | None
+    labels: Int[AnyArray, " item"], weight: Float[AnyArray, " item"] | None
 ) -> Float[Array, " item"]:
     """Return the item weights, 0 where the label is unknown (-1)."""
-    base = jnp.ones(labels.shape, float) if weight is None else weight
-    return jnp.where(labels >= 0, base, 0.0)
+    base = jnp.ones(labels.shape, float) if weight is None else jnp.asarray(weight)
+    return jnp.where(jnp.asarray(labels) >= 0, base, 0.0)
 
 
 def average(values: Float[Array, " item"], weight: Float[Array, " item"]) -> Float[Array, ""]:
@@ -75,41 +76,41 @@ def average(values: Float[Array, " item"], weight: Float[Array, " item"]) -> Flo
 @in_float64
 def mean_score(
     score: Score,
-    log_probs: Float[Array, "item class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None = None,
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
 ) -> Float[Array, ""]:
     """Return the weighted mean of a proper score over the items whose label is known."""
-    each = jax.vmap(score)(log_probs, jnp.maximum(labels, 0))
+    each = jax.vmap(score)(jnp.asarray(log_probs), jnp.maximum(jnp.asarray(labels), 0))
     return average(each, known(labels, weight))
 
 
 @in_float64
 def mae(
-    decisions: Int[Array, " item"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None = None,
+    decisions: Int[AnyArray, " item"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
 ) -> Float[Array, ""]:
     r"""Return the mean absolute error :math:`|\hat y - y|` in class steps (P1 eq 1)."""
-    return average(jnp.abs(decisions - labels).astype(float), known(labels, weight))
+    return average(jnp.abs(jnp.asarray(decisions) - labels).astype(float), known(labels, weight))
 
 
 @in_float64
 def accuracy(
-    decisions: Int[Array, " item"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None = None,
+    decisions: Int[AnyArray, " item"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
 ) -> Float[Array, ""]:
     """Return the share of items decided as labelled (P1: pairwise accuracy)."""
-    return average((decisions == labels).astype(float), known(labels, weight))
+    return average((jnp.asarray(decisions) == labels).astype(float), known(labels, weight))
 
 
 @in_float64
 def confusion(
-    decisions: Int[Array, " item"],
-    labels: Int[Array, " item"],
+    decisions: Int[AnyArray, " item"],
+    labels: Int[AnyArray, " item"],
     n_classes: int,
-    weight: Float[Array, " item"] | None = None,
+    weight: Float[AnyArray, " item"] | None = None,
 ) -> Float[Array, "label decision"]:
     """Return the weighted number of items with each label (rows) and decision (columns)."""
     truth = jax.nn.one_hot(labels, n_classes, dtype=float)
@@ -118,13 +119,14 @@ def confusion(
 
 
 def _bins(
-    log_probs: Float[Array, "item class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None,
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None,
     bins: int,
 ) -> tuple[Float[Array, " bin"], Float[Array, " bin"], Float[Array, " bin"]]:
     """Return mass, mean confidence and accuracy of the most probable class, by confidence bin."""
     w = known(labels, weight)
+    log_probs = jnp.asarray(log_probs)
     confidence = jnp.exp(log_probs.max(-1))
     right = (log_probs.argmax(-1) == labels).astype(float)
     which = jnp.clip(jnp.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)  # (low, high]
@@ -136,9 +138,9 @@ def _bins(
 
 @in_float64
 def ece(
-    log_probs: Float[Array, "item class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None = None,
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
     bins: int = 10,
 ) -> Float[Array, ""]:
     r"""Return the expected calibration error of the most probable class.
@@ -153,9 +155,9 @@ def ece(
 
 @in_float64
 def ece_debiased(
-    log_probs: Float[Array, "item class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None = None,
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
     bins: int = 10,
 ) -> Float[Array, ""]:
     r"""Return the root of the debiased squared calibration error (Kumar et al. 2019, eq 6).

@@ -62,7 +62,7 @@ def item_means(
     values: Float[np.ndarray, "split item"],
     items: Int[np.ndarray, "split item"],
     n_items: int,
-) -> Float[np.ndarray, " item"]:
+) -> Float[np.ndarray, " all_items"]:
     """Return each item's mean over the splits that evaluate it, NaN where none does.
 
     `items` names the item of each value, -1 for filling; NaN values count for nothing.
@@ -103,7 +103,7 @@ def two_way_interval(
     values: Float[np.ndarray, "split item"],
     items: Int[np.ndarray, "split item"],
     n_items: int,
-    groups: Int[np.ndarray, " item"] | None = None,
+    groups: Int[np.ndarray, " all_items"] | None = None,
     *,
     z: float = Z95,
 ) -> Interval:
@@ -143,7 +143,7 @@ def permutation_test(
 def split_permutation_test(
     difference: Float[np.ndarray, "split item"],
     items: Int[np.ndarray, "split item"],
-    groups: Int[np.ndarray, " item"] | None = None,
+    groups: Int[np.ndarray, " all_items"] | None = None,
     *,
     resamples: int = 100,
     seed: int = 0,
@@ -171,7 +171,7 @@ def split_permutation_test(
 def top_cluster(
     errors: Mapping[str, Float[np.ndarray, "split item"]],
     items: Int[np.ndarray, "split item"],
-    groups: Int[np.ndarray, " item"] | None = None,
+    groups: Int[np.ndarray, " all_items"] | None = None,
     *,
     level: float = 0.05,
     resamples: int = 100,

@@ -10,8 +10,6 @@ from judgebayes.errors import JudgeBayesError
 
 __all__ = ["Splits", "random_splits"]
 
-Indices = Int[np.ndarray, "split part"]
-
 
 @dataclass(frozen=True)
 class Splits:
@@ -20,8 +18,8 @@ class Splits:
     Where parts differ in size, as whole groups do, the shorter ones are filled with -1.
     """
 
-    calibration: Indices
-    evaluation: Indices
+    calibration: Int[np.ndarray, "split calibration"]
+    evaluation: Int[np.ndarray, "split evaluation"]
 
     def __len__(self) -> int:
         """Return the number of splits."""
@@ -122,7 +120,7 @@ def _halve(
     return rng.permutation(part[inside]), part[~inside]
 
 
-def _stack(parts: list[np.ndarray]) -> Indices:
+def _stack(parts: list[np.ndarray]) -> Int[np.ndarray, "split part"]:
     longest = max(len(p) for p in parts)
     result = np.full((len(parts), longest), -1, np.int64)
     for row, part in zip(result, parts, strict=True):

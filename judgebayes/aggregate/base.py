@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import Status
@@ -50,7 +51,7 @@ class Aggregator(Protocol):
     def fit(
         self,
         votes: Votes,
-        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        labels: Int[AnyArray, " item"],
         *,
         weight: Float[Array, " item"] | None = None,
         key: PRNGKeyArray | None = None,
@@ -117,7 +118,7 @@ class Rule(ABC):
     def fit(
         self,
         votes: Votes,
-        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        labels: Int[AnyArray, " item"],
         *,
         weight: Float[Array, " item"] | None = None,
         key: PRNGKeyArray | None = None,

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregate.base import training
+from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import Status, when
 from judgebayes.scores import known
@@ -33,7 +33,7 @@ class BaseRate:
     def fit(
         self,
         votes: Votes,
-        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        labels: Int[AnyArray, " item"],
         *,
         weight: Float[Array, " item"] | None = None,
         key: PRNGKeyArray | None = None,

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregate.base import log_mean_exp, training
+from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import DRPS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
@@ -57,7 +58,7 @@ class Davidson:
     def fit(
         self,
         votes: Votes,
-        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        labels: Int[AnyArray, " item"],
         *,
         weight: Float[Array, " item"] | None = None,
         key: PRNGKeyArray | None = None,

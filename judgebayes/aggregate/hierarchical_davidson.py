@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.aggregate.base import log_mean_exp, training
 from judgebayes.aggregate.davidson import davidson_evidence
 from judgebayes.aggregate.per_task import tasks_of
+from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
@@ -60,7 +61,7 @@ class HierarchicalDavidson:
     def fit(
         self,
         votes: Votes,
-        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        labels: Int[AnyArray, " item"],
         *,
         weight: Float[Array, " item"] | None = None,
         key: PRNGKeyArray | None = None,

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregate.base import certain, training
+from judgebayes.arrays import AnyArray
 from judgebayes.decide import absolute_loss
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
@@ -32,7 +32,7 @@ class MarginThreshold:
     def fit(
         self,
         votes: Votes,
-        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        labels: Int[AnyArray, " item"],
         *,
         weight: Float[Array, " item"] | None = None,
         key: PRNGKeyArray | None = None,

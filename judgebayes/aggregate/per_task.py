@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregate.base import Aggregator, FittedAggregator, training
+from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.votes.array import MISSING, Votes
@@ -26,7 +26,7 @@ class PerTask:
     def fit(
         self,
         votes: Votes,
-        labels: Int[Array, " item"] | Int[np.ndarray, " item"],
+        labels: Int[AnyArray, " item"],
         *,
         weight: Float[Array, " item"] | None = None,
         key: PRNGKeyArray | None = None,

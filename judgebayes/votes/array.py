@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Num
+from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 
 __all__ = ["MISSING", "Votes", "from_counts"]
@@ -68,7 +69,7 @@ class Votes:
         """Return the votes of all judges together, by item and class."""
         return self.counts().sum(-2)
 
-    def take(self, items: Int[Array, " part"] | Int[np.ndarray, " part"]) -> "Votes":
+    def take(self, items: Int[AnyArray, " part"]) -> "Votes":
         """Return the votes on some items, in the given order."""
         return replace(
             self,
@@ -132,7 +133,7 @@ class Votes:
         return replace(self, index=mirrored.astype(self.index.dtype))
 
 
-def from_counts(counts: Num[np.ndarray, "item class"]) -> Votes:
+def from_counts(counts: np.ndarray) -> Votes:
     """Return the votes of one judge from how often it gave each item each class.
 
     Raises
@@ -140,7 +141,7 @@ def from_counts(counts: Num[np.ndarray, "item class"]) -> Votes:
     JudgeBayesError
         If a count is negative or not a whole number.
     """
-    counts = np.asarray(counts)
+    counts = np.asarray(counts)  # item x class
     if counts.ndim != 2 or counts.shape[1] < 2:
         raise JudgeBayesError(
             f"Counts have the shape {counts.shape}; right would be (item, class) with two or more "

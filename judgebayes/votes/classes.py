@@ -91,7 +91,7 @@ def canonical(value: object) -> Hashable | None:
 
 def listing(values: Iterable[object], limit: int = 8) -> str:
     """Return values as text for a sentence, the first few of many."""
-    shown = [repr(v) for v in values]
+    shown = [repr(canonical(v)) for v in values]
     more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
     return ", ".join(shown[:limit]) + more
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.votes.array import MISSING, Votes, from_counts
@@ -101,8 +102,8 @@ class Coding:
         if clash.any():
             row = int(np.argmax(clash))
             raise JudgeBayesError(
-                f"Item {frame[item].iloc[row]!r} has more than one label in column {label!r} "
-                f"(row {row} says {frame[label].iloc[row]!r}); an item has one label."
+                f"Item {canonical(frame[item].iloc[row])!r} has more than one label in column {label!r} "
+                f"(row {row} says {canonical(frame[label].iloc[row])!r}); an item has one label."
             )
         known = np.unique(result[result >= 0])
         if len(known) == 0:
@@ -121,9 +122,9 @@ class Coding:
 
     def decode(
         self,
-        log_probs: Float[Array, "item class"],
-        decisions: Int[Array, " item"] | None = None,
-        expected_loss: Float[Array, " item"] | None = None,
+        log_probs: Float[AnyArray, "item class"],
+        decisions: Int[AnyArray, " item"] | None = None,
+        expected_loss: Float[AnyArray, " item"] | None = None,
     ) -> pd.DataFrame:
         """Return a table with a row per item: `p(class)` columns, decision and expected loss."""
         probs = np.exp(np.asarray(log_probs))
@@ -140,7 +141,7 @@ class Coding:
             table["expected_loss"] = np.asarray(expected_loss)
         return table.reset_index()
 
-    def values(self, index: Int[Array, "*any"] | Int[np.ndarray, "*any"]) -> list[Any]:
+    def values(self, index: Int[AnyArray, "*any"]) -> list[Any]:
         """Return the classes that indices stand for, None for -1."""
         return [None if i < 0 else self.classes.values[i] for i in np.asarray(index).tolist()]
 
@@ -310,8 +311,8 @@ def encode_wide(
     Raises
     ------
     JudgeBayesError
-        As `encode` does; and where -1, 0 and 1 stand together and neither `classes` nor `missing`
-        says what -1 means.
+        As `encode` does; and where -1 stands among 0 and 1, no cell is empty, and neither
+        `classes` nor `missing` says what it means.
     """
     table = matrix if isinstance(matrix, pd.DataFrame) else pd.DataFrame(np.asarray(matrix))
     if table.columns.has_duplicates:
@@ -321,10 +322,10 @@ def encode_wide(
         twice = table.index[table.index.duplicated()].unique()
         raise JudgeBayesError(f"Item {listing(twice)} has more than one row.")
     cells = table.to_numpy(dtype=object)
-    present = {p for p in map(canonical, pd.unique(cells.ravel())) if p is not None}
-    if classes is None and missing is None and present == {-1, 0, 1}:
+    present = set(map(canonical, pd.unique(cells.ravel())))
+    if classes is None and missing is None and -1 in present and present <= {-1, 0, 1}:
         raise JudgeBayesError(
-            "The matrix holds -1, 0 and 1: pass missing=-1 if -1 means no vote, or "
+            "The matrix holds -1 and no empty cell: pass missing=-1 if -1 means no vote, or "
             "classes=(-1, 0, 1) if it is a class."
         )
     long = pd.DataFrame(
@@ -413,7 +414,7 @@ def _class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.nda
                 else ""
             )
             raise JudgeBayesError(
-                f"Row {row} of {what} holds {values[position]!r}, which is none of the classes "
+                f"Row {row} of {what} holds {value!r}, which is none of the classes "
                 f"{listing(classes.values)}.{hint}"
             )
     table = np.array([*(k for k in known if k is not None), MISSING], dtype=np.int64)
@@ -474,7 +475,7 @@ def _orders(
         if found is None:
             raise JudgeBayesError(
                 f"Row {int(np.argmax(code == position))} of column {order!r} holds "
-                f"{values[position]!r}; right would be AB or BA (or first/second, 0/1, "
+                f"{canonical(values[position])!r}; right would be AB or BA (or first/second, 0/1, "
                 "original/swapped)."
             )
     return np.array([k for k in known if k is not None], np.int64)[code]
@@ -515,7 +516,7 @@ def _slots(
     if twice.any():
         row = int(np.argmax(twice))
         first = int(np.argmax((keys == keys.iloc[row]).all(axis=1)))
-        where = ", ".join(f"{n} {frame[n].iloc[row]!r}" for n in names if n is not None)
+        where = ", ".join(f"{n} {canonical(frame[n].iloc[row])!r}" for n in names if n is not None)
         raise JudgeBayesError(
             f"Rows {first} and {row} hold the same vote twice ({where}). "
             + (
@@ -554,10 +555,15 @@ def _scores(
     if bad.any():
         row = int(np.argmax(bad))
         raise JudgeBayesError(
-            f"Row {row} of column {score!r} holds {frame[score].iloc[row]!r} beside a vote; a "
+            f"Row {row} of column {score!r} holds {_shown(frame[score].iloc[row])} beside a vote; a "
             "score is a finite number."
         )
     return jnp.asarray(_scatter(shape, at, np.where(index >= 0, values, np.nan), np.nan, float))
+
+
+def _shown(value: object) -> str:
+    plain = canonical(value)
+    return str(value) if plain is None else repr(plain)
 
 
 def _with_tasks(
@@ -570,8 +576,8 @@ def _with_tasks(
     if clash.any():
         row = int(np.argmax(clash))
         raise JudgeBayesError(
-            f"Item {frame[item].iloc[row]!r} stands in more than one task (row {row} says "
-            f"{frame[task].iloc[row]!r}); an item has one task."
+            f"Item {canonical(frame[item].iloc[row])!r} stands in more than one task (row {row} says "
+            f"{canonical(frame[task].iloc[row])!r}); an item has one task."
         )
     with_tasks = Votes(
         votes.index, votes.score, votes.order, jnp.asarray(result), votes.n_classes, len(tasks)

@@ -1,0 +1,77 @@
+"""Shared fixtures. Every annotation of the library, array shapes too, is checked while tests run."""
+
+import os
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+from jaxtyping import install_import_hook
+
+install_import_hook("judgebayes", "typecheck.checker")
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from judgebayes.experiments.core import Run, default_data
+from judgebayes.votes import Votes, from_counts
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of public data sets; without it, the test is skipped, and says so."""
+    found = default_data()
+    if found is None or not found.is_dir():
+        pytest.skip("NO DATA: set JUDGEBAYES_DATA to run this test on real votes")
+    return found
+
+
+@pytest.fixture(scope="session")
+def real(data: Path) -> Run:
+    """A run on real data."""
+    return Run(data=data, splits=100)
+
+
+@pytest.fixture(scope="session")
+def counts() -> np.ndarray:
+    """Ternary vote counts of 60 items, four votes each, some missing."""
+    rng = np.random.default_rng(11)
+    quality = rng.normal(size=60)
+    p = np.stack([np.exp(-quality), np.full(60, 0.7), np.exp(quality)], 1)
+    drawn = rng.multinomial(4, p / p.sum(1, keepdims=True))
+    drawn[3] = 0
+    drawn[7] = (1, 0, 0)
+    return drawn
+
+
+@pytest.fixture(scope="session")
+def votes(counts: np.ndarray) -> Votes:
+    """The same as votes."""
+    return from_counts(counts)
+
+
+@pytest.fixture(scope="session")
+def labels(counts: np.ndarray) -> np.ndarray:
+    """Labels that follow the votes with noise; a sixth unknown."""
+    rng = np.random.default_rng(12)
+    margin = counts[:, 2] - counts[:, 0] + rng.normal(scale=1.5, size=60)
+    found = np.where(margin > 1, 2, np.where(margin < -1, 0, 1))
+    found[::6] = -1
+    return found
+
+
+@pytest.fixture(scope="session")
+def tasked(votes: Votes) -> Votes:
+    """The votes with three tasks."""
+    task = jnp.asarray(np.arange(60) % 3, jnp.int32)
+    return Votes(votes.index, votes.score, votes.order, task, 3, 3)
+
+
+@pytest.fixture(autouse=True)
+def _setting_unchanged() -> object:
+    """No test, and nothing that it calls, may leave JAX in 64-bit mode."""
+    before = jax.config.jax_enable_x64
+    yield
+    assert jax.config.jax_enable_x64 == before

@@ -1,0 +1,60 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgebayes.decide import absolute_loss, bayes_action, middle_most, risk, zero_one_loss
+
+
+def test_risks_are_those_of_eq_6() -> None:
+    minus, tie, plus = 0.2, 0.5, 0.3
+    found = risk(jnp.log(jnp.array([minus, tie, plus])), absolute_loss(3))
+    np.testing.assert_allclose(found, [tie + 2 * plus, plus + minus, 2 * minus + tie], atol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(weights=st.lists(st.floats(0.01, 1), min_size=2, max_size=6))
+def test_bayes_action_is_the_median_for_absolute_loss_and_the_mode_for_zero_one(
+    weights: list[float],
+) -> None:
+    p = np.array(weights) / sum(weights)
+    k = len(p)
+    log_probs = jnp.log(jnp.asarray(p))
+    median = int(bayes_action(log_probs, absolute_loss(k)))
+    below, above = p[: median + 1].sum(), p[median:].sum()
+    assert min(below, above) >= 0.5 - 1e-6
+    assert p[int(bayes_action(log_probs, zero_one_loss(k)))] == pytest.approx(p.max(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("tied", "taken"),
+    [
+        ([True, False, True], 0),  # no tie class among them: the two are equally near, the lower
+        ([True, True, True], 1),
+        ([False, True, True], 1),
+        ([True, True, False], 1),
+        ([True, True], 0),
+        ([False, True, True, True, False], 2),
+        ([True, False, False, True, True], 3),
+    ],
+)
+def test_ties_go_to_the_middle(tied: list[bool], taken: int) -> None:
+    assert int(middle_most(jnp.array(tied))) == taken
+
+
+@settings(max_examples=60, deadline=None)
+@given(tied=st.lists(st.booleans(), min_size=3, max_size=7).filter(any))
+def test_mirroring_the_classes_mirrors_the_tie_rule(tied: list[bool]) -> None:
+    k = len(tied)
+    here, there = (int(middle_most(jnp.array(t))) for t in (tied, tied[::-1]))
+    centred = tied.index(True) + k - 1 - tied[::-1].index(True) == k - 1
+    if not ((centred and not tied[(k - 1) // 2]) or (centred and k % 2 == 0)):
+        assert there == k - 1 - here
+
+
+def test_rounding_does_not_decide_a_tie_in_risk() -> None:
+    # p(+1) is 1/2 up to rounding: -1 + 1e-17 must not matter.
+    for noise in (-1e-16, 0.0, 1e-16):
+        p = jnp.array([0.25, 0.25 - noise, 0.5 + noise])
+        assert int(bayes_action(jnp.log(p), absolute_loss(3))) == 1

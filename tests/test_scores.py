@@ -1,0 +1,114 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scoringrules
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgebayes import scores
+
+SIZES = [2, 3, 5]
+
+
+def forecasts(n_classes: int, n: int = 40, seed: int = 0) -> tuple[jax.Array, jax.Array]:
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(n_classes, 0.7), n)
+    labels = rng.integers(0, n_classes, n)
+    return jnp.log(jnp.asarray(probs)), jnp.asarray(labels)
+
+
+@pytest.mark.parametrize("n_classes", SIZES)
+def test_drps_equals_scoringrules(n_classes: int) -> None:
+    log_probs, labels = forecasts(n_classes)
+    ours = jax.vmap(scores.drps)(log_probs, labels)
+    # scoringrules numbers classes from 1.
+    theirs = scoringrules.rps_score(np.asarray(labels) + 1, np.asarray(jnp.exp(log_probs)))
+    np.testing.assert_allclose(ours, theirs, atol=2e-6)
+
+
+@pytest.mark.parametrize("n_classes", SIZES)
+def test_brier_and_nll_equal_their_definitions(n_classes: int) -> None:
+    log_probs, labels = forecasts(n_classes)
+    probs = np.exp(np.asarray(log_probs))
+    for i, y in enumerate(np.asarray(labels)):
+        truth = np.eye(n_classes)[y]
+        assert float(scores.brier(log_probs[i], labels[i])) == pytest.approx(
+            ((probs[i] - truth) ** 2).sum(), abs=1e-5
+        )
+        assert float(scores.nll(log_probs[i], labels[i])) == pytest.approx(
+            -np.log(probs[i, y]), rel=1e-5
+        )
+
+
+@pytest.mark.parametrize("score", [scores.drps, scores.nll, scores.brier])
+@settings(max_examples=20, deadline=None)
+@given(truth=st.lists(st.floats(0.05, 1), min_size=3, max_size=3))
+def test_scores_are_proper(score: scores.Score, truth: list[float]) -> None:
+    p = np.array(truth) / sum(truth)
+    rng = np.random.default_rng(0)
+
+    def expected(q: np.ndarray) -> float:
+        log_q = jnp.log(jnp.asarray(q))
+        return sum(p[y] * float(score(log_q, jnp.asarray(y))) for y in range(3))
+
+    honest = expected(p)
+    for other in rng.dirichlet(np.ones(3), 5):
+        assert expected(other) >= honest - 1e-5
+
+
+def test_mae_and_accuracy_count_known_labels_only() -> None:
+    made, labels = jnp.array([0, 1, 2, 0]), jnp.array([0, 2, 0, -1])
+    assert float(scores.mae(made, labels)) == 1.0
+    assert float(scores.accuracy(made, labels)) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("metric", [scores.mae, scores.accuracy])
+def test_weight_0_is_a_dropped_item_and_weight_2_a_repeated_one(metric: object) -> None:
+    made, labels = jnp.array([0, 1, 2, 0]), jnp.array([0, 2, 0, 1])
+    weighted = metric(made, labels, jnp.array([1.0, 2.0, 0.0, 1.0]))
+    repeated = metric(jnp.array([0, 1, 1, 0]), jnp.array([0, 2, 2, 1]))
+    assert float(weighted) == pytest.approx(float(repeated))
+
+
+def test_mean_score_ignores_what_stands_in_rows_of_weight_0() -> None:
+    log_probs = jnp.log(jnp.array([[0.5, 0.5], [1.0, 0.0]]))
+    found = scores.mean_score(scores.nll, log_probs, jnp.array([0, 1]), jnp.array([1.0, 0.0]))
+    assert float(found) == pytest.approx(np.log(2), rel=1e-6)
+
+
+def test_confusion_counts_label_by_decision() -> None:
+    found = scores.confusion(jnp.array([0, 2, 2, 1]), jnp.array([0, 2, 1, -1]), 3)
+    np.testing.assert_array_equal(found, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
+
+
+def naive_ece(probs: np.ndarray, labels: np.ndarray, bins: int) -> float:
+    confidence, right = probs.max(1), probs.argmax(1) == labels
+    total = 0.0
+    for b in range(bins):
+        inside = (confidence > b / bins) & (confidence <= (b + 1) / bins)
+        if inside.any():
+            total += inside.mean() * abs(right[inside].mean() - confidence[inside].mean())
+    return total
+
+
+@pytest.mark.parametrize("bins", [1, 10])
+def test_ece_equals_a_loop_over_bins(bins: int) -> None:
+    log_probs, labels = forecasts(3, 200)
+    naive = naive_ece(np.exp(np.asarray(log_probs, float)), np.asarray(labels), bins)
+    assert float(scores.ece(log_probs, labels, bins=bins)) == pytest.approx(naive, abs=1e-5)
+
+
+def test_debiased_ece_is_about_zero_for_a_calibrated_forecast_where_plain_ece_is_not() -> None:
+    rng = np.random.default_rng(3)
+    plain, debiased = [], []
+    for _ in range(60):
+        probs = rng.dirichlet(np.ones(3), 80)
+        labels = jnp.asarray([rng.choice(3, p=p) for p in probs])
+        log_probs = jnp.log(jnp.asarray(probs))
+        plain.append(float(scores.ece(log_probs, labels)))
+        root = float(scores.ece_debiased(log_probs, labels))
+        debiased.append(np.sign(root) * root**2)
+    error = np.std(debiased) / np.sqrt(60)
+    assert abs(np.mean(debiased)) < 3 * error
+    assert np.mean(plain) > 0.08

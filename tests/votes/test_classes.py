@@ -1,0 +1,103 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (" 1 ", 1),
+        ("1.0", 1),
+        (1.0, 1),
+        (np.int8(-1), -1),
+        (np.float32(0.5), 0.5),
+        (True, 1),
+        (np.bool_(False), 0),
+        ("A>B", "A>B"),
+        ("", None),
+        ("NaN", None),
+        ("n/a", None),
+        (None, None),
+        (float("nan"), None),
+        (pd.NA, None),
+        (pd.NaT, None),
+        ("inf", "inf"),
+    ],
+)
+def test_values_in_plain_form(value: object, plain: object) -> None:
+    assert canonical(value) == plain
+
+
+@given(st.one_of(st.text(), st.floats(), st.integers(), st.booleans(), st.none()))
+def test_plain_form_is_stable(value: object) -> None:
+    once = canonical(value)
+    assert canonical(once) == once
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "pairwise"),
+    [
+        ([0, 1, None], (0, 1), False),
+        ([True, False], (0, 1), False),
+        (["1", "0", ""], (0, 1), False),
+        ([1], (0, 1), False),
+        ([-1, 0, 1], (-1, 0, 1), True),
+        ([-1.0, 0.0], (-1, 0, 1), True),
+        ([-1, 1], (-1, 1), True),
+        (["A", "B", "tie"], ("B", "tie", "A"), True),
+        (["A", "B"], ("B", "A"), True),
+        (["A>B", "B>A", "A=B", "A>>B"], ("B>A", "A=B", "A>B"), True),
+        (["[[A]]", "[[C]]"], ("B", "[[C]]", "[[A]]"), True),
+    ],
+)
+def test_binary_and_ternary_are_inferred(
+    values: list[object], expected: tuple[object, ...], pairwise: bool
+) -> None:
+    found = infer_classes(values, "here")
+    assert found == Classes(expected, pairwise)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([1, 2, 3, 4, 5], r"classes=\(1, 2, 3, 4, 5\)"),
+        (["yes", "no"], "name the classes from lowest to highest"),
+        (["A", "B", "C"], "name the classes"),
+        ([0, 1, 2], "name the classes"),
+        ([None, ""], "every value is missing"),
+        ([-1, 0, 1, "tie"], "name the classes"),
+    ],
+)
+def test_other_scales_are_asked_for(values: list[object], sentence: str) -> None:
+    with pytest.raises(JudgeBayesError, match=sentence):
+        infer_classes(values, "here")
+
+
+def test_spellings_of_a_verdict_share_its_class() -> None:
+    scale = infer_classes(["A", "tie", "B"], "here")
+    spellings = ("a", "[[B]]", "A=B", "A>>B", "B>A")
+    assert [scale.index(v) for v in spellings] == [2, 0, 1, 2, 0]
+    assert scale.index("C") is None
+    assert scale.index(1) is None  # a number would have to be guessed at
+    assert scale.index("") == -1
+
+
+def test_named_classes_keep_their_order_and_take_text_for_numbers() -> None:
+    scale = given_classes(["1", "2", "3"], None)
+    assert scale.index(2.0) == 1
+    assert not scale.pairwise
+    assert given_classes((-1, 0, 1), None).pairwise
+    assert given_classes(("bad", "good"), True).pairwise
+    assert scale.names == ("1", "2", "3")
+    assert given_classes((-1, 0, 1), None).names == ("-1", "0", "+1")
+
+
+@pytest.mark.parametrize("bad", [(1,), (1, 1), (1, ""), ()])
+def test_bad_class_lists_are_refused(bad: tuple[object, ...]) -> None:
+    with pytest.raises(JudgeBayesError, match="two or more different classes"):
+        given_classes(bad, None)
