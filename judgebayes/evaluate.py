@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from judgebayes import scores
 from judgebayes.aggregate.base import Aggregator
@@ -69,7 +69,7 @@ def evaluate(
     loss: Float[Array, "action class"],
     key: PRNGKeyArray,
     fit_on: FitOn,
-    weight: Float[Array, " item"] | None = None,
+    weight: Float[AnyArray, " item"] | None = None,
 ) -> Evaluation:
     """Fit on the calibration part of one split and answer its evaluation part.
 
@@ -107,7 +107,7 @@ def _evaluate_all(
     calibration: Int[Array, "split calibration"],
     evaluation: Int[Array, "split evaluation"],
     loss: Float[Array, "action class"],
-    keys: PRNGKeyArray,
+    keys: Key[Array, " split"],
     weight: Float[Array, " item"],
     fit_on: FitOn,
     at_once: int,

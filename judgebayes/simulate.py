@@ -21,6 +21,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregate.vote_rules import TieRule
+from judgebayes.arrays import Scalar
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.optimise import minimise
@@ -102,7 +103,10 @@ def _multinomial(
 ) -> Float[Array, "*node state"]:
     n = int(counts[0].sum())
     ways = jnp.asarray(
-        [float(np.exp(_log_factorial(n) - sum(map(_log_factorial, row)))) for row in counts]
+        [
+            float(np.exp(_log_factorial(n) - sum(map(_log_factorial, row.tolist()))))
+            for row in counts
+        ]
     )
     log_probs = jnp.log((probs + FLOOR) / (1 + 3 * FLOOR))
     return ways * jnp.exp(log_probs @ jnp.asarray(counts.T, float))
@@ -249,7 +253,7 @@ def _fit(
     published: Float[Array, "cell n 2"],
     decisions: tuple[Float[Array, "state class"], ...],
     starts: Float[Array, "start parameter"],
-    plausibility: float,
+    plausibility: Scalar,
 ) -> tuple[
     Float[Array, "cell start parameter"], Float[Array, "cell start"], Float[Array, "cell start"]
 ]:

@@ -47,6 +47,8 @@ from jaxtyping import Array, Float, Int, Num
 
 __all__ = ["BOX", "Features", "Parameters", "Prior", "features", "level_of_class", "link", "model"]
 
+Scalar = float | Float[Array, ""]
+
 BOX: dict[str, tuple[float, float]] = {
     "beta": (1e-3, 5.0),
     "eta0": (float(np.log(1e-4)), float(np.log(1e3))),
@@ -112,8 +114,8 @@ def n_levels(n_classes: int, symmetric: bool) -> int:
 
 def features(
     counts: Num[Array, "*item class"],
-    alpha: Float[Array, ""] | float = 1.0,
-    kappa: Float[Array, ""] | float = 1.0,
+    alpha: Scalar = 1.0,
+    kappa: Scalar = 1.0,
     *,
     symmetric: bool = True,
 ) -> Features:
@@ -146,7 +148,7 @@ def link(
     return jax.nn.log_softmax(x * u[..., None] + by_level[..., levels], axis=-1)
 
 
-def _boxed(name: str, location: float, scale: float) -> dist.Distribution:
+def _boxed(name: str, location: Scalar, scale: Scalar) -> dist.Distribution:
     low, high = BOX[name]
     return dist.TruncatedNormal(location, scale, low=low, high=high)
 

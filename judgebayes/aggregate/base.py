@@ -23,6 +23,7 @@ __all__ = [
     "Training",
     "certain",
     "log_mean_exp",
+    "summarised",
     "training",
 ]
 
@@ -53,7 +54,7 @@ class Aggregator(Protocol):
         votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
-        weight: Float[Array, " item"] | None = None,
+        weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> FittedAggregator:
         """Learn from votes and labels."""
@@ -120,7 +121,7 @@ class Rule(ABC):
         votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
-        weight: Float[Array, " item"] | None = None,
+        weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedRule":
         """Return the rule itself, ready to be applied."""
@@ -150,6 +151,21 @@ def certain(decisions: Int[Array, "*item"], n_classes: int) -> Float[Array, "*it
     """Return log-probabilities that put everything on one class: 0 there, -inf elsewhere."""
     chosen = decisions[..., None] == jnp.arange(n_classes)
     return jnp.where(chosen, 0.0, -jnp.inf)
+
+
+def summarised(fitted: Any) -> str:
+    """Return the repr of a fit with draws: parameters' means, number of draws, status."""
+    name = type(fitted).__name__
+    try:
+        means = ", ".join(
+            f"{k} {np.array2string(np.asarray(v).mean(0), precision=3)}"
+            for k, v in fitted.draws.items()
+        )
+        draws = len(next(iter(fitted.draws.values())))
+        ended = Status(int(fitted.status)).name.lower()
+    except (TypeError, ValueError, StopIteration):  # inside a transformation, or a batch of fits
+        return f"{name}(...)"
+    return f"{name}({means}; {draws} draw(s), {ended})"
 
 
 def log_mean_exp(log_probs: Float[Array, "draw item class"]) -> Float[Array, "item class"]:

@@ -35,7 +35,7 @@ class BaseRate:
         votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
-        weight: Float[Array, " item"] | None = None,
+        weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedBaseRate":
         """Return the label frequencies.

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregate.base import log_mean_exp, training
-from judgebayes.arrays import AnyArray
+from judgebayes.aggregate.base import log_mean_exp, summarised, training
+from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import DRPS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
@@ -60,7 +60,7 @@ class Davidson:
         votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
-        weight: Float[Array, " item"] | None = None,
+        weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedDavidson":
         """Return the model fitted to the labelled items.
@@ -103,8 +103,18 @@ class FittedDavidson:
     @in_float64
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities, averaged over the draws (the predictive)."""
-        return _predict(self, votes)
+        return log_mean_exp(_by_draw(self, votes))
 
+    @in_float64
+    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(self, votes)
+
+    def __repr__(self) -> str:
+        """Summarise."""
+        return summarised(self)
+
+    @in_float64
     def plug_in(self) -> "FittedDavidson":
         """Return the same model at the mean of its parameters: one draw, no averaging."""
         mean = {name: x.mean(0, keepdims=True) for name, x in self.draws.items()}
@@ -146,7 +156,7 @@ class FittedDavidson:
 
 
 def davidson_evidence(
-    votes: Votes, alpha: float, kappa: float, symmetric: bool
+    votes: Votes, alpha: Scalar, kappa: Scalar, symmetric: bool
 ) -> davidson.Features:
     return davidson.features(votes.pooled_counts(), alpha, kappa, symmetric=symmetric)
 
@@ -192,7 +202,7 @@ def _fit(
 
 
 @jax.jit
-def _predict(fitted: FittedDavidson, votes: Votes) -> Float[Array, "item class"]:
+def _by_draw(fitted: FittedDavidson, votes: Votes) -> Float[Array, "draw item class"]:
     evidence = davidson_evidence(votes, fitted.alpha, fitted.kappa, fitted.symmetric)
 
     def one(sites: Sites) -> Float[Array, "item class"]:
@@ -200,4 +210,4 @@ def _predict(fitted: FittedDavidson, votes: Votes) -> Float[Array, "item class"]
             _parameters(sites), evidence, n_classes=fitted.n_classes, symmetric=fitted.symmetric
         )
 
-    return log_mean_exp(jax.vmap(one)(fitted.draws))
+    return jax.vmap(one)(fitted.draws)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregate.base import log_mean_exp, training
+from judgebayes.aggregate.base import log_mean_exp, summarised, training
 from judgebayes.aggregate.davidson import davidson_evidence
 from judgebayes.aggregate.per_task import tasks_of
 from judgebayes.arrays import AnyArray
@@ -63,7 +63,7 @@ class HierarchicalDavidson:
         votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
-        weight: Float[Array, " item"] | None = None,
+        weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedHierarchicalDavidson":
         """Return the model fitted to the labelled items of all tasks.
@@ -99,8 +99,16 @@ class FittedHierarchicalDavidson:
 
         An item of task -1, one that was not among the fitted tasks, is answered from the centre.
         """
-        tasks_of(votes)
-        return _predict(self, votes)
+        return log_mean_exp(_by_draw(self, votes))
+
+    @in_float64
+    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(self, votes)
+
+    def __repr__(self) -> str:
+        """Summarise."""
+        return summarised(self)
 
     @in_float64
     def by_task(self) -> dict[str, Float[np.ndarray, "task *level"]]:  # noqa: F821
@@ -150,7 +158,7 @@ def _fit(
 
 
 @jax.jit
-def _predict(fitted: FittedHierarchicalDavidson, votes: Votes) -> Float[Array, "item class"]:
+def _by_draw(fitted: FittedHierarchicalDavidson, votes: Votes) -> Float[Array, "draw item class"]:
     evidence = davidson_evidence(votes, fitted.alpha, fitted.kappa, fitted.symmetric)
     task = tasks_of(votes)
 
@@ -160,4 +168,4 @@ def _predict(fitted: FittedHierarchicalDavidson, votes: Votes) -> Float[Array, "
             parameters, evidence, n_classes=fitted.n_classes, symmetric=fitted.symmetric
         )
 
-    return log_mean_exp(jax.vmap(one)(fitted.draws))
+    return jax.vmap(one)(fitted.draws)

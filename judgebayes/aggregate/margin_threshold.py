@@ -34,7 +34,7 @@ class MarginThreshold:
         votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
-        weight: Float[Array, " item"] | None = None,
+        weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedMarginThreshold":
         """Return the rule with the threshold of least error on the labelled items.

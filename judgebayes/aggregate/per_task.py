@@ -28,7 +28,7 @@ class PerTask:
         votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
-        weight: Float[Array, " item"] | None = None,
+        weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedPerTask":
         """Return the method fitted once per task.

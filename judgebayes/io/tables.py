@@ -1,7 +1,9 @@
 """Tables as people keep them: CSV, TSV, JSONL and Parquet files."""
 
 import csv
+import gzip
 import json
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -104,12 +106,19 @@ def _read_csv(path: Path, separator: str | None) -> pd.DataFrame:
         header = pd.read_csv(path, sep="\x01", nrows=0, encoding="utf-8-sig").columns
         counts = {s: str(header[0]).count(s) for s in (",", ";", "\t")} if len(header) else {}
         separator = max(counts, key=lambda s: counts[s]) if any(counts.values()) else ","
-    return pd.read_csv(path, sep=separator, skip_blank_lines=True, **options)
+    with warnings.catch_warnings():
+        # A row longer than the header would become an index, or lose its end with a warning.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(path, sep=separator, index_col=False, **options)
+        except pd.errors.ParserWarning as error:
+            raise JudgeBayesError(
+                f"A row of {str(path)!r} has more cells than the header has columns; quote cells "
+                "that contain the separator."
+            ) from error
 
 
 def _read_jsonl(path: Path) -> pd.DataFrame:
-    import gzip
-
     records = []
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     with opener(path, "rt", encoding="utf-8-sig") as lines:

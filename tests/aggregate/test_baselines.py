@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from judgebayes import scores
+from judgebayes.aggregate import BaseRate, MarginThreshold
+from judgebayes.decide import absolute_loss, bayes_action, zero_one_loss
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes import Votes, from_counts
+
+
+def threshold_by_hand(counts: np.ndarray, labels: np.ndarray) -> tuple[int, float]:
+    """The least threshold with the least error, by a plain loop."""
+    used = labels >= 0
+    errors = []
+    for k in range(1, int(counts.sum(1).max()) + 2):
+        wrong = 0
+        for (minus, _, plus), label in zip(counts[used], labels[used], strict=True):
+            margin = plus - minus
+            made = 1 if abs(margin) < k else (2 if margin > 0 else 0)
+            wrong += abs(made - label)
+        errors.append(wrong / used.sum())
+    return int(np.argmin(errors)) + 1, min(errors)
+
+
+def test_the_threshold_is_that_of_a_plain_loop(
+    counts: np.ndarray, votes: Votes, labels: np.ndarray
+) -> None:
+    fit = MarginThreshold().fit(votes, labels)
+    threshold, error = threshold_by_hand(counts, labels)
+    assert int(fit.threshold) == threshold
+    made = bayes_action(fit(votes), absolute_loss(3))
+    assert float(scores.mae(made, labels)) == pytest.approx(error)
+
+
+def test_all_ties_need_the_highest_threshold_and_no_ties_the_lowest(votes: Votes) -> None:
+    counts = np.asarray(votes.pooled_counts())
+    assert int(MarginThreshold().fit(votes, np.ones(60, int)).threshold) == 5
+    sign = 1 + np.sign(counts[:, 2] - counts[:, 0])
+    assert int(MarginThreshold().fit(votes, sign).threshold) == 1
+
+
+def test_the_threshold_is_for_ternary_votes() -> None:
+    with pytest.raises(JudgeBayesError, match="needs ternary votes; these have 2"):
+        MarginThreshold().fit(from_counts(np.array([[1, 2]])), np.array([0]))
+
+
+def test_base_rates_are_weighted_frequencies(votes: Votes) -> None:
+    labels = np.full(60, -1)
+    labels[:4] = [0, 2, 2, 1]
+    weight = np.ones(60)
+    weight[1] = 3.0
+    fit = BaseRate().fit(votes, labels, weight=weight)
+    np.testing.assert_allclose(np.exp(fit(votes))[17], [1 / 6, 1 / 6, 4 / 6], rtol=1e-12)
+    smooth = BaseRate(pseudo_count=1.0).fit(votes, labels)
+    np.testing.assert_allclose(np.exp(smooth(votes))[0], [2 / 7, 2 / 7, 3 / 7], rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [absolute_loss(3), zero_one_loss(3)])
+def test_its_bayes_action_is_the_best_constant(votes: Votes, loss: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        labels = rng.choice(3, 60, p=rng.dirichlet(np.ones(3)))
+        made = int(bayes_action(BaseRate().fit(votes, labels)(votes), loss)[0])
+        assert loss[made, labels].mean() == pytest.approx(loss[:, labels].mean(1).min())

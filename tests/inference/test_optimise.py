@@ -1,0 +1,110 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import optimize
+
+from judgebayes.float64 import in_float64
+from judgebayes.inference.optimise import minimise, projected_gradient
+from judgebayes.inference.status import Status
+
+INF = jnp.inf
+
+
+def rosenbrock(x: jax.Array) -> jax.Array:
+    return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+@pytest.mark.parametrize("d", [2, 6])
+@in_float64
+def test_rosenbrock_is_minimised(d: int) -> None:
+    found = minimise(rosenbrock, jnp.full(d, -1.0), jnp.full(d, -INF), jnp.full(d, INF))
+    assert int(found.status) == Status.CONVERGED
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-7)
+
+
+@in_float64
+def test_random_boxed_quadratics_equal_scipy() -> None:
+    rng = np.random.default_rng(0)
+
+    def solve(a: jax.Array, b: jax.Array, low: jax.Array, high: jax.Array) -> tuple[jax.Array, ...]:
+        found = minimise(lambda x: 0.5 * x @ a @ x - b @ x, jnp.zeros(4), low, high)
+        return found.x, found.status, found.projected_gradient
+
+    roots = rng.normal(size=(50, 4, 4))
+    a = roots @ roots.transpose(0, 2, 1) + 0.1 * np.eye(4)
+    b = 3 * rng.normal(size=(50, 4))
+    low, high = -rng.uniform(0, 1, (50, 4)), rng.uniform(0, 1, (50, 4))
+    x, status, gap = jax.jit(jax.vmap(solve))(*map(jnp.asarray, (a, b, low, high)))
+    assert (np.asarray(status) == Status.CONVERGED).all()
+    assert float(gap.max()) <= 1e-9
+    for i in range(50):
+        reference = optimize.minimize(
+            lambda v, i=i: 0.5 * v @ a[i] @ v - b[i] @ v,
+            np.zeros(4),
+            jac=lambda v, i=i: a[i] @ v - b[i],
+            bounds=list(zip(low[i], high[i], strict=True)),
+            options={"ftol": 1e-15, "gtol": 1e-10},
+        )
+        np.testing.assert_allclose(x[i], reference.x, atol=1e-5)
+        # Active bounds are hit exactly, where SciPy's are.
+        np.testing.assert_array_equal(x[i] == high[i], reference.x == high[i])
+        np.testing.assert_array_equal(x[i] == low[i], reference.x == low[i])
+
+
+@in_float64
+def test_an_indefinite_start_leads_downhill() -> None:
+    # At the origin the Hessian is negative definite; the minima are at +-1 and 0.5 is the bound.
+    found = minimise(
+        lambda x: jnp.sum(0.25 * x**4 - 0.5 * x**2),
+        jnp.array([0.1, -0.1]),
+        jnp.array([-INF, -INF]),
+        jnp.array([INF, 0.5]),
+    )
+    np.testing.assert_allclose(found.x, [1.0, -1.0], atol=1e-8)
+
+
+@in_float64
+def test_vmap_equals_a_loop_and_lanes_stop_on_their_own() -> None:
+    starts = jnp.asarray(np.random.default_rng(1).normal(size=(6, 3)))
+    low, high = jnp.full(3, -2.0), jnp.full(3, 2.0)
+
+    def solve(start: jax.Array) -> tuple[jax.Array, jax.Array]:
+        found = minimise(rosenbrock, start, low, high)
+        return found.x, found.steps
+
+    x, steps = jax.vmap(solve)(starts)
+    for i, start in enumerate(starts):
+        alone, own = solve(start)
+        np.testing.assert_allclose(x[i], alone, atol=1e-9)
+        assert abs(int(steps[i]) - int(own)) <= 1
+    assert len(set(np.asarray(steps).tolist())) > 1
+
+
+@in_float64
+def test_nothing_is_called_converged_that_is_not() -> None:
+    low, high = jnp.full(2, -INF), jnp.full(2, INF)
+    short = minimise(rosenbrock, jnp.array([-1.0, 1.5]), low, high, max_steps=3)
+    assert int(short.status) == Status.MAX_STEPS
+    assert float(short.projected_gradient) > 1e-9
+    broken = minimise(lambda x: jnp.sum(jnp.log(x)), -jnp.ones(2), low, high)
+    assert int(broken.status) == Status.NONFINITE
+    kinked = minimise(lambda x: jnp.sum(jnp.abs(x - 0.3)), jnp.ones(2), low, high)
+    assert int(kinked.status) in (Status.STALLED, Status.MAX_STEPS)
+
+
+@in_float64
+def test_a_start_outside_the_box_is_projected() -> None:
+    found = minimise(lambda x: jnp.sum(x**2), jnp.array([9.0]), jnp.array([1.0]), jnp.array([4.0]))
+    assert found.x.tolist() == [1.0]
+    assert int(found.status) == Status.CONVERGED
+
+
+def test_projected_gradient_is_zero_at_a_bound_that_holds() -> None:
+    gap = projected_gradient(jnp.array([0.0]), jnp.array([3.0]), jnp.array([0.0]), jnp.array([1.0]))
+    assert float(gap) == 0.0
+
+
+def test_every_status_has_a_sentence() -> None:
+    for status in Status:
+        assert status.sentence.endswith(".")

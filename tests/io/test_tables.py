@@ -1,0 +1,86 @@
+import gzip
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io import read_table, write_table
+
+TABLE = pd.DataFrame({"item": ["x", "y"], "vote": [1, -1]})
+
+
+@pytest.mark.parametrize(
+    "suffix", ["csv", "tsv", "jsonl", "ndjson", "parquet", "csv.gz", "jsonl.gz"]
+)
+def test_tables_come_back(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t.{suffix}"
+    write_table(TABLE, path)
+    pd.testing.assert_frame_equal(read_table(path), TABLE, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "item;vote\nx;1\ny;-1\n"),
+        ("a.csv", "\ufeffitem,vote\r\nx,1\r\ny,-1\r\n"),
+        ("a.csv", "item\tvote\nx\t1\ny\t-1\n"),
+        ("a.csv", " item , vote \nx,1\n\ny,-1\n"),
+        ("a.jsonl", '{"item": "x", "vote": 1}\n\n{"item": "y", "vote": -1}\n'),
+        ("A.CSV", "item,vote\nx,1\ny,-1\n"),
+    ],
+)
+def test_dialects_of_spreadsheets_are_read(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    found = read_table(tmp_path / name)
+    assert found["item"].tolist() == ["x", "y"]
+    assert found["vote"].tolist() == [1, -1]
+
+
+def test_words_that_look_like_missing_are_kept_for_the_edge_to_decide(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("item,vote\nNA,1\nnull,\n")
+    found = read_table(tmp_path / "a.csv")
+    assert found["item"].tolist() == ["NA", "null"]
+    assert found["vote"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.csv", b"", "cannot be read as csv"),
+        ("a.csv", b"item,vote\n", "has no rows"),
+        ("a.csv", b"item,vote\n\xff\xfe,1\n", "not UTF-8"),
+        ("a.csv", b"item,vote\nx,1,2,3\ny,1\n", "more cells than the header"),
+        ("a.jsonl", b'{"item": 1}\n{"item": \n', "Line 2 of .* is not JSON"),
+        ("a.jsonl", b"[1, 2]\n", "Line 1 of .* is no object but list"),
+        ("a.parquet", b"PAR1 not really", "cannot be read as parquet"),
+        ("a.xlsx", b"x", "no known suffix; right would be .csv"),
+        ("a", b"x", "no known suffix"),
+        ("a.csv", b"item, item\n1,2\n", "two columns named 'item'"),
+    ],
+)
+def test_bad_files_get_a_sentence(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(JudgeBayesError, match=sentence) as caught:
+        read_table(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(JudgeBayesError, match="There is no file"):
+        read_table(tmp_path / "none.csv")
+
+
+def test_formulas_come_out_harmless(tmp_path: Path) -> None:
+    hostile = pd.DataFrame({"item": ["=1+1", "+x", "@a", "-5", "<b>"], "p": [0.5] * 5})
+    write_table(hostile, tmp_path / "a.csv")
+    text = (tmp_path / "a.csv").read_text()
+    assert "'=1+1" in text
+    assert "'@a" in text
+    assert "\n-5," in text  # a number stays a number
+
+
+def test_gzip_is_really_gzip(tmp_path: Path) -> None:
+    write_table(TABLE, tmp_path / "a.csv.gz")
+    with gzip.open(tmp_path / "a.csv.gz") as file:
+        assert file.read().startswith(b"item")

@@ -1,0 +1,122 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer.util import log_density
+
+from judgebayes.float64 import in_float64
+from judgebayes.models import davidson
+from judgebayes.models.davidson import Features, Parameters
+
+
+def naive(counts: tuple[int, int, int], theta: tuple[float, float, float]) -> list[float]:
+    """Eqs 2 to 5 in plain Python, for one item."""
+    minus, tie, plus = counts
+    beta, eta0, gamma = theta
+    s = 0.5 * math.log((plus + 1) / (minus + 1))
+    t = math.log((tie + 1) / (minus + tie + plus + 1))
+    weights = [math.exp(-beta * s), math.exp(eta0 + gamma * t), math.exp(beta * s)]
+    return [w / sum(weights) for w in weights]
+
+
+def parameters(
+    beta: float, eta0: list[float], gamma: list[float], delta: float = 0.0
+) -> Parameters:
+    return Parameters(*map(jnp.asarray, (beta, eta0, gamma, delta)))
+
+
+@pytest.mark.parametrize("theta", [(1.0, 0.0, 1.0), (3.2, 4.5, 2.1), (0.001, -9.0, -3.0)])
+@in_float64
+def test_ternary_link_equals_the_paper_in_plain_python(theta: tuple[float, float, float]) -> None:
+    counts = np.array([(a, 6 - a - b, b) for a in range(7) for b in range(7 - a)])
+    evidence = davidson.features(jnp.asarray(counts))
+    found = davidson.link(parameters(theta[0], [theta[1]], [theta[2]]), evidence, n_classes=3)
+    for row, item in zip(jnp.exp(found), counts, strict=True):
+        np.testing.assert_allclose(row, naive(tuple(item), theta), rtol=1e-12)
+
+
+@in_float64
+def test_smoothing_is_eq_2_and_3() -> None:
+    found = davidson.features(jnp.array([[1, 2, 5]]), alpha=0.5, kappa=2.0)
+    assert float(found.margin[0]) == pytest.approx(0.5 * math.log(5.5 / 1.5))
+    assert float(found.tie[0, 0]) == pytest.approx(math.log(4 / 10))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 5, 6])
+@in_float64
+def test_symmetric_form_mirrors_exactly(n_classes: int) -> None:
+    rng = np.random.default_rng(n_classes)
+    counts = jnp.asarray(rng.integers(0, 5, (20, n_classes)))
+    levels = davidson.n_levels(n_classes, symmetric=True)
+    theta = parameters(1.3, list(rng.normal(size=levels)), list(rng.normal(size=levels)))
+
+    def answer(c: jax.Array) -> jax.Array:
+        return davidson.link(theta, davidson.features(c), n_classes=n_classes)
+
+    np.testing.assert_allclose(answer(counts[:, ::-1]), answer(counts)[:, ::-1], atol=1e-14)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@in_float64
+def test_probabilities_sum_to_one_also_without_votes(n_classes: int, symmetric: bool) -> None:
+    levels = davidson.n_levels(n_classes, symmetric)
+    theta = parameters(2.0, [0.5] * levels, [1.0] * levels, 0.3)
+    evidence = davidson.features(jnp.zeros((1, n_classes), int), symmetric=symmetric)
+    found = davidson.link(theta, evidence, n_classes=n_classes, symmetric=symmetric)
+    assert float(jnp.exp(found).sum()) == pytest.approx(1.0)
+    assert float(jnp.abs(evidence.margin[0])) == 0.0
+
+
+@in_float64
+def test_binary_free_form_is_logistic_regression_on_smoothed_log_odds() -> None:
+    counts = jnp.array([[3, 1], [0, 4], [2, 2]])
+    theta = parameters(0.8, [], [], -0.4)
+    evidence = davidson.features(counts, symmetric=False)
+    found = davidson.link(theta, evidence, n_classes=2, symmetric=False)
+    logit = 2 * (-0.4 + 0.8 * 0.5 * np.log((counts[:, 1] + 1) / (counts[:, 0] + 1)))
+    np.testing.assert_allclose(jnp.exp(found[:, 1]), jax.nn.sigmoid(logit), rtol=1e-12)
+
+
+@in_float64
+def test_log_density_is_prior_plus_weighted_log_likelihood() -> None:
+    evidence = Features(jnp.array([0.3, -0.5, 0.0]), jnp.array([[-1.0], [-0.2], [-2.0]]))
+    labels, weight = jnp.array([2, 0, -1]), jnp.array([1.0, 2.5, 1.0])
+    sites = {"beta": jnp.array(1.2), "eta0": jnp.array([0.4]), "gamma": jnp.array([0.9])}
+
+    def density(labels: jax.Array, weight: jax.Array) -> float:
+        found, _ = log_density(davidson.model, (evidence, labels, weight), {"n_classes": 3}, sites)
+        return float(found)
+
+    theta = parameters(1.2, [0.4], [0.9])
+    log_probs = davidson.link(theta, evidence, n_classes=3)
+    nothing = density(jnp.full(3, -1), weight)
+    expected = float(log_probs[0, 2] + 2.5 * log_probs[1, 0])
+    assert density(labels, weight) - nothing == pytest.approx(expected)
+    prior = sum(
+        float(davidson._boxed(name, *getattr(davidson.Prior(), name)).log_prob(value))
+        for name, value in (("beta", 1.2), ("eta0", 0.4), ("gamma", 0.9))
+    )
+    assert nothing == pytest.approx(prior)
+
+
+@in_float64
+def test_weight_0_is_a_dropped_row() -> None:
+    evidence = Features(jnp.array([0.3, -0.5]), jnp.array([[-1.0], [-0.2]]))
+    sites = {"beta": jnp.array(1.2), "eta0": jnp.array([0.4]), "gamma": jnp.array([0.9])}
+
+    def density(*args: object) -> float:
+        return float(log_density(davidson.model, args, {"n_classes": 3}, sites)[0])
+
+    one = jax.tree.map(lambda x: x[:1], evidence)
+    assert density(evidence, jnp.array([2, 0]), jnp.array([1.0, 0.0])) == pytest.approx(
+        density(one, jnp.array([2]), jnp.array([1.0]))
+    )
+
+
+def test_levels_of_classes() -> None:
+    assert davidson.level_of_class(2, symmetric=True) == (-1, -1)
+    assert davidson.level_of_class(5, symmetric=True) == (-1, 0, 1, 0, -1)
+    assert davidson.level_of_class(4, symmetric=False) == (-1, 0, 1, -1)

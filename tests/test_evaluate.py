@@ -1,0 +1,135 @@
+import jax
+import numpy as np
+import pytest
+
+from judgebayes.aggregate import BaseRate, Davidson, MajorityVote, MarginThreshold
+from judgebayes.decide import absolute_loss, bayes_action, zero_one_loss
+from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate import Evaluation, _evaluate_all, evaluate_splits, measure, sweep
+from judgebayes.inference import DRPS
+from judgebayes.splits import Splits, random_splits
+from judgebayes.votes import Votes
+
+FEW = Davidson(DRPS(starts=1))
+
+
+@pytest.fixture(scope="module")
+def parts(labels: np.ndarray) -> Splits:
+    return random_splits(60, splits=4, calibration=30, among=np.flatnonzero(labels >= 0))
+
+
+def test_a_sweep_is_a_loop_of_fits(votes: Votes, labels: np.ndarray, parts: Splits) -> None:
+    methods = {"davidson": FEW, "sc": MajorityVote(), "threshold": MarginThreshold()}
+    table = sweep(methods, votes, labels, parts, fit_on="calibration")
+    assert list(table.columns) == ["method", "split", "metric", "value", "status"]
+    assert len(table) == 3 * 4 * 2
+    for name, method in methods.items():
+        own = table[table["method"] == name]
+        for split in range(4):
+            cal, ev = parts.calibration[split], parts.evaluation[split]
+            fit = method.fit(votes.take(cal), labels[cal])
+            made = np.asarray(bayes_action(fit(votes.take(ev)), absolute_loss(3)))
+            row = own[own["split"] == split].set_index("metric")["value"]
+            assert row["mae"] == pytest.approx(np.abs(made - labels[ev]).mean())
+            assert row["accuracy"] == pytest.approx((made == labels[ev]).mean())
+
+
+def test_fits_on_all_items_see_calibration_labels_only(
+    votes: Votes, labels: np.ndarray, parts: Splits
+) -> None:
+    # These methods learn from labelled items alone, so both choices must agree.
+    one, other = (
+        sweep({"d": FEW, "b": BaseRate()}, votes, labels, parts, fit_on=fit_on, metrics=["drps"])
+        for fit_on in ("calibration", "all")
+    )
+    np.testing.assert_allclose(one["value"], other["value"], atol=1e-8)
+
+
+def test_the_evaluation_labels_do_not_leak(votes: Votes, labels: np.ndarray, parts: Splits) -> None:
+    other = labels.copy()
+    cal, ev = parts.calibration[0], parts.evaluation[0]
+    other[ev] = (labels[ev] + 1) % 3
+    one_split = Splits(cal[None], ev[None])
+    for fit_on in ("calibration", "all"):
+        answers = [
+            evaluate_splits(FEW, votes, y, one_split, fit_on=fit_on).log_probs
+            for y in (labels, other)
+        ]
+        np.testing.assert_array_equal(*answers)
+
+
+def test_filled_parts_count_for_nothing(votes: Votes, labels: np.ndarray, parts: Splits) -> None:
+    fill = -np.ones((4, 3), int)
+    wide = Splits(
+        np.concatenate([parts.calibration, fill], 1), np.concatenate([parts.evaluation, fill], 1)
+    )
+    one, other = (
+        sweep({"d": FEW}, votes, labels, p, fit_on="calibration")["value"] for p in (parts, wide)
+    )
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_nothing_is_compiled_again_for_other_splits_tables_or_numbers_of_votes(
+    votes: Votes, labels: np.ndarray
+) -> None:
+    def run(n: int, items: int, seed: int) -> None:
+        known = np.flatnonzero(labels[:items] >= 0)
+        parts = random_splits(items, splits=4, calibration=20, among=known, seed=seed)
+        cell = votes.take(np.arange(items)).first(n)
+        evaluate_splits(FEW, cell, labels[:items], parts, fit_on="calibration")
+
+    run(4, 60, 0)
+    before = _evaluate_all._cache_size()
+    run(4, 60, 1)
+    run(2, 60, 2)
+    run(3, 57, 3)
+    assert _evaluate_all._cache_size() == before
+
+
+def test_the_loss_of_the_decisions_can_be_chosen(
+    votes: Votes, labels: np.ndarray, parts: Splits
+) -> None:
+    rates = {"b": BaseRate()}
+    mode = sweep(rates, votes, labels, parts, fit_on="calibration", loss=zero_one_loss(3))
+    median = sweep(rates, votes, labels, parts, fit_on="calibration")
+    acc = {
+        n: t.query("metric == 'accuracy'")["value"].mean()
+        for n, t in {"mode": mode, "median": median}.items()
+    }
+    assert acc["mode"] >= acc["median"]
+
+
+def test_losses_are_nan_where_there_is_no_label(votes: Votes, labels: np.ndarray) -> None:
+    parts = Splits(np.flatnonzero(labels >= 0)[None, :30], np.array([[0, 1, 2]]))
+    found = evaluate_splits(MajorityVote(), votes, labels, parts, fit_on="calibration")
+    assert np.isnan(found.losses(absolute_loss(3))[0, 0])  # item 0 is unlabelled
+    assert np.isfinite(found.losses(absolute_loss(3))[0, 1:3]).all()
+
+
+def test_own_metrics_can_be_passed(votes: Votes, labels: np.ndarray, parts: Splits) -> None:
+    def ties(e: Evaluation) -> jax.Array:
+        return (e.decisions == 1).mean(where=e.labels >= 0)
+
+    found = evaluate_splits(MajorityVote(), votes, labels, parts, fit_on="calibration")
+    assert measure(found, {"ties": ties})["ties"].shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"fit_on": "both"}, "right would be 'calibration' or 'all'"),
+        ({"splits": Splits(np.array([[0]]), np.array([[99]]))}, "speak of item 99"),
+        ({"metrics": ["maee"]}, "no metric 'maee'; there are mae, accuracy"),
+    ],
+)
+def test_impossible_requests_get_a_sentence(
+    votes: Votes, labels: np.ndarray, parts: Splits, change: dict[str, object], sentence: str
+) -> None:
+    given = {"splits": parts, "fit_on": "calibration"} | change
+    if change.get("fit_on") == "both":
+        # The type checker of the tests would answer before the library does.
+        with pytest.raises(Exception, match="both"):
+            sweep({"sc": MajorityVote()}, votes, labels, **given)
+        return
+    with pytest.raises(JudgeBayesError, match=sentence):
+        sweep({"sc": MajorityVote()}, votes, labels, **given)
