@@ -195,6 +195,7 @@ def expected(paper: str, table: str) -> pd.DataFrame:
 def rows(paper: str, table: str, records: list[dict[str, Any]]) -> pd.DataFrame:
     """Return records as a result table with all columns, in order."""
     frame = pd.DataFrame(records, columns=[c for c in COLUMNS if c not in ("paper", "table")])
+    frame["grade"] = frame["grade"].astype(object).where(frame["grade"].notna(), "")
     frame.insert(0, "table", table)
     frame.insert(0, "paper", paper)
     return frame[COLUMNS]

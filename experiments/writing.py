@@ -67,7 +67,7 @@ def write_index(
 
 def grades(output: Output) -> str:
     """Return how often each grade was given."""
-    given = output.table["grade"].replace("", pd.NA).dropna().value_counts()
+    given = output.table.loc[output.table["grade"] != "", "grade"].value_counts()
     return ", ".join(f"{name} {count}" for name, count in given.items()) or "-"
 
 
@@ -87,7 +87,7 @@ def _pivot(part: pd.DataFrame) -> list[str]:
     keys = [k for k in ("task", "judge", "n") if part[k].astype(str).nunique() > 1] or ["task"]
     names = list(dict.fromkeys(part["method"]))
     has_paper = part["paper_value"].notna().any()
-    graded = part[part["grade"].fillna("") != ""]
+    graded = part[part["grade"] != ""]
     has_grade = len(graded) > 0 and graded["method"].nunique() == 1
     in_cell = graded["method"].nunique() > 1 and graded["grade"].nunique() > 1
     head = [*keys, *names, *(["paper"] if has_paper else []), *(["grade"] if has_grade else [])]
@@ -104,7 +104,7 @@ def _pivot(part: pd.DataFrame) -> list[str]:
             ]
             cells.append(", ".join(values))
         if has_grade:
-            cells.append(", ".join(sorted({g for g in group["grade"].fillna("") if g})))
+            cells.append(", ".join(sorted({g for g in group["grade"] if g})))
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -124,7 +124,7 @@ def _number(row: pd.Series, with_grade: bool) -> str:
     text = f"{value:.3f}" if abs(value) < 100 else f"{value:.0f}"
     if low is not None and high is not None:
         text += f" [{low:.3f}, {high:.3f}]"
-    return f"{text} {row['grade']}".rstrip() if with_grade and pd.notna(row["grade"]) else text
+    return f"{text} {row['grade']}".rstrip() if with_grade else text
 
 
 @contextlib.contextmanager

@@ -1,14 +1,16 @@
 """Shared fixtures. Every annotation of the library, array shapes too, is checked while tests run."""
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Many tests compile the same program: once is enough, also over processes and runs.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 from jaxtyping import install_import_hook
 
 install_import_hook("judgebayes", "typecheck.checker")
-
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp

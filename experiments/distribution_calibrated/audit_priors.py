@@ -98,7 +98,7 @@ def sensitivity(run: Run, notes: list[str]) -> list[dict[str, Any]]:
         calibration = splits(run, cell, calibration=50, count=1).calibration[0]
         labels = np.full(votes.n_items, -1)
         labels[calibration] = cell.labels[calibration]
-        for how, inference in methods.items():
+        for how, inference in run.few(list(methods.items())):
             fits = {
                 name: Davidson(inference, prior=Prior().widened(width)).fit(votes, labels)(votes)
                 for name, width in WIDTHS.items()

@@ -1,5 +1,6 @@
 """What the tables of P1 share: the methods, the cells, and how two methods are compared."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -201,7 +202,7 @@ def claim_row(
 
 
 def against(
-    run: Run, cell: Cell, n: int, others: tuple[str, ...], *, method: str = "davidson"
+    run: Run, cell: Cell, n: int, others: Sequence[str], *, method: str = "davidson"
 ) -> list[dict[str, Any]]:
     """Return a graded row for each "the method's MAE is lower than the other's" on a cell."""
     own = answers(run, cell, n, method)

@@ -11,7 +11,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.votes import Classes, Coding, Votes, encode, encode_wide, infer_classes
 from judgebayes.votes.classes import canonical, given_classes
-from judgebayes.votes.coding import ORDERS
+from judgebayes.votes.coding import ORDERS, SUSPICIOUS_VOTES
 
 __all__ = ["Columns", "Labels", "Reading", "Source", "open_source", "read_votes"]
 
@@ -162,17 +162,23 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
         given = gold.table[gold.label].dropna().unique()
         if all(canonical(v) is None for v in given):
             return votes
-        labels = infer_classes(given, f"column {gold.label!r}")
-        if {votes.pairwise, labels.pairwise} == {True, False}:
-            raise JudgeBayesError(
-                f"The votes look {'ternary' if votes.pairwise else 'binary'} "
-                f"({', '.join(votes.names)}) and the labels "
-                f"{'ternary' if labels.pairwise else 'binary'} ({', '.join(labels.names)}): they "
-                "must be of one kind. If they are, name the classes from lowest to highest, "
-                "--classes=-1,0,1 or --classes=0,1."
-            )
+        _refuse_mixed(votes, {canonical(v) for v in given}, int(gold.table[gold.label].count()))
         votes = infer_classes([*_vote_values(opened), *given], what)
     return votes if pairwise is None else Classes(votes.values, pairwise)
+
+
+def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
+    """Refuse labels of 0 and 1 beside votes of -1, 0, 1, and the other way round."""
+    labels = labels - {None}
+    binary_votes = votes.values == (0, 1) and -1 in labels
+    binary_labels = votes.values == (-1, 0, 1) and labels == {0, 1} and n_labels >= SUSPICIOUS_VOTES
+    if binary_votes or binary_labels:
+        kinds = ("binary", "ternary") if binary_votes else ("ternary", "binary")
+        raise JudgeBayesError(
+            f"The votes look {kinds[0]} ({', '.join(votes.names)}) and the labels {kinds[1]}: they "
+            "must be of one kind. If they are, name the classes from lowest to highest, "
+            "--classes=-1,0,1 or --classes=0,1."
+        )
 
 
 def _judge_columns(opened: Opened) -> list[str]:

@@ -15,7 +15,7 @@ from judgebayes.float64 import in_float64
 from judgebayes.votes.array import MISSING, Votes, from_counts
 from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
 
-__all__ = ["ORDERS", "Coding", "encode", "encode_counts", "encode_wide"]
+__all__ = ["ORDERS", "SUSPICIOUS_VOTES", "Coding", "encode", "encode_counts", "encode_wide"]
 
 VotesAs = Literal["shown", "original"]
 SUSPICIOUS_VOTES = 20

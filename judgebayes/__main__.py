@@ -1,0 +1,5 @@
+"""`python -m judgebayes`."""
+
+from judgebayes.cli import main
+
+main()

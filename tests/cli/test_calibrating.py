@@ -1,0 +1,232 @@
+"""The command line on files of the shapes that users have."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from judgebayes.cli import app
+from judgebayes.errors import JudgeBayesError
+
+FAST = ["--splits", "3"]
+
+
+@pytest.fixture(scope="module")
+def long(counts: np.ndarray) -> pd.DataFrame:
+    """Long-form votes of 60 items, headers as people write them."""
+    rows = [
+        (f"q {i}", "gpt", s, vote)
+        for i, row in enumerate(counts)
+        for s, vote in enumerate(np.repeat([-1, 0, 1], row))
+    ]
+    rows.append(("q 3", "gpt", 0, None))
+    return pd.DataFrame(rows, columns=["Question ID", "Judge", "Sample", "Verdict"])
+
+
+@pytest.fixture(scope="module")
+def gold(labels: np.ndarray) -> pd.DataFrame:
+    table = pd.DataFrame({"Question ID": [f"q {i}" for i in range(60)], "gold": labels - 1})
+    return table[labels >= 0]
+
+
+def run(*args: object) -> Result:
+    result = CliRunner().invoke(app, [str(a) for a in args])
+    if isinstance(result.exception, JudgeBayesError):
+        return result
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result
+
+
+@pytest.fixture
+def files(tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame) -> tuple[Path, Path]:
+    long.to_csv(tmp_path / "votes.csv", index=False)
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    return tmp_path / "votes.csv", tmp_path / "gold.csv"
+
+
+def test_calibrate_keep_and_apply(files: tuple[Path, Path], tmp_path: Path) -> None:
+    votes, gold = files
+    out, fit, again = (tmp_path / n for n in ("out.csv", "fit.json", "again.parquet"))
+    said = run("calibrate", votes, "--labels", gold, "--out", out, "--save", fit, *FAST).output
+    assert "item = 'Question ID', judge = 'Judge', vote = 'Verdict', sample = 'Sample'" in said
+    assert "50 of 60 items are labelled" in said
+    assert "Held out: fitted on 40 labels" in said
+    for name in ("davidson", "sc", "margin-threshold", "best-constant"):
+        assert name in said
+    assert "1 item(s) have no vote" in said
+    table = pd.read_csv(out)
+    assert list(table.columns) == [
+        "Question ID",
+        "p(-1)",
+        "p(0)",
+        "p(+1)",
+        "decision",
+        "expected_loss",
+        "votes",
+    ]
+    assert len(table) == 60
+    np.testing.assert_allclose(table[["p(-1)", "p(0)", "p(+1)"]].sum(axis=1), 1)
+    values = table[["p(-1)", "p(0)", "p(+1)"]].to_numpy()
+    risks = values @ np.abs(np.subtract.outer(range(3), range(3)))
+    np.testing.assert_allclose(table["expected_loss"], risks.min(1), atol=1e-9)
+    run("apply", fit, votes, "--out", again)
+    pd.testing.assert_frame_equal(pd.read_parquet(again), table, check_dtype=False, atol=1e-12)
+
+
+def test_drifted_votes_are_named(files: tuple[Path, Path], tmp_path: Path) -> None:
+    votes, gold = files
+    fit = tmp_path / "fit.json"
+    run("calibrate", votes, "--labels", gold, "--save", fit, *FAST)
+    moved = pd.read_csv(votes).assign(Verdict=1)
+    moved.to_csv(tmp_path / "new.csv", index=False)
+    said = run("apply", fit, tmp_path / "new.csv").output
+    assert "share of votes for +1" in said
+    assert "drifted" in said
+
+
+def test_labels_as_a_column_jsonl_and_only_one_judge(
+    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
+) -> None:
+    one = long.merge(gold, on="Question ID", how="left")
+    other = one.assign(Judge="claude", Verdict=-one["Verdict"])
+    both = pd.concat([one, other])
+    both.to_json(tmp_path / "v.jsonl", orient="records", lines=True)
+    said = run("calibrate", tmp_path / "v.jsonl", "--only-judge", "gpt", *FAST).output
+    assert "of 1 judge(s)" in said
+    pooled = run("calibrate", tmp_path / "v.jsonl", "--method", "sc", *FAST).output
+    assert "votes of 2 judges are pooled" in pooled
+
+
+def test_a_wide_binary_table_and_the_offset(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.random(60) < 0.8
+    wide = pd.DataFrame(
+        {f"judge {j}": np.where(rng.random(60) < 0.8, truth, ~truth) for j in "abc"}
+    )
+    wide = wide.astype(float).mask(rng.random((60, 3)) < 0.2)
+    wide.loc[0] = 1.0
+    wide.insert(0, "id", [f"output {i}" for i in range(60)])
+    wide["human"] = truth.astype(int)
+    wide.to_csv(tmp_path / "w.csv", index=False)
+    said = run(
+        "calibrate", tmp_path / "w.csv", "--wide", "--label", "human", "--inference", "map", *FAST
+    ).output
+    assert "of 3 judge(s) on 60 items, classes 0, 1" in said
+    assert "the model has an offset" in said
+    assert "delta" in said
+
+
+def test_orders_are_turned_round(tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame) -> None:
+    swapped = long.dropna().copy()
+    odd = swapped["Sample"] % 2 == 1
+    swapped["order"] = np.where(odd, "BA", "AB")
+    swapped["Verdict"] = np.where(odd, -swapped["Verdict"], swapped["Verdict"]).astype(int)
+    swapped.to_csv(tmp_path / "o.csv", index=False)
+    gold.to_csv(tmp_path / "g.csv", index=False)
+    args = ["calibrate", tmp_path / "o.csv", "--labels", tmp_path / "g.csv", *FAST]
+    said = run(*args, "--votes-as", "shown", "--drop-unknown-labels").output
+    assert "were turned round" in said
+    asked = run(*args)
+    assert "--votes-as shown" in str(asked.exception)
+
+
+def test_hierarchical_over_tasks_and_grouped_splits(
+    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
+) -> None:
+    number = long["Question ID"].str[2:].astype(int)
+    table = long.dropna().assign(subset=(number % 3).map(str), program=number // 2)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    gold.to_csv(tmp_path / "g.csv", index=False)
+    args = ["--labels", tmp_path / "g.csv", "--drop-unknown-labels", "--task", "subset", *FAST]
+    fit = tmp_path / "fit.json"
+    run(
+        "calibrate",
+        tmp_path / "t.csv",
+        *args,
+        "--method",
+        "hierarchical",
+        "--group",
+        "program",
+        "--save",
+        fit,
+    )
+    assert json.loads(fit.read_text())["tasks"] == ["0", "1", "2"]
+    new = table.assign(subset="new")
+    new.to_csv(tmp_path / "n.csv", index=False)
+    said = run("apply", fit, tmp_path / "n.csv", "--task", "subset").output
+    assert "Task new is new to the fit" in said
+
+
+def test_repeats_without_a_sample_column(
+    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
+) -> None:
+    long.drop(columns="Sample").to_csv(tmp_path / "v.csv", index=False)
+    gold.to_csv(tmp_path / "g.csv", index=False)
+    args = ["calibrate", tmp_path / "v.csv", "--labels", tmp_path / "g.csv", *FAST]
+    assert "hold the same vote twice" in str(run(*args).exception)
+    assert "233 votes of 1 judge(s)" in run(*args, "--repeats", "--method", "sc").output
+
+
+BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], str]] = [
+    ("no labels", lambda v, g: None, ["NOGOLD"], "Calibration needs labels"),
+    ("unknown method", lambda v, g: None, ["--method", "magic"], "right would be davidson"),
+    ("unknown inference", lambda v, g: None, ["--inference", "x"], "right would be drps, ml"),
+    ("unknown loss", lambda v, g: None, ["--loss", "x"], "right would be absolute, zero-one"),
+    ("unknown judge", lambda v, g: None, ["--only-judge", "x"], "no judge 'x'; there are 'gpt'"),
+    ("unknown column", lambda v, g: None, ["--vote", "x"], "no column 'x' for the vote"),
+    ("tasks not told", lambda v, g: None, ["--method", "hierarchical"], "--task"),
+    (
+        "mixed kinds",
+        lambda v, g: v.update(v[["Verdict"]].abs()),
+        [],
+        "votes look binary .*labels ternary",
+    ),
+    (
+        "strange items in the labels",
+        lambda v, g: g.__setitem__("Question ID", g["Question ID"] + "!"),
+        [],
+        "labels 50 item\\(s\\) that have no votes",
+    ),
+    (
+        "constant labels",
+        lambda v, g: g.__setitem__("gold", 1),
+        [],
+        "Every label in column 'gold' is 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "args", "sentence"), [b[1:] for b in BAD], ids=[b[0] for b in BAD]
+)
+def test_bad_requests_get_their_sentence(
+    tmp_path: Path,
+    long: pd.DataFrame,
+    gold: pd.DataFrame,
+    change: Callable[[pd.DataFrame, pd.DataFrame], object],
+    args: list[str],
+    sentence: str,
+) -> None:
+    votes, labels = long.copy(), gold.copy()
+    change(votes, labels)
+    votes.to_csv(tmp_path / "v.csv", index=False)
+    labels.to_csv(tmp_path / "g.csv", index=False)
+    given = [] if "NOGOLD" in args else ["--labels", tmp_path / "g.csv"]
+    result = run("calibrate", tmp_path / "v.csv", *given, *(a for a in args if a != "NOGOLD"))
+    assert isinstance(result.exception, JudgeBayesError)
+    with pytest.raises(JudgeBayesError, match=sentence):
+        raise result.exception
+
+
+def test_few_labels_are_fitted_but_not_judged(
+    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
+) -> None:
+    long.to_csv(tmp_path / "v.csv", index=False)
+    gold.head(8).to_csv(tmp_path / "g.csv", index=False)
+    said = run("calibrate", tmp_path / "v.csv", "--labels", tmp_path / "g.csv").output
+    assert "Only 8 labels" in said
+    assert "too few to hold some out" in said

@@ -1,0 +1,161 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments import writing
+from judgebayes.experiments.core import (
+    COLUMNS,
+    Experiment,
+    Output,
+    Run,
+    expected,
+    experiments,
+    find,
+    grade,
+    rows,
+)
+from judgebayes.experiments.distribution_calibrated.twins import (
+    published_cells,
+    published_labels,
+    targets,
+    twins,
+)
+from judgebayes.significance import Interval
+
+PAPER = "distribution-calibrated"
+
+
+def test_every_row_of_the_plan_has_its_experiment() -> None:
+    names = {e.name for e in experiments() if e.paper == PAPER}
+    tables = {f"table{n}" for n in (*range(1, 13),)}
+    assert tables <= names
+    assert {"fig1", "fig2", "fig3", "fig4", "figs12to15"} <= names
+    assert {n for n in names if n.startswith("audit")} == {
+        "audit-groups",
+        "audit-hierarchical",
+        "audit-priors",
+        "audit-published",
+    }
+
+
+@pytest.mark.parametrize("experiment", list(experiments()), ids=lambda e: e.name)
+def test_every_script_says_claim_command_runtime_and_expectation(experiment: Experiment) -> None:
+    import importlib
+
+    module = importlib.import_module(experiment.run.__module__)
+    for word in (
+        "Claim:",
+        f"Command: judgebayes reproduce {PAPER}/{experiment.name}",
+        "Runtime:",
+        "Expected:",
+    ):
+        assert word in (module.__doc__ or ""), word
+
+
+def test_experiments_are_found_by_name_and_in_order() -> None:
+    names = [e.name for e in find([PAPER])]
+    assert names.index("table2") < names.index("table10")
+    assert [e.name for e in find([f"{PAPER}/table3"])] == ["table3"]
+    with pytest.raises(JudgeBayesError, match="distribution-calibrated has audit-groups"):
+        find([f"{PAPER}/table99"])
+    with pytest.raises(JudgeBayesError, match="there are distribution-calibrated"):
+        find(["nonsense"])
+
+
+@pytest.mark.parametrize(
+    ("interval", "given"),
+    [
+        ((0.1, 0.3), "replicated"),
+        ((-0.3, -0.1), "contradicted"),
+        ((-0.1, 0.1), ""),
+        ((np.nan, np.nan), ""),
+    ],
+)
+def test_grades_come_from_intervals(interval: tuple[float, float], given: str) -> None:
+    assert grade(Interval(0.0, *interval)) == given
+
+
+def test_printed_numbers_are_whole() -> None:
+    """Checks of the transcription: counts that the paper prints itself."""
+    three, four, six, seven, eight = (expected(PAPER, f"table{t}") for t in (3, 4, 6, 7, 8))
+    assert [len(t) for t in (three, four, six, seven)] == [96, 96, 72, 72]
+    by_task = eight.pivot_table(index="task", columns="metric", values="value")
+    assert (by_task[["label_-1", "label_0", "label_+1"]].sum(axis=1) == by_task["items"]).all()
+    best = three.groupby(["task", "n"])["value"].idxmin()
+    assert (three.loc[best, "method"] == "davidson").all()  # the paper's text says so
+    both = three.merge(six, on=["task", "judge", "n", "method"])
+    sc = both[both["method"] == "sc"]
+    assert len(sc) == 12
+    assert (sc["value_x"] == sc["value_y"]).all()
+
+
+def test_twenty_cells_have_twins_that_meet_their_targets() -> None:
+    cells = published_cells()
+    assert len(cells) == len(targets()) == 20
+    for task, judge in cells:
+        for kind in ("plausible", "possible"):
+            own = twins(task, judge, kind)
+            assert len({(t.family.name, t.tie) for t in own}) == len(own) >= 6
+            assert max(t.misfit for t in own) <= 0.01
+    assert published_labels("RB2-Factuality").tolist() == [233, 533, 234]
+
+
+def test_a_run_remembers_and_a_smoke_run_shrinks() -> None:
+    run = Run(splits=100, smoke=True)
+    assert run.splits == 4
+    assert run.few([1, 2, 3], 2) == [1, 2]
+    assert run.remember("x", lambda: [1]) is run.remember("x", lambda: [2])
+    assert not run.has("rb2_k8_scores")
+
+
+def output() -> Output:
+    table = rows(
+        PAPER,
+        "t",
+        [
+            {
+                "dataset": "d",
+                "task": "a|b",
+                "judge": "j",
+                "n": n,
+                "method": m,
+                "metric": "mae",
+                "value": v,
+                "low": v - 0.1,
+                "high": v + 0.1,
+                "paper_value": 0.3,
+                "grade": g,
+            }
+            for n, m, v, g in (
+                (4, "davidson", 0.25, "replicated"),
+                (4, "sc", 0.5, ""),
+                (8, "sc", 0.6, ""),
+            )
+        ],
+    )
+    figure = Figure()
+    figure.subplots().plot([0, 1])
+    return Output(table, {"f": figure}, ["A note."])
+
+
+def an_experiment() -> Experiment:
+    return Experiment(PAPER, "t", "Title", "claim", ("data",), False, lambda run: output())
+
+
+def test_results_are_written_tidy_and_readable(tmp_path: Path) -> None:
+    page = writing.write(an_experiment(), output(), tmp_path)
+    table = pd.read_csv(page.with_suffix(".csv"), keep_default_na=False)
+    assert list(table.columns) == COLUMNS
+    text = page.read_text()
+    assert "| n | davidson | sc | paper | grade |" in text
+    assert "0.250 [0.150, 0.350]" in text
+    assert "A note." in text
+    assert (page.parent / "t-f.png").exists()
+    assert not list(page.parent.glob(".*"))
+    index = writing.write_index([(an_experiment(), page, output())], [an_experiment()], tmp_path)
+    assert "[Title](distribution-calibrated/t.md) | replicated 1 |" in index.read_text()
+    assert "needs data" in index.read_text()

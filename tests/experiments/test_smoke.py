@@ -1,0 +1,70 @@
+"""Every experiment runs, shrunken: on twins everywhere, on real votes where there are any."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from judgebayes.cli import app
+from judgebayes.experiments.core import COLUMNS, Experiment, Run, experiments
+
+ALL = list(experiments())
+
+
+@pytest.fixture(scope="module")
+def shared() -> Run:
+    return Run(smoke=True)
+
+
+@pytest.fixture(scope="module")
+def shared_real(data: object) -> Run:
+    return Run(data=data, smoke=True)
+
+
+def check(experiment: Experiment, run: Run) -> None:
+    found = experiment.run(run)
+    assert list(found.table.columns) == COLUMNS
+    assert len(found.table) > 0
+    assert np.isfinite(found.table["value"].astype(float)).all()
+    assert set(found.table["grade"]) <= {
+        "",
+        "reproduced",
+        "replicated",
+        "contradicted",
+        "simulated",
+    }
+    simulated = found.table["dataset"] == "twin"
+    assert set(found.table.loc[simulated, "grade"]) <= {"simulated"}
+    for figure in found.figures.values():
+        figure.canvas.draw()
+
+
+@pytest.mark.parametrize("experiment", [e for e in ALL if e.twins], ids=lambda e: e.name)
+def test_on_twins(experiment: Experiment, shared: Run) -> None:
+    check(experiment, shared)
+
+
+@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+def test_on_real_votes(experiment: Experiment, shared_real: Run) -> None:
+    check(experiment, shared_real)
+
+
+def test_the_command_writes_results_and_says_what_it_did_not_run(tmp_path: object) -> None:
+    paper = "distribution-calibrated"
+    result = CliRunner().invoke(
+        app,
+        [
+            "reproduce",
+            f"{paper}/audit-published",
+            f"{paper}/fig2",
+            "--twins",
+            "--smoke",
+            "--out",
+            str(tmp_path / "r"),
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    assert "embedded twins only" in result.output
+    assert "not run" in result.output
+    assert "needs rb2_k8_scores" in result.output
+    assert (tmp_path / "r" / paper / "audit-published.md").exists()
+    assert (tmp_path / "r" / "index.md").exists()

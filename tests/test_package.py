@@ -1,0 +1,65 @@
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import judgebayes
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("name", judgebayes.__all__)
+def test_every_public_name_can_be_looked_up(name: str) -> None:
+    assert getattr(judgebayes, name) is not None
+    assert name in dir(judgebayes)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Davidsson'"):
+        _ = judgebayes.Davidsson
+
+
+def test_the_models_know_nothing_of_the_library() -> None:
+    for path in (ROOT / "models").glob("*.py"):
+        imports = [line for line in path.read_text().splitlines() if "import" in line]
+        outside = [
+            line for line in imports if "judgebayes" in line and "judgebayes.models" not in line
+        ]
+        assert not outside, path
+
+
+def test_the_library_does_not_import_the_experiments() -> None:
+    for path in (ROOT / "judgebayes").glob("**/*.py"):
+        inside = path.relative_to(ROOT / "judgebayes").parts[0]
+        if inside not in ("models", "experiments", "cli"):
+            assert "judgebayes.experiments" not in path.read_text(), path
+
+
+def test_every_module_imports_and_changes_no_setting() -> None:
+    script = (
+        "import importlib, pkgutil, jax, judgebayes\n"
+        "before = jax.config.jax_enable_x64\n"
+        "for m in pkgutil.walk_packages(judgebayes.__path__, 'judgebayes.'):\n"
+        "    if not m.name.endswith('__main__'): importlib.import_module(m.name)\n"
+        "assert jax.config.jax_enable_x64 == before\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+def test_every_module_and_public_function_is_documented() -> None:
+    for module in pkgutil.walk_packages(judgebayes.__path__, "judgebayes."):
+        if module.name.endswith("__main__"):
+            continue
+        loaded = importlib.import_module(module.name)
+        assert loaded.__doc__, module.name
+        for name in getattr(loaded, "__all__", []):
+            thing = getattr(loaded, name)
+            if callable(thing) and getattr(thing, "__module__", None) == module.name:
+                assert thing.__doc__, f"{module.name}.{name}"
+
+
+def test_the_version_is_stated_once_more_in_the_project_file() -> None:
+    assert f'version = "{judgebayes.__version__}"' in (ROOT / "pyproject.toml").read_text()

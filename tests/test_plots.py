@@ -1,0 +1,78 @@
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from judgebayes import plots
+
+TIDY = pd.DataFrame(
+    {
+        "task": ["t", "t", "u", "u"] * 2,
+        "method": ["davidson"] * 4 + ["sc"] * 4,
+        "metric": "mae",
+        "n": [1, 2, 1, 2] * 2,
+        "value": np.linspace(0.2, 0.5, 8),
+        "low": np.linspace(0.1, 0.4, 8),
+        "high": np.linspace(0.3, 0.6, 8),
+    }
+)
+P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
+
+
+@pytest.fixture(
+    params=[
+        lambda: plots.curves(
+            TIDY, "n", panel="task", metric="mae", xlabel="n", ylabel="MAE", title="T"
+        ),
+        lambda: plots.intervals(TIDY, label="task", series="method", xlabel="x", title="T"),
+        lambda: plots.intervals(
+            TIDY, label="n", series="method", panel="task", xlabel="x", title="T", zero=True
+        ),
+        lambda: plots.heat_map(
+            np.array([[0.1, np.nan], [-0.2, 0.0]]),
+            ["a", "b"],
+            ["c", "d"],
+            xlabel="x",
+            ylabel="y",
+            title="T",
+            colour_label="change",
+        ),
+        lambda: plots.confusion_matrices({"davidson": P, "sc": P}, ("B", "tie", "A"), title="T"),
+        lambda: plots.bars(
+            {"t": {"labels": [0.2, 0.3, 0.5], "sc": [0.1, 0.1, 0.8]}},
+            ("B", "tie", "A"),
+            ylabel="share",
+            title="T",
+        ),
+        lambda: plots.densities({"t": {"x": np.arange(50.0)}}, xlabel="x", title="T"),
+        lambda: plots.decision_regions(
+            {"sign": lambda counts: 1 + np.sign(counts[:, 2] - counts[:, 0])}, 5, title="T"
+        ),
+    ],
+    ids=["curves", "intervals", "panels", "heat", "confusion", "bars", "densities", "regions"],
+)
+def figure(request: pytest.FixtureRequest) -> Figure:
+    return request.param()
+
+
+def test_figures_are_drawn_with_labelled_axes(figure: Figure, tmp_path: object) -> None:
+    figure.savefig(tmp_path / "f.png")
+    assert (tmp_path / "f.png").stat().st_size > 3000
+    assert all(axes.get_xlabel() or axes.get_title() for axes in figure.axes[:1])
+
+
+def test_all_the_points_are_in_the_picture() -> None:
+    drawn = plots.curves(TIDY, "n", panel="task", metric="mae", xlabel="n", ylabel="m", title="T")
+    values = [y for axes in drawn.axes for line in axes.lines for y in line.get_ydata()]
+    np.testing.assert_allclose(sorted(values), sorted(TIDY["value"]))
+
+
+def test_regions_show_every_count_once() -> None:
+    drawn = plots.decision_regions({"tie": lambda c: np.ones(len(c), int)}, 4, title="T")
+    shown = sum(len(c.get_offsets()) for c in drawn.axes[0].collections)
+    assert shown == 15
+
+
+def test_a_method_keeps_its_colour() -> None:
+    assert plots.colour("davidson", 0) == plots.colour("davidson", 5)
+    assert plots.colour("davidson") != plots.colour("sc")
