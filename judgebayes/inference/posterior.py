@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Num
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.problem import Chains
@@ -45,7 +45,7 @@ def to_arviz(
     chains: Chains,
     *,
     log_likelihood: Mapping[str, Float[np.ndarray, "chain draw ..."]] | None = None,
-    posterior_predictive: Mapping[str, Float[np.ndarray, "chain draw ..."]] | None = None,
+    posterior_predictive: Mapping[str, Num[np.ndarray, "chain draw ..."]] | None = None,
     prior: Mapping[str, Float[np.ndarray, "chain draw ..."]] | None = None,
     observed: Mapping[str, np.ndarray] | None = None,
     coords: Mapping[str, Sequence[Any]] | None = None,
