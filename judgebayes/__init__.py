@@ -27,6 +27,16 @@ if TYPE_CHECKING:
         SoftVote,
         Verdict,
     )
+    from judgebayes.calibrate import (
+        Beta,
+        Calibrated,
+        Chain,
+        Identity,
+        Isotonic,
+        Platt,
+        Temperature,
+    )
+    from judgebayes.conformal import SplitConformal
     from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
     from judgebayes.errors import JudgeBayesError
     from judgebayes.evaluate import evaluate_splits, sweep
@@ -57,6 +67,16 @@ _HOME = {
         "SoftVote",
         "Verdict",
     ),
+    "judgebayes.calibrate": (
+        "Beta",
+        "Calibrated",
+        "Chain",
+        "Identity",
+        "Isotonic",
+        "Platt",
+        "Temperature",
+    ),
+    "judgebayes.conformal": ("SplitConformal",),
     "judgebayes.decide": ("absolute_loss", "bayes_action", "risk", "zero_one_loss"),
     "judgebayes.errors": ("JudgeBayesError",),
     "judgebayes.evaluate": ("evaluate_splits", "sweep"),
@@ -92,6 +112,14 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "RoundedMedian",
     "SoftVote",
     "Verdict",
+    "Identity",
+    "Temperature",
+    "Platt",
+    "Isotonic",
+    "Beta",
+    "Chain",
+    "Calibrated",
+    "SplitConformal",
     "DRPS",
     "MAP",
     "NUTS",
