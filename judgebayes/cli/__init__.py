@@ -215,6 +215,19 @@ def apply(
 
 
 @app.command()
+def example(
+    folder: Annotated[Path, typer.Argument(help="Where to write votes.csv and labels.csv.")] = Path(
+        "example"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the simulated votes.")] = 0,
+) -> None:
+    """Write small simulated votes and labels to try the other commands on."""
+    from judgebayes.cli.examples import write_example
+
+    write_example(folder, seed)
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     from judgebayes import __version__

@@ -1,0 +1,41 @@
+# The README's two commands. Both need nothing but make and python3 >= 3.11 with venv; the first call
+# of either makes .venv and installs into it (with uv, where uv is on the path, for speed).
+#
+#   make reproduce   run the main job on embedded data and write results/
+#   make test        lint, types and tests
+#
+# PYTHON=python3.13 make test   takes another interpreter.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+WORKERS ?= auto
+
+.PHONY: reproduce test install clean
+
+reproduce: $(STAMP)
+	$(BIN)/judgebayes reproduce --twins --out results
+
+test: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "judgebayes needs Python 3.11 or newer; $(PYTHON) is older or missing. Name another: make $(MAKECMDGOALS) PYTHON=python3.13"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' || { echo "$(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@if command -v uv >/dev/null 2>&1; then \
+		uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable . --group dev; \
+	else \
+		$(BIN)/python -m pip install --quiet --upgrade pip && \
+		$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev; \
+	fi
+	@touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) results .jax_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,64 @@
+"""`judgebayes example`: small files to try the other commands on, drawn from an embedded twin."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
+from judgebayes.io import write_table
+from judgebayes.simulate import draw_votes
+
+__all__ = ["example_tables", "write_example"]
+
+TASK, JUDGE = "RB2-Precise IF", "gemini-2.5-flash"
+ITEMS = 600
+SAMPLES = 8
+LABELLED = 100
+
+
+def write_example(folder: Path, seed: int) -> None:
+    """Write `votes.csv` and `labels.csv`, and say what they are.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the folder cannot be written, or holds such files already.
+    """
+    votes, labels = example_tables(seed)
+    paths = folder / "votes.csv", folder / "labels.csv"
+    for path in paths:
+        if path.exists():
+            raise JudgeBayesError(f"{str(path)!r} exists already; name another folder.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JudgeBayesError(f"{str(folder)!r} cannot be written: {error.strerror}.") from error
+    for table, path in zip((votes, labels), paths, strict=True):
+        write_table(table, path)
+    Console().print(
+        f"{paths[0]}: {SAMPLES} simulated votes of a twin of {JUDGE} on {ITEMS} pairs\n"
+        f"{paths[1]}: labels of {LABELLED} of them\n"
+        f"Try: judgebayes calibrate {escape(str(paths[0]))} --labels {escape(str(paths[1]))}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def example_tables(seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return simulated votes, a row each, and the labels of some items."""
+    rng = np.random.default_rng(seed)
+    share = published_labels(TASK)
+    labels = rng.choice(3, ITEMS, p=share / share.sum())
+    votes = draw_votes(twins(TASK, JUDGE)[0], labels, SAMPLES, seed)
+    index = np.asarray(votes.index)[:, 0]
+    names = np.array([f"pair-{i:03d}" for i in range(ITEMS)])
+    item, sample = (a.ravel() for a in np.indices(index.shape))
+    long = pd.DataFrame(
+        {"item": names[item], "judge": JUDGE, "sample": sample + 1, "vote": index.ravel() - 1}
+    )
+    known = np.sort(rng.choice(ITEMS, LABELLED, replace=False))
+    return long, pd.DataFrame({"item": names[known], "label": labels[known] - 1})
