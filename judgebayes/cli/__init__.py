@@ -65,11 +65,30 @@ def calibrate(
     ] = None,
     method: Annotated[
         str,
-        typer.Option(help="davidson, hierarchical, margin-threshold, sc or best-constant."),
-    ] = "davidson",
+        typer.Option(
+            help="auto (the least held-out NLL of those that suit the votes), davidson, "
+            "hierarchical, one-coin, dawid-skene, stacking, top-3, top-5, top-10, vote-share, "
+            "accuracy-weighted, log-odds, margin-threshold, sc or best-constant."
+        ),
+    ] = "auto",
+    calibrator: Annotated[
+        str,
+        typer.Option(
+            help="The calibration map behind the method: none, temperature, platt, isotonic, beta; "
+            "auto puts beta behind methods that are too sure of themselves."
+        ),
+    ] = "auto",
     inference: Annotated[
-        str, typer.Option(help="How davidson is fitted: drps (the paper's), ml, map or nuts.")
+        str,
+        typer.Option(
+            help="How davidson is fitted: drps (the paper's), ml, map or nuts; nuts samples "
+            "dawid-skene and stacking too."
+        ),
     ] = "drps",
+    conformal: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(help="Add to each item the set of classes that holds the label this often."),
+    ] = None,
     item: Annotated[Column, typer.Option(help="Column of the item.")] = None,
     judge: Annotated[
         Column, typer.Option(help="Column of the judge; 'none' if one judged.")
@@ -151,7 +170,9 @@ def calibrate(
             source,
             labels,
             method,
+            calibrator,
             inference,
+            conformal,
             classes,
             pairwise,
             loss,

@@ -1,55 +1,50 @@
 """`judgebayes calibrate` and `judgebayes apply`: a user's own files."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from judgebayes import __version__
-from judgebayes.aggregate import (
-    Aggregator,
-    BaseRate,
-    Davidson,
-    FittedAggregator,
-    HierarchicalDavidson,
-    MajorityVote,
-    MarginThreshold,
+from judgebayes.aggregate import Aggregator, FittedAggregator
+from judgebayes.cli.comparing import Compared, compare, print_comparison, within_noise
+from judgebayes.cli.methods import (
+    BASELINES,
+    CALIBRATORS,
+    INFERENCES,
+    METHODS,
+    Choice,
+    build,
+    known,
+    suited,
 )
 from judgebayes.cli.reading import Reading, Source, classes_of, open_source, read_votes
+from judgebayes.conformal import SplitConformal, coverage_law
 from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
+from judgebayes.diagnostics import diagnose
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate import Evaluation, evaluate_splits, measure
 from judgebayes.fit_file import SavedFit, drift, load_fit, profile, save_fit
 from judgebayes.float64 import in_float64
-from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore, Status
-from judgebayes.inference.problem import Inference
+from judgebayes.inference import Status
+from judgebayes.inference.posterior import Finding
 from judgebayes.io import write_table
-from judgebayes.scores import nll
-from judgebayes.significance import Interval, two_way_interval
 from judgebayes.splits import random_splits
 from judgebayes.votes import MISSING, Coding, Votes
 
 __all__ = ["Request", "apply_fit", "calibrate_votes"]
 
-INFERENCES: dict[str, Inference] = {
-    "drps": DRPS(),
-    "ml": MinimumScore(nll),
-    "map": MAP(),
-    "nuts": NUTS(),
-}
-METHODS = ("davidson", "hierarchical", "margin-threshold", "sc", "best-constant")
 LOSSES = {"absolute": absolute_loss, "zero-one": zero_one_loss}
-HELD_IN = 0.8
 FEW_LABELS = 30
 LEAST_FOR_SPLITS = 10
-OTHERS = ("sc", "margin-threshold", "best-constant")
+FITTED_SHARE = 2 / 3
+COVERAGE_ITEMS = 10_000
+"""So many new items that their own chance hardly matters to the coverage."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,9 @@ class Request:
     source: Source
     labels: Path | None
     method: str
+    calibrator: str
     inference: str
+    conformal: float | None
     classes: str | None
     pairwise: bool | None
     loss: str
@@ -73,11 +70,16 @@ class Request:
 
 @in_float64
 def calibrate_votes(request: Request) -> None:
-    """Read, fit, compare on held-out labels, print the summary, write what was asked for."""
+    """Read, choose, fit, compare on held-out labels, print the summary, write what was asked for."""
     console = Console()
-    _known("method", request.method, METHODS)
-    _known("inference", request.inference, INFERENCES)
-    _known("loss", request.loss, LOSSES)
+    known("method", request.method, METHODS)
+    known("calibrator", request.calibrator, CALIBRATORS)
+    known("inference", request.inference, tuple(INFERENCES))
+    known("loss", request.loss, tuple(LOSSES))
+    if request.conformal is not None and not 0 < request.conformal < 1:
+        raise JudgeBayesError(
+            f"--conformal {request.conformal}; right would be a coverage between 0 and 1: 0.9."
+        )
     opened = open_source(request.source, request.labels)
     read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
     if opened.labels is None and request.method != "sc":
@@ -96,34 +98,149 @@ def calibrate_votes(request: Request) -> None:
             allow_degenerate=request.allow_degenerate,
         )
     loss = LOSSES[request.loss](read.votes.n_classes)
-    methods = _methods(request, read)
-    with console.status("fitting"):
-        fitted = methods[request.method].fit(read.votes, labels, key=jax.random.key(request.seed))
-        log_probs = fitted(read.votes)
     _say(console, _sentences(read, labels))
+    choices = _choices(request, read.votes)
+    enough = (labels >= 0).sum() >= LEAST_FOR_SPLITS
+    compared = None
+    if enough:
+        with console.status("comparing on held-out labels"):
+            compared = compare(
+                _compared_methods(request, read, choices),
+                read.votes,
+                labels,
+                read.groups,
+                loss,
+                splits=request.splits,
+                seed=request.seed,
+            )
+    choice = choices[0]
+    if compared is not None and len(choices) > 1:
+        best = compared.best([c.name for c in choices])
+        choice = next(c for c in choices if c.name == best)
+    method = build(choice, read.coding.classes, read.votes)
+    with console.status(f"fitting {choice.name}"):
+        fitted = method.fit(read.votes, labels, key=jax.random.key(request.seed))
+        log_probs = fitted(read.votes)
+    if request.method == "auto":
+        _say(console, [_chosen(choice, choices, compared)])
     _say(console, fitted.words() if hasattr(fitted, "words") else [])
     warnings = _warnings(read, labels, fitted)
-    if (labels >= 0).sum() >= LEAST_FOR_SPLITS:
-        with console.status("comparing on held-out labels"):
-            compared = _compare(request, read, labels, methods, loss)
-        _print_comparison(console, compared)
-        warnings += _lessons(compared)
+    unsound = _unsound(read, labels)
+    if compared is not None:
+        leads = compared.leads(choice.name, loss)
+        hide = any(f.topic == "labels" for f in unsound) and not request.allow_degenerate
+        print_comparison(console, compared, leads, hide_nll=hide)
+        warnings += within_noise(leads)
     elif opened.labels is not None:
         warnings.append(
             f"Fewer than {LEAST_FOR_SPLITS} labels: too few to hold some out, so nothing here says "
             "how good the calibration is."
         )
-    _say(console, warnings, "[yellow]![/] ")
-    _write(console, request.out, read.coding, read.votes, log_probs, loss)
+    _say(console, [f.sentence for f in unsound] + warnings, "[yellow]![/] ")
+    sets = None
+    if request.conformal is not None:
+        sets = _conformal_sets(console, request, method, read, labels)
+    _write(console, request.out, read.coding, read.votes, log_probs, loss, sets)
     if request.save is not None:
-        _save(console, request, read, labels, fitted)
+        _save(console, request, choice, read, labels, fitted)
+
+
+def _choices(request: Request, votes: Votes) -> list[Choice]:
+    """Return the method that was asked for, or those that `auto` compares, the default first."""
+    names = suited(votes) if request.method == "auto" else [request.method]
+    if votes.n_judges > 1 and request.method == "auto":
+        names.sort(key=lambda name: name != "stacking")  # with too few labels to compare
+    return [Choice(name, request.calibrator, request.inference) for name in names]
+
+
+def _compared_methods(
+    request: Request, read: Reading, choices: Sequence[Choice]
+) -> dict[str, Aggregator]:
+    """Return the candidates and the baselines by name."""
+    classes, votes = read.coding.classes, read.votes
+    inference = request.inference
+    if inference == "nuts":  # the mode stands in for the posterior: minutes, not hours
+        inference = "map"
+    found = {
+        choice.name: build(replace(choice, inference=inference), classes, votes)
+        for choice in choices
+    }
+    for name in BASELINES:
+        if name != "margin-threshold" or len(classes) == 3:
+            found.setdefault(name, build(Choice(name, "none"), classes, votes))
+    return found
+
+
+def _chosen(choice: Choice, choices: Sequence[Choice], compared: Compared | None) -> str:
+    if compared is None:
+        return (
+            f"Method: {choice.name}, the default: there are too few labels to compare methods on."
+        )
+    others = ", ".join(
+        f"{c.name} {compared.means[c.name]['nll']:.3f}" for c in choices if c != choice
+    )
+    return (
+        f"Method: {choice.name}, with the least held-out NLL, "
+        f"{compared.means[choice.name]['nll']:.3f} ({others}). Being the best of {len(choices)} on "
+        "these labels, its own row below is a little flattered."
+    )
+
+
+def _unsound(read: Reading, labels: Int[np.ndarray, " item"]) -> list[Finding]:
+    """Return what `judgebayes diagnose` finds bad."""
+    if not (labels >= 0).any():
+        return []
+    found = diagnose(read.votes, labels, read.coding)
+    return [f for f in found if f.severity == "bad"]
+
+
+def _conformal_sets(
+    console: Console,
+    request: Request,
+    method: Aggregator,
+    read: Reading,
+    labels: Int[np.ndarray, " item"],
+) -> Bool[np.ndarray, "item class"]:
+    """Return each item's conformal set, from a fit to some labels and a threshold from the rest."""
+    level = request.conformal
+    assert level is not None
+    parts = random_splits(
+        read.votes.n_items,
+        splits=1,
+        calibration=FITTED_SHARE,
+        groups=read.groups,
+        among=np.flatnonzero(labels >= 0),
+        seed=request.seed,
+    )
+    fitted_on, held = (p[0][p[0] >= 0] for p in (parts.calibration, parts.evaluation))
+    own = np.full_like(labels, MISSING)
+    own[fitted_on] = labels[fitted_on]
+    log_probs = method.fit(read.votes, own, key=jax.random.key(request.seed))(read.votes)
+    threshold = SplitConformal(level).fit(log_probs[held], labels[held])
+    sets = np.asarray(threshold(log_probs))
+    size = sets.sum(1)
+    law = coverage_law(len(held), level, COVERAGE_ITEMS)
+    sentences = [
+        f"Conformal sets at {level:.0%}: method fitted on {len(fitted_on)} labels, threshold from "
+        f"the other {len(held)}. {int((size == 1).sum())} items have one class, "
+        f"{int((size > 1).sum())} more than one, {int((size == 0).sum())} none (unlike all that "
+        f"was labelled). With {len(held)} labels for the threshold the coverage lies between "
+        f"{law.low:.0%} and {law.high:.0%} (95 %)."
+    ]
+    if int(threshold.status) != Status.CONVERGED:
+        sentences.append(
+            f"{len(held)} labels are too few for a level of {level:.0%}: every set holds every "
+            "class."
+        )
+    _say(console, sentences)
+    return sets
 
 
 @in_float64
 def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
     """Read a kept fit and new votes, say what has drifted, and write the answers."""
     console = Console()
-    _known("loss", loss, LOSSES)
+    known("loss", loss, tuple(LOSSES))
     saved = load_fit(fit)
     read = read_votes(open_source(source, None), saved.classes)
     votes = read.votes
@@ -136,37 +253,9 @@ def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
     _write(console, out, read.coding, votes, log_probs, LOSSES[loss](votes.n_classes))
 
 
-def _known(name: str, value: str, known: Collection[str]) -> None:
-    if value not in known:
-        raise JudgeBayesError(
-            f"--{name} {value!r} is not known; right would be {', '.join(known)}."
-        )
-
-
 def _say(console: Console, lines: Sequence[str], mark: str = "") -> None:
     for line in lines:
         console.print(mark + escape(line), soft_wrap=True, highlight=False)
-
-
-def _methods(request: Request, read: Reading) -> dict[str, Aggregator]:
-    """Return the methods by name: the one asked for and those it is compared with."""
-    classes = read.coding.classes
-    methods: dict[str, Aggregator] = {
-        "davidson": Davidson(INFERENCES[request.inference], symmetric=classes.pairwise),
-        "sc": MajorityVote(),
-        "best-constant": BaseRate(),
-    }
-    if len(classes) == 3:
-        methods["margin-threshold"] = MarginThreshold()
-    if request.method == "hierarchical":
-        if read.votes.task is None:
-            raise JudgeBayesError("--method hierarchical needs tasks: name their column, --task.")
-        methods["hierarchical"] = HierarchicalDavidson(symmetric=classes.pairwise)
-    if request.method not in methods:
-        raise JudgeBayesError(
-            f"--method {request.method} needs three classes; these votes have {len(classes)}."
-        )
-    return methods
 
 
 def _sentences(read: Reading, labels: Int[np.ndarray, " item"]) -> list[str]:
@@ -181,9 +270,7 @@ def _sentences(read: Reading, labels: Int[np.ndarray, " item"]) -> list[str]:
         )
         lines.append(f"{len(known)} of {len(labels)} items are labelled ({shares}).")
     if len(read.coding.judges) > 1:
-        lines.append(
-            f"The votes of {len(read.coding.judges)} judges are pooled; --only-judge takes one."
-        )
+        lines.append(f"A panel of {len(read.coding.judges)} judges; --only-judge takes one.")
     if not read.coding.classes.pairwise:
         lines.append(
             "The scale has no mirror symmetry, so the model has an offset (two responses that "
@@ -228,109 +315,6 @@ def _warnings(
     return found
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """Held-out results: by method the metrics' means, and the leads over the chosen method."""
-
-    splits: int
-    held_in: int
-    means: dict[str, dict[str, float]]
-    leads: dict[str, Interval]
-
-
-def _compare(
-    request: Request,
-    read: Reading,
-    labels: Int[np.ndarray, " item"],
-    methods: dict[str, Aggregator],
-    loss: Float[np.ndarray, "action class"],
-) -> _Compared:
-    """Fit on four fifths of the labels and decide the rest, many times."""
-    parts = random_splits(
-        read.votes.n_items,
-        splits=request.splits,
-        calibration=HELD_IN,
-        groups=read.groups,
-        among=np.flatnonzero(labels >= 0),
-        seed=request.seed,
-    )
-    if request.inference == "nuts":  # the mode stands in for the posterior: minutes, not hours
-        methods = methods | {"davidson": replace(methods["davidson"], inference=MAP())}  # type: ignore[type-var]
-    found: dict[str, Evaluation] = {}
-    for name in dict.fromkeys((request.method, *OTHERS)):
-        if name in methods:
-            found[name] = evaluate_splits(
-                methods[name],
-                read.votes,
-                labels,
-                parts,
-                fit_on="calibration",
-                loss=loss,
-                seed=request.seed,
-            )
-    own = found[request.method]
-    leads = {
-        name: two_way_interval(
-            other.losses(loss) - own.losses(loss),
-            np.asarray(own.items),
-            read.votes.n_items,
-            read.groups,
-        )
-        for name, other in found.items()
-        if name != request.method
-    }
-    metrics = ("mae", "accuracy", "nll", "ece")
-    means = {
-        name: {m: float(v.mean()) for m, v in measure(e, metrics).items()}
-        for name, e in found.items()
-    }
-    return _Compared(request.splits, int((parts.calibration[0] >= 0).sum()), means, leads)
-
-
-def _print_comparison(console: Console, compared: _Compared) -> None:
-    table = Table(
-        title=f"Held out: fitted on {compared.held_in} labels, decided the others, mean of "
-        f"{compared.splits} splits",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
-    for name in ("method", "MAE", "accuracy", "NLL", "ECE", "loss minus the method's [95 %]"):
-        table.add_column(name, justify="left" if name == "method" else "right")
-    for name, means in compared.means.items():
-        lead = compared.leads.get(name)
-        table.add_row(
-            name,
-            *(_figure(means[m]) for m in ("mae", "accuracy", "nll", "ece")),
-            "" if lead is None else f"{lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}]",
-        )
-    console.print()
-    console.print(table)
-    if any(not np.isfinite(m["nll"]) for m in compared.means.values()):
-        _say(
-            console, ["NLL is - where a method is certain and wrong: a rule has no probabilities."]
-        )
-    console.print()
-
-
-def _figure(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else "-"
-
-
-def _lessons(compared: _Compared) -> list[str]:
-    words = {
-        "best-constant": "always giving the same answer",
-        "sc": "a plain majority vote",
-        "margin-threshold": "one calibrated threshold on the margin",
-    }
-    return [
-        f"Held out, {words[name]} is {'better' if lead.high < 0 else 'not clearly worse'} "
-        f"(loss {lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}])."
-        for name, lead in compared.leads.items()
-        if lead.low <= 0 and not (name == "margin-threshold" and lead.high >= 0)
-    ]
-
-
 def _retasked(console: Console, read: Reading, known: list[str]) -> Votes:
     """Return the votes with the fit's task indices, -1 for tasks that it has not seen."""
     coding, votes = read.coding, read.votes
@@ -356,11 +340,15 @@ def _write(
     votes: Votes,
     log_probs: Float[Array, "item class"],
     loss: Float[np.ndarray, "action class"],
+    sets: Bool[np.ndarray, "item class"] | None = None,
 ) -> None:
     decisions = bayes_action(log_probs, loss)
     expected = risk(log_probs, loss)[jnp.arange(votes.n_items), decisions]
     table = coding.decode(log_probs, decisions, expected)
     table["votes"] = np.asarray(votes.pooled_counts()).sum(1)
+    if sets is not None:
+        names = np.array(coding.classes.names)
+        table["set"] = [" | ".join(names[inside]) for inside in sets]
     made = np.bincount(np.asarray(decisions), minlength=votes.n_classes)
     shares = ", ".join(f"{n} {c}" for n, c in zip(coding.classes.names, made, strict=True))
     _say(
@@ -378,6 +366,7 @@ def _write(
 def _save(
     console: Console,
     request: Request,
+    choice: Choice,
     read: Reading,
     labels: Int[np.ndarray, " item"],
     fitted: FittedAggregator,
@@ -391,5 +380,5 @@ def _save(
     }
     tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
     classes, seen = read.coding.classes, profile(read.votes)
-    save_fit(request.save, SavedFit(request.method, fitted, classes, seen, tasks, notes))
+    save_fit(request.save, SavedFit(choice.name, fitted, classes, seen, tasks, notes))
     _say(console, [f"The fit is in {request.save}: judgebayes apply {request.save} NEW_VOTES."])

@@ -1,0 +1,145 @@
+"""What `judgebayes calibrate` says of its methods on held-out labels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from rich.console import Console
+from rich.table import Table
+
+from judgebayes.aggregate import Aggregator
+from judgebayes.evaluate import Evaluation, evaluate_splits, measure
+from judgebayes.significance import Interval, two_way_interval
+from judgebayes.splits import random_splits
+from judgebayes.votes import Votes
+
+__all__ = ["Compared", "compare", "print_comparison", "within_noise"]
+
+HELD_IN = 0.8
+SEE_ALL = ("dawid-skene",)
+"""Methods that learn from votes without labels too: held out, they see all votes, as in use."""
+METRICS = ("mae", "accuracy", "nll", "ece")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Held-out results of several methods on the same splits of the labelled items."""
+
+    splits: int
+    held_in: int
+    means: dict[str, dict[str, float]]
+    """Mean metrics by method."""
+    evaluations: dict[str, Evaluation]
+    n_items: int
+    groups: Int[np.ndarray, " item"] | None
+
+    def best(self, names: list[str]) -> str:
+        """Return the method of least NLL."""
+        return min(names, key=lambda name: self.means[name]["nll"])
+
+    def leads(self, method: str, loss: Float[np.ndarray, "action class"]) -> dict[str, Interval]:
+        """Return how much more every other method loses than this one."""
+        own = self.evaluations[method]
+        return {
+            name: two_way_interval(
+                other.losses(loss) - own.losses(loss),
+                np.asarray(own.items),
+                self.n_items,
+                self.groups,
+            )
+            for name, other in self.evaluations.items()
+            if name != method
+        }
+
+
+def compare(
+    methods: Mapping[str, Aggregator],
+    votes: Votes,
+    labels: Int[np.ndarray, " item"],
+    groups: Int[np.ndarray, " item"] | None,
+    loss: Float[np.ndarray, "action class"],
+    *,
+    splits: int,
+    seed: int,
+) -> Compared:
+    """Fit on four fifths of the labels and decide the rest, many times."""
+    parts = random_splits(
+        votes.n_items,
+        splits=splits,
+        calibration=HELD_IN,
+        groups=groups,
+        among=np.flatnonzero(labels >= 0),
+        seed=seed,
+    )
+    found = {
+        name: evaluate_splits(
+            method,
+            votes,
+            labels,
+            parts,
+            fit_on="all" if name.split(" + ")[0] in SEE_ALL else "calibration",
+            loss=loss,
+            seed=seed,
+        )
+        for name, method in methods.items()
+    }
+    means = {
+        name: {m: float(v.mean()) for m, v in measure(e, METRICS).items()}
+        for name, e in found.items()
+    }
+    held_in = int((parts.calibration[0] >= 0).sum())
+    return Compared(splits, held_in, means, found, votes.n_items, groups)
+
+
+def print_comparison(
+    console: Console, compared: Compared, leads: Mapping[str, Interval], *, hide_nll: bool
+) -> None:
+    """Print a row per method: metrics, and the loss minus the chosen method's."""
+    table = Table(
+        title=f"Held out: fitted on {compared.held_in} labels, decided the others, mean of "
+        f"{compared.splits} splits",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    for name in ("method", "MAE", "accuracy", "NLL", "ECE", "loss minus the method's [95 %]"):
+        table.add_column(name, justify="left" if name == "method" else "right")
+    for name in [*(n for n in compared.means if n not in leads), *leads]:
+        means, lead = compared.means[name], leads.get(name)
+        table.add_row(
+            name,
+            *(
+                "refused" if hide_nll and m in ("nll", "ece") else _figure(means[m])
+                for m in METRICS
+            ),
+            "" if lead is None else f"{lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}]",
+        )
+    console.print()
+    console.print(table)
+    if not hide_nll and any(not np.isfinite(m["nll"]) for m in compared.means.values()):
+        console.print(
+            "NLL is - where a method is certain and wrong: a rule has no probabilities.",
+            soft_wrap=True,
+            highlight=False,
+        )
+    console.print()
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3f}" if np.isfinite(value) else "-"
+
+
+def within_noise(leads: Mapping[str, Interval]) -> list[str]:
+    """Return which simple answers the method does not clearly beat, in sentences."""
+    words = {
+        "best-constant": "always giving the same answer",
+        "sc": "a plain majority vote",
+        "margin-threshold": "one calibrated threshold on the margin",
+    }
+    return [
+        f"Held out, {words[name]} is {'better' if lead.high < 0 else 'not clearly worse'} "
+        f"(loss {lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}])."
+        for name, lead in leads.items()
+        if name in words and lead.low <= 0 and not (name == "margin-threshold" and lead.high >= 0)
+    ]

@@ -1,0 +1,162 @@
+"""The methods of `judgebayes calibrate` by name, and which of them suit some votes."""
+
+from dataclasses import dataclass
+
+from judgebayes.aggregate import (
+    AccuracyWeighted,
+    Aggregator,
+    BaseRate,
+    Davidson,
+    DawidSkene,
+    HierarchicalDavidson,
+    LogOddsWeighted,
+    MajorityVote,
+    MarginThreshold,
+    OneCoin,
+    Stacking,
+    VoteShare,
+)
+from judgebayes.calibrate import Beta, Calibrated, Calibrator, Isotonic, Platt, Temperature
+from judgebayes.curate import top_k
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore
+from judgebayes.inference.problem import Inference
+from judgebayes.scores import nll
+from judgebayes.votes import Classes, Votes
+
+__all__ = [
+    "BASELINES",
+    "CALIBRATORS",
+    "INFERENCES",
+    "METHODS",
+    "Choice",
+    "build",
+    "known",
+    "suited",
+]
+
+INFERENCES: dict[str, Inference] = {
+    "drps": DRPS(),
+    "ml": MinimumScore(nll),
+    "map": MAP(),
+    "nuts": NUTS(),
+}
+CALIBRATORS = ("auto", "none", "temperature", "platt", "isotonic", "beta")
+OWN_MAP = ("one-coin", "dawid-skene", "vote-share", "accuracy-weighted", "log-odds")
+"""Methods whose answers are too sure of themselves: `--calibrator auto` puts a beta map behind."""
+TOP = {f"top-{k}": k for k in (3, 5, 10)}
+BASELINES = ("sc", "margin-threshold", "best-constant")
+METHODS = ("auto", "davidson", "hierarchical", *OWN_MAP, "stacking", *TOP, *BASELINES)
+PANEL_FOR_TOP = 6
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A method with its calibration map, by name."""
+
+    method: str
+    calibrator: str = "auto"
+    inference: str = "drps"
+
+    @property
+    def map_name(self) -> str:
+        """The calibration map that stands behind the method."""
+        if self.calibrator == "auto":
+            return "beta" if self.method in (*OWN_MAP, *TOP) else "none"
+        return self.calibrator
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.method if self.map_name == "none" else f"{self.method} + {self.map_name}"
+
+
+def known(name: str, value: str, values: tuple[str, ...]) -> None:
+    """Check the value of an option.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it is none of the known ones.
+    """
+    if value not in values:
+        raise JudgeBayesError(
+            f"--{name} {value!r} is not known; right would be {', '.join(values)}."
+        )
+
+
+def suited(votes: Votes) -> list[str]:
+    """Return the methods that `auto` compares on such votes."""
+    names = ["davidson"]
+    if votes.n_judges > 1:
+        names += ["one-coin", "dawid-skene", "stacking"]
+    if votes.n_judges >= PANEL_FOR_TOP:
+        names.append("top-3")
+    if votes.n_tasks > 1:
+        names.append("hierarchical")
+    return [*names, "best-constant"]
+
+
+def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
+    """Return a method with its map.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the method cannot be run on these votes.
+    """
+    aggregator = _aggregator(choice, classes, votes)
+    calibrator = _calibrator(choice.map_name, classes)
+    if calibrator is None:
+        return aggregator
+    return Calibrated(aggregator, calibrator, cross_fit=FOLDS)
+
+
+def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
+    name = choice.method
+    if name == "hierarchical":
+        if votes.task is None:
+            raise JudgeBayesError("--method hierarchical needs tasks: name their column, --task.")
+        return HierarchicalDavidson(symmetric=classes.pairwise)
+    if name == "margin-threshold" and len(classes) != 3:
+        raise JudgeBayesError(
+            f"--method margin-threshold needs three classes; these votes have {len(classes)}."
+        )
+    if name in TOP:
+        if votes.n_judges < TOP[name]:
+            raise JudgeBayesError(
+                f"--method {name} needs {TOP[name]} judges; there are {votes.n_judges}."
+            )
+        return top_k(OneCoin(class_prior=_class_prior(classes)), TOP[name])
+    sampled = choice.inference == "nuts"
+    made: dict[str, Aggregator] = {
+        "davidson": Davidson(INFERENCES[choice.inference], symmetric=classes.pairwise),
+        "one-coin": OneCoin(class_prior=_class_prior(classes)),
+        "dawid-skene": DawidSkene(NUTS()) if sampled else DawidSkene(),
+        "stacking": Stacking(NUTS(), symmetric=classes.pairwise)
+        if sampled
+        else Stacking(symmetric=classes.pairwise),
+        "vote-share": VoteShare(),
+        "accuracy-weighted": AccuracyWeighted(),
+        "log-odds": LogOddsWeighted(),
+        "margin-threshold": MarginThreshold(),
+        "sc": MajorityVote(),
+        "best-constant": BaseRate(),
+    }
+    return made[name]
+
+
+def _class_prior(classes: Classes) -> str:
+    return "uniform" if classes.pairwise else "labels"
+
+
+def _calibrator(name: str, classes: Classes) -> Calibrator | None:
+    mirrored = classes.pairwise
+    made: dict[str, Calibrator] = {
+        "temperature": Temperature(),
+        "platt": Platt(symmetric=mirrored),
+        "isotonic": Isotonic(symmetric=mirrored),
+        "beta": Beta(symmetric=mirrored),
+    }
+    return made.get(name)
