@@ -28,13 +28,14 @@ if TYPE_CHECKING:
         PerTask,
         RoundedMedian,
         SoftVote,
+        Stacking,
         Verdict,
         VoteShare,
     )
     from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
     from judgebayes.errors import JudgeBayesError
     from judgebayes.evaluate import evaluate_splits, sweep
-    from judgebayes.inference import DRPS, MAP, NUTS, MinimumLoss, MinimumScore, Status
+    from judgebayes.inference import DRPS, MAP, NUTS, Laplace, MinimumLoss, MinimumScore, Status
     from judgebayes.splits import Splits, random_splits
     from judgebayes.votes import (
         Classes,
@@ -62,13 +63,22 @@ _HOME = {
         "PerTask",
         "RoundedMedian",
         "SoftVote",
+        "Stacking",
         "Verdict",
         "VoteShare",
     ),
     "judgebayes.decide": ("absolute_loss", "bayes_action", "risk", "zero_one_loss"),
     "judgebayes.errors": ("JudgeBayesError",),
     "judgebayes.evaluate": ("evaluate_splits", "sweep"),
-    "judgebayes.inference": ("DRPS", "MAP", "NUTS", "MinimumLoss", "MinimumScore", "Status"),
+    "judgebayes.inference": (
+        "DRPS",
+        "MAP",
+        "NUTS",
+        "Laplace",
+        "MinimumLoss",
+        "MinimumScore",
+        "Status",
+    ),
     "judgebayes.splits": ("Splits", "random_splits"),
     "judgebayes.votes": (
         "Classes",
@@ -102,11 +112,13 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "PerTask",
     "RoundedMedian",
     "SoftVote",
+    "Stacking",
     "Verdict",
     "VoteShare",
     "DRPS",
     "MAP",
     "NUTS",
+    "Laplace",
     "MinimumLoss",
     "MinimumScore",
     "Status",
