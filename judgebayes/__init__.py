@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from judgebayes.aggregate import (
+        EM,
         AccuracyWeighted,
         BaseRate,
         ConfidenceVote,
         Davidson,
+        DawidSkene,
         HierarchicalDavidson,
         LogOddsWeighted,
         MajorityVote,
@@ -55,6 +57,8 @@ _HOME = {
         "BaseRate",
         "ConfidenceVote",
         "Davidson",
+        "DawidSkene",
+        "EM",
         "HierarchicalDavidson",
         "LogOddsWeighted",
         "MajorityVote",
@@ -104,6 +108,8 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "BaseRate",
     "ConfidenceVote",
     "Davidson",
+    "DawidSkene",
+    "EM",
     "HierarchicalDavidson",
     "LogOddsWeighted",
     "MajorityVote",
