@@ -1,5 +1,6 @@
 """Bayesian logistic stacking: the aggregator for judges whose errors are correlated."""
 
+import math
 from dataclasses import dataclass, field
 
 import jax
@@ -204,7 +205,7 @@ def _learnt(
         found = at(log_tau, start)
         return found.mode, (found.mode, found.log_evidence)
 
-    tried = jnp.linspace(*np.log(TAUS), inference.scales)
+    tried = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), inference.scales)
     zero = jnp.zeros(problem.design.shape[-1])
     _, (modes, evidence) = jax.lax.scan(climb, zero, tried)
     best = jnp.argmax(evidence)
