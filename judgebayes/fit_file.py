@@ -20,9 +20,11 @@ from judgebayes.aggregate import FittedAggregator
 from judgebayes.aggregate.base import FittedRule
 from judgebayes.aggregate.base_rate import FittedBaseRate
 from judgebayes.aggregate.davidson import FittedDavidson
+from judgebayes.aggregate.dawid_skene import FittedDawidSkene
 from judgebayes.aggregate.hierarchical_davidson import FittedHierarchicalDavidson
 from judgebayes.aggregate.margin_threshold import FittedMarginThreshold
 from judgebayes.aggregate.one_coin import FittedOneCoin
+from judgebayes.aggregate.stacking import FittedStacking
 from judgebayes.aggregate.vote_rules import ConfidenceVote, MajorityVote, RoundedMedian, SoftVote
 from judgebayes.aggregate.weighted import FittedAccuracyWeighted, FittedLogOddsWeighted, VoteShare
 from judgebayes.calibrate.chain import FittedChain
@@ -53,6 +55,8 @@ FITTED: dict[str, type] = {
         FittedIdentity,
         FittedIsotonic,
         FittedSoftmax,
+        FittedStacking,
+        FittedDawidSkene,
         FittedRule,
         VoteShare,
         MajorityVote,

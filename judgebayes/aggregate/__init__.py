@@ -3,6 +3,7 @@
 from judgebayes.aggregate.base import Aggregator, FittedAggregator, FittedRule, Reliability
 from judgebayes.aggregate.base_rate import BaseRate
 from judgebayes.aggregate.davidson import Davidson, FittedDavidson
+from judgebayes.aggregate.dawid_skene import EM, DawidSkene, FittedDawidSkene
 from judgebayes.aggregate.hierarchical_davidson import (
     FittedHierarchicalDavidson,
     HierarchicalDavidson,
@@ -10,6 +11,7 @@ from judgebayes.aggregate.hierarchical_davidson import (
 from judgebayes.aggregate.margin_threshold import MarginThreshold
 from judgebayes.aggregate.one_coin import FittedOneCoin, OneCoin
 from judgebayes.aggregate.per_task import PerTask
+from judgebayes.aggregate.stacking import FittedStacking, Stacking
 from judgebayes.aggregate.vote_rules import (
     ConfidenceVote,
     MajorityVote,
@@ -26,18 +28,22 @@ from judgebayes.aggregate.weighted import (
 )
 
 __all__ = [
+    "EM",
     "AccuracyWeighted",
     "Aggregator",
     "BaseRate",
     "ConfidenceVote",
     "Davidson",
+    "DawidSkene",
     "FittedAccuracyWeighted",
     "FittedAggregator",
     "FittedDavidson",
+    "FittedDawidSkene",
     "FittedHierarchicalDavidson",
     "FittedLogOddsWeighted",
     "FittedOneCoin",
     "FittedRule",
+    "FittedStacking",
     "HierarchicalDavidson",
     "LogOddsWeighted",
     "MajorityVote",
@@ -47,6 +53,7 @@ __all__ = [
     "Reliability",
     "RoundedMedian",
     "SoftVote",
+    "Stacking",
     "Verdict",
     "VoteShare",
 ]

@@ -14,6 +14,7 @@ from judgebayes.aggregate import (
     BaseRate,
     ConfidenceVote,
     Davidson,
+    DawidSkene,
     HierarchicalDavidson,
     LogOddsWeighted,
     MajorityVote,
@@ -22,13 +23,14 @@ from judgebayes.aggregate import (
     PerTask,
     RoundedMedian,
     SoftVote,
+    Stacking,
     Verdict,
     VoteShare,
 )
 from judgebayes.decide import absolute_loss
 from judgebayes.evaluate import evaluate
 from judgebayes.float64 import in_float64
-from judgebayes.inference import DRPS, MAP, MinimumLoss, MinimumScore
+from judgebayes.inference import DRPS, MAP, Laplace, MinimumLoss, MinimumScore
 from judgebayes.scores import nll
 from judgebayes.votes import Classes, Votes
 
@@ -43,6 +45,11 @@ METHODS: dict[str, Aggregator] = {
     "base-rate": BaseRate(),
     "one-coin": OneCoin(),
     "one-coin-noisy": OneCoin((2.0, 1.0), class_prior="labels", label_noise=0.05),
+    "stacking": Stacking(),
+    "stacking-averaged": Stacking(Laplace(averaged=True)),
+    "stacking-free": Stacking(symmetric=False, label_noise=0.05),
+    "dawid-skene": DawidSkene(),
+    "dawid-skene-noisy": DawidSkene(label_noise=0.1),
     "vote-share": VoteShare(),
     "accuracy-weighted": AccuracyWeighted(),
     "log-odds-weighted": LogOddsWeighted(),
@@ -53,7 +60,10 @@ METHODS: dict[str, Aggregator] = {
     "greedy-2": RoundedMedian(),
     "verdict": Verdict(judge=0),
 }
-MIRRORED = [name for name in METHODS if name not in ("sc-first", "base-rate", "verdict")]
+MIRRORED = [
+    name for name in METHODS if name not in ("sc-first", "base-rate", "verdict", "stacking-free")
+]
+SUPERVISED = [name for name in METHODS if not name.startswith("dawid-skene")]
 KEPT = [name for name in METHODS if name not in ("per-task", "verdict")]
 methods = pytest.mark.parametrize("name", list(METHODS))
 
@@ -117,7 +127,7 @@ def test_weight_2_is_a_repeated_item(name: str, full: Votes, labels: np.ndarray)
     np.testing.assert_allclose(np.exp(weighted), np.exp(repeated), atol=1e-6)
 
 
-@methods
+@pytest.mark.parametrize("name", SUPERVISED)
 def test_unlabelled_items_change_nothing(name: str, full: Votes, labels: np.ndarray) -> None:
     known = np.flatnonzero(labels >= 0)
     some = METHODS[name].fit(full.take(known), labels[known])(full)
