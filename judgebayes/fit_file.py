@@ -32,6 +32,7 @@ from judgebayes.calibrate.identity import FittedIdentity
 from judgebayes.calibrate.isotonic import FittedIsotonic
 from judgebayes.calibrate.pipeline import FittedCalibrated
 from judgebayes.calibrate.softmax import FittedSoftmax
+from judgebayes.curate import FittedCurated
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.votes import Classes, Votes
@@ -57,6 +58,7 @@ FITTED: dict[str, type] = {
         FittedSoftmax,
         FittedStacking,
         FittedDawidSkene,
+        FittedCurated,
         FittedRule,
         VoteShare,
         MajorityVote,
@@ -90,6 +92,8 @@ class SavedFit:
     classes: Classes
     profile: VoteProfile
     tasks: list[str] = field(default_factory=list)
+    judges: list[str] = field(default_factory=list)
+    """The judges in the order of the fit, where it knows them apart; empty where votes are pooled."""
     notes: dict[str, Any] = field(default_factory=dict)
     """For the reader: number of labels, version, columns."""
 
@@ -149,6 +153,7 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
         "classes": list(saved.classes.values),
         "pairwise": saved.classes.pairwise,
         "tasks": saved.tasks,
+        "judges": saved.judges,
         "profile": dataclasses.asdict(saved.profile),
         "fitted": _plain(saved.fitted),
         "notes": saved.notes,
@@ -190,6 +195,7 @@ def load_fit(path: Path | str) -> SavedFit:
             classes=Classes(tuple(document["classes"]), bool(document["pairwise"])),
             profile=VoteProfile(**document["profile"]),
             tasks=[str(name) for name in document["tasks"]],
+            judges=[str(name) for name in document.get("judges", [])],
             notes=dict(document["notes"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -16,6 +16,7 @@ from judgebayes.aggregate import Aggregator, FittedAggregator
 from judgebayes.cli.comparing import Compared, compare, print_comparison, within_noise
 from judgebayes.cli.methods import (
     BASELINES,
+    BY_JUDGE,
     CALIBRATORS,
     INFERENCES,
     METHODS,
@@ -246,6 +247,8 @@ def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
     votes = read.votes
     if saved.tasks:
         votes = _retasked(console, read, saved.tasks)
+    if saved.judges:
+        votes = _reseated(console, read, votes, saved.judges)
     log_probs = saved.fitted(votes)
     _say(console, [f"The fit: {saved.method}, {saved.notes.get('labels', '?')} labels."])
     _say(console, read.coding.words(votes))
@@ -333,6 +336,27 @@ def _retasked(console: Console, read: Reading, known: list[str]) -> Votes:
     return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(known))
 
 
+def _reseated(console: Console, read: Reading, votes: Votes, known_judges: list[str]) -> Votes:
+    """Return the votes with the judges where the fit had them; say who is new and who is absent."""
+    place = {name: j for j, name in enumerate(known_judges)}
+    names = [str(name) for name in read.coding.judges]
+    if not set(names) & set(place):
+        raise JudgeBayesError(
+            f"None of the judges {', '.join(names[:8])} is known to the fit; it knows "
+            f"{', '.join(known_judges[:8])}."
+        )
+    new = [name for name in names if name not in place]
+    absent = [name for name in known_judges if name not in names]
+    said = []
+    if new:
+        said.append(f"The votes of {', '.join(new)} are not used: the fit does not know them.")
+    if absent:
+        said.append(f"{len(absent)} judge(s) of the fit gave no votes here: {', '.join(absent)}.")
+    _say(console, said, "[yellow]![/] ")
+    places = np.array([place.get(name, MISSING) for name in names])
+    return votes.seated(places, len(known_judges))
+
+
 def _write(
     console: Console,
     out: Path | None,
@@ -379,6 +403,7 @@ def _save(
         "seed": request.seed,
     }
     tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
+    judges = [str(name) for name in read.coding.judges] if choice.method in BY_JUDGE else []
     classes, seen = read.coding.classes, profile(read.votes)
-    save_fit(request.save, SavedFit(choice.name, fitted, classes, seen, tasks, notes))
+    save_fit(request.save, SavedFit(choice.name, fitted, classes, seen, tasks, judges, notes))
     _say(console, [f"The fit is in {request.save}: judgebayes apply {request.save} NEW_VOTES."])

@@ -47,6 +47,8 @@ OWN_MAP = ("one-coin", "dawid-skene", "vote-share", "accuracy-weighted", "log-od
 TOP = {f"top-{k}": k for k in (3, 5, 10)}
 BASELINES = ("sc", "margin-threshold", "best-constant")
 METHODS = ("auto", "davidson", "hierarchical", *OWN_MAP, "stacking", *TOP, *BASELINES)
+BY_JUDGE = ("one-coin", "dawid-skene", "accuracy-weighted", "log-odds", "stacking", *TOP)
+"""Methods that know the judges apart; the others pool their votes."""
 PANEL_FOR_TOP = 6
 FOLDS = 5
 

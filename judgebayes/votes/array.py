@@ -121,6 +121,26 @@ class Votes:
             order=None if self.order is None else self.order[..., where, :],
         )
 
+    def seated(self, places: Int[AnyArray, " judge"], n_judges: int) -> "Votes":
+        """Return the votes with judge j at `places[j]` of `n_judges`; judges at -1 are left out.
+
+        A place that no judge takes has missing votes: for fits that know judges by position.
+        """
+        kept = np.flatnonzero(np.asarray(places) >= 0)
+        seat = np.asarray(places)[kept]
+
+        def move(array: Array | None, fill: float) -> Array | None:
+            if array is None:
+                return None
+            shape = (*array.shape[:-2], n_judges, array.shape[-1])
+            return jnp.full(shape, fill, array.dtype).at[..., seat, :].set(array[..., kept, :])
+
+        index = move(self.index, MISSING)
+        assert index is not None
+        return replace(
+            self, index=index, score=move(self.score, jnp.nan), order=move(self.order, MISSING)
+        )
+
     def in_order(self, order: int) -> "Votes":
         """Return the votes given in one presentation order; the others become missing."""
         if self.order is None:
