@@ -17,7 +17,7 @@ TERNARY = Classes((-1, 0, 1), True)
 def kept(votes: Votes, labels: np.ndarray, tmp_path: Path) -> Path:
     fit = Davidson(DRPS(starts=1)).fit(votes, labels)
     save_fit(
-        tmp_path / "fit.json", SavedFit("davidson", fit, TERNARY, profile(votes), [], {"n": 1})
+        tmp_path / "fit.json", SavedFit("davidson", fit, TERNARY, profile(votes), [], [], {"n": 1})
     )
     return tmp_path / "fit.json"
 

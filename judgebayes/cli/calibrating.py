@@ -12,7 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from judgebayes import __version__
-from judgebayes.aggregate import Aggregator, FittedAggregator
+from judgebayes.aggregate import (
+    Aggregator,
+    FittedAggregator,
+    FittedDavidson,
+    FittedHierarchicalDavidson,
+)
 from judgebayes.cli.comparing import Compared, compare, print_comparison, within_noise
 from judgebayes.cli.methods import (
     BASELINES,
@@ -265,13 +270,13 @@ def _sentences(read: Reading, labels: Int[np.ndarray, " item"]) -> list[str]:
     used = {role: name for role, name in read.columns.items() if name is not None}
     lines = ["Columns: " + ", ".join(f"{role} = {name!r}" for role, name in used.items()) + "."]
     lines += read.coding.words(read.votes)
-    known = labels[labels >= 0]
-    if len(known):
-        counts = np.bincount(known, minlength=read.votes.n_classes)
+    given = labels[labels >= 0]
+    if len(given):
+        counts = np.bincount(given, minlength=read.votes.n_classes)
         shares = ", ".join(
             f"{name} {n}" for name, n in zip(read.coding.classes.names, counts, strict=True)
         )
-        lines.append(f"{len(known)} of {len(labels)} items are labelled ({shares}).")
+        lines.append(f"{len(given)} of {len(labels)} items are labelled ({shares}).")
     if len(read.coding.judges) > 1:
         lines.append(f"A panel of {len(read.coding.judges)} judges; --only-judge takes one.")
     if not read.coding.classes.pairwise:
@@ -295,7 +300,8 @@ def _warnings(
             f"{int((given == 0).sum())} item(s) have no vote that could be read; their answer is "
             "what the fit says of no evidence."
         )
-    if len(np.unique(given[given > 0])) > 1:
+    pooled = isinstance(fitted, FittedDavidson | FittedHierarchicalDavidson)
+    if pooled and len(np.unique(given[given > 0])) > 1:
         low, high = int(given[given > 0].min()), int(given.max())
         found.append(
             f"Items have between {low} and {high} votes; one fit serves them all, although its "
@@ -318,12 +324,12 @@ def _warnings(
     return found
 
 
-def _retasked(console: Console, read: Reading, known: list[str]) -> Votes:
+def _retasked(console: Console, read: Reading, known_tasks: list[str]) -> Votes:
     """Return the votes with the fit's task indices, -1 for tasks that it has not seen."""
     coding, votes = read.coding, read.votes
     if votes.task is None or coding.tasks is None:
         raise JudgeBayesError("This fit is hierarchical: name the column of the task, --task.")
-    place = {name: i for i, name in enumerate(known)}
+    place = {name: i for i, name in enumerate(known_tasks)}
     names = [str(name) for name in coding.tasks]
     table = np.array([place.get(name, MISSING) for name in names])
     new = [name for name in names if name not in place]
@@ -333,7 +339,7 @@ def _retasked(console: Console, read: Reading, known: list[str]) -> Votes:
             [f"Task {', '.join(new)} is new to the fit: it is answered from the tasks' centre."],
             "[yellow]![/] ",
         )
-    return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(known))
+    return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(known_tasks))
 
 
 def _reseated(console: Console, read: Reading, votes: Votes, known_judges: list[str]) -> Votes:

@@ -103,7 +103,7 @@ def print_comparison(
         box=None,
         pad_edge=False,
     )
-    for name in ("method", "MAE", "accuracy", "NLL", "ECE", "loss minus the method's [95 %]"):
+    for name in ("method", "MAE", "accuracy", "NLL", "ECE", "extra loss [95 %]"):
         table.add_column(name, justify="left" if name == "method" else "right")
     for name in [*(n for n in compared.means if n not in leads), *leads]:
         means, lead = compared.means[name], leads.get(name)
