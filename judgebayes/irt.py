@@ -103,13 +103,7 @@ class FittedItemResponse:
         """Return the variance shares (P2 eq 7), averaged over the draws."""
         used = np.asarray(self.used)
         each = [
-            variance_shares(
-                Parameters(
-                    np.asarray(ability),
-                    np.asarray(difficulty)[used],
-                    np.asarray(slope)[used],
-                )
-            )
+            variance_shares(ability, np.asarray(difficulty)[used], np.asarray(slope)[used])
             for ability, difficulty, slope in zip(
                 self.draws["ability"],
                 self.draws["difficulty"],
@@ -119,6 +113,7 @@ class FittedItemResponse:
         ]
         return Shares(*np.mean(each, axis=0).tolist())
 
+    @in_float64
     def rank_correlation(self, votes: Votes, labels: Int[AnyArray, " item"]) -> float:
         """Return Spearman's correlation of the judges' abilities with their raw accuracies."""
         from scipy.stats import spearmanr
@@ -129,7 +124,11 @@ class FittedItemResponse:
         return float(spearmanr(self.mean("ability")[cast > 0], accuracy).statistic)
 
 
-def variance_shares(parameters: Parameters) -> Shares:
+def variance_shares(
+    ability: Float[AnyArray, " judge"],
+    difficulty: Float[AnyArray, " item"],
+    log_discrimination: Float[AnyArray, " item"],
+) -> Shares:
     r"""Return how the variance of the logits divides between judges and items (P2 eq 7).
 
     The formula is blank in the text; it speaks of the shares of judge heterogeneity and of item
@@ -143,8 +142,8 @@ def variance_shares(parameters: Parameters) -> Shares:
     :math:`\mathrm{Var}(a)\mathrm{Var}(\theta)`. The simpler reading without discriminations is
     `judge_of_two`. Both leave out the noise of a single vote, :math:`\pi^2/3` on this scale.
     """
-    ability, difficulty = np.asarray(parameters.ability), np.asarray(parameters.difficulty)
-    a = np.exp(np.asarray(parameters.log_discrimination))
+    ability, difficulty = np.asarray(ability), np.asarray(difficulty)
+    a = np.exp(np.asarray(log_discrimination))
     judge = a.mean() ** 2 * ability.var()
     item = (a * (ability.mean() - difficulty)).var()
     both = a.var() * ability.var()
