@@ -52,6 +52,7 @@ FITTED: dict[str, type] = {
         FittedAccuracyWeighted,
         FittedLogOddsWeighted,
         FittedCalibrated,
+        FittedCurated,
         FittedChain,
         FittedIdentity,
         FittedIsotonic,

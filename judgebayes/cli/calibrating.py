@@ -38,7 +38,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.fit_file import SavedFit, drift, load_fit, profile, save_fit
 from judgebayes.float64 import in_float64
 from judgebayes.inference import Status
-from judgebayes.inference.posterior import Finding
+from judgebayes.finding import Finding
 from judgebayes.io import write_table
 from judgebayes.splits import random_splits
 from judgebayes.votes import MISSING, Coding, Votes

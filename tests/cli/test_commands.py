@@ -20,7 +20,7 @@ def test_help_names_the_commands() -> None:
     found = subprocess.run(
         [sys.executable, "-m", "judgebayes", "--help"], capture_output=True, text=True, check=True
     )
-    for command in ("reproduce", "calibrate", "apply", "example"):
+    for command in ("reproduce", "calibrate", "apply", "diagnose", "example"):
         assert command in found.stdout
 
 
