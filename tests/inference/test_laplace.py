@@ -6,7 +6,12 @@ from scipy import integrate, optimize
 
 from judgebayes.float64 import in_float64
 from judgebayes.inference import Status
-from judgebayes.inference.laplace import SoftmaxProblem, approximate, averaged_log_probs
+from judgebayes.inference.laplace import (
+    SoftmaxProblem,
+    approximate,
+    averaged_log_probs,
+    leave_one_out,
+)
 from judgebayes.models.one_coin import noise_matrix
 
 READ_OUT = np.array([[-0.5, 0.0], [0.0, 1.0], [0.5, 0.0]])
@@ -50,6 +55,39 @@ def test_without_noise_the_precision_is_the_hessian_and_gives_the_evidence() -> 
     np.testing.assert_allclose(found.precision, hessian, rtol=1e-8, atol=1e-9)
     expected = -float(objective(problem, found.mode)) - 0.5 * np.linalg.slogdet(hessian)[1]
     assert float(found.log_evidence) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("noise", "off"), [(0.0, 0.05), (0.15, 0.1)])
+@in_float64
+def test_leaving_one_out_is_refitting_without_it(noise: float, off: float) -> None:
+    """Up to a share of what leaving out changes: with noise, the information is the expected one."""
+    problem = make(noise)._replace(weight=jnp.ones(40).at[3].set(0.0))
+
+    def without(i: jax.Array) -> jax.Array:
+        rest = problem._replace(weight=problem.weight.at[i].set(0.0))
+        x = approximate(rest, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5)).mode
+        p = jax.nn.softmax((problem.design[i] @ x) @ problem.read_out.T) @ problem.error
+        return jnp.log(p[problem.labels[i]])
+
+    brute = jnp.where(problem.weight > 0, jax.vmap(without)(jnp.arange(40)), 0.0).sum()
+    found = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    inside = -objective(problem, found.mode) + 0.5 * found.mode @ found.mode
+    near = leave_one_out(problem, found)
+    assert abs(near - brute) < off * (inside - brute)
+
+
+@in_float64
+def test_an_item_of_weight_2_is_left_out_one_copy_at_a_time() -> None:
+    problem = make(0.0)._replace(weight=jnp.ones(40).at[:5].set(2.0))
+    twice = jnp.concatenate([jnp.arange(40), jnp.arange(5)])
+    repeated = problem._replace(
+        design=problem.design[twice], labels=problem.labels[twice], weight=jnp.ones(45)
+    )
+    one, other = (
+        leave_one_out(p, approximate(p, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5)))
+        for p in (problem, repeated)
+    )
+    assert float(one) == pytest.approx(float(other))
 
 
 @in_float64
