@@ -4,6 +4,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from judgebayes import plots
+from judgebayes.selective import AccuracyCurve, Reliability
 
 TIDY = pd.DataFrame(
     {
@@ -16,6 +17,8 @@ TIDY = pd.DataFrame(
         "high": np.linspace(0.3, 0.6, 8),
     }
 )
+BINS = Reliability(*np.array([[3.0, 0, 5], [0.1, 0, 0.8], [0.2, 0, 0.7]]))
+CURVE = AccuracyCurve(np.array([0.1, 0.5, 1.0]), np.array([1.0, 0.9, 0.8]))
 P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
 
 
@@ -48,8 +51,21 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
         lambda: plots.decision_regions(
             {"sign": lambda counts: 1 + np.sign(counts[:, 2] - counts[:, 0])}, 5, title="T"
         ),
+        lambda: plots.reliability_diagrams({"t": {"raw": BINS, "beta": BINS}}, title="T"),
+        lambda: plots.accuracy_coverage({"t": {"raw": CURVE}, "u": {"raw": CURVE}}, title="T"),
     ],
-    ids=["curves", "intervals", "panels", "heat", "confusion", "bars", "densities", "regions"],
+    ids=[
+        "curves",
+        "intervals",
+        "panels",
+        "heat",
+        "confusion",
+        "bars",
+        "densities",
+        "regions",
+        "reliability",
+        "coverage",
+    ],
 )
 def figure(request: pytest.FixtureRequest) -> Figure:
     return request.param()
@@ -76,3 +92,9 @@ def test_regions_show_every_count_once() -> None:
 def test_a_method_keeps_its_colour() -> None:
     assert plots.colour("davidson", 0) == plots.colour("davidson", 5)
     assert plots.colour("davidson") != plots.colour("sc")
+
+
+def test_empty_bins_are_not_drawn() -> None:
+    drawn = plots.reliability_diagrams({"t": {"raw": BINS}}, title="T")
+    points = np.concatenate([c.get_offsets() for c in drawn.axes[0].collections])
+    np.testing.assert_allclose(points, [[0.1, 0.2], [0.8, 0.7]])
