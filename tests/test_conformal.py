@@ -47,7 +47,7 @@ def test_sets_are_those_of_mapie(seed: int) -> None:
     class Told(ClassifierMixin, BaseEstimator):
         """A classifier whose features are its probabilities."""
 
-        def fit(self, x: np.ndarray, y: np.ndarray) -> "Told":
+        def fit(self, x: np.ndarray, y: np.ndarray) -> "Told":  # noqa: ARG002
             self.classes_ = np.arange(3)
             self.is_fitted_ = True
             return self
@@ -70,7 +70,6 @@ def test_sets_are_those_of_mapie(seed: int) -> None:
 
 def test_weights_are_repetitions() -> None:
     log_probs, labels = answers(40)
-    new, _ = answers(60, seed=2)
     weight = np.r_[np.zeros(5), np.full(10, 2.0), np.ones(25)]
     repeated = np.r_[5:15, 5:15, 15:40]
     one = SplitConformal(0.8).fit(log_probs, labels, weight=weight)
@@ -157,7 +156,7 @@ def test_too_small_a_slice_covers_everything() -> None:
 
 def test_impossible_requests_get_a_sentence() -> None:
     log_probs, labels = answers(10)
-    with pytest.raises(JudgeBayesError, match="level=1.5; right would be between 0 and 1"):
+    with pytest.raises(JudgeBayesError, match=r"level=1\.5; right would be between 0 and 1"):
         SplitConformal(1.5).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="3 groups: tell each item's"):
         SplitConformal(n_groups=3).fit(log_probs, labels)

@@ -46,6 +46,8 @@ def test_the_area_is_the_mean_accuracy_over_coverages(decimals: int) -> None:
 
 def test_ties_are_shared_out_as_random_orders_do_on_average() -> None:
     log_probs, labels = forecasts(24, decimals=1)
+    # Of classes that tie, argmax takes the first; here one is guessed: leave such items out.
+    log_probs[np.isclose(log_probs[:, 0], log_probs[:, 1])] = np.log([0.4, 0.6])
     rng = np.random.default_rng(1)
     curves = []
     for _ in range(3000):
@@ -53,8 +55,6 @@ def test_ties_are_shared_out_as_random_orders_do_on_average() -> None:
         order = np.lexsort((noise, -np.round(log_probs.max(1), 9)))
         curves.append((log_probs.argmax(1) == labels)[order].cumsum() / np.arange(1, 25))
     found = selective.accuracy_curve(log_probs, labels).accuracy
-    # Of classes that tie, argmax takes the first; here one is guessed: leave such items out.
-    assert not np.isclose(log_probs[:, 0], log_probs[:, 1]).any()
     np.testing.assert_allclose(found, np.mean(curves, 0), atol=0.03)
 
 

@@ -181,7 +181,7 @@ def test_equivalence_is_two_one_sided_t_tests() -> None:
     assert found.p_value == pytest.approx(max(sides))
     low, high = stats.ttest_1samp(x, 0).confidence_interval(0.9)
     assert found.interval == pytest.approx((x.mean(), low, high))
-    within = -0.08 < found.interval.low and found.interval.high < 0.08
+    within = found.interval.low > -0.08 and found.interval.high < 0.08
     assert within == (found.p_value < 0.05)
 
 
