@@ -26,6 +26,7 @@ from judgebayes.votes import Votes
 class Counting:
     """Naive Bayes on the pooled votes, in closed form: quick to compile, and it overfits a bit."""
 
+    @in_float64
     def fit(
         self, votes: Votes, labels: Any, *, weight: Any = None, key: Any = None
     ) -> "FittedCounting":
