@@ -88,6 +88,18 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
     return CalibrationData(jnp.where(used[:, None] > 0, log_probs, uniform), labels, used)
 
 
+def require(name: str, value: Any, holds: bool | Array, right: str) -> None:
+    """Check a hyper-parameter where its value is known, outside compiled code.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it does not hold.
+    """
+    if isinstance(value, (int, float)) and not holds:
+        raise JudgeBayesError(f"{name}={value}; right would be {right}.")
+
+
 def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_classes: int) -> None:
     if not (weight >= 0).all():
         raise JudgeBayesError("A weight is negative or NaN; weights are numbers from 0.")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
@@ -59,6 +60,7 @@ class FittedChain:
     maps: tuple[FittedCalibrator, ...]
 
     @property
+    @in_float64
     def status(self) -> Int[Array, "*batch"]:
         """The worst status of the maps."""
         return worst(*(fitted.status for fitted in self.maps))
@@ -66,6 +68,7 @@ class FittedChain:
     @in_float64
     def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
         """Return the calibrated log-probabilities of each item."""
+        answer = jnp.asarray(log_probs, dtype=float)
         for fitted in self.maps:
-            log_probs = fitted(log_probs)
-        return log_probs
+            answer = fitted(answer)
+        return answer
