@@ -1,1 +1,1 @@
-"""Simulation-based calibration: do the samplers draw from the posterior that their models state?"""
+"""Simulation-based calibration: do samplers draw from the posterior that their models state."""

@@ -19,7 +19,7 @@ def check(
     simulations: Annotated[int, typer.Option(min=20, help="How many of each model.")] = 300,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/sbc"),
     seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
-    batch: Annotated[int, typer.Option(min=1, help="Simulations that run side by side.")] = 100,
+    batch: Annotated[int, typer.Option(min=1, help="Simulations that run side by side.")] = 10,
 ) -> None:
     """Check samplers by simulation: write MODEL.csv and MODEL.png for every model named."""
     for name in names or []:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from judgebayes.aggregate import Davidson, HierarchicalDavidson
+from judgebayes.aggregate.per_task import tasks_of
 from judgebayes.experiments.sbc.engine import Subject, of_model
 from judgebayes.inference import NUTS
 from judgebayes.inference.problem import Chains
@@ -37,9 +38,9 @@ def some_votes(n_classes: int, n_tasks: int = 0) -> Votes:
     return Votes(votes.index, votes.score, votes.order, task, n_classes, n_tasks)
 
 
-def with_unknown(labels: Array | None) -> Array | None:
-    """Return the labels with every sixth unknown; None, which asks for labels, stays None."""
-    return None if labels is None else jnp.where(jnp.arange(ITEMS) % 6 == 5, -1, labels)
+def with_unknown(labels: Array) -> Array:
+    """Return the labels with every sixth unknown."""
+    return jnp.where(jnp.arange(ITEMS) % 6 == 5, -1, labels)
 
 
 def davidson(n_classes: int, symmetric: bool) -> Subject:
@@ -48,7 +49,8 @@ def davidson(n_classes: int, symmetric: bool) -> Subject:
 
     def model(labels: Array | None) -> None:
         evidence = davidson_model.features(votes.pooled_counts(), symmetric=symmetric)
-        davidson_model.model(evidence, with_unknown(labels), **shape)
+        seen = None if labels is None else with_unknown(labels)
+        davidson_model.model(evidence, seen, **shape)
 
     def fit(labels: Array, key: PRNGKeyArray) -> Chains:
         method = Davidson(SAMPLER, symmetric=symmetric)
@@ -63,14 +65,12 @@ def hierarchical(n_tasks: int) -> Subject:
 
     def model(labels: Array | None) -> None:
         evidence = davidson_model.features(votes.pooled_counts())
-        hierarchical_model.model(
-            evidence, votes.task, with_unknown(labels), n_tasks=n_tasks, n_classes=3
-        )
+        seen = None if labels is None else with_unknown(labels)
+        task = tasks_of(votes)
+        hierarchical_model.model(evidence, task, seen, n_tasks=n_tasks, n_classes=3)
 
     def fit(labels: Array, key: PRNGKeyArray) -> Chains:
-        return chains_of(
-            HierarchicalDavidson(SAMPLER).fit(votes, with_unknown(labels), key=key)
-        )
+        return chains_of(HierarchicalDavidson(SAMPLER).fit(votes, with_unknown(labels), key=key))
 
     return of_model(f"Hierarchical Davidson, {n_tasks} tasks", model, "label", fit)
 
