@@ -35,10 +35,10 @@ from judgebayes.conformal import SplitConformal, coverage_law
 from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
 from judgebayes.diagnostics import diagnose
 from judgebayes.errors import JudgeBayesError
+from judgebayes.finding import Finding
 from judgebayes.fit_file import SavedFit, drift, load_fit, profile, save_fit
 from judgebayes.float64 import in_float64
 from judgebayes.inference import Status
-from judgebayes.finding import Finding
 from judgebayes.io import write_table
 from judgebayes.splits import random_splits
 from judgebayes.votes import MISSING, Coding, Votes

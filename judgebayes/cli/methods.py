@@ -16,6 +16,7 @@ from judgebayes.aggregate import (
     Stacking,
     VoteShare,
 )
+from judgebayes.aggregate.one_coin import ClassPrior
 from judgebayes.calibrate import Beta, Calibrated, Calibrator, Isotonic, Platt, Temperature
 from judgebayes.curate import top_k
 from judgebayes.errors import JudgeBayesError
@@ -149,7 +150,7 @@ def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
     return made[name]
 
 
-def _class_prior(classes: Classes) -> str:
+def _class_prior(classes: Classes) -> ClassPrior:
     return "uniform" if classes.pairwise else "labels"
 
 
