@@ -6,6 +6,28 @@ from typing import Annotated, Optional
 
 import typer
 
+from judgebayes.cli.options import (
+    ClassNames,
+    DropUnknownLabels,
+    GroupColumn,
+    ItemColumn,
+    JudgeColumn,
+    LabelColumn,
+    LabelsFile,
+    Loss,
+    OnlyJudge,
+    OrderColumn,
+    Out,
+    Pairwise,
+    Plot,
+    Repeats,
+    SampleColumn,
+    TaskColumn,
+    VoteColumn,
+    VotesAs,
+    VotesFile,
+    Wide,
+)
 from judgebayes.errors import JudgeBayesError
 
 __all__ = ["app", "main"]
@@ -18,8 +40,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-
-Column = Optional[str]  # noqa: UP045  (typer reads it)
 
 
 @app.command()
@@ -57,13 +77,8 @@ def reproduce(
 
 @app.command()
 def calibrate(
-    votes: Annotated[
-        Path, typer.Argument(help="Votes: .csv, .tsv, .jsonl or .parquet, a row each.")
-    ],
-    labels: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Labels, if they are not a column of the votes: a row per item."),
-    ] = None,
+    votes: VotesFile,
+    labels: LabelsFile = None,
     method: Annotated[
         str,
         typer.Option(
@@ -90,74 +105,34 @@ def calibrate(
         Optional[float],  # noqa: UP045
         typer.Option(help="Add to each item the set of classes that holds the label this often."),
     ] = None,
-    item: Annotated[Column, typer.Option(help="Column of the item.")] = None,
-    judge: Annotated[
-        Column, typer.Option(help="Column of the judge; 'none' if one judged.")
-    ] = None,
-    vote: Annotated[Column, typer.Option(help="Column of the vote.")] = None,
-    sample: Annotated[
-        Column, typer.Option(help="Column that numbers a judge's repeated votes on an item.")
-    ] = None,
-    repeats: Annotated[
-        bool,
-        typer.Option(
-            "--repeats", help="Rows of one judge on one item are repeated votes, in file order."
-        ),
-    ] = False,
-    order: Annotated[
-        Column, typer.Option(help="Column of the presentation order: AB or BA; 'none' to ignore.")
-    ] = None,
-    votes_as: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            help="With an order: 'shown' if a vote names the response shown first or second, "
-            "'original' if it was mapped back already."
-        ),
-    ] = None,
-    label: Annotated[Column, typer.Option(help="Column of the label.")] = None,
-    task: Annotated[
-        Column, typer.Option(help="Column of the task, for --method hierarchical.")
-    ] = None,
-    group: Annotated[
-        Column,
-        typer.Option(help="Column of what items share (a question, a program): kept together."),
-    ] = None,
-    classes: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The classes from lowest to highest, separated by commas: 1,2,3,4,5."),
-    ] = None,
-    pairwise: Annotated[
-        Optional[bool],  # noqa: UP045
-        typer.Option(
-            "--pairwise/--no-pairwise",
-            help="Whether the scale's ends are two responses that could change places.",
-        ),
-    ] = None,
-    only_judge: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Use the votes of this judge only; otherwise all judges are pooled."),
-    ] = None,
-    wide: Annotated[
-        bool, typer.Option("--wide", help="The votes file has a row per item, a column per judge.")
-    ] = False,
-    loss: Annotated[
-        str, typer.Option(help="Loss of a decision: absolute (class steps) or zero-one.")
-    ] = "absolute",
+    item: ItemColumn = None,
+    judge: JudgeColumn = None,
+    vote: VoteColumn = None,
+    sample: SampleColumn = None,
+    repeats: Repeats = False,
+    order: OrderColumn = None,
+    votes_as: VotesAs = None,
+    label: LabelColumn = None,
+    task: TaskColumn = None,
+    group: GroupColumn = None,
+    classes: ClassNames = None,
+    pairwise: Pairwise = None,
+    only_judge: OnlyJudge = None,
+    wide: Wide = False,
+    loss: Loss = "absolute",
     splits: Annotated[int, typer.Option(min=2, help="Splits of the held-out comparison.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits, restarts and draws.")] = 0,
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Where to write probabilities, decision and expected loss of each item."),
-    ] = None,
+    out: Out = None,
     save: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(help="Where to keep the fit (JSON), for `judgebayes apply`."),
     ] = None,
-    drop_unknown_labels: Annotated[
-        bool, typer.Option("--drop-unknown-labels", help="Accept labels of items without votes.")
-    ] = False,
+    drop_unknown_labels: DropUnknownLabels = False,
     allow_degenerate: Annotated[
-        bool, typer.Option("--allow-degenerate", help="Accept labels that are all the same.")
+        bool,
+        typer.Option(
+            "--allow-degenerate", help="Accept labels that are all, or nearly all, the same."
+        ),
     ] = False,
 ) -> None:
     """Calibrate your own votes: probabilities, a decision and its expected loss for every item."""
@@ -165,10 +140,9 @@ def calibrate(
     from judgebayes.cli.reading import Columns, Source
 
     columns = Columns(item, judge, vote, sample, order, label, task, group)
-    source = Source(votes, columns, repeats, votes_as, only_judge, wide)
     calibrate_votes(
         Request(
-            source,
+            Source(votes, columns, repeats, votes_as, only_judge, wide),
             labels,
             method,
             calibrator,
@@ -190,43 +164,19 @@ def calibrate(
 @app.command()
 def apply(
     fit: Annotated[Path, typer.Argument(help="A fit that `judgebayes calibrate --save` kept.")],
-    votes: Annotated[Path, typer.Argument(help="New votes.")],
-    item: Annotated[Column, typer.Option(help="Column of the item.")] = None,
-    judge: Annotated[
-        Column, typer.Option(help="Column of the judge; 'none' if one judged.")
-    ] = None,
-    vote: Annotated[Column, typer.Option(help="Column of the vote.")] = None,
-    sample: Annotated[
-        Column, typer.Option(help="Column that numbers a judge's repeated votes on an item.")
-    ] = None,
-    repeats: Annotated[
-        bool,
-        typer.Option(
-            "--repeats", help="Rows of one judge on one item are repeated votes, in file order."
-        ),
-    ] = False,
-    order: Annotated[
-        Column, typer.Option(help="Column of the presentation order; 'none' to ignore.")
-    ] = None,
-    votes_as: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="With an order: 'shown' or 'original', as in calibrate."),
-    ] = None,
-    task: Annotated[
-        Column, typer.Option(help="Column of the task, for a hierarchical fit.")
-    ] = None,
-    only_judge: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Use the votes of this judge only."),
-    ] = None,
-    wide: Annotated[
-        bool, typer.Option("--wide", help="The votes file has a row per item, a column per judge.")
-    ] = False,
-    loss: Annotated[str, typer.Option(help="absolute or zero-one.")] = "absolute",
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Where to write probabilities, decision and expected loss of each item."),
-    ] = None,
+    votes: VotesFile,
+    item: ItemColumn = None,
+    judge: JudgeColumn = None,
+    vote: VoteColumn = None,
+    sample: SampleColumn = None,
+    repeats: Repeats = False,
+    order: OrderColumn = None,
+    votes_as: VotesAs = None,
+    task: TaskColumn = None,
+    only_judge: OnlyJudge = None,
+    wide: Wide = False,
+    loss: Loss = "absolute",
+    out: Out = None,
 ) -> None:
     """Apply a kept fit to new votes, and say whether they have drifted from the fitted ones."""
     from judgebayes.cli.calibrating import apply_fit
@@ -234,6 +184,37 @@ def apply(
 
     columns = Columns(item, judge, vote, sample, order, "none", task, "none")
     apply_fit(fit, Source(votes, columns, repeats, votes_as, only_judge, wide), loss, out)
+
+
+@app.command()
+def diagnose(
+    votes: VotesFile,
+    labels: LabelsFile = None,
+    item: ItemColumn = None,
+    judge: JudgeColumn = None,
+    vote: VoteColumn = None,
+    sample: SampleColumn = None,
+    repeats: Repeats = False,
+    order: OrderColumn = None,
+    votes_as: VotesAs = None,
+    label: LabelColumn = None,
+    classes: ClassNames = None,
+    pairwise: Pairwise = None,
+    wide: Wide = False,
+    judges: Annotated[int, typer.Option(min=2, help="How many judges to print at most.")] = 20,
+    out: Out = None,
+    plot: Plot = None,
+    drop_unknown_labels: DropUnknownLabels = False,
+) -> None:
+    """Say what is wrong with judges and labels: leaks, copies, bias, constant labels, saturation."""
+    from judgebayes.cli.diagnosing import Request, diagnose_votes
+    from judgebayes.cli.reading import Columns, Source
+
+    columns = Columns(item, judge, vote, sample, order, label, "none", "none")
+    source = Source(votes, columns, repeats, votes_as, None, wide)
+    diagnose_votes(
+        Request(source, labels, classes, pairwise, judges, out, plot, drop_unknown_labels)
+    )
 
 
 @app.command()
@@ -247,75 +228,6 @@ def example(
     from judgebayes.cli.examples import write_example
 
     write_example(folder, seed)
-
-
-@app.command()
-def diagnose(
-    votes: Annotated[
-        Path, typer.Argument(help="Votes: .csv, .tsv, .jsonl or .parquet, a row each.")
-    ],
-    labels: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Labels, if they are not a column of the votes: a row per item."),
-    ] = None,
-    item: Annotated[Column, typer.Option(help="Column of the item.")] = None,
-    judge: Annotated[
-        Column, typer.Option(help="Column of the judge; 'none' if one judged.")
-    ] = None,
-    vote: Annotated[Column, typer.Option(help="Column of the vote.")] = None,
-    sample: Annotated[
-        Column, typer.Option(help="Column that numbers a judge's repeated votes on an item.")
-    ] = None,
-    repeats: Annotated[
-        bool,
-        typer.Option(
-            "--repeats", help="Rows of one judge on one item are repeated votes, in file order."
-        ),
-    ] = False,
-    order: Annotated[
-        Column, typer.Option(help="Column of the presentation order: AB or BA; 'none' to ignore.")
-    ] = None,
-    votes_as: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="With an order: 'shown' or 'original', as in calibrate."),
-    ] = None,
-    label: Annotated[Column, typer.Option(help="Column of the label.")] = None,
-    classes: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The classes from lowest to highest, separated by commas."),
-    ] = None,
-    pairwise: Annotated[
-        Optional[bool],  # noqa: UP045
-        typer.Option(
-            "--pairwise/--no-pairwise",
-            help="Whether the scale's ends are two responses that could change places.",
-        ),
-    ] = None,
-    wide: Annotated[
-        bool, typer.Option("--wide", help="The votes file has a row per item, a column per judge.")
-    ] = False,
-    judges: Annotated[int, typer.Option(min=2, help="How many judges to print at most.")] = 20,
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Where to write the table of all judges."),
-    ] = None,
-    plot: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Where to draw the judges: TPR against TNR, or accuracies."),
-    ] = None,
-    drop_unknown_labels: Annotated[
-        bool, typer.Option("--drop-unknown-labels", help="Accept labels of items without votes.")
-    ] = False,
-) -> None:
-    """Say what is wrong with judges and labels: leaks, copies, bias, constant labels, saturation."""
-    from judgebayes.cli.diagnosing import Request, diagnose_votes
-    from judgebayes.cli.reading import Columns, Source
-
-    columns = Columns(item, judge, vote, sample, order, label, "none", "none")
-    source = Source(votes, columns, repeats, votes_as, None, wide)
-    diagnose_votes(
-        Request(source, labels, classes, pairwise, judges, out, plot, drop_unknown_labels)
-    )
 
 
 @app.command()

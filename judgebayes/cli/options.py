@@ -1,0 +1,88 @@
+"""Arguments and options that several commands share, worded once."""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+__all__ = [
+    "ClassNames",
+    "DropUnknownLabels",
+    "GroupColumn",
+    "ItemColumn",
+    "JudgeColumn",
+    "LabelColumn",
+    "LabelsFile",
+    "Loss",
+    "OnlyJudge",
+    "OrderColumn",
+    "Out",
+    "Pairwise",
+    "Plot",
+    "Repeats",
+    "SampleColumn",
+    "TaskColumn",
+    "VoteColumn",
+    "VotesAs",
+    "VotesFile",
+    "Wide",
+]
+
+# Typer reads Optional, not `| None`, on every Python that is supported.
+Text = Optional[str]  # noqa: UP045
+File = Optional[Path]  # noqa: UP045
+Flag = Optional[bool]  # noqa: UP045
+
+VotesFile = Annotated[
+    Path, typer.Argument(help="Votes: .csv, .tsv, .jsonl or .parquet, a row each.")
+]
+LabelsFile = Annotated[
+    File, typer.Option(help="Labels, if they are not a column of the votes: a row per item.")
+]
+ItemColumn = Annotated[Text, typer.Option(help="Column of the item.")]
+JudgeColumn = Annotated[Text, typer.Option(help="Column of the judge; 'none' if one judged.")]
+VoteColumn = Annotated[Text, typer.Option(help="Column of the vote.")]
+SampleColumn = Annotated[
+    Text, typer.Option(help="Column that numbers a judge's repeated votes on an item.")
+]
+Repeats = Annotated[
+    bool,
+    typer.Option(
+        "--repeats", help="Rows of one judge on one item are repeated votes, in file order."
+    ),
+]
+OrderColumn = Annotated[
+    Text, typer.Option(help="Column of the presentation order: AB or BA; 'none' to ignore.")
+]
+VotesAs = Annotated[
+    Text,
+    typer.Option(
+        help="With an order: 'shown' if a vote names the response shown first or second, "
+        "'original' if it was mapped back already."
+    ),
+]
+LabelColumn = Annotated[Text, typer.Option(help="Column of the label.")]
+TaskColumn = Annotated[Text, typer.Option(help="Column of the task, for a hierarchical model.")]
+GroupColumn = Annotated[
+    Text, typer.Option(help="Column of what items share (a question, a program): kept together.")
+]
+ClassNames = Annotated[
+    Text, typer.Option(help="The classes from lowest to highest, separated by commas: 1,2,3,4,5.")
+]
+Pairwise = Annotated[
+    Flag,
+    typer.Option(
+        "--pairwise/--no-pairwise",
+        help="Whether the scale's ends are two responses that could change places.",
+    ),
+]
+OnlyJudge = Annotated[Text, typer.Option(help="Use the votes of this judge only.")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="The votes file has a row per item, a column per judge.")
+]
+DropUnknownLabels = Annotated[
+    bool, typer.Option("--drop-unknown-labels", help="Accept labels of items without votes.")
+]
+Loss = Annotated[str, typer.Option(help="Loss of a decision: absolute (class steps) or zero-one.")]
+Out = Annotated[File, typer.Option(help="Where to write the table: .csv, .tsv, .jsonl, .parquet.")]
+Plot = Annotated[File, typer.Option(help="Where to draw the figure: .png, .pdf or .svg.")]
