@@ -51,10 +51,10 @@ class DawidSkene:
     (`judgebayes.models.dawid_skene`.) Known labels clamp y; with none at all the judges'
     agreement is all there is. Given the label judges are taken to err independently.
 
-    The classes could change names without changing the likelihood. The starts (accuracy 0.75
-    and the majority vote, with the labelled items) and a prior that is above chance on the average choose the names, and no
-    judge is barred from being adversarial; where most judges end below chance although the
-    labelled items do not say so, the status is SWITCHED.
+    The classes could change names without changing the likelihood. The starts (accuracy 0.75 and
+    the majority vote, with the labelled items) and a prior that is above chance on the average
+    choose the names, and no judge is barred from being adversarial; where most judges end below
+    chance although the labelled items do not say so, the status is SWITCHED.
 
     Parameters
     ----------
