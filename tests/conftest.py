@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Matrices here are small and many: threads of one factorisation only wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Many tests compile the same program: once is enough, also over processes and runs.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
