@@ -202,7 +202,10 @@ def test_certain_answers_are_clipped_and_converge(name: str) -> None:
     assert Status(int(fit.status)) is Status.CONVERGED
     found = np.exp(fit(log_probs))
     assert np.isfinite(found).all()
-    assert found[said == 1, 1] == pytest.approx(labels[said == 1].mean(), abs=0.06)
+    # A map without sides knows one accuracy, the others that of each answer.
+    right = (said == labels) if name in SYMMETRIC else labels[said == 1]
+    allowed = 0.06 if "beta" in name or name == "chain" else 1e-5  # the penalty pulls
+    np.testing.assert_allclose(found[said == 1, 1], right.mean(), atol=allowed)
 
 
 @maps
