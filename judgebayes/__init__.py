@@ -16,16 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from judgebayes.aggregate import (
+        AccuracyWeighted,
         BaseRate,
         ConfidenceVote,
         Davidson,
         HierarchicalDavidson,
+        LogOddsWeighted,
         MajorityVote,
         MarginThreshold,
+        OneCoin,
         PerTask,
         RoundedMedian,
         SoftVote,
         Verdict,
+        VoteShare,
     )
     from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
     from judgebayes.errors import JudgeBayesError
@@ -46,16 +50,20 @@ __version__ = "0.1.0"
 
 _HOME = {
     "judgebayes.aggregate": (
+        "AccuracyWeighted",
         "BaseRate",
         "ConfidenceVote",
         "Davidson",
         "HierarchicalDavidson",
+        "LogOddsWeighted",
         "MajorityVote",
         "MarginThreshold",
+        "OneCoin",
         "PerTask",
         "RoundedMedian",
         "SoftVote",
         "Verdict",
+        "VoteShare",
     ),
     "judgebayes.decide": ("absolute_loss", "bayes_action", "risk", "zero_one_loss"),
     "judgebayes.errors": ("JudgeBayesError",),
@@ -82,16 +90,20 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "Classes",
     "Coding",
     "Votes",
+    "AccuracyWeighted",
     "BaseRate",
     "ConfidenceVote",
     "Davidson",
     "HierarchicalDavidson",
+    "LogOddsWeighted",
     "MajorityVote",
     "MarginThreshold",
+    "OneCoin",
     "PerTask",
     "RoundedMedian",
     "SoftVote",
     "Verdict",
+    "VoteShare",
     "DRPS",
     "MAP",
     "NUTS",

@@ -22,7 +22,9 @@ from judgebayes.aggregate.base_rate import FittedBaseRate
 from judgebayes.aggregate.davidson import FittedDavidson
 from judgebayes.aggregate.hierarchical_davidson import FittedHierarchicalDavidson
 from judgebayes.aggregate.margin_threshold import FittedMarginThreshold
+from judgebayes.aggregate.one_coin import FittedOneCoin
 from judgebayes.aggregate.vote_rules import ConfidenceVote, MajorityVote, RoundedMedian, SoftVote
+from judgebayes.aggregate.weighted import FittedAccuracyWeighted, FittedLogOddsWeighted, VoteShare
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.votes import Classes, Votes
@@ -38,7 +40,11 @@ FITTED: dict[str, type] = {
         FittedHierarchicalDavidson,
         FittedMarginThreshold,
         FittedBaseRate,
+        FittedOneCoin,
+        FittedAccuracyWeighted,
+        FittedLogOddsWeighted,
         FittedRule,
+        VoteShare,
         MajorityVote,
         SoftVote,
         ConfidenceVote,

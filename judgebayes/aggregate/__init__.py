@@ -1,6 +1,6 @@
 """Aggregators: votes in, class probabilities of every item out."""
 
-from judgebayes.aggregate.base import Aggregator, FittedAggregator, FittedRule
+from judgebayes.aggregate.base import Aggregator, FittedAggregator, FittedRule, Reliability
 from judgebayes.aggregate.base_rate import BaseRate
 from judgebayes.aggregate.davidson import Davidson, FittedDavidson
 from judgebayes.aggregate.hierarchical_davidson import (
@@ -8,6 +8,7 @@ from judgebayes.aggregate.hierarchical_davidson import (
     HierarchicalDavidson,
 )
 from judgebayes.aggregate.margin_threshold import MarginThreshold
+from judgebayes.aggregate.one_coin import FittedOneCoin, OneCoin
 from judgebayes.aggregate.per_task import PerTask
 from judgebayes.aggregate.vote_rules import (
     ConfidenceVote,
@@ -16,21 +17,36 @@ from judgebayes.aggregate.vote_rules import (
     SoftVote,
     Verdict,
 )
+from judgebayes.aggregate.weighted import (
+    AccuracyWeighted,
+    FittedAccuracyWeighted,
+    FittedLogOddsWeighted,
+    LogOddsWeighted,
+    VoteShare,
+)
 
 __all__ = [
+    "AccuracyWeighted",
     "Aggregator",
     "BaseRate",
     "ConfidenceVote",
     "Davidson",
+    "FittedAccuracyWeighted",
     "FittedAggregator",
     "FittedDavidson",
     "FittedHierarchicalDavidson",
+    "FittedLogOddsWeighted",
+    "FittedOneCoin",
     "FittedRule",
     "HierarchicalDavidson",
+    "LogOddsWeighted",
     "MajorityVote",
     "MarginThreshold",
+    "OneCoin",
     "PerTask",
+    "Reliability",
     "RoundedMedian",
     "SoftVote",
     "Verdict",
+    "VoteShare",
 ]

@@ -19,6 +19,7 @@ __all__ = [
     "Aggregator",
     "FittedAggregator",
     "FittedRule",
+    "Reliability",
     "Rule",
     "Training",
     "certain",
@@ -111,6 +112,14 @@ def training(
     if labelled_only and 0 < len(used) < votes.n_items:
         return Training(votes.take(used), labels[used], weight[used], key)
     return Training(votes, labels, weight, key)
+
+
+class Reliability(NamedTuple):
+    """How reliable the judges are: posterior mean and central interval, judge by judge."""
+
+    mean: Float[np.ndarray, "*batch judge"]
+    low: Float[np.ndarray, "*batch judge"]
+    high: Float[np.ndarray, "*batch judge"]
 
 
 class Rule(ABC):

@@ -9,17 +9,21 @@ import pytest
 
 from judgebayes import fit_file
 from judgebayes.aggregate import (
+    AccuracyWeighted,
     Aggregator,
     BaseRate,
     ConfidenceVote,
     Davidson,
     HierarchicalDavidson,
+    LogOddsWeighted,
     MajorityVote,
     MarginThreshold,
+    OneCoin,
     PerTask,
     RoundedMedian,
     SoftVote,
     Verdict,
+    VoteShare,
 )
 from judgebayes.decide import absolute_loss
 from judgebayes.evaluate import evaluate
@@ -37,6 +41,11 @@ METHODS: dict[str, Aggregator] = {
     "per-task": PerTask(MarginThreshold()),
     "margin-threshold": MarginThreshold(),
     "base-rate": BaseRate(),
+    "one-coin": OneCoin(),
+    "one-coin-noisy": OneCoin((2.0, 1.0), class_prior="labels", label_noise=0.05),
+    "vote-share": VoteShare(),
+    "accuracy-weighted": AccuracyWeighted(),
+    "log-odds-weighted": LogOddsWeighted(),
     "sc": MajorityVote(),
     "sc-first": MajorityVote("first"),
     "soft-sc": SoftVote(),

@@ -1,0 +1,148 @@
+"""The Bayesian one-coin aggregator (P2, step 1)."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregate.base import Reliability, training
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.float64 import in_float64
+from judgebayes.inference.problem import identified
+from judgebayes.models import one_coin
+from judgebayes.scores import known
+from judgebayes.votes.array import Votes
+
+__all__ = ["FittedOneCoin", "OneCoin", "class_log_prior"]
+
+ClassPrior = Literal["uniform", "labels"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OneCoin:
+    r"""Weigh judges by their accuracy on the labelled items, the accuracy integrated out.
+
+    .. math:: \log p(y = k \mid \text{votes}) = \log \pi_k
+              + \sum_{j: v_j = k} \log \frac{(K - 1)\,\alpha_j}{\beta_j} + \text{const}
+
+    with :math:`\alpha_j = a + \text{correct}_j`, :math:`\beta_j = b + \text{wrong}_j` (P2 eq 1, and
+    `judgebayes.models.one_coin` for several votes of one judge). A judge whose accuracy is unknown
+    weighs nothing; one below chance weighs negatively. Given the label judges are taken to err
+    independently; where they do not, the answers are too sure of themselves and need a calibration
+    map, or `Stacking`. Closed form.
+
+    Several human labels of one item: repeat the item once for each, with weights that add to one.
+
+    Parameters
+    ----------
+    prior
+        a and b of the Beta prior of every judge's accuracy.
+    class_prior
+        `uniform`, or `labels`: the labels' frequencies, each class counted once more. Uniform is
+        right for pairs, whose order means nothing.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+    """
+
+    prior: tuple[float, float] = (1.0, 1.0)
+    class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedOneCoin":
+        """Return the judges' posterior accuracies.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=False)
+        return _fit(self, data.votes, data.labels, data.weight)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedOneCoin:
+    """Beta posteriors of the judges' accuracies, and the classes' prior."""
+
+    alpha: Float[Array, "*batch judge"]
+    beta: Float[Array, "*batch judge"]
+    log_prior: Float[Array, "*batch class"]
+    status: Int[Array, "*batch"]
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities; an item without votes has the classes' prior."""
+        return _apply(self, votes)
+
+    @in_float64
+    def log_odds(self) -> Float[Array, "*batch judge"]:
+        """Return what one vote of each judge adds to the log-odds of its class."""
+        n_classes = self.log_prior.shape[-1]
+        return jnp.log(self.alpha) - jnp.log(self.beta) + np.log(n_classes - 1)
+
+    def reliability(self, level: float = 0.9) -> Reliability:
+        """Return each judge's accuracy: posterior mean and central interval."""
+        from scipy.special import betaincinv
+
+        alpha, beta = np.asarray(self.alpha), np.asarray(self.beta)
+        low, high = (betaincinv(alpha, beta, q) for q in ((1 - level) / 2, (1 + level) / 2))
+        return Reliability(alpha / (alpha + beta), low, high)
+
+
+def class_log_prior(
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    kind: ClassPrior,
+    noise: Scalar,
+    *,
+    n_classes: int,
+) -> Float[Array, " class"]:
+    """Return log pi: uniform, or the labels' frequencies with one more of each, noise removed."""
+    if kind == "uniform":
+        return jnp.full(n_classes, -np.log(n_classes))
+    used = known(labels, weight)
+    seen = used @ jax.nn.one_hot(labels, n_classes, dtype=used.dtype) + 1.0
+    slip = jnp.asarray(noise) / (n_classes - 1)
+    share = (seen / seen.sum() - slip) / (1 - noise - slip)
+    share = jnp.maximum(share, 1 / seen.sum())
+    return jnp.log(share / share.sum())
+
+
+@jax.jit
+def _fit(
+    method: OneCoin, votes: Votes, labels: Int[Array, " item"], weight: Float[Array, " item"]
+) -> FittedOneCoin:
+    n_classes = votes.n_classes
+    correct, wrong = one_coin.agreement(votes.index, labels, weight)
+    alpha, beta = one_coin.posterior(
+        correct, wrong, method.prior, method.label_noise, n_classes=n_classes
+    )
+    return FittedOneCoin(
+        alpha,
+        beta,
+        class_log_prior(
+            labels, weight, method.class_prior, method.label_noise, n_classes=n_classes
+        ),
+        identified(labels, weight, n_classes, 1),
+    )
+
+
+@jax.jit
+def _apply(fitted: FittedOneCoin, votes: Votes) -> Float[Array, "item class"]:
+    evidence = one_coin.log_likelihood(
+        votes.index, fitted.alpha, fitted.beta, n_classes=votes.n_classes
+    )
+    return jax.nn.log_softmax(evidence + fitted.log_prior, axis=-1)

@@ -1,0 +1,195 @@
+"""Votes counted as probabilities: all alike, by accuracy, or by the log-odds of accuracy.
+
+The uncalibrated baselines of P2 (section 4.1, Table 1). Where the paper leaves the smoothing open,
+it is a parameter here.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregate.base import Rule, training
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.float64 import in_float64
+from judgebayes.inference.problem import identified
+from judgebayes.models import one_coin
+from judgebayes.votes.array import Votes
+
+__all__ = [
+    "AccuracyWeighted",
+    "FittedAccuracyWeighted",
+    "FittedLogOddsWeighted",
+    "LogOddsWeighted",
+    "VoteShare",
+]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class VoteShare(Rule):
+    r"""Answer with the smoothed share of the votes: the majority vote as probabilities.
+
+    .. math:: p(k) = \frac{c_k + a}{n + K a}
+
+    with the pseudo-count a. All judges and samples together; an item without votes is uniform.
+    """
+
+    pseudo_count: float = 0.5
+
+    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the log of the smoothed shares."""
+        return _log_share(_weighted_count(votes, jnp.ones(votes.n_judges)), self.pseudo_count)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class AccuracyWeighted:
+    r"""Answer with the share of the votes, each weighing as much as its judge is accurate.
+
+    .. math:: p(k) \propto a + \sum_{j: v_j = k} \hat r_j, \qquad
+              \hat r_j = \frac{\text{correct}_j + s}{\text{correct}_j + \text{wrong}_j + 2 s}
+
+    Parameters
+    ----------
+    smoothing
+        s, of the accuracies; 1 makes them P2's posterior means.
+    pseudo_count
+        a, of the share.
+    label_noise
+        The known share of the labels that are wrong.
+    """
+
+    smoothing: float = 1.0
+    pseudo_count: float = 0.5
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedAccuracyWeighted":
+        """Return the judges' accuracies.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=False)
+        alpha, beta = _posterior(
+            data.votes, data.labels, data.weight, self.smoothing, self.label_noise
+        )
+        status = identified(data.labels, data.weight, votes.n_classes, 1)
+        return FittedAccuracyWeighted(alpha / (alpha + beta), self.pseudo_count, status)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedAccuracyWeighted:
+    """The judges' accuracies as weights of their votes."""
+
+    accuracy: Float[Array, "*batch judge"]
+    pseudo_count: float
+    status: Int[Array, "*batch"]
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the log of the weighted shares."""
+        return _log_share(_weighted_count(votes, self.accuracy), self.pseudo_count)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class LogOddsWeighted:
+    r"""Add up the votes, each weighing the log-odds of its judge's accuracy, taken as known.
+
+    .. math:: \log p(k) = \sum_{j: v_j = k} \log \frac{(K - 1)\, \hat r_j}{1 - \hat r_j}
+              + \text{const}
+
+    The plug-in twin of `OneCoin`, to which it is equal at `smoothing=1` where every judge votes
+    once on an item: one half, the default, is the usual correction of a sample log-odds.
+
+    Parameters
+    ----------
+    smoothing
+        As in `AccuracyWeighted`.
+    label_noise
+        The known share of the labels that are wrong.
+    """
+
+    smoothing: float = 0.5
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedLogOddsWeighted":
+        """Return the log-odds of the judges' accuracies.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=False)
+        alpha, beta = _posterior(
+            data.votes, data.labels, data.weight, self.smoothing, self.label_noise
+        )
+        log_odds = jnp.log(alpha) - jnp.log(beta) + np.log(votes.n_classes - 1)
+        return FittedLogOddsWeighted(
+            log_odds, identified(data.labels, data.weight, votes.n_classes, 1)
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedLogOddsWeighted:
+    """The log-odds of the judges' accuracies as weights of their votes."""
+
+    log_odds: Float[Array, "*batch judge"]
+    status: Int[Array, "*batch"]
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities; an item without votes is uniform."""
+        return jax.nn.log_softmax(_weighted_count(votes, self.log_odds), axis=-1)
+
+
+def _posterior(
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    smoothing: Scalar,
+    noise: Scalar,
+) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
+    correct, wrong = one_coin.agreement(votes.index, labels, weight)
+    prior = (smoothing, smoothing)
+    return one_coin.posterior(correct, wrong, prior, noise, n_classes=votes.n_classes)
+
+
+@jax.jit
+def _weighted_count(votes: Votes, weight: Float[Array, " judge"]) -> Float[Array, "item class"]:
+    counted = [
+        jnp.where(votes.index == k, weight[:, None], 0.0).sum((1, 2))
+        for k in range(votes.n_classes)
+    ]
+    return jnp.stack(counted, axis=1)
+
+
+def _log_share(count: Float[Array, "item class"], pseudo_count: Scalar) -> Array:
+    support = count + pseudo_count
+    total = support.sum(1, keepdims=True)
+    uniform = jnp.full_like(support, 1 / support.shape[1])
+    return jnp.log(jnp.where(total > 0, support / jnp.where(total > 0, total, 1.0), uniform))

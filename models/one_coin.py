@@ -1,0 +1,157 @@
+"""The one-coin model: each judge is right with a probability of its own, whatever the class.
+
+Source: *Calibrate, don't curate* (P2), section 2.1 and eq 1.
+
+The story. Judge j has the accuracy r_j ~ Beta(a, b), a = b = 1 in the paper. Item i has the label
+y_i among K classes; each vote of judge j on it, given y_i and r_j, is the label with probability
+r_j and each other class with probability (1 - r_j) / (K - 1). Votes that were not given say
+nothing, whoever gave none.
+
+On labelled items the posterior of r_j is conjugate, ::
+
+    r_j | labels ~ Beta(alpha_j, beta_j),  alpha_j = a + correct_j,  beta_j = b + wrong_j
+
+and a new item's votes, c_k of n for class k, have the probability, with r_j integrated out, ::
+
+    p(votes of j | y = k) = B(alpha_j + c_k, beta_j + n - c_k) / B(alpha_j, beta_j) / (K - 1)^(n - c_k)
+
+For one vote of each judge and K = 2 this is eq 1: the judge adds log(alpha_j / beta_j) to the
+log-odds of the class that it votes for. The paper's text is ambiguous about the integrated weight;
+this is the reading under which integrating over r_j is exact.
+
+Label noise. An observed label z may be wrong with probability e, any other class alike. With y
+uniform and summed out, a vote equals z with probability
+
+    s = r (1 - e) + (1 - r) e / (K - 1)
+
+so that m agreements of n have the likelihood s^m (1 - s)^(n - m): exact for one judge; that judges
+meet the same wrong labels is left out (Dawid and Skene's model keeps it).
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax.scipy.special import betaln
+from jaxtyping import Array, Float, Int
+
+__all__ = ["agreement", "log_likelihood", "model", "noise_matrix", "posterior"]
+
+Scalar = float | Float[Array, ""]
+
+NODES = 128
+SPAN = 12.0  # standard deviations to either side that the quadrature covers
+
+
+def noise_matrix(noise: Scalar, n_classes: int) -> Float[Array, "class seen"]:
+    """Return p(observed label | true label): 1 - noise on the diagonal, the rest alike."""
+    other = jnp.asarray(noise) / (n_classes - 1)
+    return jnp.where(jnp.eye(n_classes, dtype=bool), 1 - noise, other)
+
+
+def agreement(
+    index: Int[Array, "item judge sample"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
+    """Return the weighted numbers of each judge's votes that are and are not the item's label.
+
+    Missing votes and items without a label count on neither side.
+    """
+    used = jnp.where(labels >= 0, weight, 0.0)[:, None, None]
+    truth = labels[:, None, None].astype(index.dtype)
+    correct = jnp.where(index == truth, used, 0.0).sum((0, 2))
+    cast = jnp.where(index >= 0, used, 0.0).sum((0, 2))
+    return correct, cast - correct
+
+
+def posterior(
+    correct: Float[Array, " judge"],
+    wrong: Float[Array, " judge"],
+    prior: tuple[Scalar, Scalar] = (1.0, 1.0),
+    noise: Scalar = 0.0,
+    *,
+    n_classes: int = 2,
+) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
+    """Return alpha and beta of each judge's accuracy given its agreement with the labels.
+
+    Without label noise the conjugate ones. With it the posterior is no Beta: the Beta of the same
+    mean and variance is returned (quadrature), whose mean, hence the weight of a vote, is exact.
+    """
+    alpha, beta = prior[0] + correct, prior[1] + wrong
+    slip = noise / (n_classes - 1)
+    stretch = 1 - noise - slip
+    share = alpha / (alpha + beta)
+    spread = SPAN * jnp.sqrt(share * (1 - share) / (alpha + beta + 1)) + SPAN / (alpha + beta)
+    low = jnp.clip((share - spread - slip) / stretch, 0.0, 0.9)
+    high = jnp.clip((share + spread - slip) / stretch, 0.1, 1.0)
+    node, mass = (jnp.asarray(x) for x in np.polynomial.legendre.leggauss(NODES))
+    r = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * node
+    s = slip + stretch * r
+    log_density = (
+        correct[:, None] * jnp.log(s)
+        + wrong[:, None] * jnp.log1p(-s)
+        + (prior[0] - 1) * jnp.log(r)
+        + (prior[1] - 1) * jnp.log1p(-r)
+    )
+    p = mass * jnp.exp(log_density - log_density.max(1, keepdims=True))
+    p = p / p.sum(1, keepdims=True)
+    mean = (p * r).sum(1)
+    variance = (p * (r - mean[:, None]) ** 2).sum(1)
+    total = mean * (1 - mean) / variance - 1
+    clean = jnp.asarray(noise) == 0
+    return jnp.where(clean, alpha, mean * total), jnp.where(clean, beta, (1 - mean) * total)
+
+
+def log_likelihood(
+    index: Int[Array, "item judge sample"],
+    alpha: Float[Array, " judge"],
+    beta: Float[Array, " judge"],
+    *,
+    n_classes: int,
+) -> Float[Array, "item class"]:
+    """Return log p(an item's votes | class), accuracies integrated out, up to a constant per item.
+
+    With one vote per judge a weighted count: no array of item x judge x class is ever made.
+    """
+    if index.shape[-1] == 1:
+        log_odds = jnp.log(alpha) - jnp.log(beta) + np.log(n_classes - 1)
+        given = index[..., 0]
+        votes_for = [jnp.where(given == k, log_odds, 0.0).sum(1) for k in range(n_classes)]
+        return jnp.stack(votes_for, axis=1)
+    most = index.shape[-1]
+    count = jnp.arange(most + 1)
+    of_n = betaln(
+        alpha[:, None, None] + count, beta[:, None, None] + jnp.maximum(count[:, None] - count, 0)
+    )
+    table = of_n - (count[:, None] - count) * np.log(n_classes - 1)  # judge, n, c
+    cast = (index >= 0).sum(-1)
+    judge = jnp.arange(index.shape[1])
+    found = [table[judge, cast, (index == k).sum(-1)].sum(1) for k in range(n_classes)]
+    return jnp.stack(found, axis=1)
+
+
+def model(
+    index: Int[Array, "item judge sample"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"] | None = None,
+    *,
+    n_classes: int,
+    prior: tuple[Scalar, Scalar] = (1.0, 1.0),
+    noise: Scalar = 0.0,
+) -> None:
+    """Sample the judges' accuracies, then the votes on the labelled items, their y summed out."""
+    n_items, n_judges, _ = index.shape
+    weight = jnp.ones(n_items) if weight is None else weight
+    with numpyro.plate("judge", n_judges):
+        accuracy = numpyro.sample("accuracy", dist.Beta(*prior))
+    right, wrong = jnp.log(accuracy), jnp.log1p(-accuracy) - np.log(n_classes - 1)
+    classes = jnp.arange(n_classes)
+    given = index[..., None]
+    each = jnp.where(given == classes, right[:, None, None], wrong[:, None, None])
+    log_votes = jnp.where(given >= 0, each, 0.0).sum((1, 2))  # item, class
+    observed = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
+    joint = jax.nn.logsumexp(log_votes + observed - np.log(n_classes), axis=1)
+    used = (labels >= 0) & (weight > 0)
+    numpyro.factor("votes", jnp.where(used, weight * joint, 0.0).sum())

@@ -1,0 +1,126 @@
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer.util import log_density
+from scipy import integrate, stats
+
+from judgebayes.float64 import in_float64
+from judgebayes.models import one_coin
+
+LABELS = np.array([0, 2, 1, -1, 2])
+WEIGHT = np.array([1.0, 2.0, 1.0, 1.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def index() -> np.ndarray:
+    """Five items, three judges, two samples, three classes; some missing."""
+    return np.random.default_rng(0).integers(-1, 3, (5, 3, 2))
+
+
+def tally_by_hand(index: np.ndarray) -> tuple[list[float], list[float]]:
+    correct, wrong = [0.0] * 3, [0.0] * 3
+    for i, j, s in itertools.product(range(5), range(3), range(2)):
+        if LABELS[i] >= 0 and index[i, j, s] >= 0:
+            right = index[i, j, s] == LABELS[i]
+            (correct if right else wrong)[j] += WEIGHT[i]
+    return correct, wrong
+
+
+@in_float64
+def test_agreement_is_that_of_a_plain_loop(index: np.ndarray) -> None:
+    found = one_coin.agreement(*map(jnp.asarray, (index, LABELS, WEIGHT)))
+    np.testing.assert_allclose(found, tally_by_hand(index))
+
+
+@in_float64
+def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> None:
+    correct, wrong = tally_by_hand(index)
+    alpha, beta = one_coin.posterior(
+        jnp.asarray(correct), jnp.asarray(wrong), (2.0, 1.5), n_classes=3
+    )
+
+    def density(r: np.ndarray) -> float:
+        args = tuple(map(jnp.asarray, (index, LABELS, WEIGHT)))
+        shape = {"n_classes": 3, "prior": (2.0, 1.5)}
+        found, _ = log_density(one_coin.model, args, shape, {"accuracy": jnp.asarray(r)})
+        return float(found)
+
+    one, two = np.array([0.3, 0.6, 0.9]), np.array([0.5, 0.2, 0.7])
+    closed = [stats.beta.logpdf(r, alpha, beta).sum() for r in (one, two)]
+    assert density(one) - density(two) == pytest.approx(closed[0] - closed[1])
+
+
+@pytest.mark.parametrize("samples", [1, 2])
+@in_float64
+def test_the_integrated_likelihood_is_the_integral(samples: int) -> None:
+    index = np.random.default_rng(1).integers(-1, 3, (6, 2, samples))
+    alpha, beta = np.array([3.0, 1.2]), np.array([1.5, 2.0])
+    found = one_coin.log_likelihood(*map(jnp.asarray, (index, alpha, beta)), n_classes=3)
+
+    def integral(given: np.ndarray, k: int, j: int) -> float:
+        cast = given[given >= 0]
+        c, w = (cast == k).sum(), (cast != k).sum()
+        return integrate.quad(
+            lambda r: r**c * ((1 - r) / 2) ** w * stats.beta.pdf(r, alpha[j], beta[j]), 0, 1
+        )[0]
+
+    for i in range(6):
+        by_hand = np.array(
+            [math.prod(integral(index[i, j], k, j) for j in range(2)) for k in range(3)]
+        )
+        np.testing.assert_allclose(
+            jax.nn.softmax(found[i]), by_hand / by_hand.sum(), rtol=1e-6, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize(
+    "counts", [(8.0, 2.0), (950.0, 50.0), (0.0, 0.0), (3.0, 40.0), (90000.0, 1e4)]
+)
+@in_float64
+def test_noisy_labels_have_the_moments_of_the_numerical_posterior(
+    counts: tuple[float, float],
+) -> None:
+    noise, n_classes = 0.1, 3
+    correct, wrong = counts
+    alpha, beta = one_coin.posterior(
+        jnp.array([correct]), jnp.array([wrong]), (1.0, 1.0), noise, n_classes=n_classes
+    )
+    r = (np.arange(400_000) + 0.5) / 400_000
+    s = r * (1 - noise) + (1 - r) * noise / (n_classes - 1)
+    log_density = correct * np.log(s) + wrong * np.log1p(-s)
+    p = np.exp(log_density - log_density.max())
+    p /= p.sum()
+    mean = (p * r).sum()
+    deviation = np.sqrt((p * (r - mean) ** 2).sum())
+    found = stats.beta(float(alpha[0]), float(beta[0]))
+    assert found.mean() == pytest.approx(mean, rel=1e-5)
+    assert found.std() == pytest.approx(deviation, rel=1e-3)
+
+
+@in_float64
+def test_with_one_judge_the_noisy_model_is_the_noisy_posterior() -> None:
+    index = np.array([0, 1, 1, 1, 0, 1])[:, None, None]
+    labels = np.array([0, 1, 1, 0, 0, 1])
+    r = np.linspace(0.05, 0.95, 7)
+
+    def density(x: float) -> float:
+        args = (jnp.asarray(index), jnp.asarray(labels))
+        shape = {"n_classes": 2, "noise": 0.2}
+        return float(log_density(one_coin.model, args, shape, {"accuracy": jnp.array([x])})[0])
+
+    s = 0.8 * r + 0.2 * (1 - r)
+    by_hand = 5 * np.log(s) + 1 * np.log(1 - s)
+    found = np.array([density(x) for x in r])
+    np.testing.assert_allclose(found - found[0], by_hand - by_hand[0], rtol=1e-10)
+
+
+@in_float64
+def test_no_noise_is_the_limit_of_little_noise() -> None:
+    tally = jnp.array([40.0, 3.0]), jnp.array([2.0, 30.0])
+    exact = one_coin.posterior(*tally, (1.0, 1.0), 0.0)
+    near = one_coin.posterior(*tally, (1.0, 1.0), 1e-9)
+    np.testing.assert_allclose(near, exact, rtol=1e-5)
