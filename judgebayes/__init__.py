@@ -31,6 +31,16 @@ if TYPE_CHECKING:
         Verdict,
         VoteShare,
     )
+    from judgebayes.calibrate import (
+        Beta,
+        Calibrated,
+        Chain,
+        Identity,
+        Isotonic,
+        Platt,
+        Temperature,
+    )
+    from judgebayes.conformal import SplitConformal
     from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
     from judgebayes.errors import JudgeBayesError
     from judgebayes.evaluate import evaluate_splits, sweep
@@ -65,6 +75,16 @@ _HOME = {
         "Verdict",
         "VoteShare",
     ),
+    "judgebayes.calibrate": (
+        "Beta",
+        "Calibrated",
+        "Chain",
+        "Identity",
+        "Isotonic",
+        "Platt",
+        "Temperature",
+    ),
+    "judgebayes.conformal": ("SplitConformal",),
     "judgebayes.decide": ("absolute_loss", "bayes_action", "risk", "zero_one_loss"),
     "judgebayes.errors": ("JudgeBayesError",),
     "judgebayes.evaluate": ("evaluate_splits", "sweep"),
@@ -104,6 +124,14 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "SoftVote",
     "Verdict",
     "VoteShare",
+    "Identity",
+    "Temperature",
+    "Platt",
+    "Isotonic",
+    "Beta",
+    "Chain",
+    "Calibrated",
+    "SplitConformal",
     "DRPS",
     "MAP",
     "NUTS",

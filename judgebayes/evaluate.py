@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,16 +12,27 @@ import pandas as pd
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from judgebayes import scores
-from judgebayes.aggregate.base import Aggregator
-from judgebayes.arrays import AnyArray
+from judgebayes.aggregate.base import Aggregator, training
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.calibrate.base import Calibrator
+from judgebayes.calibrate.pipeline import Calibrated, first_stage
 from judgebayes.decide import absolute_loss, bayes_action
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.status import worst
 from judgebayes.splits import Splits
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["METRICS", "Evaluation", "FitOn", "evaluate", "evaluate_splits", "sweep"]
+__all__ = [
+    "METRICS",
+    "Evaluation",
+    "FitOn",
+    "evaluate",
+    "evaluate_calibrators",
+    "evaluate_splits",
+    "sweep",
+]
 
 FitOn = Literal["calibration", "all"]
 """Which votes a fit sees: those of the calibration items, or of the evaluation items too."""
@@ -75,33 +86,80 @@ def evaluate(
 
     Indices of -1 fill up a part and count for nothing; `weight` weighs all items in the fit.
     """
+    fitted = method.fit(**_shown(votes, labels, calibration, fit_on, weight), key=key)
+    log_probs = fitted(votes.take(jnp.maximum(evaluation, 0)))
+    return _answered(log_probs, fitted.status, labels, evaluation, loss)
+
+
+def _shown(
+    votes: Votes,
+    labels: Int[Array, " item"],
+    calibration: Int[Array, " calibration"],
+    fit_on: FitOn,
+    weight: Float[AnyArray, " item"] | None,
+) -> dict[str, Any]:
+    """Return the votes, labels and weights that a fit on a split may see."""
     weight = jnp.ones(labels.shape, float) if weight is None else weight
     here = jnp.maximum(calibration, 0)
     if fit_on == "calibration":
-        fitted = method.fit(
-            votes.take(here),
-            labels[here],
-            weight=jnp.where(calibration >= 0, weight[here], 0.0),
-            key=key,
-        )
-    else:
-        inside = jnp.zeros(labels.shape, bool).at[here].max(calibration >= 0)
-        known = jnp.where(inside, labels, MISSING)
-        fitted = method.fit(votes, known, weight=weight, key=key)
-    there = jnp.maximum(evaluation, 0)
-    log_probs = fitted(votes.take(there))
+        return {
+            "votes": votes.take(here),
+            "labels": labels[here],
+            "weight": jnp.where(calibration >= 0, weight[here], 0.0),
+        }
+    inside = jnp.zeros(labels.shape, bool).at[here].max(calibration >= 0)
+    return {"votes": votes, "labels": jnp.where(inside, labels, MISSING), "weight": weight}
+
+
+def _answered(
+    log_probs: Float[Array, "evaluation class"],
+    status: Int[Array, ""],
+    labels: Int[Array, " item"],
+    evaluation: Int[Array, " evaluation"],
+    loss: Float[Array, "action class"],
+) -> Evaluation:
     return Evaluation(
         items=evaluation,
-        labels=jnp.where(evaluation >= 0, labels[there], MISSING),
+        labels=jnp.where(evaluation >= 0, labels[jnp.maximum(evaluation, 0)], MISSING),
         log_probs=log_probs,
         decisions=bayes_action(log_probs, loss),
-        status=fitted.status,
+        status=status,
     )
 
 
-@partial(jax.jit, static_argnames=("fit_on", "at_once"))
+def _evaluate_maps(
+    method: Aggregator,
+    calibrators: dict[str, Calibrator],
+    share: Scalar | None,
+    cross_fit: int | None,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    calibration: Int[Array, " calibration"],
+    evaluation: Int[Array, " evaluation"],
+    loss: Float[Array, "action class"],
+    key: PRNGKeyArray,
+    fit_on: FitOn,
+    weight: Float[AnyArray, " item"],
+) -> dict[str, Evaluation]:
+    """Fit the aggregator once on one split, every calibrator to its answers, and evaluate each."""
+    shown = _shown(votes, labels, calibration, fit_on, weight)
+    data = training(**shown, key=key, labelled_only=False)
+    first = first_stage(method, data, share, cross_fit)
+    raw = first.aggregator(votes.take(jnp.maximum(evaluation, 0)))
+    found = {}
+    for name, calibrator in calibrators.items():
+        fitted = calibrator.fit(first.log_probs, data.labels, weight=first.weight)
+        status = worst(first.aggregator.status, fitted.status)
+        found[name] = _answered(fitted(raw), status, labels, evaluation, loss)
+    return found
+
+
+@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "at_once"))
 def _evaluate_all(
     method: Aggregator,
+    calibrators: dict[str, Calibrator] | None,
+    share: Scalar | None,
+    cross_fit: int | None,
     votes: Votes,
     labels: Int[Array, " item"],
     calibration: Int[Array, "split calibration"],
@@ -111,14 +169,17 @@ def _evaluate_all(
     weight: Float[Array, " item"],
     fit_on: FitOn,
     at_once: int,
-) -> Evaluation:
+) -> Evaluation | dict[str, Evaluation]:
     def one(
         split: tuple[Int[Array, " calibration"], Int[Array, " evaluation"], PRNGKeyArray],
-    ) -> Evaluation:
-        cal, ev, key = split
-        return evaluate(method, votes, labels, cal, ev, loss, key, fit_on, weight)
+    ) -> Evaluation | dict[str, Evaluation]:
+        here = (votes, labels, *split[:2], loss, split[2], fit_on, weight)
+        if calibrators is None:
+            return evaluate(method, *here)
+        return _evaluate_maps(method, calibrators, share, cross_fit, *here)
 
-    found: Evaluation = jax.lax.map(one, (calibration, evaluation, keys), batch_size=at_once)
+    found: Evaluation | dict[str, Evaluation]
+    found = jax.lax.map(one, (calibration, evaluation, keys), batch_size=at_once)
     return found
 
 
@@ -156,6 +217,55 @@ def evaluate_splits(
     JudgeBayesError
         If `fit_on` is neither of the two, or a split points at an item that does not exist.
     """
+    found = _over_splits(method, None, None, None, votes, labels, splits, fit_on, loss, seed)
+    assert isinstance(found, Evaluation)
+    return found
+
+
+@in_float64
+def evaluate_calibrators(
+    method: Aggregator,
+    calibrators: Mapping[str, Calibrator],
+    votes: Votes,
+    labels: Int[AnyArray, " item"],
+    splits: Splits,
+    *,
+    fit_on: FitOn,
+    share: float | None = 0.7,
+    cross_fit: int | None = None,
+    loss: Float[np.ndarray, "action class"] | None = None,
+    seed: int = 0,
+) -> dict[str, Evaluation]:
+    """Fit an aggregator once per split and several calibrators behind it, by name.
+
+    Each answer is that of `Calibrated(method, calibrator, share, cross_fit)`, at the price of one
+    aggregator. Parameters are those of `evaluate_splits` and `Calibrated`.
+
+    Raises
+    ------
+    JudgeBayesError
+        As `evaluate_splits`, and if the share or the number of folds is impossible.
+    """
+    maps = dict(calibrators)
+    found = _over_splits(
+        method, maps, share, cross_fit, votes, labels, splits, fit_on, loss, seed
+    )
+    assert isinstance(found, dict)
+    return {name: found[name] for name in maps}
+
+
+def _over_splits(
+    method: Aggregator,
+    calibrators: dict[str, Calibrator] | None,
+    share: float | None,
+    cross_fit: int | None,
+    votes: Votes,
+    labels: Int[AnyArray, " item"],
+    splits: Splits,
+    fit_on: FitOn,
+    loss: Float[np.ndarray, "action class"] | None,
+    seed: int,
+) -> Evaluation | dict[str, Evaluation]:
     if fit_on not in ("calibration", "all"):
         raise JudgeBayesError(f"fit_on={fit_on!r}; right would be 'calibration' or 'all'.")
     highest = max(int(splits.calibration.max()), int(splits.evaluation.max()))
@@ -167,6 +277,9 @@ def evaluate_splits(
     extra = n_items - votes.n_items
     return _evaluate_all(
         method,
+        calibrators,
+        share,
+        cross_fit,
         votes.padded(n_items),
         jnp.pad(jnp.asarray(labels), (0, extra), constant_values=MISSING),
         _widened(splits.calibration),
@@ -194,6 +307,8 @@ def _widened(part: Int[np.ndarray, "split part"]) -> Int[Array, "split wide"]:
 
 def _splits_at_once(method: Aggregator, splits: int) -> int:
     """Return how many splits to fit side by side: chains are vectorised already."""
+    if isinstance(method, Calibrated):
+        return _splits_at_once(method.aggregator, splits)
     return 1 if isinstance(getattr(method, "inference", None), NUTS) else splits
 
 
@@ -228,28 +343,60 @@ def sweep(
     splits: Splits,
     *,
     fit_on: FitOn,
+    calibrators: Mapping[str, Calibrator] | None = None,
+    share: float | None = 0.7,
+    cross_fit: int | None = None,
     loss: Float[np.ndarray, "action class"] | None = None,
     metrics: Sequence[str] | Mapping[str, Metric] = ("mae", "accuracy"),
     seed: int = 0,
 ) -> pd.DataFrame:
     """Run methods on splits and return a tidy table: a row per method, split and metric.
 
-    Parameters are those of `evaluate_splits`; `methods` are named aggregators, `metrics` names
-    from `METRICS` or functions of an `Evaluation` of your own.
+    With `calibrators`, there is a row per method, calibrator, split and metric, and a column
+    `calibrator`; each aggregator is fitted once per split, as `Calibrated` says for `share` and
+    `cross_fit`, and serves every calibrator. The other parameters are those of `evaluate_splits`;
+    `methods` are named aggregators, `metrics` names from `METRICS` or functions of an `Evaluation`
+    of your own.
     """
-    rows = []
+    tables = []
     for name, method in methods.items():
-        found = evaluate_splits(method, votes, labels, splits, fit_on=fit_on, loss=loss, seed=seed)
-        for metric, values in measure(found, metrics).items():
-            rows.append(
-                pd.DataFrame(
-                    {
-                        "method": name,
-                        "split": np.arange(len(splits)),
-                        "metric": metric,
-                        "value": values,
-                        "status": np.asarray(found.status),
-                    }
-                )
+        if calibrators is None:
+            found = evaluate_splits(
+                method, votes, labels, splits, fit_on=fit_on, loss=loss, seed=seed
             )
-    return pd.concat(rows, ignore_index=True)
+            tables.append(_tidy(found, metrics, {"method": name}))
+            continue
+        by_map = evaluate_calibrators(
+            method,
+            calibrators,
+            votes,
+            labels,
+            splits,
+            fit_on=fit_on,
+            share=share,
+            cross_fit=cross_fit,
+            loss=loss,
+            seed=seed,
+        )
+        for calibrator, found in by_map.items():
+            tables.append(_tidy(found, metrics, {"method": name, "calibrator": calibrator}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _tidy(
+    found: Evaluation, metrics: Sequence[str] | Mapping[str, Metric], names: Mapping[str, str]
+) -> pd.DataFrame:
+    status = np.asarray(found.status)
+    parts = [
+        pd.DataFrame(
+            {
+                **names,
+                "split": np.arange(len(status)),
+                "metric": metric,
+                "value": values,
+                "status": status,
+            }
+        )
+        for metric, values in measure(found, metrics).items()
+    ]
+    return pd.concat(parts, ignore_index=True)

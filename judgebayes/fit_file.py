@@ -25,6 +25,11 @@ from judgebayes.aggregate.margin_threshold import FittedMarginThreshold
 from judgebayes.aggregate.one_coin import FittedOneCoin
 from judgebayes.aggregate.vote_rules import ConfidenceVote, MajorityVote, RoundedMedian, SoftVote
 from judgebayes.aggregate.weighted import FittedAccuracyWeighted, FittedLogOddsWeighted, VoteShare
+from judgebayes.calibrate.chain import FittedChain
+from judgebayes.calibrate.identity import FittedIdentity
+from judgebayes.calibrate.isotonic import FittedIsotonic
+from judgebayes.calibrate.pipeline import FittedCalibrated
+from judgebayes.calibrate.softmax import FittedSoftmax
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.votes import Classes, Votes
@@ -43,6 +48,11 @@ FITTED: dict[str, type] = {
         FittedOneCoin,
         FittedAccuracyWeighted,
         FittedLogOddsWeighted,
+        FittedCalibrated,
+        FittedChain,
+        FittedIdentity,
+        FittedIsotonic,
+        FittedSoftmax,
         FittedRule,
         VoteShare,
         MajorityVote,
@@ -192,6 +202,8 @@ def _plain(value: Any) -> Any:
             if f.name not in NOT_KEPT
         }
         return {"type": type(value).__name__, **kept}
+    if isinstance(value, tuple):
+        return {"tuple": [_plain(v) for v in value]}
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (str, bool)) or value is None:
@@ -213,6 +225,8 @@ def _revived(value: Any) -> Any:
             raise ValueError(f"an array of {dtype}")
         array = np.asarray(_numbers(value["array"]), dtype=dtype)
         return array.item() if array.ndim == 0 and "f" in dtype.kind else jnp.asarray(array)
+    if isinstance(value, dict) and "tuple" in value:
+        return tuple(_revived(v) for v in value["tuple"])
     if isinstance(value, dict) and "type" in value:
         cls = FITTED[value["type"]]
         names = {f.name for f in dataclasses.fields(cls)}

@@ -1,0 +1,210 @@
+r"""The family that temperature scaling, Platt's map and beta calibration belong to.
+
+.. math:: \log q_k = \sigma_k \log p_k + c_k - \log Z
+
+with a slope and an intercept per class; the first class has no intercept. Of two classes,
+
+.. math:: \mathrm{logit}\, q = a \log p - b \log(1 - p) + c,
+          \qquad a = \sigma_1,\; b = \sigma_0,\; c = c_1,
+
+which is beta calibration (Kull et al. 2017; P2 eq 4); a = b makes it Platt's map on the log-odds
+(P2 eq 2), and c = 0 too makes it temperature scaling. Of more classes it is vector scaling of the
+log-probabilities (Guo et al. 2017), Dirichlet calibration with a diagonal matrix (Kull et al.
+2019). The negative log-likelihood is convex in slopes and intercepts: one start is enough.
+
+The symmetric form ties each class to its mirror image, so that swapping the two responses of a
+pair mirrors the answer exactly: of two classes a = b and c = 0 remain.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.calibrate.base import CalibrationData, clipped
+from judgebayes.errors import JudgeBayesError
+from judgebayes.float64 import in_float64
+from judgebayes.inference.optimise import minimise
+from judgebayes.inference.problem import identified
+from judgebayes.inference.status import worst
+from judgebayes.scores import average
+
+__all__ = ["FittedSoftmax", "Form", "fit_softmax"]
+
+
+class Form(NamedTuple):
+    """Which member of the family: what is tied, what is absent, what is bounded."""
+
+    tied: bool
+    """One slope for all classes."""
+    intercepts: bool
+    symmetric: bool
+    monotone: bool
+    """Slopes are at least 0, so that a class never loses by a higher probability."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedSoftmax:
+    """A fitted map of the family.
+
+    Row 0 of `slopes` and `intercepts` is the constant term, the others belong to the item features
+    (Platt's map only): the slope of class k on an item with features x is
+    `slopes[0, k] + x @ slopes[1:, k]`, and likewise its intercept.
+    """
+
+    slopes: Float[Array, "*batch term class"]
+    intercepts: Float[Array, "*batch term class"]
+    clip: Scalar
+    status: Int[Array, "*batch"]
+    objective: Float[Array, "*batch"]
+    projected_gradient: Float[Array, "*batch"]
+
+    @in_float64
+    def __call__(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        features: Float[AnyArray, "item feature"] | None = None,
+    ) -> Float[Array, "item class"]:
+        """Return the calibrated log-probabilities of each item.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the features are not those, by number, that the map was fitted with.
+        """
+        terms = with_constant(features, len(log_probs))
+        if terms.shape[1] != self.slopes.shape[-2]:
+            raise JudgeBayesError(
+                f"This map was fitted with {self.slopes.shape[-2] - 1} item feature(s) and is "
+                f"given {terms.shape[1] - 1}."
+            )
+        return _apply(
+            clipped(jnp.asarray(log_probs, dtype=float), self.clip),
+            terms,
+            self.slopes,
+            self.intercepts,
+        )
+
+
+def with_constant(
+    features: Float[AnyArray, "item feature"] | None, n_items: int
+) -> Float[Array, "item term"]:
+    """Return the features behind a column of ones.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are features of another number of items.
+    """
+    constant = jnp.ones((n_items, 1))
+    if features is None:
+        return constant
+    if len(features) != n_items:
+        raise JudgeBayesError(f"There are features of {len(features)} items, but {n_items} items.")
+    return jnp.concatenate([constant, jnp.asarray(features, dtype=float)], axis=1)
+
+
+def _apply(
+    log_probs: Float[Array, "item class"],
+    terms: Float[Array, "item term"],
+    slopes: Float[Array, "term class"],
+    intercepts: Float[Array, "term class"],
+) -> Float[Array, "item class"]:
+    return jax.nn.log_softmax((terms @ slopes) * log_probs + terms @ intercepts)
+
+
+def _groups(n_classes: int, symmetric: bool) -> Float[np.ndarray, "parameter class"]:
+    """Return which parameter each class has: its own, or one with its mirror image."""
+    k = np.arange(n_classes)
+    group = np.minimum(k, n_classes - 1 - k) if symmetric else k
+    return (np.unique(group)[:, None] == group).astype(float)
+
+
+@partial(jax.jit, static_argnames="form")
+def fit_softmax(
+    data: CalibrationData,
+    terms: Float[Array, "item term"],
+    clip: Scalar,
+    form: Form,
+    penalty: Scalar | None = None,
+    l1_share: Scalar = 0.0,
+) -> FittedSoftmax:
+    r"""Return the map of least penalised negative log-likelihood.
+
+    .. math:: -\frac{\sum_i w_i \log q_{y_i}}{\sum_i w_i}
+              + \lambda \Bigl(\rho \lVert\delta\rVert_1
+              + \frac{1 - \rho}{2} \lVert\delta\rVert_2^2\Bigr)
+
+    with the parameters' distance delta from the identity. Its parts above and below the identity
+    are variables of their own, both from 0: the penalty is then smooth, and the box minimiser
+    finds the minimum to its exact zeros.
+
+    Parameters
+    ----------
+    data
+        What to learn from.
+    terms
+        A column of ones, and the item features behind it. They act on the intercepts; in the
+        symmetric form, where an intercept would take sides, on the slopes as well.
+    clip
+        The least probability.
+    form
+        The member of the family.
+    penalty, l1_share
+        lambda and rho; no penalty if None.
+    """
+    log_probs = clipped(data.log_probs, clip)
+    n_classes, n_terms = log_probs.shape[1], terms.shape[1]
+    groups = _groups(n_classes, form.symmetric)
+    slope_of = np.ones((1, n_classes)) if form.tied else groups
+    intercept_of = groups[1:] if form.intercepts else groups[:0]
+    slope_terms = n_terms if form.symmetric else 1
+    n_slopes = slope_terms * len(slope_of)
+
+    def unpacked(
+        delta: Float[Array, " parameter"],
+    ) -> tuple[Float[Array, "term class"], Float[Array, "term class"]]:
+        slopes = delta[:n_slopes].reshape(slope_terms, -1) @ slope_of
+        slopes = jnp.pad(slopes, ((0, n_terms - slope_terms), (0, 0))).at[0].add(1.0)
+        return slopes, delta[n_slopes:].reshape(n_terms, -1) @ intercept_of
+
+    def loss(delta: Float[Array, " parameter"]) -> Float[Array, ""]:
+        log_q = _apply(log_probs, terms, *unpacked(delta))
+        own = jnp.take_along_axis(log_q, jnp.maximum(data.labels, 0)[:, None], 1)[:, 0]
+        return jnp.where(data.weight.sum() > 0, -average(own, data.weight), 0.0)
+
+    size = n_slopes + n_terms * len(intercept_of)
+    is_slope = jnp.arange(size) < len(slope_of)  # of the constant term
+    lower = jnp.where(is_slope & form.monotone, -1.0, -jnp.inf)
+    start, infinite = jnp.zeros(size), jnp.full(size, jnp.inf)
+    if penalty is None:
+        found = minimise(loss, start, lower, infinite)
+        delta = found.x
+    else:
+
+        def penalised(parts: Float[Array, " part"]) -> Float[Array, ""]:
+            norm = l1_share * parts.sum() + (1 - l1_share) / 2 * (parts**2).sum()
+            return loss(parts[:size] - parts[size:]) + penalty * norm
+
+        found = minimise(
+            penalised,
+            jnp.concatenate([start, start]),
+            jnp.zeros(2 * size),
+            jnp.concatenate([infinite, -lower]),
+        )
+        delta = found.x[:size] - found.x[size:]
+    slopes, intercepts = unpacked(delta)
+    return FittedSoftmax(
+        slopes=slopes,
+        intercepts=intercepts,
+        clip=clip,
+        status=worst(found.status, identified(data.labels, data.weight, n_classes, size)),
+        objective=found.value,
+        projected_gradient=found.projected_gradient,
+    )

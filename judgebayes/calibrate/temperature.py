@@ -1,0 +1,51 @@
+"""Temperature scaling: one slope for the log-probabilities."""
+
+from dataclasses import dataclass
+
+import jax
+from jaxtyping import Float, Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.calibrate.base import CLIP, calibration_data
+from judgebayes.calibrate.softmax import FittedSoftmax, Form, fit_softmax, with_constant
+from judgebayes.float64 import in_float64
+
+__all__ = ["Temperature"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Temperature:
+    r"""Divide the log-probabilities by a temperature, of least negative log-likelihood.
+
+    .. math:: q_k \propto p_k^{1 / T}
+
+    Guo et al. (2017). The fitted `slopes` are all 1 / T, from 0 (T infinite, the answer uniform).
+    Any number of classes; it mirrors its answer when classes are swapped, and keeps their order.
+
+    Parameters
+    ----------
+    clip
+        Probabilities below this count as this much.
+    """
+
+    clip: float = CLIP
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+    ) -> FittedSoftmax:
+        """Return the map of least negative log-likelihood on the labelled items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, a label is not a class index, or a number is not one.
+        """
+        form = Form(tied=True, intercepts=False, symmetric=True, monotone=True)
+        data = calibration_data(log_probs, labels, weight)
+        return fit_softmax(data, with_constant(None, len(data.labels)), self.clip, form)
