@@ -1,15 +1,341 @@
-"""What the tables of P2 share."""
+"""What the tables of P2 share: panels, methods, answers once per run, and how two are compared."""
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from judgebayes.experiments.core import Grade
-from judgebayes.significance import Interval
+from judgebayes.aggregate import (
+    AccuracyWeighted,
+    Aggregator,
+    LogOddsWeighted,
+    OneCoin,
+    VoteShare,
+)
+from judgebayes.calibrate import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
+from judgebayes.decide import zero_one_loss
+from judgebayes.evaluate import Evaluation, evaluate_calibrators
+from judgebayes.experiments.calibrate_dont_curate.topk import TopK
+from judgebayes.experiments.calibrate_dont_curate.twins import twin_panel
+from judgebayes.experiments.core import Grade, Run, grade
+from judgebayes.experiments.data import LLMBAR, RB2
+from judgebayes.experiments.panels import (
+    ORIENTATIONS,
+    REWARDBENCH,
+    Panel,
+    llmbar_panel,
+    rb2_panel,
+    rewardbench_panel,
+)
+from judgebayes.significance import (
+    Interval,
+    bootstrap_interval,
+    item_means,
+    normal_interval,
+    two_way_interval,
+)
+from judgebayes.splits import Splits, random_splits
 
-__all__ = ["PAPER", "simulated_grade", "synthetic_row"]
+__all__ = [
+    "CLIP",
+    "DATASETS",
+    "HALF",
+    "PAPER",
+    "Answers",
+    "Parts",
+    "aggregator",
+    "answers",
+    "answers_of",
+    "both_orientations",
+    "by_subset",
+    "calibrator",
+    "claim_row",
+    "class_ece",
+    "halves",
+    "panels",
+    "simulated_grade",
+    "synthetic_row",
+    "value_row",
+]
 
 PAPER = "calibrate-dont-curate"
+DATASETS = (REWARDBENCH, RB2, LLMBAR)
+HALF = 0.5
+CLIP = 1e-6
+"""Probabilities count as at least this much; the paper's floor is blank in the text."""
+
+VOTES_AT_ONCE = 25_000_000
+"""How many votes the fits of one batch of splits may see together: bounds the memory."""
+
+
+def panels(run: Run) -> list[Panel]:
+    """Return the panels in the true orientation, or twins where there are no data."""
+    made = [
+        panel(run)
+        for name, panel in (
+            (REWARDBENCH, rewardbench_panel),
+            (RB2, rb2_panel),
+            (LLMBAR, llmbar_panel),
+        )
+        if run.has(name)
+    ]
+    if not made:
+        return [run.remember("twin panel", lambda: twin_panel(run.seed, smoke=run.smoke))]
+    return [_small(p) for p in made[-1:]] if run.smoke else made
+
+
+def _small(panel: Panel) -> Panel:
+    """Return the first judges of a panel, for a smoke run."""
+    return panel.of(list(range(min(12, len(panel.judges)))), "small")
+
+
+def both_orientations(run: Run) -> Iterable[Panel]:
+    """Yield every panel in the true orientation and then as correct and incorrect votes."""
+    for panel in panels(run):
+        for orientation in ORIENTATIONS:
+            yield run.remember((panel.key, orientation), lambda p=panel, o=orientation: p.oriented(o))
+
+
+def aggregator(name: str) -> Aggregator:
+    """Return an aggregator by the name that tables give it; `top-5` keeps five judges."""
+    if name.startswith("top-"):
+        return TopK(OneCoin(), int(name.removeprefix("top-")))
+    return {
+        "majority": VoteShare(),
+        "accuracy-weighted": AccuracyWeighted(),
+        "log-odds": LogOddsWeighted(),
+        "one-coin": OneCoin(),
+    }[name]
+
+
+def calibrator(name: str) -> Calibrator:
+    """Return a calibrator by the name that tables give it."""
+    return {
+        "none": Identity(),
+        "temperature": Temperature(),
+        "platt": Platt(),
+        "isotonic": Isotonic(),
+        "beta": Beta(),
+        "beta, no penalty": Beta(penalty=0.0),
+        "beta, L2": Beta(l1_share=0.0),
+    }[name]
+
+
+class Parts(NamedTuple):
+    """Splits with a name under which answers are remembered."""
+
+    name: str
+    splits: Splits
+
+
+def halves(run: Run, panel: Panel, *, labels: int | None = None, share: float = HALF) -> Parts:
+    """Return random splits, half for calibration; with `labels`, only so many of that half."""
+
+    def make() -> Splits:
+        return random_splits(
+            len(panel.labels), splits=run.splits, calibration=share, seed=run.seed
+        )
+
+    splits = run.remember((panel.dataset, len(panel.labels), share, "splits"), make)
+    if labels is None:
+        return Parts(f"{share:g}", splits)
+    return Parts(f"{share:g}, {labels} labels", splits.with_calibration(labels))
+
+
+def by_subset(run: Run, panel: Panel) -> Parts:
+    """Return splits that divide the subsets: what is evaluated comes from other subsets."""
+    splits = random_splits(
+        len(panel.labels),
+        splits=run.splits,
+        calibration=HALF,
+        groups=panel.subset,
+        seed=run.seed,
+    )
+    return Parts("by subset", splits)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one method answered on the evaluation items of every split of a panel."""
+
+    panel: Panel
+    log_probs: Float[np.ndarray, "split item class"]
+    items: np.ndarray
+    """Which item each is; -1 fills up shorter parts."""
+
+    @property
+    def inside(self) -> np.ndarray:
+        """Whether there is an item."""
+        return self.items >= 0
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels, -1 where there is no item."""
+        return np.where(self.inside, self.panel.labels[np.maximum(self.items, 0)], -1)
+
+    @property
+    def p(self) -> Float[np.ndarray, "split item"]:
+        """The probability of class 1, clipped."""
+        return np.clip(np.exp(self.log_probs[..., 1]), CLIP, 1 - CLIP)
+
+    @property
+    def p_label(self) -> Float[np.ndarray, "split item"]:
+        """The probability of the label, clipped."""
+        return np.where(self.labels == 1, self.p, 1 - self.p)
+
+    def each(self, metric: str) -> Float[np.ndarray, "split item"]:
+        """Return nll, brier (0 to 1) or accuracy of every answer, NaN where there is no item.
+
+        An answer of exactly one half is half right.
+        """
+        p = self.p_label
+        value = {
+            "nll": lambda: -np.log(p),
+            "brier": lambda: (1 - p) ** 2,
+            "accuracy": lambda: (p > 0.5) + 0.5 * (p == 0.5),
+        }[metric]()
+        return np.where(self.inside, value, np.nan)
+
+    def by_split(self, metric: str) -> Float[np.ndarray, " split"]:
+        """Return a metric of every split: those of `each`, or ece (of class 1)."""
+        if metric == "ece":
+            return np.array(
+                [class_ece(p[i], y[i]) for p, y, i in zip(self.p, self.labels, self.inside, strict=True)]
+            )
+        return np.nanmean(self.each(metric), axis=1)
+
+    def by_item(self, metric: str = "nll") -> Float[np.ndarray, " all_items"]:
+        """Return each item's mean over the splits that evaluate it."""
+        return item_means(self.each(metric), self.items, len(self.panel.labels))
+
+    def interval(self, metric: str = "nll") -> Interval:
+        """Return the mean over splits with its bootstrap interval, the paper's."""
+        return bootstrap_interval(self.by_split(metric))
+
+
+def class_ece(
+    p: Float[np.ndarray, " item"], labels: np.ndarray, bins: int = 10
+) -> float:
+    r"""Return :math:`\sum_b n_b / n\,|\bar y_b - \bar p_b|` over equal bins of the probability of 1.
+
+    Calibration of the most probable class (`scores.ece`) would not notice a constant label. Under
+    one this is 1 - mean p.
+    """
+    which = np.clip((p * bins).astype(int), 0, bins - 1)
+    gap = np.bincount(which, weights=labels - p, minlength=bins)
+    return float(np.abs(gap).sum() / len(p))
+
+
+def answers(
+    run: Run,
+    panel: Panel,
+    method: str,
+    calibrators: Sequence[str] = ("beta",),
+    *,
+    parts: Parts | None = None,
+    share: float | None = None,
+) -> dict[str, Answers]:
+    """Return what a named method answers behind each named calibrator, once per run.
+
+    `share=None`: both steps learn from all labels; 0.7 is the paper's nested protocol.
+    """
+    parts = halves(run, panel) if parts is None else parts
+
+    def key(name: str) -> tuple[Any, ...]:
+        return ("answers", panel.key, method, name, parts.name, share)
+
+    missing = [name for name in calibrators if not run.knows(key(name))]
+    if missing:
+        maps = {name: calibrator(name) for name in missing}
+        found = answers_of(run, panel, aggregator(method), maps, parts, share=share)
+        for name, given in found.items():
+            run.remember(key(name), lambda given=given: given)
+    return {name: run.remember(key(name), dict) for name in calibrators}
+
+
+def answers_of(
+    run: Run,
+    panel: Panel,
+    method: Aggregator,
+    maps: dict[str, Calibrator],
+    parts: Parts,
+    *,
+    share: float | None = None,
+    cross_fit: int | None = None,
+) -> dict[str, Answers]:
+    """Return what an aggregator answers behind each calibrator, splits in batches."""
+    splits = parts.splits
+    votes = splits.calibration.shape[1] * len(panel.judges)
+    batches = max(1, -(-len(splits) * votes // VOTES_AT_ONCE))
+    found: list[dict[str, Evaluation]] = []
+    for some in np.array_split(np.arange(len(splits)), batches):
+        part = replace(splits, calibration=splits.calibration[some], evaluation=splits.evaluation[some])
+        found.append(
+            evaluate_calibrators(
+                method,
+                maps,
+                panel.votes,
+                panel.labels,
+                part,
+                fit_on="calibration",
+                share=share,
+                cross_fit=cross_fit,
+                loss=zero_one_loss(2),
+                seed=run.seed,
+            )
+        )
+    width = splits.evaluation.shape[1]
+    return {
+        name: Answers(
+            panel,
+            np.concatenate([np.asarray(f[name].log_probs)[:, :width] for f in found]),
+            splits.evaluation,
+        )
+        for name in maps
+    }
+
+
+def advantage(method: Answers, other: Answers, metric: str = "nll") -> Interval:
+    """Return how much lower the method's NLL is than the other's, on the same splits.
+
+    The interval allows for other items and for other calibration sets.
+    """
+    difference = other.each(metric) - method.each(metric)
+    return two_way_interval(difference, method.items, len(method.panel.labels))
+
+
+def value_row(
+    panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
+) -> dict[str, Any]:
+    """Return a row of a number with its interval; `more` fills other columns."""
+    return {
+        "dataset": panel.name,
+        "task": panel.orientation,
+        "judge": f"{len(panel.judges)} judges",
+        "method": method,
+        "metric": metric,
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "splits": splits,
+        **more,
+    }
+
+
+def claim_row(
+    panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
+) -> dict[str, Any]:
+    """Return the row of a claim "this is above zero", graded where the data can test it.
+
+    Labels that are all the same test nothing: whatever holds on them holds without any vote.
+    """
+    row = value_row(panel, method, metric, interval, splits, **more)
+    if len(np.unique(panel.labels)) < 2:
+        return row
+    given = simulated_grade(interval) if panel.dataset == "twin" else grade(interval)
+    return {**row, "grade": "simulated" if panel.dataset == "twin" and given else given}
 
 
 def simulated_grade(advantage: Interval) -> Grade:
