@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray
-from judgebayes.calibrate.base import calibration_data
+from judgebayes.calibrate.base import calibration_data, require
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import Status, when
@@ -84,8 +84,8 @@ class SplitConformal:
         JudgeBayesError
             If the level is not between 0 and 1, groups are missing, or lengths differ.
         """
-        if not isinstance(self.level, jax.Array) and not 0 < self.level < 1:
-            raise JudgeBayesError(f"level={self.level}; right would be between 0 and 1.")
+        within = (self.level > 0) & (self.level < 1)
+        require("level", self.level, within, "between 0 and 1")
         data = calibration_data(log_probs, labels, weight)
         group = _groups(groups, len(data.labels), self.n_groups)
         own = jnp.take_along_axis(data.log_probs, jnp.maximum(data.labels, 0)[:, None], 1)[:, 0]
@@ -206,8 +206,7 @@ def coverage_law(n: int, level: float, items: int, interval: float = 0.95) -> Co
     from scipy.stats import betabinom
 
     for name, value in (("level", level), ("interval", interval)):
-        if not 0 < value < 1:
-            raise JudgeBayesError(f"{name}={value}; right would be between 0 and 1.")
+        require(name, value, 0 < value < 1, "between 0 and 1")
     if items < 1 or n < 0:
         raise JudgeBayesError(f"n={n} and items={items}; right would be n from 0, items from 1.")
     covered = np.arange(items + 1)

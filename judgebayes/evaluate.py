@@ -247,9 +247,7 @@ def evaluate_calibrators(
         As `evaluate_splits`, and if the share or the number of folds is impossible.
     """
     maps = dict(calibrators)
-    found = _over_splits(
-        method, maps, share, cross_fit, votes, labels, splits, fit_on, loss, seed
-    )
+    found = _over_splits(method, maps, share, cross_fit, votes, labels, splits, fit_on, loss, seed)
     assert isinstance(found, dict)
     return {name: found[name] for name in maps}
 

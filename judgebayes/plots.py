@@ -13,7 +13,10 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from judgebayes.selective import AccuracyCurve, Reliability
+
 __all__ = [
+    "accuracy_coverage",
     "bars",
     "colour",
     "confusion_matrices",
@@ -22,6 +25,7 @@ __all__ = [
     "densities",
     "heat_map",
     "intervals",
+    "reliability_diagrams",
 ]
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
@@ -103,11 +107,15 @@ def curves(
     return figure
 
 
-def _legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
+def _legend_below(figure: Figure, axes: Sequence[Axes], size: float | None = None) -> None:
+    """Add one legend for all panels; `size` makes all its points alike."""
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
+    legend = figure.legend(
         handles, labels, loc="outside lower center", ncols=min(len(labels), 5), frameon=False
     )
+    for handle in legend.legend_handles if size is not None else ():
+        if handle is not None:
+            handle.set_sizes([size])  # type: ignore[attr-defined]
 
 
 def decision_regions(
@@ -317,6 +325,76 @@ def densities(
         ax.set_xlabel(xlabel)
         ax.set_yticks([])
         ax.spines[["top", "right", "left"]].set_visible(False)
+    _legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def reliability_diagrams(
+    panels: Mapping[str, Mapping[str, Reliability]],
+    *,
+    xlabel: str = "predicted probability",
+    ylabel: str = "observed frequency",
+    title: str,
+    columns: int = 4,
+) -> Figure:
+    """Return observed frequency against predicted probability: a panel per group, a line per method.
+
+    The area of a point is its bin's share of the items; empty bins are not drawn.
+    """
+    figure, axes = _grid(len(panels), 3.5, 3.6, columns)
+    for ax, (name, methods) in zip(axes, panels.items(), strict=True):
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
+        for place, (method, found) in enumerate(methods.items()):
+            mass, predicted, observed = (np.asarray(part) for part in found)
+            here = mass > 0
+            style = _style(method, place)
+            ax.plot(predicted[here], observed[here], color=style["color"], linewidth=1.0)
+            ax.scatter(
+                predicted[here],
+                observed[here],
+                s=6 + 250 * mass[here] / mass.sum(),
+                alpha=0.75,
+                linewidths=0,
+                label=method,
+                **style,
+            )
+        ax.set_xlim(-0.02, 1.02)
+        ax.set_ylim(-0.02, 1.02)
+        ax.set_aspect("equal")
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel(xlabel)
+        ax.set_ylabel(ylabel)
+        _tidy(ax)
+    _legend_below(figure, axes, size=40)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def accuracy_coverage(
+    panels: Mapping[str, Mapping[str, AccuracyCurve]],
+    *,
+    title: str,
+    columns: int = 4,
+) -> Figure:
+    """Return the accuracy on the most confident items against the share kept, a line per method."""
+    figure, axes = _grid(len(panels), 3.7, 3.1, columns)
+    for ax, (name, methods) in zip(axes, panels.items(), strict=True):
+        for place, (method, curve) in enumerate(methods.items()):
+            ax.plot(
+                np.asarray(curve.coverage),
+                np.asarray(curve.accuracy),
+                label=method,
+                linewidth=1.4,
+                markevery=0.2,
+                markersize=4,
+                **_style(method, place),
+            )
+        ax.set_xlim(0, 1.02)
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel("share of items kept")
+        ax.set_ylabel("accuracy on them")
+        _tidy(ax)
     _legend_below(figure, axes)
     figure.suptitle(title, fontsize=11)
     return figure

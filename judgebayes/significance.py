@@ -14,10 +14,14 @@ from jaxtyping import Float, Int
 from judgebayes.errors import JudgeBayesError
 
 __all__ = [
+    "Equivalence",
     "Interval",
+    "MaxT",
     "bootstrap_interval",
     "clustered_interval",
+    "equivalence_test",
     "item_means",
+    "max_t_test",
     "normal_interval",
     "permutation_test",
     "split_permutation_test",
@@ -120,6 +124,116 @@ def two_way_interval(
     halves = np.array([by_item.high - by_item.low, by_split.high - by_split.low]) / 2
     half = float(np.sqrt(np.nansum(halves**2)))
     return Interval(by_item.mean, by_item.mean - half, by_item.mean + half)
+
+
+class MaxT(NamedTuple):
+    """A joint test of several differences."""
+
+    t: Float[np.ndarray, " budget"]
+    statistic: float
+    """The largest t, of its absolute values if two-sided."""
+    critical: float
+    """What the largest t exceeds under the null with probability `level`."""
+    p_value: float
+    """Of the joint null hypothesis: no difference anywhere."""
+    adjusted: Float[np.ndarray, " budget"]
+    """Of each difference, adjusted for all (single-step max-t)."""
+
+
+def max_t_test(
+    differences: Float[np.ndarray, "unit budget"],
+    groups: Int[np.ndarray, " unit"] | None = None,
+    *,
+    level: float = 0.05,
+    two_sided: bool = True,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> MaxT:
+    r"""Test several mean differences at once by the Gaussian multiplier bootstrap (P2 App. G).
+
+    .. math:: T^* = \max_b \Bigl|\sum_g \xi_g D_{gb}\Bigr| / \Bigl(\sum_g D_{gb}^2\Bigr)^{1/2},
+              \qquad D_{gb} = \sum_{i \in g} (d_{ib} - \bar d_b), \quad \xi_g \sim N(0, 1)
+
+    Chernozhukov et al. (2013). Given the data, T* is the largest of normals with the differences'
+    own correlation, so the critical value is smaller than Bonferroni's. The paper's units are the
+    splits, one column per label budget. They share items: they are not independent, and the test
+    says how sure the mean *over splits of these items* is. For new items give item means
+    (`item_means`) as units, with `groups` where items share a source.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are fewer than two units, or a value is missing.
+    """
+    values = np.asarray(differences, float)
+    if not np.isfinite(values).all():
+        raise JudgeBayesError("Every unit needs a finite difference at every budget.")
+    n = len(values)
+    names = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    n_groups = int(names.max(initial=0)) + 1
+    if n_groups < 2:
+        raise JudgeBayesError(f"A joint test needs two units or more; there is {n_groups}.")
+    mean = values.mean(0)
+    sums = np.zeros((n_groups, values.shape[1]))
+    np.add.at(sums, names, values - mean)
+    scale = np.sqrt((sums**2).sum(0))
+    scale = np.where(scale > 0, scale, np.inf)  # no spread, no evidence either way
+    t = n * mean / (scale * np.sqrt(n_groups / (n_groups - 1)))
+    side = np.abs if two_sided else np.asarray
+    drawn = np.random.default_rng(seed).standard_normal((resamples, n_groups)) @ (sums / scale)
+    largest = np.asarray(side(drawn)).max(1)
+    own = np.asarray(side(t))
+    return MaxT(
+        t=t,
+        statistic=float(own.max()),
+        critical=float(np.quantile(largest, 1 - level)),
+        p_value=float((1 + (largest >= own.max()).sum()) / (1 + resamples)),
+        adjusted=(1 + (largest[:, None] >= own).sum(0)) / (1 + resamples),
+    )
+
+
+class Equivalence(NamedTuple):
+    """Is a difference too small to matter."""
+
+    interval: Interval
+    """At confidence 1 - 2 level: equivalent at the level if it lies within the margin."""
+    p_value: float
+    """Of the null hypothesis that the difference is at least as large as the margin."""
+
+
+def equivalence_test(
+    difference: Float[np.ndarray, " item"],
+    margin: float,
+    groups: Int[np.ndarray, " item"] | None = None,
+    *,
+    level: float = 0.05,
+) -> Equivalence:
+    r"""Return two one-sided t-tests of a mean paired difference (TOST; P2 App. D).
+
+    .. math:: p = \max\{P(T > (\bar d + m) / \mathrm{SE}),\; P(T < (\bar d - m) / \mathrm{SE})\}
+
+    with Student's t at G - 1 degrees of freedom and the cluster-robust standard error of
+    `clustered_interval` over G groups (items, by default). Schuirmann (1987). A small p says that
+    the difference lies within the margin m; a large p of an ordinary test does not.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the margin is not positive, or there are fewer than two groups.
+    """
+    from scipy.stats import t as student
+
+    if not margin > 0:
+        raise JudgeBayesError(f"margin={margin}; right would be a number above 0.")
+    found = clustered_interval(difference, groups, z=1.0)
+    error = found.high - found.mean
+    freedom = int(_grouped(difference, groups)[1].max())
+    below = float(student.sf((found.mean + margin) / error, freedom))
+    above = float(student.cdf((found.mean - margin) / error, freedom))
+    half = float(student.isf(level, freedom)) * error
+    return Equivalence(
+        Interval(found.mean, found.mean - half, found.mean + half), max(below, above)
+    )
 
 
 def permutation_test(

@@ -88,6 +88,18 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
     return CalibrationData(jnp.where(used[:, None] > 0, log_probs, uniform), labels, used)
 
 
+def require(name: str, value: Any, holds: bool | Array, right: str) -> None:
+    """Check a hyper-parameter where its value is known, outside compiled code.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it does not hold.
+    """
+    if isinstance(value, (int, float)) and not holds:
+        raise JudgeBayesError(f"{name}={value}; right would be {right}.")
+
+
 def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_classes: int) -> None:
     if not (weight >= 0).all():
         raise JudgeBayesError("A weight is negative or NaN; weights are numbers from 0.")
@@ -105,9 +117,7 @@ def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_clas
         )
 
 
-def clipped(
-    log_probs: Float[Array, "item class"], clip: Scalar
-) -> Float[Array, "item class"]:
+def clipped(log_probs: Float[Array, "item class"], clip: Scalar) -> Float[Array, "item class"]:
     r"""Return log-probabilities with every probability at least `clip`, summing to 1 again.
 
     Of two classes, this is clipping to [clip, 1 - clip] up to terms of clip squared; certain

@@ -6,9 +6,8 @@ import jax
 from jaxtyping import Float, Int
 
 from judgebayes.arrays import AnyArray
-from judgebayes.calibrate.base import CLIP, calibration_data
+from judgebayes.calibrate.base import CLIP, calibration_data, require
 from judgebayes.calibrate.softmax import FittedSoftmax, Form, fit_softmax, with_constant
-from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 
 __all__ = ["Beta"]
@@ -67,10 +66,9 @@ class Beta:
             If the penalty is negative or `l1_share` is not from 0 to 1, lengths differ, a label is
             not a class index, or a number is not one.
         """
-        if not isinstance(self.penalty, jax.Array) and self.penalty < 0:
-            raise JudgeBayesError(f"penalty={self.penalty}; right would be a number from 0.")
-        if not isinstance(self.l1_share, jax.Array) and not 0 <= self.l1_share <= 1:
-            raise JudgeBayesError(f"l1_share={self.l1_share}; right would be from 0 to 1.")
+        rho = self.l1_share
+        require("penalty", self.penalty, self.penalty >= 0, "a number from 0")
+        require("l1_share", rho, (rho >= 0) & (rho <= 1), "from 0 to 1")
         form = Form(
             tied=False,
             intercepts=True,

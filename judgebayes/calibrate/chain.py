@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
@@ -41,7 +42,9 @@ class Chain:
             If there is no map, or one of them refuses its input.
         """
         if not self.calibrators:
-            raise JudgeBayesError("A chain needs at least one calibrator; the null map is Identity.")
+            raise JudgeBayesError(
+                "A chain needs at least one calibrator; the null map is Identity."
+            )
         fitted: list[FittedCalibrator] = []
         for calibrator in self.calibrators:
             fitted.append(calibrator.fit(log_probs, labels, weight=weight))
@@ -64,6 +67,7 @@ class FittedChain:
     @in_float64
     def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
         """Return the calibrated log-probabilities of each item."""
+        answer = jnp.asarray(log_probs, dtype=float)
         for fitted in self.maps:
-            log_probs = fitted(log_probs)
-        return log_probs
+            answer = fitted(answer)
+        return answer

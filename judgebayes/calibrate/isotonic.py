@@ -65,7 +65,8 @@ class Isotonic:
                 jnp.concatenate([data.labels, n_classes - 1 - data.labels]),
                 jnp.concatenate([data.weight, data.weight]),
             )
-        return FittedIsotonic(*_fit(data), self.clip, status)
+        knot, level = _fit(data)
+        return FittedIsotonic(knot, level, self.clip, status)
 
 
 @jax.tree_util.register_dataclass
@@ -135,7 +136,7 @@ def _staircase(
     knot = zeros.at[point].set(x, mode="drop")
     n_points = first.sum()
 
-    def step(_: int, at: _Blocks) -> _Blocks:
+    def step(_: Int[Array, ""], at: _Blocks) -> _Blocks:
         last, before = jnp.maximum(at.top, 0), jnp.maximum(at.top - 1, 0)
         violated = at.total[before] * at.weight[last] >= at.total[last] * at.weight[before]
         merge = (at.top > 0) & violated

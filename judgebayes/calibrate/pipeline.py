@@ -9,8 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregate.base import Aggregator, FittedAggregator, Training, training
 from judgebayes.arrays import AnyArray, Scalar
-from judgebayes.calibrate.base import Calibrator, FittedCalibrator
-from judgebayes.errors import JudgeBayesError
+from judgebayes.calibrate.base import Calibrator, FittedCalibrator, require
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import worst
 from judgebayes.scores import known
@@ -120,10 +119,8 @@ def first_stage(
     if share is None:
         fitted = aggregator.fit(data.votes, data.labels, weight=data.weight, key=data.key)
         return FirstStage(fitted, fitted(data.votes), data.weight)
-    if not isinstance(share, jax.Array) and not 0 < share < 1:
-        raise JudgeBayesError(
-            f"share={share}; right would be between 0 and 1, or None for all items to both steps."
-        )
+    within = (share > 0) & (share < 1)
+    require("share", share, within, "between 0 and 1, or None for all items to both steps")
     own, key = jax.random.split(data.key)
     used = known(data.labels, data.weight) > 0
     held = used & (_shuffled(used, own) >= jnp.round(share * used.sum()))
@@ -132,8 +129,7 @@ def first_stage(
 
 
 def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstStage:
-    if folds < 2:
-        raise JudgeBayesError(f"cross_fit={folds}; right would be 2 folds or more.")
+    require("cross_fit", folds, folds >= 2, "2 folds or more")
     own, last, *keys = jax.random.split(data.key, 2 + folds)
     used = known(data.labels, data.weight) > 0
     fold = _shuffled(used, own) % folds
