@@ -26,6 +26,7 @@ __all__ = [
     "heat_map",
     "intervals",
     "reliability_diagrams",
+    "judge_map",
 ]
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
@@ -42,6 +43,8 @@ FIXED = {
 }
 CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
 CLASS_NAMES = ("B better", "tie", "A better")
+NAMES_APART = 0.08
+"""How far apart points of a map must be for both to be named."""
 
 
 def colour(name: str, place: int = 0) -> str:
@@ -398,3 +401,69 @@ def accuracy_coverage(
     _legend_below(figure, axes)
     figure.suptitle(title, fontsize=11)
     return figure
+def judge_map(table: pd.DataFrame, *, title: str, named: int = 8) -> Figure:
+    """Return where judges stand: TPR against TNR with 90 % intervals, or accuracies in order.
+
+    `table` is what `judgebayes.diagnostics.judge_table` returned. With two classes every judge is a
+    point; on the diagonal it is equally good on both labels (the one-coin model), on the dashed
+    line it knows nothing. Up to `named` judges that stand out from the panel's middle, and from one
+    another, are named. Otherwise a row per judge shows its accuracy.
+    """
+    if "tpr" not in table:
+        shown = table.rename(
+            columns={"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
+        ).sort_values("value", ascending=False)
+        shown = shown.assign(series="accuracy")
+        return intervals(shown, label="judge", series="series", xlabel="accuracy", title=title)
+    figure = Figure(figsize=(6.4, 6.0), layout="constrained")
+    ax = figure.subplots()
+    at = table[["tnr", "tpr"]].to_numpy(float)
+    reach = [
+        np.stack([table[name] - table[f"{name}_low"], table[f"{name}_high"] - table[name]])
+        for name in ("tnr", "tpr")
+    ]
+    # At 0 and 1 the posterior interval does not hold the share itself.
+    wide = [np.maximum(np.nan_to_num(r), 0) for r in reach]
+    ax.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=0.8)
+    ax.plot([0, 1], [1, 0], color="#BBBBBB", linewidth=0.8, linestyle="--")
+    ax.text(0.03, 0.97, "knows nothing", rotation=-45, fontsize=7, color="#777777", va="top")
+    ax.text(0.02, 0.03, "one coin", rotation=45, fontsize=7, color="#777777", va="bottom")
+    ax.errorbar(
+        at[:, 0],
+        at[:, 1],
+        xerr=wide[0],
+        yerr=wide[1],
+        fmt="o",
+        color=PALETTE[0],
+        ecolor="#B5D3E7",
+        elinewidth=0.8,
+        markersize=4,
+    )
+    for j in _outstanding(at, named):
+        left = at[j, 0] > 0.5
+        ax.annotate(
+            str(table["judge"].iloc[j]),
+            at[j],
+            xytext=(-5 if left else 5, 4),
+            textcoords="offset points",
+            fontsize=7,
+            ha="right" if left else "left",
+        )
+    ax.set_xlim(-0.03, 1.03)
+    ax.set_ylim(-0.03, 1.03)
+    ax.set_aspect("equal")
+    ax.set_xlabel("TNR: right on items of the lower label")
+    ax.set_ylabel("TPR: right on items of the higher label")
+    ax.set_title(title, fontsize=11)
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _outstanding(at: Float[np.ndarray, "judge 2"], most: int) -> list[int]:
+    """Return points far from the middle and from each other, the farthest first."""
+    clear = np.nan_to_num(np.linalg.norm(at - np.nanmedian(at, axis=0), axis=1), nan=-1.0)
+    chosen: list[int] = []
+    while len(chosen) < most and clear.max() >= NAMES_APART:
+        chosen.append(int(clear.argmax()))
+        clear = np.minimum(clear, np.nan_to_num(np.linalg.norm(at - at[chosen[-1]], axis=1)))
+    return chosen

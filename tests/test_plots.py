@@ -16,6 +16,16 @@ TIDY = pd.DataFrame(
         "high": np.linspace(0.3, 0.6, 8),
     }
 )
+JUDGES = pd.DataFrame(
+    {
+        "judge": list("abcd"),
+        **{
+            f"{name}{end}": np.array([0.9, 0.6, 0.3, np.nan]) + shift
+            for name in ("accuracy", "tpr", "tnr")
+            for end, shift in (("", 0.0), ("_low", -0.05), ("_high", 0.05))
+        },
+    }
+)
 P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
 
 
@@ -48,8 +58,21 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
         lambda: plots.decision_regions(
             {"sign": lambda counts: 1 + np.sign(counts[:, 2] - counts[:, 0])}, 5, title="T"
         ),
+        lambda: plots.judge_map(JUDGES, title="T"),
+        lambda: plots.judge_map(JUDGES.filter(regex="judge|accuracy"), title="T"),
     ],
-    ids=["curves", "intervals", "panels", "heat", "confusion", "bars", "densities", "regions"],
+    ids=[
+        "curves",
+        "intervals",
+        "panels",
+        "heat",
+        "confusion",
+        "bars",
+        "densities",
+        "regions",
+        "judges",
+        "accuracies",
+    ],
 )
 def figure(request: pytest.FixtureRequest) -> Figure:
     return request.param()
@@ -76,3 +99,10 @@ def test_regions_show_every_count_once() -> None:
 def test_a_method_keeps_its_colour() -> None:
     assert plots.colour("davidson", 0) == plots.colour("davidson", 5)
     assert plots.colour("davidson") != plots.colour("sc")
+
+
+def test_the_map_names_the_judges_that_stand_out() -> None:
+    axes = plots.judge_map(JUDGES, title="T", named=2).axes[0]
+    texts = [text.get_text() for text in axes.texts]
+    assert {"a", "c"} <= set(texts)
+    assert "b" not in texts

@@ -6,31 +6,23 @@ return different containers.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Num
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.finding import Finding
 from judgebayes.inference.problem import Chains
 
-__all__ = ["Finding", "diagnose", "summary", "to_arviz"]
+__all__ = ["diagnose", "summary", "to_arviz"]
 
 RHAT_LIMIT = 1.01
 ESS_PER_CHAIN = 100
 BFMI_LIMIT = 0.3
 INTERVAL = (0.05, 0.95)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing a diagnostic says, in words."""
-
-    severity: Literal["good", "note", "bad"]
-    sentence: str
 
 
 def _arviz() -> ModuleType:
