@@ -10,16 +10,19 @@ from jaxtyping import Float
 from judgebayes.aggregate import (
     AccuracyWeighted,
     Aggregator,
+    DawidSkene,
     LogOddsWeighted,
     OneCoin,
+    Stacking,
     VoteShare,
 )
 from judgebayes.calibrate import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
+from judgebayes.curate import Curated, OnePerFamily, families_of, top_k
 from judgebayes.decide import zero_one_loss
+from judgebayes.diagnostics import diagnose
 from judgebayes.evaluate import Evaluation, evaluate_calibrators
-from judgebayes.experiments.calibrate_dont_curate.topk import TopK
 from judgebayes.experiments.calibrate_dont_curate.twins import twin_panel
-from judgebayes.experiments.core import Grade, Run, grade
+from judgebayes.experiments.core import Grade, Run, expected, grade
 from judgebayes.experiments.data import LLMBAR, RB2
 from judgebayes.experiments.panels import (
     ORIENTATIONS,
@@ -33,7 +36,6 @@ from judgebayes.significance import (
     Interval,
     bootstrap_interval,
     item_means,
-    normal_interval,
     two_way_interval,
 )
 from judgebayes.splits import Splits, random_splits
@@ -45,17 +47,24 @@ __all__ = [
     "PAPER",
     "Answers",
     "Parts",
+    "advantage",
     "aggregator",
     "answers",
     "answers_of",
+    "benchmark",
     "both_orientations",
     "by_subset",
     "calibrator",
     "claim_row",
+    "METRICS",
     "class_ece",
+    "degenerate",
     "halves",
+    "metric_rows",
     "panels",
+    "paper_values",
     "simulated_grade",
+    "split_p_values",
     "synthetic_row",
     "value_row",
 ]
@@ -63,6 +72,7 @@ __all__ = [
 PAPER = "calibrate-dont-curate"
 DATASETS = (REWARDBENCH, RB2, LLMBAR)
 HALF = 0.5
+METRICS = ("nll", "brier", "ece", "accuracy")
 CLIP = 1e-6
 """Probabilities count as at least this much; the paper's floor is blank in the text."""
 
@@ -71,7 +81,7 @@ VOTES_AT_ONCE = 25_000_000
 
 
 def panels(run: Run) -> list[Panel]:
-    """Return the panels in the true orientation, or twins where there are no data."""
+    """Return the panels in the true orientation: public data where there are any, and the twin."""
     made = [
         panel(run)
         for name, panel in (
@@ -79,35 +89,46 @@ def panels(run: Run) -> list[Panel]:
             (RB2, rb2_panel),
             (LLMBAR, llmbar_panel),
         )
-        if run.has(name)
+        if run.has(name) and not (run.smoke and name != LLMBAR)
     ]
-    if not made:
-        return [run.remember("twin panel", lambda: twin_panel(run.seed, smoke=run.smoke))]
-    return [_small(p) for p in made[-1:]] if run.smoke else made
-
-
-def _small(panel: Panel) -> Panel:
-    """Return the first judges of a panel, for a smoke run."""
-    return panel.of(list(range(min(12, len(panel.judges)))), "small")
+    if run.smoke and made:
+        return [panel.of(list(range(0, 60, 5)), "small") for panel in made]
+    twin = run.remember("twin panel", lambda: twin_panel(run.seed, smoke=run.smoke))
+    return [*made, twin]
 
 
 def both_orientations(run: Run) -> Iterable[Panel]:
     """Yield every panel in the true orientation and then as correct and incorrect votes."""
     for panel in panels(run):
         for orientation in ORIENTATIONS:
-            yield run.remember((panel.key, orientation), lambda p=panel, o=orientation: p.oriented(o))
+            yield run.remember(
+                (panel.key, orientation), lambda p=panel, o=orientation: p.oriented(o)
+            )
 
 
-def aggregator(name: str) -> Aggregator:
-    """Return an aggregator by the name that tables give it; `top-5` keeps five judges."""
+def aggregator(name: str, panel: Panel) -> Aggregator:
+    """Return an aggregator by the name that tables give it.
+
+    `top-5` is the one-coin model of the five judges most accurate on the labels, `one-per-family`
+    that of the most accurate judge of each family.
+    """
     if name.startswith("top-"):
-        return TopK(OneCoin(), int(name.removeprefix("top-")))
-    return {
+        return top_k(OneCoin(), int(name.removeprefix("top-")))
+    plain: dict[str, Aggregator] = {
         "majority": VoteShare(),
         "accuracy-weighted": AccuracyWeighted(),
         "log-odds": LogOddsWeighted(),
         "one-coin": OneCoin(),
-    }[name]
+        "dawid-skene": DawidSkene(),
+        "stacking": Stacking(),
+        "one-per-family": Curated(OneCoin(), OnePerFamily(family_numbers(panel))),
+    }
+    return plain[name]
+
+
+def family_numbers(panel: Panel) -> tuple[int, ...]:
+    """Return the number of each judge's family."""
+    return families_of(panel.judges, dict(zip(panel.judges, panel.families, strict=True)))
 
 
 def calibrator(name: str) -> Calibrator:
@@ -134,9 +155,7 @@ def halves(run: Run, panel: Panel, *, labels: int | None = None, share: float = 
     """Return random splits, half for calibration; with `labels`, only so many of that half."""
 
     def make() -> Splits:
-        return random_splits(
-            len(panel.labels), splits=run.splits, calibration=share, seed=run.seed
-        )
+        return random_splits(len(panel.labels), splits=run.splits, calibration=share, seed=run.seed)
 
     splits = run.remember((panel.dataset, len(panel.labels), share, "splits"), make)
     if labels is None:
@@ -202,7 +221,10 @@ class Answers:
         """Return a metric of every split: those of `each`, or ece (of class 1)."""
         if metric == "ece":
             return np.array(
-                [class_ece(p[i], y[i]) for p, y, i in zip(self.p, self.labels, self.inside, strict=True)]
+                [
+                    class_ece(p[i], y[i])
+                    for p, y, i in zip(self.p, self.labels, self.inside, strict=True)
+                ]
             )
         return np.nanmean(self.each(metric), axis=1)
 
@@ -215,9 +237,7 @@ class Answers:
         return bootstrap_interval(self.by_split(metric))
 
 
-def class_ece(
-    p: Float[np.ndarray, " item"], labels: np.ndarray, bins: int = 10
-) -> float:
+def class_ece(p: Float[np.ndarray, " item"], labels: np.ndarray, bins: int = 10) -> float:
     r"""Return :math:`\sum_b n_b / n\,|\bar y_b - \bar p_b|` over equal bins of the probability of 1.
 
     Calibration of the most probable class (`scores.ece`) would not notice a constant label. Under
@@ -249,7 +269,7 @@ def answers(
     missing = [name for name in calibrators if not run.knows(key(name))]
     if missing:
         maps = {name: calibrator(name) for name in missing}
-        found = answers_of(run, panel, aggregator(method), maps, parts, share=share)
+        found = answers_of(run, panel, aggregator(method, panel), maps, parts, share=share)
         for name, given in found.items():
             run.remember(key(name), lambda given=given: given)
     return {name: run.remember(key(name), dict) for name in calibrators}
@@ -271,7 +291,9 @@ def answers_of(
     batches = max(1, -(-len(splits) * votes // VOTES_AT_ONCE))
     found: list[dict[str, Evaluation]] = []
     for some in np.array_split(np.arange(len(splits)), batches):
-        part = replace(splits, calibration=splits.calibration[some], evaluation=splits.evaluation[some])
+        part = replace(
+            splits, calibration=splits.calibration[some], evaluation=splits.evaluation[some]
+        )
         found.append(
             evaluate_calibrators(
                 method,
@@ -306,6 +328,33 @@ def advantage(method: Answers, other: Answers, metric: str = "nll") -> Interval:
     return two_way_interval(difference, method.items, len(method.panel.labels))
 
 
+def split_p_values(
+    difference: Float[np.ndarray, "split item"], *, flips: int = 10_000, seed: int = 0
+) -> Float[np.ndarray, " split"]:
+    """Return each split's two-sided p-value by random sign flips of its items (P2 Appendix F).
+
+    The flips are the same for all splits, which makes them one matrix product.
+    """
+    d = np.nan_to_num(difference)
+    observed = np.abs(d.sum(1))
+    rng = np.random.default_rng(seed)
+    exceed = np.zeros(len(d))
+    for size in (1000,) * (flips // 1000):
+        signs = rng.integers(0, 2, (size, d.shape[1]), dtype=np.int8).astype(float) * 2 - 1
+        exceed += (np.abs(signs @ d.T) >= observed * (1 - 1e-12)).sum(0)
+    return (1 + exceed) / (1 + flips)
+
+
+def metric_rows(
+    found: Answers, method: str, metrics: Sequence[str] = METRICS, **more: Any
+) -> list[dict[str, Any]]:
+    """Return a row per metric of what a method answered."""
+    return [
+        value_row(found.panel, method, m, found.interval(m), len(found.items), **more)
+        for m in metrics
+    ]
+
+
 def value_row(
     panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
 ) -> dict[str, Any]:
@@ -332,10 +381,32 @@ def claim_row(
     Labels that are all the same test nothing: whatever holds on them holds without any vote.
     """
     row = value_row(panel, method, metric, interval, splits, **more)
-    if len(np.unique(panel.labels)) < 2:
+    if degenerate(panel):
         return row
-    given = simulated_grade(interval) if panel.dataset == "twin" else grade(interval)
-    return {**row, "grade": "simulated" if panel.dataset == "twin" and given else given}
+    return {**row, "grade": "simulated" if panel.dataset == "twin" else grade(interval)}
+
+
+def degenerate(panel: Panel) -> bool:
+    """Tell whether the program's own diagnostic calls the labels constant."""
+    return any(
+        f.topic == "labels" and f.severity == "bad" for f in diagnose(panel.votes, panel.labels)
+    )
+
+
+def paper_values(table: str) -> dict[tuple[str, str, str], float]:
+    """Return what survives of a table's numbers in the text, by benchmark, method and metric."""
+    found = expected(PAPER, table)
+    return {(r.task, r.method, r.metric): float(r.value) for r in found.itertuples()}
+
+
+def benchmark(panel: Panel) -> str:
+    """Return the paper's name of what a panel stands for."""
+    return {
+        REWARDBENCH: "RewardBench",
+        RB2: "RewardBench 2",
+        LLMBAR: "LLMBar",
+        "twin": "JudgeBench",
+    }[panel.dataset]
 
 
 def simulated_grade(advantage: Interval) -> Grade:
