@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         PerTask,
         RoundedMedian,
         SoftVote,
+        Stacking,
         Verdict,
         VoteShare,
     )
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
     from judgebayes.errors import JudgeBayesError
     from judgebayes.evaluate import evaluate_splits, sweep
-    from judgebayes.inference import DRPS, MAP, NUTS, MinimumLoss, MinimumScore, Status
+    from judgebayes.inference import DRPS, MAP, NUTS, Laplace, MinimumLoss, MinimumScore, Status
     from judgebayes.splits import Splits, random_splits
     from judgebayes.votes import (
         Classes,
@@ -72,6 +73,7 @@ _HOME = {
         "PerTask",
         "RoundedMedian",
         "SoftVote",
+        "Stacking",
         "Verdict",
         "VoteShare",
     ),
@@ -88,7 +90,15 @@ _HOME = {
     "judgebayes.decide": ("absolute_loss", "bayes_action", "risk", "zero_one_loss"),
     "judgebayes.errors": ("JudgeBayesError",),
     "judgebayes.evaluate": ("evaluate_splits", "sweep"),
-    "judgebayes.inference": ("DRPS", "MAP", "NUTS", "MinimumLoss", "MinimumScore", "Status"),
+    "judgebayes.inference": (
+        "DRPS",
+        "MAP",
+        "NUTS",
+        "Laplace",
+        "MinimumLoss",
+        "MinimumScore",
+        "Status",
+    ),
     "judgebayes.splits": ("Splits", "random_splits"),
     "judgebayes.votes": (
         "Classes",
@@ -122,6 +132,7 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "PerTask",
     "RoundedMedian",
     "SoftVote",
+    "Stacking",
     "Verdict",
     "VoteShare",
     "Identity",
@@ -135,6 +146,7 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "DRPS",
     "MAP",
     "NUTS",
+    "Laplace",
     "MinimumLoss",
     "MinimumScore",
     "Status",

@@ -23,6 +23,7 @@ from judgebayes.aggregate.davidson import FittedDavidson
 from judgebayes.aggregate.hierarchical_davidson import FittedHierarchicalDavidson
 from judgebayes.aggregate.margin_threshold import FittedMarginThreshold
 from judgebayes.aggregate.one_coin import FittedOneCoin
+from judgebayes.aggregate.stacking import FittedStacking
 from judgebayes.aggregate.vote_rules import ConfidenceVote, MajorityVote, RoundedMedian, SoftVote
 from judgebayes.aggregate.weighted import FittedAccuracyWeighted, FittedLogOddsWeighted, VoteShare
 from judgebayes.calibrate.chain import FittedChain
@@ -53,6 +54,7 @@ FITTED: dict[str, type] = {
         FittedIdentity,
         FittedIsotonic,
         FittedSoftmax,
+        FittedStacking,
         FittedRule,
         VoteShare,
         MajorityVote,

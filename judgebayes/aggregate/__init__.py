@@ -10,6 +10,7 @@ from judgebayes.aggregate.hierarchical_davidson import (
 from judgebayes.aggregate.margin_threshold import MarginThreshold
 from judgebayes.aggregate.one_coin import FittedOneCoin, OneCoin
 from judgebayes.aggregate.per_task import PerTask
+from judgebayes.aggregate.stacking import FittedStacking, Stacking
 from judgebayes.aggregate.vote_rules import (
     ConfidenceVote,
     MajorityVote,
@@ -38,6 +39,7 @@ __all__ = [
     "FittedLogOddsWeighted",
     "FittedOneCoin",
     "FittedRule",
+    "FittedStacking",
     "HierarchicalDavidson",
     "LogOddsWeighted",
     "MajorityVote",
@@ -47,6 +49,7 @@ __all__ = [
     "Reliability",
     "RoundedMedian",
     "SoftVote",
+    "Stacking",
     "Verdict",
     "VoteShare",
 ]

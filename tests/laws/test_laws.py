@@ -22,13 +22,14 @@ from judgebayes.aggregate import (
     PerTask,
     RoundedMedian,
     SoftVote,
+    Stacking,
     Verdict,
     VoteShare,
 )
 from judgebayes.decide import absolute_loss
 from judgebayes.evaluate import evaluate
 from judgebayes.float64 import in_float64
-from judgebayes.inference import DRPS, MAP, MinimumLoss, MinimumScore
+from judgebayes.inference import DRPS, MAP, Laplace, MinimumLoss, MinimumScore
 from judgebayes.scores import nll
 from judgebayes.votes import Classes, Votes
 
@@ -43,6 +44,9 @@ METHODS: dict[str, Aggregator] = {
     "base-rate": BaseRate(),
     "one-coin": OneCoin(),
     "one-coin-noisy": OneCoin((2.0, 1.0), class_prior="labels", label_noise=0.05),
+    "stacking": Stacking(),
+    "stacking-averaged": Stacking(Laplace(averaged=True)),
+    "stacking-free": Stacking(symmetric=False, label_noise=0.05),
     "vote-share": VoteShare(),
     "accuracy-weighted": AccuracyWeighted(),
     "log-odds-weighted": LogOddsWeighted(),
@@ -53,7 +57,9 @@ METHODS: dict[str, Aggregator] = {
     "greedy-2": RoundedMedian(),
     "verdict": Verdict(judge=0),
 }
-MIRRORED = [name for name in METHODS if name not in ("sc-first", "base-rate", "verdict")]
+MIRRORED = [
+    name for name in METHODS if name not in ("sc-first", "base-rate", "verdict", "stacking-free")
+]
 KEPT = [name for name in METHODS if name not in ("per-task", "verdict")]
 methods = pytest.mark.parametrize("name", list(METHODS))
 

@@ -1,0 +1,275 @@
+"""Bayesian logistic stacking: the aggregator for judges whose errors are correlated."""
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregate.base import Reliability, log_mean_exp, summarised, training
+from judgebayes.arrays import AnyArray
+from judgebayes.float64 import in_float64
+from judgebayes.inference.laplace import (
+    Approximation,
+    Laplace,
+    SoftmaxProblem,
+    approximate,
+    averaged_log_probs,
+)
+from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.problem import Chains, Problem, Sites, identified
+from judgebayes.inference.status import worst
+from judgebayes.models import stacking
+from judgebayes.models.one_coin import noise_matrix
+from judgebayes.models.stacking import Form
+from judgebayes.scores import known
+from judgebayes.votes.array import Votes
+
+__all__ = ["FittedStacking", "Stacking"]
+
+TAUS = (0.03, 2.0)
+"""Least and largest tau tried."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Stacking:
+    r"""Regress the labels on the whole vote vector; how much judges differ is learnt.
+
+    .. math:: \log \frac{p(1)}{p(0)} = \sum_j w_j x_j, \qquad
+              w = \tau \bigl(z + \sqrt{\kappa}\, c\, \hat l\bigr), \quad z_j, c \sim N(0, 1)
+
+    with votes :math:`x_j \in \{-1, +1\}`, 0 where missing, and the direction :math:`\hat l` of
+    the one-coin log-odds (`judgebayes.models.stacking`, which has the form for K ordered classes).
+    Judges that copy one another share a weight instead of being counted twice, so weak judges may
+    stay in the panel. Where labels are binary, let a judge's "tie" be a missing vote.
+
+    Several human labels of one item: repeat the item once for each, with weights that add to one.
+
+    Parameters
+    ----------
+    inference
+        `Laplace()`: the mode, at the tau of the largest Laplace evidence. `Laplace(averaged=True)`
+        averages over the Gaussian approximation: with many judges and few labels (separable data)
+        it is far too unsure, because the posterior of the logits is skewed. `NUTS()` samples
+        everything, tau too.
+    symmetric
+        Whether swapping the responses must mirror the answer, exactly. Right for pairs;
+        otherwise there is an offset, and a weight for each judge's silence.
+    kappa
+        How much of the prior lies in the direction of the one-coin log-odds; 0 for none. With
+        kappa = 0 weights shrink to zero, which suits many alike judges; a small panel of unequal
+        ones gains from the centre.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+    """
+
+    inference: Laplace | NUTS = field(default_factory=Laplace)
+    symmetric: bool = field(default=True, metadata={"static": True})
+    kappa: float = 1.0
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedStacking":
+        """Return the weights learnt from the labelled items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        return _fit(self, *training(votes, labels, weight, key, labelled_only=True))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedStacking:
+    """The judges' weights: one draw of a point estimate, or many of a posterior."""
+
+    draws: Sites
+    """`tau` (draw), `weight` (draw, judge), and what else the form has."""
+    covariance: Float[Array, "*batch parameter parameter"] | None
+    """Of the parameters in the order of the form, given tau; None if sampled."""
+    status: Int[Array, "*batch"]
+    log_evidence: Float[Array, "*batch"]
+    """Log of the Laplace evidence, with the prior of tau; NaN if sampled."""
+    chains: Chains | None
+    n_classes: int = field(metadata={"static": True})
+    symmetric: bool = field(default=True, metadata={"static": True})
+    averaged: bool = field(default=False, metadata={"static": True})
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities."""
+        if self.averaged:
+            return _averaged(self, votes)
+        return log_mean_exp(_by_draw(self, votes))
+
+    @in_float64
+    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(self, votes)
+
+    def __repr__(self) -> str:
+        """Summarise."""
+        return summarised(self)
+
+    def reliability(self, level: float = 0.9) -> Reliability:
+        """Return each judge's weight (log-odds per vote): posterior mean and central interval.
+
+        A weight is what a judge adds to the others, not how often it is right.
+        """
+        weight = np.asarray(self.draws["weight"])
+        tails = (1 - level) / 2, (1 + level) / 2
+        if self.covariance is None:
+            low, high = np.quantile(weight, tails, axis=0)
+            return Reliability(weight.mean(0), low, high)
+        from scipy.special import ndtri
+
+        mean = weight[..., 0, :]
+        variance = np.diagonal(np.asarray(self.covariance), axis1=-2, axis2=-1)
+        deviation = np.sqrt(variance[..., : mean.shape[-1]])
+        return Reliability(mean, *(mean + ndtri(tail) * deviation for tail in tails))
+
+
+def _form(fitted: FittedStacking) -> Form:
+    return Form(fitted.draws["weight"].shape[-1], fitted.n_classes, fitted.symmetric)
+
+
+@jax.jit
+def _fit(
+    method: Stacking,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedStacking:
+    form = Form(votes.n_judges, votes.n_classes, method.symmetric)
+    design = stacking.features(votes.index, form)
+    direction = stacking.centre(votes.index, labels, weight, form)
+    pinned = identified(labels, weight, votes.n_classes, 1)
+    if isinstance(method.inference, NUTS):
+        return _sampled(method, method.inference, form, design, direction, labels, weight, key)
+    problem = SoftmaxProblem(
+        design,
+        jnp.asarray(stacking.read_out(form)),
+        noise_matrix(method.label_noise, votes.n_classes),
+        labels,
+        known(labels, weight),
+    )
+    log_tau, found = _learnt(method.inference, problem, direction, method.kappa, form)
+    return FittedStacking(
+        draws={"tau": jnp.exp(log_tau)[None], **form.split(found.mode[None])},
+        covariance=jnp.linalg.inv(found.precision),
+        status=worst(found.status, pinned),
+        log_evidence=found.log_evidence,
+        chains=None,
+        n_classes=votes.n_classes,
+        symmetric=method.symmetric,
+        averaged=method.inference.averaged,
+    )
+
+
+def _learnt(
+    inference: Laplace,
+    problem: SoftmaxProblem,
+    direction: Float[Array, " judge"],
+    kappa: Float[Array, ""] | float,
+    form: Form,
+) -> tuple[Float[Array, ""], Approximation]:
+    """Return log tau at the peak of the evidence, and the approximation there.
+
+    From strong shrinkage to weak, each mode the start of the next. The peak is that of the
+    parabola through the best tau and its neighbours.
+    """
+    location, scale = stacking.LOG_TAU
+
+    def at(log_tau: Float[Array, ""], start: Float[Array, " parameter"]) -> Approximation:
+        prior = stacking.prior_precision(jnp.exp(log_tau), direction, kappa, form)
+        found = approximate(problem, *prior, start, inference.max_steps)
+        log_prior = -0.5 * ((log_tau - location) / scale) ** 2
+        return found._replace(log_evidence=found.log_evidence + log_prior)
+
+    def climb(
+        start: Float[Array, " parameter"], log_tau: Float[Array, ""]
+    ) -> tuple[Float[Array, " parameter"], tuple[Float[Array, " parameter"], Float[Array, ""]]]:
+        found = at(log_tau, start)
+        return found.mode, (found.mode, found.log_evidence)
+
+    tried = jnp.linspace(*np.log(TAUS), inference.scales)
+    zero = jnp.zeros(problem.design.shape[-1])
+    _, (modes, evidence) = jax.lax.scan(climb, zero, tried)
+    best = jnp.argmax(evidence)
+    inner = jnp.clip(best, 1, inference.scales - 2)
+    before, here, after = evidence[inner - 1], evidence[inner], evidence[inner + 1]
+    bend = before - 2 * here + after
+    shift = jnp.where(bend < 0, 0.5 * (before - after) / jnp.where(bend < 0, bend, 1.0), 0.0)
+    peak = tried[inner] + jnp.clip(shift, -1, 1) * (tried[1] - tried[0])
+    log_tau = jnp.where(best == inner, peak, tried[best])
+    return log_tau, at(log_tau, modes[best])
+
+
+def _sampled(
+    method: Stacking,
+    inference: NUTS,
+    form: Form,
+    design: Float[Array, "item predictor parameter"],
+    direction: Float[Array, " judge"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedStacking:
+    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
+        stacking.model(
+            design,
+            direction,
+            labels,
+            weight,
+            form=form,
+            kappa=method.kappa,
+            noise=method.label_noise,
+        )
+
+    def named(sites: Sites) -> Sites:
+        return stacking.parameters(sites, direction, method.kappa, form)
+
+    def predict(sites: Sites) -> Float[Array, "item class"]:
+        log_probs = stacking.link(form.join(named(sites)), design, form)
+        return stacking.log_seen(log_probs, method.label_noise)
+
+    found = inference.solve(Problem(model, predict, labels, weight), key)
+    return FittedStacking(
+        draws={"tau": found.draws["tau"], **jax.vmap(named)(found.draws)},
+        covariance=None,
+        status=worst(found.status, identified(labels, weight, form.n_classes, 1)),
+        log_evidence=jnp.asarray(jnp.nan),
+        chains=found.chains,
+        n_classes=form.n_classes,
+        symmetric=form.symmetric,
+    )
+
+
+@jax.jit
+def _by_draw(fitted: FittedStacking, votes: Votes) -> Float[Array, "draw item class"]:
+    form = _form(fitted)
+    design = stacking.features(votes.index, form)
+    blocks = {name: fitted.draws[name] for name in form.blocks()}
+    return jax.vmap(lambda named: stacking.link(form.join(named), design, form))(blocks)
+
+
+@jax.jit
+def _averaged(fitted: FittedStacking, votes: Votes) -> Float[Array, "item class"]:
+    form = _form(fitted)
+    design = stacking.features(votes.index, form)
+    flat = form.join({name: fitted.draws[name][0] for name in form.blocks()})
+    assert fitted.covariance is not None
+    spread = jnp.einsum("ipa,ab,irb->ipr", design, fitted.covariance, design)
+    return averaged_log_probs(design @ flat, spread, jnp.asarray(stacking.read_out(form)))

@@ -1,0 +1,175 @@
+"""The mode and the Gaussian approximation of a linear softmax model with a normal prior."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from judgebayes.inference.status import Status
+
+__all__ = ["Approximation", "Laplace", "SoftmaxProblem", "approximate", "averaged_log_probs"]
+
+TOLERANCE = 1e-8
+"""Of the largest component of the gradient, which is a sum over items."""
+SHORTEST = 1e-10  # a step this much shortened moves nothing
+NODES = {1: 32, 2: 12, 3: 7, 4: 5}
+TINY = 1e-300
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Laplace:
+    """Find the mode and learn the scale of the prior by the Laplace evidence (empirical Bayes).
+
+    Parameters
+    ----------
+    averaged
+        Whether answers are averaged over the Gaussian approximation at the mode (Gauss-Hermite
+        quadrature on the logits) or taken at the mode.
+    scales
+        How many scales of the prior are tried; the evidence's peak is then interpolated.
+    """
+
+    averaged: bool = field(default=False, metadata={"static": True})
+    scales: int = field(default=8, metadata={"static": True})
+    max_steps: int = field(default=100, metadata={"static": True})
+
+
+class SoftmaxProblem(NamedTuple):
+    """Items whose logits are linear: read_out @ (design @ parameters)."""
+
+    design: Float[Array, "item predictor parameter"]
+    read_out: Float[Array, "class predictor"]
+    error: Float[Array, "class seen"]
+    """p(observed label | true label)."""
+    labels: Int[Array, " item"]
+    weight: Float[Array, " item"]
+    """0 where the label is unknown."""
+
+
+class Approximation(NamedTuple):
+    """The mode, the inverse covariance there, and the log evidence up to a constant."""
+
+    mode: Float[Array, " parameter"]
+    precision: Float[Array, "parameter parameter"]
+    log_evidence: Float[Array, ""]
+    gradient: Float[Array, ""]
+    """The largest component of the gradient at the mode."""
+    status: Int[Array, ""]
+
+
+class _Point(NamedTuple):
+    x: Float[Array, " parameter"]
+    value: Float[Array, ""]
+    gradient: Float[Array, " parameter"]
+    precision: Float[Array, "parameter parameter"]
+
+
+class _State(NamedTuple):
+    at: _Point
+    direction: Float[Array, " parameter"]
+    length: Float[Array, ""]
+    step: Int[Array, ""]
+
+
+def approximate(
+    problem: SoftmaxProblem,
+    prior_precision: Float[Array, "parameter parameter"],
+    prior_log_det: Float[Array, ""],
+    start: Float[Array, " parameter"],
+    max_steps: int = 100,
+) -> Approximation:
+    r"""Return the mode of the posterior under a centred normal prior, by Fisher scoring.
+
+    .. math:: F = \sum_i w_i \Phi_i^T J_i^T \mathrm{diag}(1 / \tilde p_i) J_i \Phi_i + P
+
+    with the prior precision P, the design :math:`\Phi_i`, the observed labels' probabilities
+    :math:`\tilde p_i` and their Jacobian J. Without label noise this is Newton's method on a
+    convex function. A step that does not descend is halved until it does. One problem in the
+    function, `jax.vmap` outside.
+    """
+
+    def visit(x: Float[Array, " parameter"]) -> _Point:
+        log_likelihood, score, information = _likelihood(problem, x)
+        pull = prior_precision @ x
+        return _Point(
+            x, -log_likelihood + 0.5 * x @ pull, pull - score, information + prior_precision
+        )
+
+    def newton(at: _Point) -> Float[Array, " parameter"]:
+        return -jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(at.precision), True), at.gradient)
+
+    def unfinished(state: _State) -> Bool[Array, ""]:
+        rough = jnp.max(jnp.abs(state.at.gradient)) > TOLERANCE
+        running = (state.step <= max_steps) & (state.length > SHORTEST) & rough
+        return (state.step == 0) | (running & jnp.isfinite(state.at.value))
+
+    def advance(state: _State) -> _State:
+        # The first round only visits the start, so that the model is compiled once.
+        there = visit(state.at.x + state.length * state.direction)
+        gained = state.at.value - there.value
+        level = jnp.abs(gained) <= 8 * np.finfo(there.x.dtype).eps * jnp.abs(there.value)
+        sharper = jnp.max(jnp.abs(there.gradient)) < jnp.max(jnp.abs(state.at.gradient))
+        accept = (state.step == 0) | (gained > 0) | (level & sharper)
+        at = jax.tree.map(lambda new, old: jnp.where(accept, new, old), there, state.at)
+        length = jnp.where(accept, 1.0, state.length / 2)
+        return _State(at, newton(at), length, state.step + 1)
+
+    blank = _Point(start, jnp.asarray(jnp.inf, start.dtype), jnp.zeros_like(start), prior_precision)
+    begin = _State(blank, jnp.zeros_like(start), jnp.asarray(1.0), jnp.asarray(0))
+    end = jax.lax.while_loop(unfinished, advance, begin)
+    gap = jnp.max(jnp.abs(end.at.gradient))
+    status = jnp.select(
+        [~jnp.isfinite(end.at.value), gap <= TOLERANCE, end.length <= SHORTEST],
+        [int(Status.NONFINITE), int(Status.CONVERGED), int(Status.STALLED)],
+        int(Status.MAX_STEPS),
+    )
+    log_det = 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(end.at.precision))).sum()
+    evidence = -end.at.value + 0.5 * (prior_log_det - log_det)
+    return Approximation(end.at.x, end.at.precision, evidence, gap, status)
+
+
+def _likelihood(
+    problem: SoftmaxProblem, x: Float[Array, " parameter"]
+) -> tuple[Float[Array, ""], Float[Array, " parameter"], Float[Array, "parameter parameter"]]:
+    """Return the log-likelihood, its gradient and the Fisher information."""
+    design, read_out, error, labels, weight = problem
+    log_probs = jax.nn.log_softmax((design @ x) @ read_out.T, axis=-1)
+    at_label = log_probs + jnp.log(error)[:, jnp.maximum(labels, 0)].T
+    each = jax.nn.logsumexp(at_label, axis=1)
+    p = jnp.exp(log_probs)
+    true = jnp.exp(at_label - each[:, None])  # p(true class | observed label)
+    slope = weight[:, None] * ((true - p) @ read_out)
+    score = jnp.einsum("ip,ipq->q", slope, design)
+    spread = p[:, :, None] * (jnp.eye(p.shape[1]) - p[:, None, :])
+    jacobian = jnp.einsum("ks,ikl,lp->isp", error, spread, read_out)
+    seen = jnp.maximum(p @ error, TINY)
+    curvature = jnp.einsum("isp,is,isr->ipr", jacobian, weight[:, None] / seen, jacobian)
+    bent = jnp.einsum("ipr,irq->ipq", curvature, design)
+    size = x.shape[0]
+    information = bent.reshape(-1, size).T @ design.reshape(-1, size)
+    return jnp.sum(jnp.where(weight > 0, weight * each, 0.0)), score, information
+
+
+def averaged_log_probs(
+    mean: Float[Array, "item predictor"],
+    covariance: Float[Array, "item predictor predictor"],
+    read_out: Float[Array, "class predictor"],
+) -> Float[Array, "item class"]:
+    """Return the log of the softmax averaged over normal predictors (Gauss-Hermite)."""
+    size = mean.shape[1]
+    node, mass = np.polynomial.hermite_e.hermegauss(NODES.get(size, 3))
+    grid = np.stack(np.meshgrid(*[node] * size, indexing="ij"), -1).reshape(-1, size)
+    log_mass = (
+        np.log(np.stack(np.meshgrid(*[mass / mass.sum()] * size, indexing="ij"), -1))
+        .reshape(-1, size)
+        .sum(-1)
+    )
+    jitter = TINY + 1e-14 * jnp.trace(covariance, axis1=1, axis2=2)[:, None, None]
+    root = jnp.linalg.cholesky(covariance + jitter * jnp.eye(size))
+    at = mean[:, None, :] + jnp.einsum("ipr,nr->inp", root, jnp.asarray(grid))
+    log_probs = jax.nn.log_softmax(at @ read_out.T, axis=-1)
+    return jax.nn.logsumexp(log_probs + jnp.asarray(log_mass)[:, None], axis=1)

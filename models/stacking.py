@@ -1,0 +1,240 @@
+"""Logistic stacking of the whole vote vector: a model of judges whose errors are correlated.
+
+The audit's answer to *Calibrate, don't curate* (P2), which weighs judges as if they erred
+independently. The story, for pairs and K = 2. Judge j's vote on item i is x_ij in {-1, +1}, or 0
+where it gave none or said "tie" (the mean of its votes where it gave several), and ::
+
+    log p(1) / p(0) = u,   u = sum_j w_j x_ij
+
+without an intercept: swapping the two responses changes the sign of x, hence of u, exactly. Nothing
+is assumed of the votes given the label, so that judges may copy one another.
+
+K ordered classes, as in Davidson's model (`judgebayes.models.davidson`), at x_1 = -1 < ... <
+x_K = +1: a vote counts as its place, and an inner class has a level l with a logit of its own, from
+the shares t_ijl of the judges' votes for that level ::
+
+    log p(k) = x_k u / 2 + eta_k + const,   eta_l = eta0_l + sum_j v_jl t_ijl,   0 at both ends
+
+Free form, for scales whose ends mean different things: u gains an offset delta and a weight m_j for
+each judge that gave no vote, and each inner class is a level of its own.
+
+Priors. Judges differ by tau, which is learnt; the weights may also share a direction, the one-coin
+log-odds l_j = log((1 + right_j) / (1 + wrong_j)) of votes and labels off the middle, scaled to
+length 1: an empirical-Bayes centre, kappa = 1 ::
+
+    w = tau (z + sqrt(kappa) c l / |l|),   z_j, c ~ Normal(0, 1)
+    v_jl, m_j ~ Normal(0, tau),   log tau ~ Normal(log 0.3, 1)
+    eta0_l ~ Normal(0, 3),   delta ~ Normal(0, 1.5)
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jaxtyping import Array, Float, Int
+
+from judgebayes.models.davidson import level_of_class, n_levels, positions
+from judgebayes.models.one_coin import noise_matrix
+
+__all__ = [
+    "LOG_TAU",
+    "Form",
+    "centre",
+    "features",
+    "link",
+    "log_seen",
+    "model",
+    "parameters",
+    "prior_precision",
+    "read_out",
+]
+
+Scalar = float | Float[Array, ""]
+
+LOG_TAU = (math.log(0.3), 1.0)
+"""Location and scale of the normal prior of log tau."""
+LEVEL_SCALE = 3.0
+OFFSET_SCALE = 1.5
+
+
+class Form(NamedTuple):
+    """Sizes of the model; the parameters stand in the order of `blocks`."""
+
+    n_judges: int
+    n_classes: int
+    symmetric: bool
+
+    @property
+    def levels(self) -> int:
+        """How many levels the inner classes have."""
+        return n_levels(self.n_classes, self.symmetric)
+
+    def blocks(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the parameters by name, in their order."""
+        blocks: dict[str, tuple[int, ...]] = {"weight": (self.n_judges,)}
+        if not self.symmetric:
+            blocks |= {"absent": (self.n_judges,)}
+        if self.levels:
+            blocks |= {"level_weight": (self.levels, self.n_judges)}
+        if not self.symmetric:
+            blocks |= {"offset": ()}
+        if self.levels:
+            blocks |= {"level": (self.levels,)}
+        return blocks
+
+    def split(self, flat: Float[Array, "*draw parameter"]) -> dict[str, Array]:
+        """Return the parameters by name from their vector."""
+        found, start = {}, 0
+        for name, shape in self.blocks().items():
+            stop = start + math.prod(shape)
+            found[name] = flat[..., start:stop].reshape(*flat.shape[:-1], *shape)
+            start = stop
+        return found
+
+    def join(self, named: dict[str, Array]) -> Float[Array, " parameter"]:
+        """Return the vector of one draw of the named parameters."""
+        return jnp.concatenate([named[name].reshape(-1) for name in self.blocks()])
+
+
+def read_out(form: Form) -> np.ndarray:
+    """Return M (class, predictor): the logits of the classes are M (u, eta_1, eta_2, ...)."""
+    levels = level_of_class(form.n_classes, form.symmetric)
+    member = [[level == m for m in range(form.levels)] for level in levels]
+    return np.concatenate(
+        [
+            positions(form.n_classes)[:, None] / 2,
+            np.array(member, float).reshape(form.n_classes, form.levels),
+        ],
+        axis=1,
+    )
+
+
+def features(
+    index: Int[Array, "item judge sample"], form: Form
+) -> Float[Array, "item predictor parameter"]:
+    """Return the design: each predictor (u, eta_1, ...) of an item is linear in the parameters."""
+    given = index >= 0
+    cast = given.sum(-1)
+    share = 1 / jnp.maximum(cast, 1)
+    place = jnp.asarray(positions(form.n_classes))[jnp.maximum(index, 0)]
+    vote = jnp.where(given, place, 0.0).sum(-1) * share
+    level = jnp.asarray(level_of_class(form.n_classes, form.symmetric))[jnp.maximum(index, 0)]
+    n_items = index.shape[0]
+    blocks: dict[str, Array] = {"weight": vote}
+    if not form.symmetric:
+        blocks |= {"absent": (cast == 0).astype(vote.dtype), "offset": jnp.ones((n_items, 1))}
+    first = [
+        blocks.get(name, jnp.zeros((n_items, math.prod(shape))))
+        for name, shape in form.blocks().items()
+    ]
+    rows = [jnp.concatenate(first, axis=1)]
+    for m in range(form.levels):
+        of_level = jnp.where(given & (level == m), 1.0, 0.0).sum(-1) * share
+        here = jnp.zeros((n_items, form.levels, form.n_judges)).at[:, m].set(of_level)
+        mine = jnp.zeros((n_items, form.levels)).at[:, m].set(1.0)
+        blocks = {"level_weight": here.reshape(n_items, -1), "level": mine}
+        row = [
+            blocks.get(name, jnp.zeros((n_items, math.prod(shape))))
+            for name, shape in form.blocks().items()
+        ]
+        rows.append(jnp.concatenate(row, axis=1))
+    return jnp.stack(rows, axis=1)
+
+
+def link(
+    flat: Float[Array, " parameter"],
+    design: Float[Array, "item predictor parameter"],
+    form: Form,
+) -> Float[Array, "item class"]:
+    """Return log p(k) of every item for one draw of the parameters."""
+    return jax.nn.log_softmax((design @ flat) @ jnp.asarray(read_out(form)).T, axis=-1)
+
+
+def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Array, "item seen"]:
+    """Return the log-probabilities of the observed labels, of which a share is wrong."""
+    error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
+    return jax.nn.logsumexp(log_probs[:, :, None] + error, axis=1)
+
+
+def centre(
+    index: Int[Array, "item judge sample"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    form: Form,
+) -> Float[Array, " judge"]:
+    """Return the judges' one-coin log-odds scaled to length 1, 0 where no label is known."""
+    side = jnp.sign(jnp.asarray(positions(form.n_classes)))
+    truth = side[jnp.maximum(labels, 0)][:, None, None]
+    agree = jnp.where(index >= 0, side[jnp.maximum(index, 0)] * truth, 0.0)
+    used = jnp.where(labels >= 0, weight, 0.0)[:, None, None]
+    right = jnp.where(agree > 0, used, 0.0).sum((0, 2))
+    wrong = jnp.where(agree < 0, used, 0.0).sum((0, 2))
+    log_odds = jnp.log1p(right) - jnp.log1p(wrong)
+    length = jnp.sqrt(log_odds @ log_odds)
+    return log_odds / jnp.where(length > 0, length, 1.0)
+
+
+def prior_precision(
+    tau: Scalar, direction: Float[Array, " judge"], kappa: Scalar, form: Form
+) -> tuple[Float[Array, "parameter parameter"], Float[Array, ""]]:
+    """Return the inverse of the prior covariance given tau, and its log-determinant."""
+    scale = {name: jnp.full(shape, tau) for name, shape in form.blocks().items()}
+    if "offset" in scale:
+        scale["offset"] = jnp.asarray(OFFSET_SCALE)
+    if "level" in scale:
+        scale["level"] = jnp.full(form.levels, LEVEL_SCALE)
+    flat = form.join(scale)
+    along = jnp.zeros(flat.shape[0]).at[: form.n_judges].set(direction)
+    length = direction @ direction
+    shrunk = kappa / (1 + kappa * length) * jnp.outer(along, along)
+    precision = (jnp.eye(flat.shape[0]) - shrunk) / jnp.outer(flat, flat)
+    return precision, -2 * jnp.log(flat).sum() - jnp.log1p(kappa * length)
+
+
+def parameters(
+    sites: dict[str, Array], direction: Float[Array, " judge"], kappa: Scalar, form: Form
+) -> dict[str, Array]:
+    """Return the parameters by name from one draw of the model's sites."""
+    tau = sites["tau"]
+    own = sites["z_weight"] + jnp.sqrt(kappa) * sites["common"] * direction
+    named = {"weight": tau * own}
+    for name in form.blocks():
+        if name in ("absent", "level_weight"):
+            named[name] = tau * sites[f"z_{name}"]
+        elif name in ("offset", "level"):
+            named[name] = sites[name]
+    return named
+
+
+def model(
+    design: Float[Array, "item predictor parameter"],
+    direction: Float[Array, " judge"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    *,
+    form: Form,
+    kappa: Scalar = 1.0,
+    noise: Scalar = 0.0,
+) -> None:
+    """Sample tau and the weights, then each item's observed label from the link."""
+    sites = {
+        "tau": numpyro.sample("tau", dist.LogNormal(*LOG_TAU)),
+        "common": numpyro.sample("common", dist.Normal()),
+    }
+    for name, shape in form.blocks().items():
+        if name in ("weight", "absent", "level_weight"):
+            standard = dist.Normal().expand(shape).to_event(len(shape))
+            sites[f"z_{name}"] = numpyro.sample(f"z_{name}", standard)
+        else:
+            scale = OFFSET_SCALE if name == "offset" else LEVEL_SCALE
+            wide = dist.Normal(0, scale).expand(shape).to_event(len(shape))
+            sites[name] = numpyro.sample(name, wide)
+    flat = form.join(parameters(sites, direction, kappa, form))
+    observed = log_seen(link(flat, design, form), noise)
+    at_label = jnp.take_along_axis(observed, jnp.maximum(labels, 0)[:, None], axis=1)[:, 0]
+    used = (labels >= 0) & (weight > 0)
+    numpyro.factor("labels", jnp.where(used, weight * at_label, 0.0).sum())
