@@ -38,6 +38,7 @@ class AccuracyCurve(NamedTuple):
     accuracy: Float[Array, " item"]
 
     @property
+    @in_float64
     def risk(self) -> Float[Array, " item"]:
         """The share of wrong answers on the items kept."""
         return 1 - self.accuracy

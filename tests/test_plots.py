@@ -4,6 +4,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from judgebayes import plots
+from judgebayes.selective import AccuracyCurve, Reliability
 
 TIDY = pd.DataFrame(
     {
@@ -26,6 +27,8 @@ JUDGES = pd.DataFrame(
         },
     }
 )
+BINS = Reliability(*np.array([[3.0, 0, 5], [0.1, 0, 0.8], [0.2, 0, 0.7]]))
+CURVE = AccuracyCurve(np.array([0.1, 0.5, 1.0]), np.array([1.0, 0.9, 0.8]))
 P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
 
 
@@ -60,6 +63,8 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
         ),
         lambda: plots.judge_map(JUDGES, title="T"),
         lambda: plots.judge_map(JUDGES.filter(regex="judge|accuracy"), title="T"),
+        lambda: plots.reliability_diagrams({"t": {"raw": BINS, "beta": BINS}}, title="T"),
+        lambda: plots.accuracy_coverage({"t": {"raw": CURVE}, "u": {"raw": CURVE}}, title="T"),
     ],
     ids=[
         "curves",
@@ -72,6 +77,8 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
         "regions",
         "judges",
         "accuracies",
+        "reliability",
+        "coverage",
     ],
 )
 def figure(request: pytest.FixtureRequest) -> Figure:
@@ -106,3 +113,7 @@ def test_the_map_names_the_judges_that_stand_out() -> None:
     texts = [text.get_text() for text in axes.texts]
     assert {"a", "c"} <= set(texts)
     assert "b" not in texts
+def test_empty_bins_are_not_drawn() -> None:
+    drawn = plots.reliability_diagrams({"t": {"raw": BINS}}, title="T")
+    points = np.concatenate([c.get_offsets() for c in drawn.axes[0].collections])
+    np.testing.assert_allclose(points, [[0.1, 0.2], [0.8, 0.7]])

@@ -2,6 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from judgebayes import significance as sig
 from judgebayes.errors import JudgeBayesError
@@ -120,3 +121,80 @@ def test_nothing_to_compare_is_a_sentence() -> None:
         sig.permutation_test(np.array([np.nan, np.nan]))
     with pytest.raises(JudgeBayesError, match="at least two"):
         sig.clustered_interval(np.ones(4), np.zeros(4, int))
+
+
+def naive_max_t(differences: np.ndarray, resamples: int) -> tuple[np.ndarray, np.ndarray]:
+    """The paper's wording: normals with the empirical correlation of the centred differences."""
+    t = differences.mean(0) / (differences.std(0, ddof=1) / np.sqrt(len(differences)))
+    correlation = np.corrcoef(differences.T)
+    rng = np.random.default_rng(1)
+    draws = rng.multivariate_normal(np.zeros(len(t)), correlation, resamples)
+    return t, np.abs(draws).max(1)
+
+
+def test_max_t_is_the_largest_of_correlated_normals() -> None:
+    rng = np.random.default_rng(10)
+    shared = rng.normal(size=(100, 1))
+    differences = shared + 0.5 * rng.normal(size=(100, 6)) + 0.1
+    found = sig.max_t_test(differences, resamples=20_000)
+    t, largest = naive_max_t(differences, 20_000)
+    np.testing.assert_allclose(found.t, t)
+    assert found.statistic == pytest.approx(np.abs(t).max())
+    assert found.critical == pytest.approx(np.quantile(largest, 0.95), abs=0.05)
+    assert found.p_value == pytest.approx((largest >= np.abs(t).max()).mean(), abs=0.01)
+    assert found.critical < stats.norm.isf(0.05 / 2 / 6)  # Bonferroni's
+    assert found.p_value == pytest.approx(found.adjusted.min())
+
+
+def test_max_t_holds_its_level_over_all_budgets() -> None:
+    rng = np.random.default_rng(11)
+    null = [rng.normal(size=(80, 1)) + rng.normal(size=(80, 5)) for _ in range(300)]
+    joint = [sig.max_t_test(d, resamples=400, seed=i) for i, d in enumerate(null)]
+    assert abs(np.mean([found.p_value <= 0.05 for found in joint]) - 0.05) < 0.04
+    assert np.mean([(np.abs(found.t) > 1.96).any() for found in joint]) > 0.09
+
+
+def test_one_sided_max_t_asks_for_a_direction() -> None:
+    worse = np.random.default_rng(12).normal(-1, 1, (60, 3))
+    assert sig.max_t_test(worse, two_sided=False, resamples=999).p_value > 0.9
+    assert sig.max_t_test(worse, resamples=999).p_value < 0.01
+
+
+def test_grouped_max_t_is_that_of_the_group_sums() -> None:
+    rng = np.random.default_rng(13)
+    groups = np.repeat(np.arange(30), 4)
+    differences = np.repeat(rng.normal(0.2, 1, (30, 2)), 4, axis=0)
+    grouped = sig.max_t_test(differences, groups, resamples=2000)
+    single = sig.max_t_test(differences[::4], resamples=2000)
+    np.testing.assert_allclose(grouped.t, single.t)
+    assert grouped.critical == pytest.approx(single.critical)
+    assert (np.abs(sig.max_t_test(differences).t) > np.abs(grouped.t)).all()
+
+
+def test_equivalence_is_two_one_sided_t_tests() -> None:
+    x = np.random.default_rng(14).normal(0.01, 0.2, 60)
+    found = sig.equivalence_test(x, 0.08)
+    sides = (
+        stats.ttest_1samp(x, -0.08, alternative="greater").pvalue,
+        stats.ttest_1samp(x, 0.08, alternative="less").pvalue,
+    )
+    assert found.p_value == pytest.approx(max(sides))
+    low, high = stats.ttest_1samp(x, 0).confidence_interval(0.9)
+    assert found.interval == pytest.approx((x.mean(), low, high))
+    within = found.interval.low > -0.08 and found.interval.high < 0.08
+    assert within == (found.p_value < 0.05)
+
+
+def test_equivalence_is_rarely_found_at_the_margin() -> None:
+    rng = np.random.default_rng(15)
+    found = [sig.equivalence_test(rng.normal(0.1, 0.3, 50), 0.1).p_value for _ in range(500)]
+    assert abs(np.mean(np.array(found) < 0.05) - 0.05) < 0.03
+
+
+def test_impossible_joint_and_equivalence_tests_are_sentences() -> None:
+    with pytest.raises(JudgeBayesError, match="finite difference at every budget"):
+        sig.max_t_test(np.array([[1.0, np.nan], [1.0, 2.0]]))
+    with pytest.raises(JudgeBayesError, match="two units or more"):
+        sig.max_t_test(np.ones((1, 2)))
+    with pytest.raises(JudgeBayesError, match="right would be a number above 0"):
+        sig.equivalence_test(np.ones(4), 0.0)

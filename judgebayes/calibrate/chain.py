@@ -60,6 +60,7 @@ class FittedChain:
     maps: tuple[FittedCalibrator, ...]
 
     @property
+    @in_float64
     def status(self) -> Int[Array, "*batch"]:
         """The worst status of the maps."""
         return worst(*(fitted.status for fitted in self.maps))

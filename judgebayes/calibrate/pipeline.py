@@ -86,6 +86,7 @@ class FittedCalibrated:
     calibrator: FittedCalibrator
 
     @property
+    @in_float64
     def status(self) -> Int[Array, "*batch"]:
         """The worse status of the two."""
         return worst(self.aggregator.status, self.calibrator.status)

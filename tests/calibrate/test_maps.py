@@ -429,7 +429,7 @@ def test_bad_input_gets_a_sentence(change: dict[str, np.ndarray], sentence: str)
     for method in (Temperature(), Isotonic()):
         if given["labels"].dtype.kind == "f" or len(given["labels"]) == 1:
             # The type checker of the tests would answer before the library does.
-            with pytest.raises(Exception, match="labels|shape"):
+            with pytest.raises(Exception, match=r"labels|shape"):
                 method.fit(**given)
             continue
         with pytest.raises(JudgeBayesError, match=sentence):
@@ -438,9 +438,9 @@ def test_bad_input_gets_a_sentence(change: dict[str, np.ndarray], sentence: str)
 
 def test_impossible_penalties_get_a_sentence() -> None:
     log_probs, labels = overconfident()
-    with pytest.raises(JudgeBayesError, match="penalty=-1.0; right would be a number from 0"):
+    with pytest.raises(JudgeBayesError, match=r"penalty=-1\.0; right would be a number from 0"):
         Beta(penalty=-1.0).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match="l1_share=2.0; right would be from 0 to 1"):
+    with pytest.raises(JudgeBayesError, match=r"l1_share=2\.0; right would be from 0 to 1"):
         Beta(l1_share=2.0).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="at least one calibrator"):
         Chain(()).fit(log_probs, labels)

@@ -26,6 +26,7 @@ from judgebayes.aggregate import (
     Verdict,
     VoteShare,
 )
+from judgebayes.calibrate import Beta, Calibrated, Chain, Isotonic, Temperature
 from judgebayes.decide import absolute_loss
 from judgebayes.evaluate import evaluate
 from judgebayes.float64 import in_float64
@@ -56,6 +57,10 @@ METHODS: dict[str, Aggregator] = {
     "ci-sc": ConfidenceVote(),
     "greedy-2": RoundedMedian(),
     "verdict": Verdict(judge=0),
+    # With a share or folds the division of the items is random: see the tests of the pipeline.
+    "calibrated": Calibrated(
+        SoftVote(), Chain((Temperature(), Beta(symmetric=True), Isotonic(symmetric=True))), None
+    ),
 }
 MIRRORED = [
     name for name in METHODS if name not in ("sc-first", "base-rate", "verdict", "stacking-free")

@@ -1,0 +1,164 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import comb
+
+from judgebayes.conformal import SplitConformal, coverage, coverage_law, set_size
+from judgebayes.errors import JudgeBayesError
+from judgebayes.float64 import in_float64
+from judgebayes.inference import Status
+
+
+def answers(n: int, seed: int = 0, n_classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(n_classes, 0.7), n)
+    labels = np.array([rng.choice(n_classes, p=p) for p in probs])
+    return np.log(probs), labels
+
+
+def naive_sets(
+    log_probs: np.ndarray, labels: np.ndarray, new: np.ndarray, level: float
+) -> np.ndarray:
+    """P2 eqs 5, 6 with a sort and a loop."""
+    scores = sorted(1 - np.exp(log_probs[i, y]) for i, y in enumerate(labels))
+    place = int(np.ceil(round((len(scores) + 1) * level, 9)))
+    threshold = np.inf if place > len(scores) else scores[place - 1]
+    return np.array([[1 - p <= threshold + 1e-12 for p in np.exp(row)] for row in new])
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
+@pytest.mark.parametrize("n", [5, 19, 100])
+def test_sets_are_those_of_a_sort_and_a_loop(n: int, level: float) -> None:
+    log_probs, labels = answers(n)
+    new, _ = answers(40, seed=1)
+    fit = SplitConformal(level).fit(log_probs, labels)
+    np.testing.assert_array_equal(fit(new), naive_sets(log_probs, labels, new, level))
+    too_few = np.ceil(round((n + 1) * level, 9)) > n
+    assert (Status(int(fit.status)) is Status.DEGENERATE) == too_few
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.filterwarnings("ignore")
+def test_sets_are_those_of_mapie(seed: int) -> None:
+    classification = pytest.importorskip("mapie.classification")
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Told(ClassifierMixin, BaseEstimator):
+        """A classifier whose features are its probabilities."""
+
+        def fit(self, x: np.ndarray, y: np.ndarray) -> "Told":  # noqa: ARG002
+            self.classes_ = np.arange(3)
+            self.is_fitted_ = True
+            return self
+
+        def predict_proba(self, x: np.ndarray) -> np.ndarray:
+            return x
+
+        def predict(self, x: np.ndarray) -> np.ndarray:
+            return x.argmax(1)
+
+    log_probs, labels = answers(150, seed)
+    new, _ = answers(200, seed + 100)
+    told = Told().fit(np.exp(log_probs), labels)
+    peer = classification.SplitConformalClassifier(
+        told, confidence_level=0.9, conformity_score="lac", prefit=True
+    ).conformalize(np.exp(log_probs), labels)
+    theirs = peer.predict_set(np.exp(new))[1][:, :, 0]
+    np.testing.assert_array_equal(SplitConformal(0.9).fit(log_probs, labels)(new), theirs)
+
+
+def test_weights_are_repetitions() -> None:
+    log_probs, labels = answers(40)
+    weight = np.r_[np.zeros(5), np.full(10, 2.0), np.ones(25)]
+    repeated = np.r_[5:15, 5:15, 15:40]
+    one = SplitConformal(0.8).fit(log_probs, labels, weight=weight)
+    other = SplitConformal(0.8).fit(log_probs[repeated], labels[repeated])
+    np.testing.assert_array_equal(one.threshold, other.threshold)
+    unknown = np.where(weight == 0, -1, labels)
+    np.testing.assert_array_equal(
+        SplitConformal(0.8).fit(log_probs, unknown, weight=np.maximum(weight, 1)).threshold,
+        one.threshold,
+    )
+
+
+def test_every_group_has_its_own_threshold() -> None:
+    log_probs, labels = answers(90)
+    groups = np.arange(90) % 3
+    fit = SplitConformal(0.8, n_groups=3).fit(log_probs, labels, groups=groups)
+    for g in range(3):
+        own = SplitConformal(0.8).fit(log_probs[groups == g], labels[groups == g])
+        np.testing.assert_array_equal(fit.threshold[g], own.threshold[0])
+        inside = fit(log_probs, groups=groups)[groups == g]
+        np.testing.assert_array_equal(inside, own(log_probs[groups == g]))
+
+
+def test_empty_sets_stay_empty_unless_told_otherwise() -> None:
+    sure = np.log([[0.98, 0.01, 0.01]] * 30)
+    torn = np.log([[0.4, 0.4, 0.2]])
+    empty = SplitConformal(0.8).fit(sure, np.zeros(30, int))(torn)
+    assert not np.asarray(empty).any()
+    filled = SplitConformal(0.8, no_empty=True).fit(sure, np.zeros(30, int))(torn)
+    np.testing.assert_array_equal(filled, [[True, True, False]])
+
+
+def test_permuting_and_vmap_change_nothing() -> None:
+    log_probs, labels = answers(60)
+    parts = np.stack([np.random.default_rng(i).permutation(60)[:30] for i in range(3)])
+
+    @in_float64
+    def batched() -> jax.Array:
+        x, y = jnp.asarray(log_probs), jnp.asarray(labels)
+        return jax.vmap(lambda i: SplitConformal(0.8).fit(x[i], y[i])(x))(jnp.asarray(parts))
+
+    for found, items in zip(np.asarray(batched()), parts, strict=True):
+        for order in (items, items[::-1]):
+            alone = SplitConformal(0.8).fit(log_probs[order], labels[order])(log_probs)
+            np.testing.assert_array_equal(found, alone)
+
+
+def test_coverage_and_size_count_labelled_items() -> None:
+    sets = np.array([[True, True], [False, True], [False, False]])
+    labels = np.array([0, 0, -1])
+    assert float(coverage(sets, labels)) == 0.5
+    assert float(set_size(sets, labels)) == 1.5
+    assert float(coverage(sets, labels, np.array([3.0, 1.0, 1.0]))) == 0.75
+
+
+def test_the_coverage_obeys_its_exact_law() -> None:
+    n, m, level = 30, 50, 0.9
+    law = coverage_law(n, level, m)
+    assert law.probability.sum() == pytest.approx(1)
+    k = int(np.ceil((n + 1) * level))
+    # How many of m stand below the k-th of n in one random order: negative hypergeometric.
+    j = np.arange(m + 1)
+    exact = comb(j + k - 1, j) * comb(n + m - k - j, m - j) / comb(n + m, m)
+    np.testing.assert_allclose(law.probability, exact, rtol=1e-8)
+    assert law.mean == pytest.approx(k / (n + 1))
+    observed = []
+    for seed in range(300):
+        log_probs, labels = answers(n + m, seed)
+        sets = SplitConformal(level).fit(log_probs[:n], labels[:n])(log_probs[n:])
+        observed.append(float(coverage(sets, labels[n:])))
+    assert np.mean(observed) == pytest.approx(law.mean, abs=4 * np.std(observed) / 300**0.5)
+    inside = np.mean([law.low <= c + 1e-9 and c <= law.high + 1e-9 for c in observed])
+    assert inside > 0.92
+    assert np.var(observed) == pytest.approx(
+        (law.probability * (j / m - law.mean) ** 2).sum(), rel=0.3
+    )
+
+
+def test_too_small_a_slice_covers_everything() -> None:
+    law = coverage_law(5, 0.9, 10)
+    assert (law.low, law.mean, law.high) == (1, 1, 1)
+    assert law.probability[-1] == 1
+
+
+def test_impossible_requests_get_a_sentence() -> None:
+    log_probs, labels = answers(10)
+    with pytest.raises(JudgeBayesError, match=r"level=1\.5; right would be between 0 and 1"):
+        SplitConformal(1.5).fit(log_probs, labels)
+    with pytest.raises(JudgeBayesError, match="3 groups: tell each item's"):
+        SplitConformal(n_groups=3).fit(log_probs, labels)
+    with pytest.raises(JudgeBayesError, match="items from 1"):
+        coverage_law(5, 0.9, 0)
