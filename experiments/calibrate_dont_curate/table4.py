@@ -31,8 +31,8 @@ METHODS = (
     "top-3",
     "top-5",
     "top-10",
-    "stacking",
 )
+SHARED = ("majority", "one-coin", "dawid-skene", "stacking")
 CLAIMS = (
     ("majority", "one-coin"),
     ("majority", "dawid-skene"),
@@ -57,7 +57,7 @@ def main(run: Run) -> Output:
         run.say(f"{panel.name}, {panel.orientation}")
         for share, protocol in ((NESTED, "nested"), (None, "shared")):
             found: dict[str, Answers] = {}
-            for method in METHODS if share else ("majority", "one-coin", "dawid-skene", "stacking"):
+            for method in METHODS if share else SHARED:
                 given = answers(run, panel, method, ("none", "beta"), share=share)
                 found[method] = given["beta"]
                 for name, one in given.items():
