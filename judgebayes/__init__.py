@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from judgebayes.aggregate import (
+        EM,
         AccuracyWeighted,
         BaseRate,
         ConfidenceVote,
         Davidson,
+        DawidSkene,
         HierarchicalDavidson,
         LogOddsWeighted,
         MajorityVote,
@@ -65,6 +67,8 @@ _HOME = {
         "BaseRate",
         "ConfidenceVote",
         "Davidson",
+        "DawidSkene",
+        "EM",
         "HierarchicalDavidson",
         "LogOddsWeighted",
         "MajorityVote",
@@ -124,6 +128,8 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "BaseRate",
     "ConfidenceVote",
     "Davidson",
+    "DawidSkene",
+    "EM",
     "HierarchicalDavidson",
     "LogOddsWeighted",
     "MajorityVote",

@@ -20,6 +20,7 @@ from judgebayes.aggregate import FittedAggregator
 from judgebayes.aggregate.base import FittedRule
 from judgebayes.aggregate.base_rate import FittedBaseRate
 from judgebayes.aggregate.davidson import FittedDavidson
+from judgebayes.aggregate.dawid_skene import FittedDawidSkene
 from judgebayes.aggregate.hierarchical_davidson import FittedHierarchicalDavidson
 from judgebayes.aggregate.margin_threshold import FittedMarginThreshold
 from judgebayes.aggregate.one_coin import FittedOneCoin
@@ -55,6 +56,7 @@ FITTED: dict[str, type] = {
         FittedIsotonic,
         FittedSoftmax,
         FittedStacking,
+        FittedDawidSkene,
         FittedRule,
         VoteShare,
         MajorityVote,

@@ -3,6 +3,7 @@
 from judgebayes.aggregate.base import Aggregator, FittedAggregator, FittedRule, Reliability
 from judgebayes.aggregate.base_rate import BaseRate
 from judgebayes.aggregate.davidson import Davidson, FittedDavidson
+from judgebayes.aggregate.dawid_skene import EM, DawidSkene, FittedDawidSkene
 from judgebayes.aggregate.hierarchical_davidson import (
     FittedHierarchicalDavidson,
     HierarchicalDavidson,
@@ -27,14 +28,17 @@ from judgebayes.aggregate.weighted import (
 )
 
 __all__ = [
+    "EM",
     "AccuracyWeighted",
     "Aggregator",
     "BaseRate",
     "ConfidenceVote",
     "Davidson",
+    "DawidSkene",
     "FittedAccuracyWeighted",
     "FittedAggregator",
     "FittedDavidson",
+    "FittedDawidSkene",
     "FittedHierarchicalDavidson",
     "FittedLogOddsWeighted",
     "FittedOneCoin",

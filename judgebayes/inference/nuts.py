@@ -1,13 +1,15 @@
 """Draws from the posterior with NumPyro's No-U-Turn sampler."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro import infer
 
-from judgebayes.inference.problem import Chains, Problem, Result
+from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.status import Status, when
 from judgebayes.scores import Score
 
@@ -39,6 +41,7 @@ class NUTS:
             infer.NUTS(
                 problem.posterior(self.score, self.temperature),
                 target_accept_prob=self.target_accept,
+                init_strategy=_beginning(problem.start),
             ),
             num_warmup=self.warmup,
             num_samples=self.draws,
@@ -67,6 +70,13 @@ class NUTS:
             projected_gradient=jnp.asarray(jnp.nan),
             chains=chains,
         )
+
+
+def _beginning(start: Sites | None) -> Callable[..., Any]:
+    found: Callable[..., Any] = (
+        infer.init_to_uniform if start is None else infer.init_to_value(values=start)
+    )
+    return found
 
 
 def split_rhat(draws: Float[Array, "chain draw *shape"]) -> Float[Array, "*shape"]:

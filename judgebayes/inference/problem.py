@@ -31,6 +31,8 @@ class Problem:
     predict: Callable[[Sites], Float[Array, "item class"]]
     labels: Int[Array, " item"]
     weight: Float[Array, " item"]
+    start: Sites | None = None
+    """Where chains start; spread over the prior if None."""
 
     def joint(self) -> None:
         """Run the model on the labels."""

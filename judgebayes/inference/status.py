@@ -16,7 +16,8 @@ class Status(IntEnum):
     STALLED = 2
     MAX_STEPS = 3
     DEGENERATE = 4
-    NONFINITE = 5
+    SWITCHED = 5
+    NONFINITE = 6
 
     @property
     def sentence(self) -> str:
@@ -38,6 +39,10 @@ _SENTENCES = {
     Status.DEGENERATE: (
         "The labels cannot identify the parameters: they are constant, or fewer than the "
         "parameters. Label more items, of more than one class."
+    ),
+    Status.SWITCHED: (
+        "The classes seem to have changed names: most judges are right less often than chance, "
+        "and no labelled item says so. Label a few items, or start from better judges."
     ),
     Status.NONFINITE: "The objective is not finite at the start: look for infinite or NaN scores.",
 }

@@ -14,6 +14,7 @@ from judgebayes.aggregate import (
     BaseRate,
     ConfidenceVote,
     Davidson,
+    DawidSkene,
     HierarchicalDavidson,
     LogOddsWeighted,
     MajorityVote,
@@ -48,6 +49,8 @@ METHODS: dict[str, Aggregator] = {
     "stacking": Stacking(),
     "stacking-averaged": Stacking(Laplace(averaged=True)),
     "stacking-free": Stacking(symmetric=False, label_noise=0.05),
+    "dawid-skene": DawidSkene(),
+    "dawid-skene-noisy": DawidSkene(label_noise=0.1),
     "vote-share": VoteShare(),
     "accuracy-weighted": AccuracyWeighted(),
     "log-odds-weighted": LogOddsWeighted(),
@@ -65,6 +68,7 @@ METHODS: dict[str, Aggregator] = {
 MIRRORED = [
     name for name in METHODS if name not in ("sc-first", "base-rate", "verdict", "stacking-free")
 ]
+SUPERVISED = [name for name in METHODS if not name.startswith("dawid-skene")]
 KEPT = [name for name in METHODS if name not in ("per-task", "verdict")]
 methods = pytest.mark.parametrize("name", list(METHODS))
 
@@ -128,7 +132,7 @@ def test_weight_2_is_a_repeated_item(name: str, full: Votes, labels: np.ndarray)
     np.testing.assert_allclose(np.exp(weighted), np.exp(repeated), atol=1e-6)
 
 
-@methods
+@pytest.mark.parametrize("name", SUPERVISED)
 def test_unlabelled_items_change_nothing(name: str, full: Votes, labels: np.ndarray) -> None:
     known = np.flatnonzero(labels >= 0)
     some = METHODS[name].fit(full.take(known), labels[known])(full)

@@ -1,0 +1,305 @@
+"""Dawid and Skene's aggregator: confusion matrices learnt from labels, or from agreement alone."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregate.base import Reliability, log_mean_exp, summarised, training
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.float64 import in_float64
+from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.problem import Chains, Problem, Sites
+from judgebayes.inference.status import Status, when, worst
+from judgebayes.models import dawid_skene
+from judgebayes.models.dawid_skene import Prior
+from judgebayes.votes.array import MISSING, Votes
+
+__all__ = ["EM", "DawidSkene", "FittedDawidSkene"]
+
+LEAST = 1e-12
+"""Of a probability: a vote that no judge gave so far must not rule a class out for good."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class EM:
+    """Expectation maximisation: the mode of the marginal posterior that the start leads to.
+
+    It ends when a step raises the log posterior by less than `tolerance` per item, or with the
+    status MAX_STEPS.
+    """
+
+    tolerance: float = 1e-12
+    max_steps: int = field(default=2000, metadata={"static": True})
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class DawidSkene:
+    r"""Learn a confusion matrix for each judge from labelled and unlabelled items together.
+
+    .. math:: p(y_i = k \mid \text{votes}) \propto \pi_k \prod_j \prod_l \theta_{jkl}^{c_{ijl}}
+
+    (`judgebayes.models.dawid_skene`.) Known labels clamp y; with none at all the judges'
+    agreement is all there is. Given the label judges are taken to err independently.
+
+    The classes could change names without changing the likelihood. The start (accuracy 0.75, and
+    the labelled items) and a prior that is above chance on the average choose the names, and no
+    judge is barred from being adversarial; where most judges end below chance although the
+    labelled items do not say so, the status is SWITCHED.
+
+    Parameters
+    ----------
+    inference
+        `EM()`, or `NUTS()` for the posterior, started at the mode that EM finds.
+    prior
+        Pseudo-counts; `Prior(0.0, 0.0, 0.0)` is maximum likelihood.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+    """
+
+    inference: EM | NUTS = field(default_factory=EM)
+    prior: Prior = field(default_factory=Prior)
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedDawidSkene":
+        """Return the confusion matrices learnt from all items, labelled or not.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        return _fit(self, *training(votes, labels, weight, key, labelled_only=False))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedDawidSkene:
+    """Class shares and confusion matrices: one draw of a mode, or many of a posterior."""
+
+    draws: Sites
+    """`pi` (draw, class) and `confusion` (draw, judge, class, vote)."""
+    votes_by_class: Float[Array, "*batch judge class"]
+    """How many votes of each judge fell, in expectation, on items of each class."""
+    status: Int[Array, "*batch"]
+    log_posterior: Float[Array, "*batch"]
+    """At the mode, up to the constants of the priors; NaN if sampled."""
+    steps: Int[Array, "*batch"]
+    chains: Chains | None
+    pseudo_votes: Float[Array, "*batch"]
+    """How many votes on each class the prior counts for."""
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities given their votes alone."""
+        return log_mean_exp(_by_draw(self, votes, jnp.full(votes.n_items, MISSING)))
+
+    @in_float64
+    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(self, votes, jnp.full(votes.n_items, MISSING))
+
+    def __repr__(self) -> str:
+        """Summarise."""
+        return summarised(self)
+
+    def reliability(self, level: float = 0.9) -> Reliability:
+        """Return each judge's accuracy averaged over classes: posterior mean and interval.
+
+        Draws give it as it is. At a mode the rows of the confusion matrix have Beta posteriors
+        given the items' classes, whose uncertainty is left out; their average is matched by a Beta.
+        """
+        tails = (1 - level) / 2, (1 + level) / 2
+        confusion = np.asarray(self.draws["confusion"])
+        if self.chains is not None:
+            each = np.diagonal(confusion, axis1=-2, axis2=-1).mean(-1)
+            low, high = np.quantile(each, tails, axis=0)
+            return Reliability(each.mean(0), low, high)
+        from scipy.special import betaincinv
+
+        n_classes = confusion.shape[-1]
+        at_mode = np.diagonal(confusion[..., 0, :, :, :], axis1=-2, axis2=-1)
+        votes = np.asarray(self.votes_by_class)
+        pseudo = np.asarray(self.pseudo_votes)[..., None, None]
+        alpha = at_mode * (votes + pseudo) + 1
+        beta = (1 - at_mode) * (votes + pseudo) + n_classes - 1
+        rows = alpha / (alpha + beta)
+        mean = rows.mean(-1)
+        variance = (rows * (1 - rows) / (alpha + beta + 1)).mean(-1) / n_classes
+        total = mean * (1 - mean) / variance - 1
+        low, high = (betaincinv(mean * total, (1 - mean) * total, q) for q in tails)
+        return Reliability(mean, low, high)
+
+
+class _State(NamedTuple):
+    log_pi: Float[Array, " class"]
+    log_confusion: Float[Array, "judge class vote"]
+    value: Float[Array, ""]
+    gain: Float[Array, ""]
+    step: Int[Array, ""]
+
+
+class _Mode(NamedTuple):
+    log_pi: Float[Array, " class"]
+    log_confusion: Float[Array, "judge class vote"]
+    votes_by_class: Float[Array, "judge class"]
+    value: Float[Array, ""]
+    steps: Int[Array, ""]
+    status: Int[Array, ""]
+
+
+def _maximise(
+    em: EM,
+    count: Float[Array, "item seen"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    prior: Prior,
+    noise: Scalar,
+    n_classes: int,
+) -> _Mode:
+    """Run EM; every step raises the log posterior."""
+    pseudo = prior.of_votes(n_classes)
+    total = jnp.maximum(weight.sum(), 1.0)
+
+    def expect(
+        log_pi: Float[Array, " class"], log_confusion: Float[Array, "judge class vote"]
+    ) -> tuple[Float[Array, ""], Float[Array, "item class"]]:
+        joint = dawid_skene.log_joint(log_pi, log_confusion, count, labels, noise)
+        each = jax.nn.logsumexp(joint, axis=1)
+        belief = weight[:, None] * jnp.exp(joint - each[:, None])
+        likelihood = jnp.where(weight > 0, weight * each, 0.0).sum()
+        return likelihood + dawid_skene.log_prior(log_pi, log_confusion, prior), belief
+
+    def unfinished(state: _State) -> Bool[Array, ""]:
+        return (state.step < em.max_steps) & (state.gain > em.tolerance * total)
+
+    def advance(state: _State) -> _State:
+        value, belief = expect(state.log_pi, state.log_confusion)
+        share = belief.sum(0) + prior.classes
+        votes = dawid_skene.tally(belief, count) + pseudo
+        cast = votes.sum(-1, keepdims=True)
+        confusion = jnp.where(cast > 0, votes / jnp.where(cast > 0, cast, 1.0), 1 / n_classes)
+        return _State(
+            jnp.log(jnp.maximum(share / share.sum(), LEAST)),
+            jnp.log(jnp.maximum(confusion, LEAST)),
+            value,
+            jnp.where(state.step < 1, jnp.inf, value - state.value),
+            state.step + 1,
+        )
+
+    log_pi, log_confusion = dawid_skene.start(count, labels, weight, n_classes)
+    unknown = jnp.asarray(-jnp.inf)
+    end = jax.lax.while_loop(
+        unfinished, advance, _State(log_pi, log_confusion, unknown, -unknown, jnp.asarray(0))
+    )
+    value, belief = expect(end.log_pi, end.log_confusion)
+    status = jnp.select(
+        [~jnp.isfinite(value), end.gain <= em.tolerance * total],
+        [int(Status.NONFINITE), int(Status.CONVERGED)],
+        int(Status.MAX_STEPS),
+    )
+    votes_by_class = dawid_skene.tally(belief, count).sum(-1)
+    return _Mode(end.log_pi, end.log_confusion, votes_by_class, value, end.step, status)
+
+
+def _switched(
+    log_confusion: Float[Array, "judge class vote"],
+    count: Float[Array, "item seen"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+) -> Int[Array, ""]:
+    """Return SWITCHED where most judges are below chance and the labelled items do not say so."""
+    n_judges, n_classes, _ = log_confusion.shape
+    truth = jnp.where(labels >= 0, weight, 0.0)[:, None] * jax.nn.one_hot(labels, n_classes)
+    seen = dawid_skene.tally(truth, count)
+    on_labels = jnp.diagonal(seen, axis1=1, axis2=2).sum(-1) / jnp.maximum(seen.sum((1, 2)), 1e-9)
+    known = dawid_skene.most_below_chance(on_labels, seen.sum((1, 2)), n_classes)
+    cast = (weight @ count).reshape(n_judges, n_classes).sum(-1)
+    found = dawid_skene.most_below_chance(dawid_skene.accuracy(log_confusion), cast, n_classes)
+    return when(found & ~known, Status.SWITCHED)
+
+
+@jax.jit
+def _fit(
+    method: DawidSkene,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedDawidSkene:
+    n_classes = votes.n_classes
+    count = dawid_skene.counts(votes.index, n_classes)
+    em = method.inference if isinstance(method.inference, EM) else EM()
+    mode = _maximise(em, count, labels, weight, method.prior, method.label_noise, n_classes)
+    if isinstance(method.inference, EM):
+        return FittedDawidSkene(
+            draws={
+                "pi": jnp.exp(mode.log_pi)[None],
+                "confusion": jnp.exp(mode.log_confusion)[None],
+            },
+            votes_by_class=mode.votes_by_class,
+            status=worst(mode.status, _switched(mode.log_confusion, count, labels, weight)),
+            log_posterior=mode.value,
+            steps=mode.steps,
+            chains=None,
+            pseudo_votes=jnp.asarray(method.prior.right + method.prior.wrong),
+        )
+
+    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
+        dawid_skene.model(
+            count,
+            labels,
+            weight,
+            n_judges=votes.n_judges,
+            n_classes=n_classes,
+            prior=method.prior,
+            noise=method.label_noise,
+        )
+
+    def predict(sites: Sites) -> Float[Array, "item class"]:
+        return _posterior(sites, count, jnp.full(labels.shape, MISSING))
+
+    inside = {
+        "pi": 0.99 * jnp.exp(mode.log_pi) + 0.01 / n_classes,
+        "confusion": 0.99 * jnp.exp(mode.log_confusion) + 0.01 / n_classes,
+    }
+    found = method.inference.solve(Problem(model, predict, labels, weight, start=inside), key)
+    mean = jnp.log(found.draws["confusion"].mean(0))
+    return FittedDawidSkene(
+        draws=found.draws,
+        votes_by_class=mode.votes_by_class,
+        status=worst(found.status, _switched(mean, count, labels, weight)),
+        log_posterior=jnp.asarray(jnp.nan),
+        steps=mode.steps,
+        chains=found.chains,
+        pseudo_votes=jnp.asarray(method.prior.right + method.prior.wrong),
+    )
+
+
+def _posterior(
+    sites: Sites, count: Float[Array, "item seen"], labels: Int[Array, " item"]
+) -> Float[Array, "item class"]:
+    log_confusion = jnp.log(sites["confusion"])
+    joint = dawid_skene.log_joint(jnp.log(sites["pi"]), log_confusion, count, labels, 0.0)
+    return jax.nn.log_softmax(joint, axis=-1)
+
+
+@jax.jit
+def _by_draw(
+    fitted: FittedDawidSkene, votes: Votes, labels: Int[Array, " item"]
+) -> Float[Array, "draw item class"]:
+    count = dawid_skene.counts(votes.index, votes.n_classes)
+    return jax.vmap(lambda sites: _posterior(sites, count, labels))(fitted.draws)

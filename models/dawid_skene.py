@@ -1,0 +1,146 @@
+"""Dawid and Skene's model: each judge has a confusion matrix, labels are known in part.
+
+Source: Dawid & Skene (1979), as P2 (section 4.1) compares with; P4's validators are its judges.
+
+The story. Item i has the label y_i ~ Categorical(pi); each vote of judge j on it is l with
+probability theta_jkl where y_i = k; votes are independent given the label. With y summed out by
+hand ::
+
+    p(votes of i) = sum_k pi_k prod_j prod_l theta_jkl^(c_ijl)
+
+A known label z is its own vote that is wrong with probability e: p(z | k) multiplies the sum's
+terms, and for e = 0 it clamps y.
+
+Priors, as pseudo-counts above those of the flat Dirichlet, so that the mode with none is the
+maximum of the likelihood ::
+
+    theta_jk ~ Dirichlet(1 + right at l = k, 1 + wrong / (K - 1) elsewhere),   pi ~ Dirichlet(1 + s)
+
+The likelihood is the same for labels under other names. What tells the names is that judges are
+right more often than chance *on the average*: right > wrong / (K - 1), and a start at accuracy
+0.75. No judge is barred from being worse than chance.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from jaxtyping import Array, Bool, Float, Int
+
+from judgebayes.models.one_coin import noise_matrix
+
+__all__ = ["Prior", "accuracy", "counts", "log_joint", "log_prior", "model", "start"]
+
+Scalar = float | Float[Array, ""]
+
+START_ACCURACY = 0.75
+START_COUNT = 4.0
+"""How many votes the starting accuracy counts for, beside those on labelled items."""
+
+
+class Prior(NamedTuple):
+    """Pseudo-counts of a judge's right and wrong votes in each class, and of each class."""
+
+    right: Scalar = 1.0
+    wrong: Scalar = 0.5
+    classes: Scalar = 1.0
+
+    def of_votes(self, n_classes: int) -> Float[Array, "class vote"]:
+        """Return the pseudo-counts of a confusion matrix."""
+        off = jnp.asarray(self.wrong) / (n_classes - 1)
+        return jnp.where(jnp.eye(n_classes, dtype=bool), self.right, off)
+
+
+def counts(index: Int[Array, "item judge sample"], n_classes: int) -> Float[Array, "item seen"]:
+    """Return how often each judge gave each class, as a matrix item x (judge class)."""
+    member = [(index == k).sum(-1) for k in range(n_classes)]
+    return jnp.stack(member, axis=-1).reshape(index.shape[0], -1).astype(float)
+
+
+def log_joint(
+    log_pi: Float[Array, " class"],
+    log_confusion: Float[Array, "judge class vote"],
+    count: Float[Array, "item seen"],
+    labels: Int[Array, " item"],
+    noise: Scalar,
+) -> Float[Array, "item class"]:
+    """Return log p(votes, observed label, y = k) of every item and class."""
+    n_classes = log_pi.shape[0]
+    flat = jnp.swapaxes(log_confusion, 1, 2).reshape(-1, n_classes)  # (judge vote), class
+    clamp = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
+    return log_pi + count @ flat + jnp.where((labels >= 0)[:, None], clamp, 0.0)
+
+
+def log_prior(
+    log_pi: Float[Array, " class"], log_confusion: Float[Array, "judge class vote"], prior: Prior
+) -> Float[Array, ""]:
+    """Return the log prior density up to a constant."""
+    votes = prior.of_votes(log_pi.shape[0])
+    return jnp.sum(_times(votes, log_confusion)) + jnp.sum(_times(prior.classes, log_pi))
+
+
+def _times(count: Scalar | Array, log: Array) -> Array:
+    """Return count x log, 0 where the count is 0 and the logarithm minus infinity."""
+    return jnp.where(jnp.asarray(count) > 0, count * jnp.maximum(log, -1e300), 0.0)
+
+
+def start(
+    count: Float[Array, "item seen"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    n_classes: int,
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return log pi, uniform, and log confusions: accuracy 0.75 beside the labelled votes."""
+    used = jnp.where(labels >= 0, weight, 0.0)[:, None]
+    truth = used * jax.nn.one_hot(labels, n_classes, dtype=used.dtype)
+    seen = tally(truth, count)
+    other = (1 - START_ACCURACY) / (n_classes - 1)
+    begin = jnp.where(jnp.eye(n_classes, dtype=bool), START_ACCURACY, other)
+    votes = seen + START_COUNT * begin
+    return jnp.full(n_classes, -jnp.log(n_classes)), jnp.log(votes / votes.sum(-1, keepdims=True))
+
+
+def tally(
+    belief: Float[Array, "item class"], count: Float[Array, "item seen"]
+) -> Float[Array, "judge class vote"]:
+    """Return the expected votes of each judge by class and vote."""
+    n_classes = belief.shape[1]
+    return jnp.swapaxes((belief.T @ count).reshape(n_classes, -1, n_classes), 0, 1)
+
+
+def accuracy(
+    log_confusion: Float[Array, "*draw judge class vote"],
+) -> Float[Array, "*draw judge"]:
+    """Return each judge's accuracy, averaged over classes with equal weights."""
+    return jnp.exp(jnp.diagonal(log_confusion, axis1=-2, axis2=-1)).mean(-1)
+
+
+def most_below_chance(
+    found: Float[Array, " judge"], votes: Float[Array, " judge"], n_classes: int
+) -> Bool[Array, ""]:
+    """Return whether most of the judges that voted are right less often than chance."""
+    cast = votes > 0
+    below = (found < 1 / n_classes) & cast
+    return 2 * below.sum() > jnp.maximum(cast.sum(), 1)
+
+
+def model(
+    count: Float[Array, "item seen"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    *,
+    n_judges: int,
+    n_classes: int,
+    prior: Prior = Prior(),
+    noise: Scalar = 0.0,
+) -> None:
+    """Sample class shares and confusion matrices, then the votes, every item's label summed out."""
+    pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(n_classes, 1.0) + prior.classes))
+    rows = dist.Dirichlet(1 + prior.of_votes(n_classes))
+    with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", n_classes, dim=-1):
+        confusion = numpyro.sample("confusion", rows)
+    joint = log_joint(jnp.log(pi), jnp.log(confusion), count, labels, noise)
+    each = jax.nn.logsumexp(joint, axis=1)
+    numpyro.factor("votes", jnp.where(weight > 0, weight * each, 0.0).sum())

@@ -1,0 +1,89 @@
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer.util import log_density
+from scipy import stats
+
+from judgebayes.float64 import in_float64
+from judgebayes.models import dawid_skene
+from judgebayes.models.dawid_skene import Prior
+
+K, J = 3, 2
+PI = np.array([0.5, 0.3, 0.2])
+CONFUSION = np.random.default_rng(0).dirichlet(np.ones(K), (J, K))
+
+
+@pytest.fixture(scope="module")
+def index() -> np.ndarray:
+    return np.random.default_rng(1).integers(-1, K, (5, J, 2))
+
+
+def likelihood_by_hand(index: np.ndarray, labels: np.ndarray, noise: float) -> list[float]:
+    """p(votes, observed label) of every item, by plain loops over everything."""
+    found = []
+    for i in range(len(index)):
+        total = 0.0
+        for k in range(K):
+            p = PI[k]
+            for j in range(J):
+                for vote in index[i, j]:
+                    if vote >= 0:
+                        p *= CONFUSION[j, k, vote]
+            if labels[i] >= 0:
+                p *= 1 - noise if labels[i] == k else noise / (K - 1)
+            total += p
+        found.append(total)
+    return found
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@in_float64
+def test_the_model_sums_over_labels_as_plain_loops_do(index: np.ndarray, noise: float) -> None:
+    labels, weight = np.array([0, -1, 2, 1, -1]), np.array([1.0, 2.0, 0.5, 0.0, 1.0])
+    prior = Prior(2.0, 1.0, 0.5)
+    count = dawid_skene.counts(jnp.asarray(index), K)
+    sites = {"pi": jnp.asarray(PI), "confusion": jnp.asarray(CONFUSION)}
+    shape = {"n_judges": J, "n_classes": K, "prior": prior, "noise": noise}
+    found, _ = log_density(
+        dawid_skene.model, (count, jnp.asarray(labels), jnp.asarray(weight)), shape, sites
+    )
+    expected = sum(
+        w * math.log(p)
+        for w, p in zip(weight, likelihood_by_hand(index, labels, noise), strict=True)
+    )
+    expected += stats.dirichlet.logpdf(PI, np.full(K, 1.5))
+    for j in range(J):
+        for k in range(K):
+            alpha = np.full(K, 1.5)
+            alpha[k] = 3.0
+            expected += stats.dirichlet.logpdf(CONFUSION[j, k], alpha)
+    assert float(found) == pytest.approx(expected, rel=1e-10)
+
+
+@in_float64
+def test_the_stated_log_prior_is_the_models_up_to_a_constant() -> None:
+    prior = Prior(2.0, 1.0, 0.5)
+    nothing = jnp.zeros((1, J * K)), jnp.array([-1]), jnp.array([0.0])
+    shape = {"n_judges": J, "n_classes": K, "prior": prior}
+    other = np.random.default_rng(5).dirichlet(np.ones(K), (J, K))
+    full, stated = [], []
+    for pi, confusion in ((PI, CONFUSION), (PI[::-1], other)):
+        sites = {"pi": jnp.asarray(pi), "confusion": jnp.asarray(confusion)}
+        full.append(float(log_density(dawid_skene.model, nothing, shape, sites)[0]))
+        logs = jnp.log(sites["pi"]), jnp.log(sites["confusion"])
+        stated.append(float(dawid_skene.log_prior(*logs, prior)))
+    assert full[1] - full[0] == pytest.approx(stated[1] - stated[0])
+
+
+@in_float64
+def test_the_start_is_above_chance_and_moved_by_labelled_votes(index: np.ndarray) -> None:
+    count = dawid_skene.counts(jnp.asarray(index), K)
+    log_pi, blind = dawid_skene.start(count, jnp.full(5, -1), jnp.ones(5), K)
+    np.testing.assert_allclose(jnp.exp(log_pi), 1 / 3)
+    np.testing.assert_allclose(dawid_skene.accuracy(blind), 0.75)
+    _, told = dawid_skene.start(count, jnp.zeros(5, int), jnp.ones(5), K)
+    cast = np.array([(index[:, j] == 0).sum() for j in range(J)])
+    total = np.array([(index[:, j] >= 0).sum() for j in range(J)])
+    np.testing.assert_allclose(jnp.exp(told)[:, 0, 0], (cast + 3.0) / (total + 4.0))
