@@ -16,6 +16,7 @@ from judgebayes.aggregate.base import Aggregator, training
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrate.base import Calibrator
 from judgebayes.calibrate.pipeline import Calibrated, first_stage
+from judgebayes.curate import Curated
 from judgebayes.decide import absolute_loss, bayes_action
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
@@ -305,7 +306,9 @@ def _widened(part: Int[np.ndarray, "split part"]) -> Int[Array, "split wide"]:
 
 def _splits_at_once(method: Aggregator, splits: int) -> int:
     """Return how many splits to fit side by side: chains are vectorised already."""
-    if isinstance(method, Calibrated):
+    if isinstance(method, Curated) and hasattr(method.curator, "criterion"):
+        return 1  # it tries many panels side by side
+    if isinstance(method, (Calibrated, Curated)):
         return _splits_at_once(method.aggregator, splits)
     return 1 if isinstance(getattr(method, "inference", None), NUTS) else splits
 
