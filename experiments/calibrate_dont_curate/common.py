@@ -10,6 +10,7 @@ from jaxtyping import Float
 from judgebayes.aggregate import (
     AccuracyWeighted,
     Aggregator,
+    DawidSkene,
     LogOddsWeighted,
     OneCoin,
     Stacking,
@@ -43,6 +44,7 @@ __all__ = [
     "CLIP",
     "DATASETS",
     "HALF",
+    "METRICS",
     "PAPER",
     "Answers",
     "Parts",
@@ -55,7 +57,6 @@ __all__ = [
     "by_subset",
     "calibrator",
     "claim_row",
-    "METRICS",
     "class_ece",
     "degenerate",
     "halves",
@@ -118,7 +119,7 @@ def aggregator(name: str, panel: Panel) -> Aggregator:
         "accuracy-weighted": AccuracyWeighted(),
         "log-odds": LogOddsWeighted(),
         "one-coin": OneCoin(),
-        "dawid-skene": OneCoin(),  # TODO
+        "dawid-skene": DawidSkene(),
         "stacking": Stacking(),
         "one-per-family": Curated(OneCoin(), OnePerFamily(family_numbers(panel))),
     }

@@ -1,4 +1,4 @@
-"""P2 Tables 4 and 9: aggregators before and after beta calibration; does the aggregator matter?
+"""P2 Tables 4 and 9: aggregators before and after beta calibration.
 
 Claim: beta calibration brings every aggregator to a low NLL; one-coin and Dawid-Skene then beat vote
 shares and equal each other; stacking only memorises its calibration set.

@@ -2,8 +2,8 @@
 
 JudgeBench's votes with the paper's added judges are not public. Its uncalibrated numbers are: how
 majority voting and the one-coin posterior of all and of the top 3, 5 and 10 judges fared before any
-calibration. A twin is a simulator that agrees with these, and knows nothing of any calibrated number: what the
-pipeline scores on it is a prediction of what the paper should have found.
+calibration. A twin is a simulator that agrees with these, and knows nothing of any calibrated
+number: what the pipeline scores on it is a prediction of what the paper should have found.
 
 Judge j is right on item i with probability
 
