@@ -73,8 +73,13 @@ PAPER = "calibrate-dont-curate"
 DATASETS = (REWARDBENCH, RB2, LLMBAR)
 HALF = 0.5
 METRICS = ("nll", "brier", "ece", "accuracy")
-CLIP = 1e-6
-"""Probabilities count as at least this much; the paper's floor is blank in the text."""
+CLIP = 1e-3
+"""Probabilities are scored as at least this much.
+
+The paper's floor is blank in the text. Its Table 1 tells it: the top 3, 5 and 10 reward models are
+public, their NLLs under a floor of 0.001 are 0.205, 0.214 and 0.264, the printed ones 0.200, 0.214 and
+0.257, and a floor of 0.0001 or 0.005 misses them by 20 %.
+"""
 
 VOTES_AT_ONCE = 25_000_000
 """How many votes the fits of one batch of splits may see together: bounds the memory."""
