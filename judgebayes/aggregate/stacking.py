@@ -1,5 +1,6 @@
 """Bayesian logistic stacking: the aggregator for judges whose errors are correlated."""
 
+import math
 from dataclasses import dataclass, field
 
 import jax
@@ -16,6 +17,7 @@ from judgebayes.inference.laplace import (
     SoftmaxProblem,
     approximate,
     averaged_log_probs,
+    leave_one_out,
 )
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites, identified
@@ -50,7 +52,9 @@ class Stacking:
     Parameters
     ----------
     inference
-        `Laplace()`: the mode, at the tau of the largest Laplace evidence. `Laplace(averaged=True)`
+        `Laplace()`: the mode, at the tau under which labels are best foretold by the others
+        (leave-one-out). Where the model is wrong, as with many judges of a kind, the evidence
+        prefers a tau that is too large. `Laplace(averaged=True)`
         averages over the Gaussian approximation: with many judges and few labels (separable data)
         it is far too unsure, because the posterior of the logits is skewed. `NUTS()` samples
         everything, tau too.
@@ -185,7 +189,7 @@ def _learnt(
     kappa: Float[Array, ""] | float,
     form: Form,
 ) -> tuple[Float[Array, ""], Approximation]:
-    """Return log tau at the peak of the evidence, and the approximation there.
+    """Return log tau at the peak of the criterion, and the approximation there.
 
     From strong shrinkage to weak, each mode the start of the next. The peak is that of the
     parabola through the best tau and its neighbours.
@@ -198,18 +202,23 @@ def _learnt(
         log_prior = -0.5 * ((log_tau - location) / scale) ** 2
         return found._replace(log_evidence=found.log_evidence + log_prior)
 
+    def worth(log_tau: Float[Array, ""], found: Approximation) -> Float[Array, ""]:
+        if inference.criterion == "evidence":
+            return found.log_evidence
+        return leave_one_out(problem, found) - 0.5 * ((log_tau - location) / scale) ** 2
+
     def climb(
         start: Float[Array, " parameter"], log_tau: Float[Array, ""]
     ) -> tuple[Float[Array, " parameter"], tuple[Float[Array, " parameter"], Float[Array, ""]]]:
         found = at(log_tau, start)
-        return found.mode, (found.mode, found.log_evidence)
+        return found.mode, (found.mode, worth(log_tau, found))
 
-    tried = jnp.linspace(*np.log(TAUS), inference.scales)
+    tried = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), inference.scales)
     zero = jnp.zeros(problem.design.shape[-1])
-    _, (modes, evidence) = jax.lax.scan(climb, zero, tried)
-    best = jnp.argmax(evidence)
+    _, (modes, values) = jax.lax.scan(climb, zero, tried)
+    best = jnp.argmax(values)
     inner = jnp.clip(best, 1, inference.scales - 2)
-    before, here, after = evidence[inner - 1], evidence[inner], evidence[inner + 1]
+    before, here, after = values[inner - 1], values[inner], values[inner + 1]
     bend = before - 2 * here + after
     shift = jnp.where(bend < 0, 0.5 * (before - after) / jnp.where(bend < 0, bend, 1.0), 0.0)
     peak = tried[inner] + jnp.clip(shift, -1, 1) * (tried[1] - tried[0])

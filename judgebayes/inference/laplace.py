@@ -1,7 +1,7 @@
 """The mode and the Gaussian approximation of a linear softmax model with a normal prior."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,14 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.inference.status import Status
 
-__all__ = ["Approximation", "Laplace", "SoftmaxProblem", "approximate", "averaged_log_probs"]
+__all__ = [
+    "Approximation",
+    "Laplace",
+    "SoftmaxProblem",
+    "approximate",
+    "averaged_log_probs",
+    "leave_one_out",
+]
 
 TOLERANCE = 1e-8
 """Of the largest component of the gradient, which is a sum over items."""
@@ -22,17 +29,22 @@ TINY = 1e-300
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Laplace:
-    """Find the mode and learn the scale of the prior by the Laplace evidence (empirical Bayes).
+    """Find the mode, and learn the scale of the prior from the same labels.
 
     Parameters
     ----------
+    criterion
+        What the scale maximises, beside its own prior: `loo`, the labels' leave-one-out
+        log-probabilities, approximated from the one fit; or `evidence`, the Laplace approximation
+        of the marginal likelihood, which trusts the model more.
     averaged
         Whether answers are averaged over the Gaussian approximation at the mode (Gauss-Hermite
         quadrature on the logits) or taken at the mode.
     scales
-        How many scales of the prior are tried; the evidence's peak is then interpolated.
+        How many scales of the prior are tried; the criterion's peak is then interpolated.
     """
 
+    criterion: Literal["loo", "evidence"] = field(default="loo", metadata={"static": True})
     averaged: bool = field(default=False, metadata={"static": True})
     scales: int = field(default=8, metadata={"static": True})
     max_steps: int = field(default=100, metadata={"static": True})
@@ -136,22 +148,57 @@ def _likelihood(
     problem: SoftmaxProblem, x: Float[Array, " parameter"]
 ) -> tuple[Float[Array, ""], Float[Array, " parameter"], Float[Array, "parameter parameter"]]:
     """Return the log-likelihood, its gradient and the Fisher information."""
-    design, read_out, error, labels, weight = problem
-    log_probs = jax.nn.log_softmax((design @ x) @ read_out.T, axis=-1)
+    design, weight = problem.design, problem.weight
+    each, slope, curvature = _by_item(problem, design @ x)
+    score = jnp.einsum("i,ip,ipq->q", weight, slope, design)
+    bent = jnp.einsum("i,ipr,irq->ipq", weight, curvature, design)
+    size = x.shape[0]
+    information = bent.reshape(-1, size).T @ design.reshape(-1, size)
+    return jnp.sum(jnp.where(weight > 0, weight * each, 0.0)), score, information
+
+
+def _by_item(
+    problem: SoftmaxProblem, at: Float[Array, "item predictor"]
+) -> tuple[
+    Float[Array, " item"],
+    Float[Array, "item predictor"],
+    Float[Array, "item predictor predictor"],
+]:
+    """Return each item's log p(observed label), its gradient and its Fisher information."""
+    _, read_out, error, labels, _ = problem
+    log_probs = jax.nn.log_softmax(at @ read_out.T, axis=-1)
     at_label = log_probs + jnp.log(error)[:, jnp.maximum(labels, 0)].T
     each = jax.nn.logsumexp(at_label, axis=1)
     p = jnp.exp(log_probs)
     true = jnp.exp(at_label - each[:, None])  # p(true class | observed label)
-    slope = weight[:, None] * ((true - p) @ read_out)
-    score = jnp.einsum("ip,ipq->q", slope, design)
     spread = p[:, :, None] * (jnp.eye(p.shape[1]) - p[:, None, :])
     jacobian = jnp.einsum("ks,ikl,lp->isp", error, spread, read_out)
     seen = jnp.maximum(p @ error, TINY)
-    curvature = jnp.einsum("isp,is,isr->ipr", jacobian, weight[:, None] / seen, jacobian)
-    bent = jnp.einsum("ipr,irq->ipq", curvature, design)
-    size = x.shape[0]
-    information = bent.reshape(-1, size).T @ design.reshape(-1, size)
-    return jnp.sum(jnp.where(weight > 0, weight * each, 0.0)), score, information
+    curvature = jnp.einsum("isp,is,isr->ipr", jacobian, 1 / seen, jacobian)
+    return each, (true - p) @ read_out, curvature
+
+
+def leave_one_out(problem: SoftmaxProblem, found: Approximation) -> Float[Array, ""]:
+    r"""Return the sum of log p(label of i | the other labels), from the fit to all of them.
+
+    .. math:: f_{-i} \approx f_i - (I - V_i W_i)^{-1} V_i g_i, \qquad
+              V_i = \Phi_i F^{-1} \Phi_i^T
+
+    with the gradient g_i and the information W_i of one copy of the item: a Newton step from the
+    mode without it. An item of weight 2 is two copies, left out one at a time.
+    """
+    design, weight = problem.design, problem.weight
+    at = design @ found.mode
+    _, slope, curvature = _by_item(problem, at)
+    rows = design.reshape(-1, design.shape[-1])
+    solved = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(found.precision), True), rows.T)
+    leverage = jnp.einsum("ipa,air->ipr", design, solved.reshape(-1, *design.shape[:2]))
+    # A filled-up row has no part in the fit, so what it would be without itself is undefined.
+    leverage = jnp.where((weight > 0)[:, None, None], leverage, 0.0)
+    shrink = jnp.eye(design.shape[1]) - leverage @ curvature
+    pulled = jnp.einsum("ipr,ir->ip", leverage, slope)
+    without, _, _ = _by_item(problem, at - jnp.linalg.solve(shrink, pulled[..., None])[..., 0])
+    return jnp.sum(jnp.where(weight > 0, weight * without, 0.0))
 
 
 def averaged_log_probs(

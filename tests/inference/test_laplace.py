@@ -1,0 +1,135 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, optimize
+
+from judgebayes.float64 import in_float64
+from judgebayes.inference import Status
+from judgebayes.inference.laplace import (
+    SoftmaxProblem,
+    approximate,
+    averaged_log_probs,
+    leave_one_out,
+)
+from judgebayes.models.one_coin import noise_matrix
+
+READ_OUT = np.array([[-0.5, 0.0], [0.0, 1.0], [0.5, 0.0]])
+
+
+def make(noise: float, items: int = 40) -> SoftmaxProblem:
+    rng = np.random.default_rng(0)
+    design = jnp.asarray(rng.normal(size=(items, 2, 5)))
+    labels = jnp.asarray(rng.integers(0, 3, items))
+    weight = jnp.asarray(rng.uniform(0, 2, items))
+    return SoftmaxProblem(design, jnp.asarray(READ_OUT), noise_matrix(noise, 3), labels, weight)
+
+
+def objective(problem: SoftmaxProblem, x: jax.Array) -> jax.Array:
+    p = jax.nn.softmax((problem.design @ x) @ problem.read_out.T) @ problem.error
+    at_label = jnp.take_along_axis(p, problem.labels[:, None], 1)[:, 0]
+    return -(problem.weight * jnp.log(at_label)).sum() + 0.5 * x @ x
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.15])
+@in_float64
+def test_the_mode_is_scipys(noise: float) -> None:
+    problem = make(noise)
+    found = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    assert int(found.status) == Status.CONVERGED
+    slope = jax.jit(jax.grad(lambda x: objective(problem, x)))
+    theirs = optimize.minimize(
+        lambda x: float(objective(problem, jnp.asarray(x))),
+        np.zeros(5),
+        jac=lambda x: np.asarray(slope(jnp.asarray(x))),
+        tol=1e-12,
+    )
+    np.testing.assert_allclose(found.mode, theirs.x, atol=1e-6)
+
+
+@in_float64
+def test_without_noise_the_precision_is_the_hessian_and_gives_the_evidence() -> None:
+    problem = make(0.0)
+    found = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    hessian = jax.hessian(lambda x: objective(problem, x))(found.mode)
+    np.testing.assert_allclose(found.precision, hessian, rtol=1e-8, atol=1e-9)
+    expected = -float(objective(problem, found.mode)) - 0.5 * np.linalg.slogdet(hessian)[1]
+    assert float(found.log_evidence) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.15])
+@in_float64
+def test_leaving_one_out_is_refitting_without_it(noise: float) -> None:
+    problem = make(noise)._replace(weight=jnp.ones(40).at[3].set(0.0))
+
+    def without(i: jax.Array) -> jax.Array:
+        rest = problem._replace(weight=problem.weight.at[i].set(0.0))
+        x = approximate(rest, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5)).mode
+        p = jax.nn.softmax((problem.design[i] @ x) @ problem.read_out.T) @ problem.error
+        return jnp.log(p[problem.labels[i]])
+
+    brute = jnp.where(problem.weight > 0, jax.vmap(without)(jnp.arange(40)), 0.0).sum()
+    found = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    inside = -objective(problem, found.mode) + 0.5 * found.mode @ found.mode
+    near = leave_one_out(problem, found)
+    assert abs(near - brute) < 0.05 * (inside - brute)
+
+
+@in_float64
+def test_an_item_of_weight_2_is_left_out_one_copy_at_a_time() -> None:
+    problem = make(0.0)._replace(weight=jnp.ones(40).at[:5].set(2.0))
+    twice = jnp.concatenate([jnp.arange(40), jnp.arange(5)])
+    repeated = problem._replace(
+        design=problem.design[twice], labels=problem.labels[twice], weight=jnp.ones(45)
+    )
+    one, other = (
+        leave_one_out(p, approximate(p, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5)))
+        for p in (problem, repeated)
+    )
+    assert float(one) == pytest.approx(float(other))
+
+
+@in_float64
+def test_a_far_start_comes_back() -> None:
+    problem = make(0.0)
+    near, far = (
+        approximate(problem, jnp.eye(5), jnp.asarray(0.0), start)
+        for start in (jnp.zeros(5), jnp.full(5, 40.0))
+    )
+    assert int(far.status) == Status.CONVERGED
+    np.testing.assert_allclose(near.mode, far.mode, atol=1e-7)
+
+
+@in_float64
+def test_running_out_of_steps_is_said() -> None:
+    found = approximate(make(0.0), jnp.eye(5), jnp.asarray(0.0), jnp.full(5, 3.0), max_steps=1)
+    assert int(found.status) == Status.MAX_STEPS
+
+
+@in_float64
+def test_averaging_is_the_integral() -> None:
+    mean, variance = 1.3, 2.5
+    read_out = jnp.array([[-0.5], [0.5]])
+    found = averaged_log_probs(jnp.array([[mean]]), jnp.array([[[variance]]]), read_out)
+    expected, _ = integrate.quad(
+        lambda z: (
+            np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) / (1 + np.exp(-mean - np.sqrt(variance) * z))
+        ),
+        -12,
+        12,
+    )
+    assert float(jnp.exp(found[0, 1])) == pytest.approx(expected, abs=1e-7)
+    sure = averaged_log_probs(jnp.array([[mean]]), jnp.zeros((1, 1, 1)), read_out)
+    assert float(jnp.exp(sure[0, 1])) == pytest.approx(1 / (1 + np.exp(-mean)))
+
+
+@in_float64
+def test_averaging_over_two_predictors_agrees_with_draws() -> None:
+    covariance = np.array([[1.5, 0.4], [0.4, 0.8]])
+    mean = np.array([0.7, -0.3])
+    found = averaged_log_probs(
+        jnp.asarray(mean[None]), jnp.asarray(covariance[None]), jnp.asarray(READ_OUT)
+    )
+    drawn = np.random.default_rng(0).multivariate_normal(mean, covariance, 400_000)
+    expected = np.asarray(jax.nn.softmax(jnp.asarray(drawn @ READ_OUT.T), axis=-1)).mean(0)
+    np.testing.assert_allclose(np.exp(found[0]), expected, atol=0.003)

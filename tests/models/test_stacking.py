@@ -1,0 +1,135 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer.util import log_density
+from scipy import stats
+
+from judgebayes.float64 import in_float64
+from judgebayes.models import stacking
+from judgebayes.models.stacking import Form
+
+
+def naive(index: np.ndarray, named: dict[str, np.ndarray], form: Form) -> list[float]:
+    """The story in plain Python, for one item of three classes."""
+    u, eta = float(named.get("offset", 0.0)), float(named["level"][0])
+    for j, votes in enumerate(index):
+        cast = [v for v in votes if v >= 0]
+        if cast:
+            u += named["weight"][j] * sum(v - 1 for v in cast) / len(cast)
+            eta += named["level_weight"][0, j] * cast.count(1) / len(cast)
+        elif not form.symmetric:
+            u += named["absent"][j]
+    w = [math.exp(-u / 2), math.exp(eta), math.exp(u / 2)]
+    return [x / sum(w) for x in w]
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@in_float64
+def test_the_ternary_link_is_the_story_in_plain_python(symmetric: bool) -> None:
+    rng = np.random.default_rng(0)
+    form = Form(3, 3, symmetric)
+    index = rng.integers(-1, 3, (12, 3, 2))
+    index[0] = -1
+    named = {name: rng.normal(size=shape) for name, shape in form.blocks().items()}
+    flat = form.join({name: jnp.asarray(x) for name, x in named.items()})
+    found = stacking.link(flat, stacking.features(jnp.asarray(index), form), form)
+    for row, item in zip(jnp.exp(found), index, strict=True):
+        np.testing.assert_allclose(row, naive(item, named, form), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
+@in_float64
+def test_the_symmetric_form_mirrors_exactly(n_classes: int) -> None:
+    rng = np.random.default_rng(n_classes)
+    form = Form(4, n_classes, True)
+    index = rng.integers(-1, n_classes, (20, 4, 2))
+    mirrored = np.where(index >= 0, n_classes - 1 - index, -1)
+    flat = jnp.asarray(rng.normal(size=sum(math.prod(s) for s in form.blocks().values())))
+    one, other = (
+        stacking.link(flat, stacking.features(jnp.asarray(x), form), form)
+        for x in (index, mirrored)
+    )
+    np.testing.assert_allclose(other, one[:, ::-1], atol=1e-13)
+
+
+@in_float64
+def test_binary_log_odds_are_the_weighted_sum_of_votes() -> None:
+    index = np.array([[1, 0, -1], [1, 1, 0]])[:, :, None]
+    weight = jnp.array([0.7, -0.2, 1.1])
+    form = Form(3, 2, True)
+    found = stacking.link(weight, stacking.features(jnp.asarray(index), form), form)
+    np.testing.assert_allclose(found[:, 1] - found[:, 0], [0.9, 0.7 - 0.2 - 1.1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@in_float64
+def test_splitting_undoes_joining(symmetric: bool) -> None:
+    form = Form(3, 4, symmetric)
+    size = sum(math.prod(shape) for shape in form.blocks().values())
+    flat = jnp.arange(float(size))
+    np.testing.assert_array_equal(form.join(form.split(flat)), flat)
+
+
+@in_float64
+def test_the_centre_is_the_unit_vector_of_one_coin_log_odds() -> None:
+    index = jnp.array([[2, 0], [0, 1], [2, -1], [0, 2]])[:, :, None]
+    labels = jnp.array([2, 0, 2, 1])
+    found = stacking.centre(index, labels, jnp.array([1.0, 2.0, 1.0, 1.0]), Form(2, 3, True))
+    # The label in the middle and the vote in the middle say nothing: 4 right : 0, and 0 : 1.
+    by_hand = np.array([math.log(5), -math.log(2)])
+    np.testing.assert_allclose(found, by_hand / np.linalg.norm(by_hand), rtol=1e-12)
+    nothing = stacking.centre(index, jnp.full(4, -1), jnp.ones(4), Form(2, 3, True))
+    np.testing.assert_array_equal(nothing, 0.0)
+
+
+@in_float64
+def test_the_precision_is_that_of_the_models_prior() -> None:
+    """Weights drawn from the sites have the covariance whose inverse is stated."""
+    form, kappa, tau = Form(3, 3, False), 2.0, 0.4
+    direction = jnp.array([0.6, 0.0, 0.8])
+    precision, log_det = stacking.prior_precision(tau, direction, kappa, form)
+    names = list(form.blocks())
+    standard = {"tau": jnp.asarray(tau), "common": jnp.zeros(())}
+    for name, shape in form.blocks().items():
+        own = name in ("weight", "absent", "level_weight")
+        standard[f"z_{name}" if own else name] = jnp.zeros(shape)
+
+    def flat(sites: dict[str, jax.Array]) -> jax.Array:
+        return form.join(stacking.parameters({**standard, **sites}, direction, kappa, form))
+
+    varied = {name: x for name, x in standard.items() if name != "tau"}
+    scale = {"offset": stacking.OFFSET_SCALE, "level": stacking.LEVEL_SCALE}
+    slopes = jax.jacobian(flat)(varied)
+    covariance = sum(
+        (scale.get(name, 1.0) * d.reshape(precision.shape[0], -1))
+        @ (scale.get(name, 1.0) * d.reshape(precision.shape[0], -1)).T
+        for name, d in slopes.items()
+    )
+    assert names[0] == "weight"
+    np.testing.assert_allclose(precision @ covariance, np.eye(len(precision)), atol=1e-10)
+    assert float(log_det) == pytest.approx(np.linalg.slogdet(precision)[1])
+
+
+@in_float64
+def test_log_density_is_prior_plus_weighted_log_likelihood() -> None:
+    form = Form(2, 2, True)
+    index = jnp.array([[1, 0], [1, 1], [0, 0]])[:, :, None]
+    design = stacking.features(index, form)
+    direction = jnp.array([0.6, 0.8])
+    sites = {"tau": jnp.array(0.5), "common": jnp.array(0.3), "z_weight": jnp.array([1.0, -0.5])}
+    found, _ = log_density(
+        stacking.model,
+        (design, direction, jnp.array([1, 0, -1]), jnp.array([1.0, 2.0, 1.0])),
+        {"form": form, "noise": 0.1},
+        sites,
+    )
+    w = 0.5 * (np.array([1.0, -0.5]) + 0.3 * np.array([0.6, 0.8]))
+    p = [1 / (1 + math.exp(-(w[0] - w[1]))), 1 / (1 + math.exp(w[0] + w[1]))]
+    seen = [0.9 * x + 0.1 * (1 - x) for x in p]
+    expected = math.log(seen[0]) + 2 * math.log(seen[1])
+    expected += stats.lognorm.logpdf(0.5, 1.0, scale=0.3)
+    expected += stats.norm.logpdf([0.3, 1.0, -0.5]).sum()
+    assert float(found) == pytest.approx(expected)
