@@ -19,7 +19,7 @@ def test_the_curve_is_a_running_mean_from_the_most_confident_on() -> None:
     curve = selective.accuracy_curve(log_probs, labels)
     np.testing.assert_allclose(curve.accuracy, right.cumsum() / np.arange(1, 61))
     np.testing.assert_allclose(curve.coverage, np.arange(1, 61) / 60)
-    np.testing.assert_allclose(curve.risk, 1 - curve.accuracy)
+    np.testing.assert_allclose(curve.risk, 1 - np.asarray(curve.accuracy))
 
 
 def test_accuracy_at_full_coverage_is_accuracy() -> None:

@@ -335,12 +335,15 @@ def test_beta_without_penalty_is_that_of_betacal(seed: int) -> None:
     fit = Beta(penalty=0.0, clip=1e-12).fit(np.log(np.stack([1 - p, p], 1)), labels)
     ours = coefficients(fit)
     assert min(ours[:2]) > 0
-    theirs = [*peer.map_[:2], float(peer.lr_.intercept_[0])]
-    # betacal stops its logistic regression early; the same regression run to its end agrees.
-    np.testing.assert_allclose(ours, theirs, atol=5e-4)
+    # betacal stops its regression early, up to 1.4e-3 away and no better; run to its end, it agrees.
+    assert float(fit.objective) <= loss(np.log(two_sided(peer.predict(p[:, None]))), labels) + 1e-12
     table = np.column_stack([np.log(p), -np.log1p(-p)])
-    exact = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(table, labels)
+    exact = peer.lr_.set_params(tol=1e-12, max_iter=10_000).fit(table, labels)
     np.testing.assert_allclose(ours, [*exact.coef_[0], *exact.intercept_], atol=1e-4)
+
+
+def two_sided(p: np.ndarray) -> np.ndarray:
+    return np.stack([1 - p, p], 1)
 
 
 def test_beta_has_free_slopes_by_name_only() -> None:
