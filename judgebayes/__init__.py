@@ -44,10 +44,14 @@ if TYPE_CHECKING:
         Temperature,
     )
     from judgebayes.conformal import SplitConformal
+    from judgebayes.curate import Curated, top_k
     from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
+    from judgebayes.diagnostics import diagnose, judge_table
     from judgebayes.errors import JudgeBayesError
     from judgebayes.evaluate import evaluate_splits, sweep
     from judgebayes.inference import DRPS, MAP, NUTS, Laplace, MinimumLoss, MinimumScore, Status
+    from judgebayes.inference import DRPS, MAP, NUTS, MinimumLoss, MinimumScore, Status
+    from judgebayes.irt import ItemResponse
     from judgebayes.splits import Splits, random_splits
     from judgebayes.votes import (
         Classes,
@@ -91,6 +95,9 @@ _HOME = {
         "Temperature",
     ),
     "judgebayes.conformal": ("SplitConformal",),
+    "judgebayes.curate": ("Curated", "top_k"),
+    "judgebayes.diagnostics": ("diagnose", "judge_table"),
+    "judgebayes.irt": ("ItemResponse",),
     "judgebayes.decide": ("absolute_loss", "bayes_action", "risk", "zero_one_loss"),
     "judgebayes.errors": ("JudgeBayesError",),
     "judgebayes.evaluate": ("evaluate_splits", "sweep"),
@@ -149,6 +156,11 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "Chain",
     "Calibrated",
     "SplitConformal",
+    "Curated",
+    "top_k",
+    "ItemResponse",
+    "diagnose",
+    "judge_table",
     "DRPS",
     "MAP",
     "NUTS",

@@ -225,6 +225,72 @@ def example(
     from judgebayes.cli.examples import write_example
 
     write_example(folder, seed)
+def diagnose(
+    votes: Annotated[
+        Path, typer.Argument(help="Votes: .csv, .tsv, .jsonl or .parquet, a row each.")
+    ],
+    labels: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Labels, if they are not a column of the votes: a row per item."),
+    ] = None,
+    item: Annotated[Column, typer.Option(help="Column of the item.")] = None,
+    judge: Annotated[
+        Column, typer.Option(help="Column of the judge; 'none' if one judged.")
+    ] = None,
+    vote: Annotated[Column, typer.Option(help="Column of the vote.")] = None,
+    sample: Annotated[
+        Column, typer.Option(help="Column that numbers a judge's repeated votes on an item.")
+    ] = None,
+    repeats: Annotated[
+        bool,
+        typer.Option(
+            "--repeats", help="Rows of one judge on one item are repeated votes, in file order."
+        ),
+    ] = False,
+    order: Annotated[
+        Column, typer.Option(help="Column of the presentation order: AB or BA; 'none' to ignore.")
+    ] = None,
+    votes_as: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="With an order: 'shown' or 'original', as in calibrate."),
+    ] = None,
+    label: Annotated[Column, typer.Option(help="Column of the label.")] = None,
+    classes: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The classes from lowest to highest, separated by commas."),
+    ] = None,
+    pairwise: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option(
+            "--pairwise/--no-pairwise",
+            help="Whether the scale's ends are two responses that could change places.",
+        ),
+    ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="The votes file has a row per item, a column per judge.")
+    ] = False,
+    judges: Annotated[int, typer.Option(min=2, help="How many judges to print at most.")] = 20,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to write the table of all judges."),
+    ] = None,
+    plot: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to draw the judges: TPR against TNR, or accuracies."),
+    ] = None,
+    drop_unknown_labels: Annotated[
+        bool, typer.Option("--drop-unknown-labels", help="Accept labels of items without votes.")
+    ] = False,
+) -> None:
+    """Say what is wrong with judges and labels: leaks, copies, bias, constant labels, saturation."""
+    from judgebayes.cli.diagnosing import Request, diagnose_votes
+    from judgebayes.cli.reading import Columns, Source
+
+    columns = Columns(item, judge, vote, sample, order, label, "none", "none")
+    source = Source(votes, columns, repeats, votes_as, None, wide)
+    diagnose_votes(
+        Request(source, labels, classes, pairwise, judges, out, plot, drop_unknown_labels)
+    )
 
 
 @app.command()

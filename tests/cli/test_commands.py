@@ -21,6 +21,7 @@ def test_help_names_the_commands() -> None:
         [sys.executable, "-m", "judgebayes", "--help"], capture_output=True, text=True, check=True
     )
     for command in ("reproduce", "calibrate", "apply", "example"):
+    for command in ("reproduce", "calibrate", "apply", "diagnose"):
         assert command in found.stdout
 
 

@@ -1,0 +1,337 @@
+"""Which judges are able and which items are hard: a 2PL item response model (P2, section 2.5).
+
+A diagnostic of the panel, not an aggregator: it needs the labels of the items that it speaks of.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregate.base import training
+from judgebayes.arrays import AnyArray
+from judgebayes.float64 import in_float64
+from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.problem import Chains, Problem, Sites
+from judgebayes.inference.status import Status
+from judgebayes.models import irt
+from judgebayes.models.irt import Parameters, Prior
+from judgebayes.scores import known
+from judgebayes.votes.array import Votes
+
+__all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
+
+MAX_STEPS = 100
+TOLERANCE = 1e-6
+FIRST_DAMPING = 1e-3
+STALL_DAMPING = 1e12
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ItemResponse:
+    """Fit the 2PL model to which votes are right.
+
+    Parameters
+    ----------
+    prior
+        Priors of difficulties and log-discriminations.
+    inference
+        None for the joint mode of all parameters (fast at any size; difficulties of items that few
+        judges saw are shrunk), or `NUTS()` for draws (small sets).
+    """
+
+    prior: Prior = field(default_factory=Prior)
+    inference: NUTS | None = None
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedItemResponse":
+        """Return abilities, difficulties and discriminations.
+
+        Items without a label stay at their prior and count for nothing; a weight multiplies the
+        number of an item's votes.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=False)
+        return _fit(self, data.votes, data.labels, data.weight, data.key)
+
+
+class Shares(NamedTuple):
+    """How the variance of the logits divides; the first three add up to 1."""
+
+    judge: float
+    """Abilities: the main effect of the judges."""
+    item: float
+    """Difficulties, on the scale of their discrimination: the main effect of the items."""
+    interaction: float
+    """Unequal discriminations: items on which abilities show more or less."""
+    judge_of_two: float
+    """Var(theta) / (Var(theta) + Var(b)), discriminations left aside."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedItemResponse:
+    """A fitted 2PL model, one draw of the mode or many of the posterior."""
+
+    draws: Sites
+    """`ability` (draw, judge), `difficulty` and `log_discrimination` (draw, item)."""
+    used: Bool[Array, "*batch item"]
+    """Which items have a label and a vote."""
+    status: Int[Array, "*batch"]
+    chains: Chains | None
+
+    def mean(self, name: str) -> Float[np.ndarray, " *shape"]:
+        """Return a parameter's mean over the draws."""
+        return np.asarray(self.draws[name]).mean(0)
+
+    def shares(self) -> Shares:
+        """Return the variance shares (P2 eq 7), averaged over the draws."""
+        used = np.asarray(self.used)
+        each = [
+            variance_shares(ability, np.asarray(difficulty)[used], np.asarray(slope)[used])
+            for ability, difficulty, slope in zip(
+                self.draws["ability"],
+                self.draws["difficulty"],
+                self.draws["log_discrimination"],
+                strict=True,
+            )
+        ]
+        return Shares(*np.mean(each, axis=0).tolist())
+
+    @in_float64
+    def rank_correlation(self, votes: Votes, labels: Int[AnyArray, " item"]) -> float:
+        """Return Spearman's correlation of the judges' abilities with their raw accuracies."""
+        from scipy.stats import spearmanr
+
+        right, trials = _right(votes, jnp.asarray(labels), jnp.ones(votes.n_items))
+        cast = np.asarray(trials).sum(0)
+        accuracy = np.asarray(right).sum(0)[cast > 0] / cast[cast > 0]
+        return float(spearmanr(self.mean("ability")[cast > 0], accuracy).statistic)
+
+
+def variance_shares(
+    ability: Float[AnyArray, " judge"],
+    difficulty: Float[AnyArray, " item"],
+    log_discrimination: Float[AnyArray, " item"],
+) -> Shares:
+    r"""Return how the variance of the logits divides between judges and items (P2 eq 7).
+
+    The formula is blank in the text; it speaks of the shares of judge heterogeneity and of item
+    difficulty in the variance of the logits. Over all judges and items,
+
+    .. math:: a_i(\theta_j - b_i) = \bar a(\theta_j - \bar\theta) + a_i(\bar\theta - b_i)
+              + (a_i - \bar a)(\theta_j - \bar\theta)
+
+    and the three terms are orthogonal, so that their variances add up:
+    :math:`\bar a^2 \mathrm{Var}(\theta)`, :math:`\mathrm{Var}(a_i(\bar\theta - b_i))` and
+    :math:`\mathrm{Var}(a)\mathrm{Var}(\theta)`. The simpler reading without discriminations is
+    `judge_of_two`. Both leave out the noise of a single vote, :math:`\pi^2/3` on this scale.
+    """
+    ability, difficulty = np.asarray(ability), np.asarray(difficulty)
+    a = np.exp(np.asarray(log_discrimination))
+    judge = a.mean() ** 2 * ability.var()
+    item = (a * (ability.mean() - difficulty)).var()
+    both = a.var() * ability.var()
+    total = judge + item + both
+    alone = ability.var() / (ability.var() + difficulty.var())
+    return Shares(judge / total, item / total, both / total, alone)
+
+
+def _right(
+    votes: Votes, labels: Int[Array, " item"], weight: Float[Array, " item"]
+) -> tuple[Float[Array, "item judge"], Float[Array, "item judge"]]:
+    """Return how many votes of each judge on each item are right, and how many there are."""
+    used = known(labels, weight)[:, None]
+    hit = (votes.index == labels[:, None, None]).sum(2)
+    return used * hit, used * (votes.index >= 0).sum(2)
+
+
+@jax.jit
+def _fit(
+    method: ItemResponse,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedItemResponse:
+    right, trials = _right(votes, labels, weight)
+    used = trials.sum(1) > 0
+    if method.inference is None:
+        mode, status = joint_mode(right, trials, method.prior)
+        return FittedItemResponse(
+            {k: v[None] for k, v in mode._asdict().items()}, used, status, None
+        )
+
+    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
+        # Unknown labels, as the sampler asks for them, leave the prior.
+        irt.model(*_right(votes, labels, weight), prior=method.prior)
+
+    def predict(sites: Sites) -> Float[Array, "item class"]:
+        logits = irt.link(Parameters(**sites)).mean(1)
+        return jnp.stack([jax.nn.log_sigmoid(-logits), jax.nn.log_sigmoid(logits)], 1)
+
+    found = method.inference.solve(Problem(model, predict, labels, weight), key)
+    return FittedItemResponse(found.draws, used, found.status, found.chains)
+
+
+class _Curvature(NamedTuple):
+    """The Hessian of the objective: an arrow, since items touch each other through judges only."""
+
+    judge: Float[Array, " judge"]
+    cross: Float[Array, "item two judge"]
+    item: Float[Array, "item two two"]
+
+
+class _At(NamedTuple):
+    parameters: Parameters
+    value: Float[Array, ""]
+    gradient: Parameters
+
+
+class _State(NamedTuple):
+    at: _At
+    damping: Float[Array, ""]
+    step: Int[Array, ""]
+
+
+def joint_mode(
+    right: Float[Array, "item judge"], trials: Float[Array, "item judge"], prior: Prior
+) -> tuple[Parameters, Int[Array, ""]]:
+    """Return the mode of all parameters together, by damped Newton steps.
+
+    The items' 2 x 2 blocks are eliminated, so that a step costs a J x J system. Where the exact
+    curvature is not positive the expected one (Fisher's) takes its place.
+    """
+
+    def objective(p: Parameters) -> Float[Array, ""]:
+        logits = irt.link(p)
+        fit = jnp.sum(trials * jnp.logaddexp(0.0, logits) - right * logits)
+        surprise = jnp.sum(p.ability**2)
+        for values, (location, scale) in zip(p[1:], prior, strict=True):
+            surprise += jnp.sum(((values - location) / scale) ** 2)
+        return fit + 0.5 * surprise
+
+    def visit(p: Parameters) -> _At:
+        return _At(p, *jax.value_and_grad(objective)(p))
+
+    def unfinished(state: _State) -> Bool[Array, ""]:
+        running = jnp.isfinite(state.at.value) & (_gap(state.at) > TOLERANCE)
+        return running & (state.step < MAX_STEPS) & (state.damping < STALL_DAMPING)
+
+    def advance(state: _State) -> _State:
+        at = state.at
+        exact, sound = _step(
+            at, _curvature(at.parameters, right, trials, prior, 1.0), state.damping
+        )
+        move = jax.lax.cond(
+            sound,
+            lambda: exact,
+            lambda: _step(at, _curvature(at.parameters, right, trials, prior, 0.0), state.damping)[
+                0
+            ],
+        )
+        there = visit(jax.tree.map(jnp.add, at.parameters, move))
+        level = jnp.abs(at.value - there.value) <= 1e-14 * jnp.abs(at.value)
+        better = (there.value < at.value) | (level & (_gap(there) < _gap(at)))
+        return _State(
+            jax.tree.map(lambda new, old: jnp.where(better, new, old), there, at),
+            jnp.where(better, state.damping * 0.1, state.damping * 10),
+            state.step + 1,
+        )
+
+    share = (right.sum(0) + 1) / (trials.sum(0) + 2)
+    each = (right.sum(1) + 1) / (trials.sum(1) + 2)
+    begin = Parameters(
+        jax.scipy.special.logit(share) - jax.scipy.special.logit(share).mean(),
+        -jax.scipy.special.logit(each),
+        jnp.full(right.shape[0], prior.log_discrimination[0]),
+    )
+    end = jax.lax.while_loop(
+        unfinished, advance, _State(visit(begin), jnp.asarray(FIRST_DAMPING), jnp.asarray(0))
+    )
+    status = jnp.select(
+        [
+            ~jnp.isfinite(end.at.value),
+            _gap(end.at) <= TOLERANCE,
+            end.damping >= STALL_DAMPING,
+        ],
+        [int(Status.NONFINITE), int(Status.CONVERGED), int(Status.STALLED)],
+        int(Status.MAX_STEPS),
+    )
+    return end.at.parameters, status
+
+
+def _gap(at: _At) -> Float[Array, ""]:
+    return jnp.stack([jnp.abs(g).max() for g in at.gradient]).max()
+
+
+def _curvature(
+    p: Parameters,
+    right: Float[Array, "item judge"],
+    trials: Float[Array, "item judge"],
+    prior: Prior,
+    exact: float,
+) -> _Curvature:
+    """Return the Hessian, or with exact = 0 its expectation."""
+    a = jnp.exp(p.log_discrimination)[:, None]
+    logits = irt.link(p)
+    chance = jax.nn.sigmoid(logits)
+    error = exact * (trials * chance - right)
+    spread = trials * chance * (1 - chance)
+    slope = spread * logits + error
+    inner = jnp.stack(
+        [
+            (a**2 * spread).sum(1) + 1 / prior.difficulty[1] ** 2,
+            -(a * slope).sum(1),
+            (slope * logits).sum(1) + 1 / prior.log_discrimination[1] ** 2,
+        ]
+    )
+    return _Curvature(
+        (a**2 * spread).sum(0) + 1,
+        jnp.stack([-(a**2) * spread, a * slope], 1),
+        jnp.stack([inner[:2], inner[1:]], 1).transpose(2, 0, 1),
+    )
+
+
+def _step(
+    at: _At, curvature: _Curvature, damping: Float[Array, ""]
+) -> tuple[Parameters, Bool[Array, ""]]:
+    """Return the damped Newton step, and whether the curvature is positive."""
+    inner = curvature.item + damping * jnp.eye(2)
+    det = inner[:, 0, 0] * inner[:, 1, 1] - inner[:, 0, 1] ** 2
+    inverse = (
+        jnp.stack(
+            [
+                jnp.stack([inner[:, 1, 1], -inner[:, 0, 1]], 1),
+                jnp.stack([-inner[:, 0, 1], inner[:, 0, 0]], 1),
+            ],
+            1,
+        )
+        / det[:, None, None]
+    )
+    own = jnp.stack(at.gradient[1:], 1)[..., None]
+    solved, pulled = inverse @ curvature.cross, inverse @ own
+    flat = curvature.cross.reshape(-1, curvature.cross.shape[-1])
+    left = jnp.diag(curvature.judge + damping) - flat.T @ solved.reshape(flat.shape)
+    factor = jnp.linalg.cholesky(left)
+    ability = jax.scipy.linalg.cho_solve(
+        (factor, True), flat.T @ pulled.reshape(-1) - at.gradient.ability
+    )
+    items = -(pulled[..., 0] + solved @ ability)
+    sound = (det > 0).all() & (inner[:, 0, 0] > 0).all() & jnp.isfinite(factor).all()
+    return Parameters(ability, items[:, 0], items[:, 1]), sound
