@@ -14,6 +14,7 @@ import numpy as np
 
 from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.experiments.calibrate_dont_curate.common import (
+    FEW,
     PAPER,
     advantage,
     answers,
@@ -27,7 +28,6 @@ from judgebayes.finding import Finding
 from judgebayes.plots import judge_map
 from judgebayes.significance import Interval
 
-FEW = 20
 
 
 @experiment(

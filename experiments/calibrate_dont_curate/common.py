@@ -43,6 +43,7 @@ from judgebayes.splits import Splits, random_splits
 __all__ = [
     "CLIP",
     "DATASETS",
+    "FEW",
     "HALF",
     "METRICS",
     "PAPER",
@@ -80,6 +81,10 @@ The paper's floor is blank in the text. Its Table 1 tells it: the top 3, 5 and 1
 public, their NLLs under a floor of 0.001 are 0.205, 0.214 and 0.264, the printed ones 0.200, 0.214 and
 0.257, and a floor of 0.0001 or 0.005 misses them by 20 %.
 """
+
+LARGE, FEW = 200_000, 20
+"""Of a panel with more votes than that, stacking answers the first 20 splits only: it has a weight
+per judge to find, in every split."""
 
 VOTES_AT_ONCE = 25_000_000
 """How many votes the fits of one batch of splits may see together: bounds the memory."""
@@ -195,7 +200,7 @@ def by_subset(run: Run, panel: Panel, *, labels: int | None = None) -> Parts:
         groups=panel.subset,
         seed=run.seed,
     )
-    if labels is not None:
+    if labels is not None and labels < splits.calibration.shape[1]:
         splits = splits.with_calibration(labels)
     return Parts(f"by subset, {labels} labels", splits)
 
@@ -287,6 +292,8 @@ def answers(
     `share=None`: both steps learn from all labels; 0.7 is the paper's nested protocol.
     """
     parts = halves(run, panel) if parts is None else parts
+    if method == "stacking" and panel.votes.n_items * len(panel.judges) > LARGE:
+        parts = Parts(f"{parts.name}, few", _some(parts.splits, np.arange(len(parts.splits))[:FEW]))
 
     def key(name: str) -> tuple[Any, ...]:
         return ("answers", panel.key, method, name, parts.name, share)
@@ -343,12 +350,13 @@ def answers_of(
 
 
 def advantage(method: Answers, other: Answers, metric: str = "nll") -> Interval:
-    """Return how much lower the method's NLL is than the other's, on the same splits.
+    """Return how much lower the method's NLL is than the other's, on the splits that both have.
 
     The interval allows for other items and for other calibration sets.
     """
-    difference = other.each(metric) - method.each(metric)
-    return two_way_interval(difference, method.items, len(method.panel.labels))
+    n = min(len(method.items), len(other.items))
+    difference = other.each(metric)[:n] - method.each(metric)[:n]
+    return two_way_interval(difference, method.items[:n], len(method.panel.labels))
 
 
 def split_p_values(

@@ -14,6 +14,7 @@ from judgebayes.aggregate import Stacking
 from judgebayes.calibrate import Identity
 from judgebayes.curate import top_k
 from judgebayes.experiments.calibrate_dont_curate.common import (
+    FEW,
     PAPER,
     Answers,
     advantage,
@@ -29,7 +30,7 @@ from judgebayes.experiments.panels import Panel
 from judgebayes.plots import curves
 
 SIZES = (1, 2, 3, 5, 10, 20, 40, 80)
-STACKED, FEW = (3, 10, 40), 20
+STACKED = (3, 10, 40)
 
 
 @experiment(

@@ -50,8 +50,8 @@ def main(run: Run) -> Output:
             ("shuffled votes", shuffled_votes(panel, run.seed)),
         ):
             found = answers(run, noisy, "one-coin")["beta"]
-            for row in metric_rows(found, name, ("nll", "accuracy")):
-                records.append({**row, "dataset": panel.name})
+            rows_of = metric_rows(found, name, ("nll", "accuracy"))
+            records += [{**row, "dataset": panel.name} for row in rows_of]
             if name == "shuffled votes":
                 short = normal_interval(np.log(2) - found.by_split("nll"))
                 off = Interval(*(0.02 - np.abs(v) for v in (short.mean, short.high, short.low)))
