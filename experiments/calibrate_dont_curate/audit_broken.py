@@ -29,7 +29,6 @@ from judgebayes.plots import judge_map
 from judgebayes.significance import Interval
 
 
-
 @experiment(
     PAPER,
     "audit-broken",
