@@ -20,7 +20,7 @@ from judgebayes.calibrate import Beta, Calibrator, Identity, Isotonic, Platt, Te
 from judgebayes.curate import Curated, OnePerFamily, families_of, top_k
 from judgebayes.decide import zero_one_loss
 from judgebayes.diagnostics import diagnose
-from judgebayes.evaluate import Evaluation, evaluate_calibrators
+from judgebayes.evaluate import Evaluation, FitOn, evaluate_calibrators
 from judgebayes.experiments.calibrate_dont_curate.twins import twin_panel
 from judgebayes.experiments.core import Grade, Run, expected, grade
 from judgebayes.experiments.data import LLMBAR, RB2
@@ -316,6 +316,7 @@ def answers_of(
     *,
     share: float | None = None,
     cross_fit: int | None = None,
+    fit_on: FitOn = "calibration",
 ) -> dict[str, Answers]:
     """Return what an aggregator answers behind each calibrator, splits in batches."""
     splits = parts.splits
@@ -331,7 +332,7 @@ def answers_of(
                 panel.votes,
                 panel.labels,
                 part,
-                fit_on="calibration",
+                fit_on=fit_on,
                 share=share,
                 cross_fit=cross_fit,
                 loss=zero_one_loss(2),
