@@ -67,22 +67,21 @@ def main(run: Run) -> Output:
             named = sum(len(f.judges) for f in said if f.topic == topic)
             for metric, value in (("findings", count[topic]), ("judges named", named)):
                 records.append(_row(panel, topic, metric, value))
-        for limit in READABLE:
-            records.append(
-                _named(panel, "parseability", f"readable below {limit:g}", readable=limit)
-            )
-        for limit in BELOW:
-            records.append(
-                _named(panel, "below-chance", f"surely below chance, {limit:g}", below_chance=limit)
-            )
+        records += [
+            _named(panel, "parseability", f"readable below {x:g}", readable=x) for x in READABLE
+        ]
+        records += [
+            _named(panel, "below-chance", f"surely below chance, {x:g}", below_chance=x)
+            for x in BELOW
+        ]
         worth = effective_judges(residual_correlation(panel.votes, panel.labels))
         records.append(_row(panel, "redundancy", "effective judges", worth))
         if not degenerate(panel):
             curve = panel_curve(panel.votes, panel.labels, orders=4 if run.smoke else 20)
-            for row in curve.itertuples():
-                records.append(
-                    {**_row(panel, "random panels", "nll by size", row.nll), "n": row.judges}
-                )
+            records += [
+                {**_row(panel, "random panels", "nll by size", row.nll), "n": row.judges}
+                for row in curve.itertuples()
+            ]
             title = f"{panel.dataset}: judges in the true orientation (90 % intervals)"
             table = judge_table(panel.votes, panel.labels, panel.judges)
             figures[panel.dataset.replace("_", "-")] = judge_map(table, title=title)

@@ -34,13 +34,13 @@ Distortion = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 FINITE = 1e-9
 
 DISTORTIONS: dict[str, Distortion] = {
-    "none": lambda z, rng: z,
-    "square of p": lambda z, rng: _logit(_p(z) ** 2),
-    "root of p": lambda z, rng: _logit(_p(z) ** 0.5),
+    "none": lambda z, _: z,
+    "square of p": lambda z, _: _logit(_p(z) ** 2),
+    "root of p": lambda z, _: _logit(_p(z) ** 0.5),
     "noise 1": lambda z, rng: z + rng.normal(0, 1, z.shape),
     "noise 5": lambda z, rng: z + rng.normal(0, 5, z.shape),
     "binary noise": lambda z, rng: np.where(rng.random(z.shape) < 0.2, -z, z),
-    "inversion": lambda z, rng: -z,
+    "inversion": lambda z, _: -z,
     "shuffle": lambda z, rng: rng.permuted(z, axis=1),
 }
 """Of the log-odds z of the one-coin model: H.8's seven kinds, its strengths are blank in the text."""
