@@ -113,6 +113,8 @@ def test_the_map_names_the_judges_that_stand_out() -> None:
     texts = [text.get_text() for text in axes.texts]
     assert {"a", "c"} <= set(texts)
     assert "b" not in texts
+
+
 def test_empty_bins_are_not_drawn() -> None:
     drawn = plots.reliability_diagrams({"t": {"raw": BINS}}, title="T")
     points = np.concatenate([c.get_offsets() for c in drawn.axes[0].collections])

@@ -1,4 +1,4 @@
-"""P2 Appendix D: do signals of how reliable a comparison is improve a model of preferences?
+"""P2 Appendix D: reliability signals of comparisons, in a model of preferences.
 
 Claim: on subjective preference data no comparison-level reliability signal changes the NLL: the
 differences are equivalent to zero.
