@@ -80,10 +80,6 @@ class Run:
         kept: T = self._memory[key]
         return kept
 
-    def knows(self, key: Any) -> bool:
-        """Tell whether something is remembered under a key."""
-        return key in self._memory
-
     def has(self, dataset: str) -> bool:
         """Tell whether the data folder holds a data set."""
         return self.data is not None and (self.data / dataset).is_dir()

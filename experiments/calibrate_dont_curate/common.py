@@ -1,7 +1,8 @@
 """What the tables of P2 share: panels, methods, answers once per run, and how two are compared."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,10 +111,11 @@ def panels(run: Run) -> list[Panel]:
 def both_orientations(run: Run) -> Iterable[Panel]:
     """Yield every panel in the true orientation and then as correct and incorrect votes."""
     for panel in panels(run):
-        for orientation in ORIENTATIONS:
-            yield run.remember(
-                (panel.key, orientation), lambda p=panel, o=orientation: p.oriented(o)
-            )
+        yield from run.remember(("oriented", panel.key), partial(_oriented, panel))
+
+
+def _oriented(panel: Panel) -> list[Panel]:
+    return [panel.oriented(orientation) for orientation in ORIENTATIONS]
 
 
 def aggregator(name: str, panel: Panel) -> Aggregator:
@@ -143,7 +145,7 @@ def family_numbers(panel: Panel) -> tuple[int, ...]:
 
 def calibrator(name: str) -> Calibrator:
     """Return a calibrator by the name that tables give it."""
-    return {
+    plain: dict[str, Calibrator] = {
         "none": Identity(),
         "temperature": Temperature(),
         "platt": Platt(),
@@ -151,7 +153,8 @@ def calibrator(name: str) -> Calibrator:
         "beta": Beta(),
         "beta, no penalty": Beta(penalty=0.0),
         "beta, L2": Beta(l1_share=0.0),
-    }[name]
+    }
+    return plain[name]
 
 
 class Parts(NamedTuple):
@@ -240,11 +243,12 @@ class Answers:
         An answer of exactly one half is half right.
         """
         p = self.p_label
-        value = {
-            "nll": lambda: -np.log(p),
-            "brier": lambda: (1 - p) ** 2,
-            "accuracy": lambda: (p > 0.5) + 0.5 * (p == 0.5),
-        }[metric]()
+        if metric == "nll":
+            value = -np.log(p)
+        elif metric == "brier":
+            value = (1 - p) ** 2
+        else:
+            value = (p > 0.5) + 0.5 * (p == 0.5)
         return np.where(self.inside, value, np.nan)
 
     def by_split(self, metric: str) -> Float[np.ndarray, " split"]:
@@ -295,23 +299,19 @@ def answers(
     if method == "stacking" and panel.votes.n_items * len(panel.judges) > LARGE:
         parts = Parts(f"{parts.name}, few", _some(parts.splits, np.arange(len(parts.splits))[:FEW]))
 
-    def key(name: str) -> tuple[Any, ...]:
-        return ("answers", panel.key, method, name, parts.name, share)
-
-    missing = [name for name in calibrators if not run.knows(key(name))]
+    key = ("answers", panel.key, method, parts.name, share)
+    known: dict[str, Answers] = run.remember(key, dict)
+    missing = {name: calibrator(name) for name in calibrators if name not in known}
     if missing:
-        maps = {name: calibrator(name) for name in missing}
-        found = answers_of(run, panel, aggregator(method, panel), maps, parts, share=share)
-        for name, given in found.items():
-            run.remember(key(name), lambda given=given: given)
-    return {name: run.remember(key(name), dict) for name in calibrators}
+        known |= answers_of(run, panel, aggregator(method, panel), missing, parts, share=share)
+    return {name: known[name] for name in calibrators}
 
 
 def answers_of(
     run: Run,
     panel: Panel,
     method: Aggregator,
-    maps: dict[str, Calibrator],
+    maps: Mapping[str, Calibrator],
     parts: Parts,
     *,
     share: float | None = None,
@@ -321,7 +321,7 @@ def answers_of(
     """Return what an aggregator answers behind each calibrator, splits in batches."""
     splits = parts.splits
     votes = splits.calibration.shape[1] * len(panel.judges)
-    batches = max(1, -(-len(splits) * votes // VOTES_AT_ONCE))
+    batches = min(len(splits), -(-len(splits) * votes // VOTES_AT_ONCE))
     found: list[dict[str, Evaluation]] = []
     for some in np.array_split(np.arange(len(splits)), batches):
         part = _some(splits, some)

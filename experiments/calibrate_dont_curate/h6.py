@@ -82,9 +82,10 @@ def main(run: Run) -> Output:
                 records.append(row)
     table = rows(PAPER, "h6", records)
     notes = ["In this table n is the standard deviation of the judges' accuracies."]
-    for (judges, mean, rule), lead in leads.items():
+    for (judges, mean, rule), by_spread in leads.items():
         said = ", ".join(
-            f"{100 * lead[s].mean:+.2f} at {s:g}" for s in (SPREADS[0], SPREADS[2], SPREADS[-1])
+            f"{100 * by_spread[s].mean:+.2f} at {s:g}"
+            for s in (SPREADS[0], SPREADS[2], SPREADS[-1])
         )
         notes.append(
             f"{judges} judges around {mean:g}: lead over the best pruning with {rule} in points of "

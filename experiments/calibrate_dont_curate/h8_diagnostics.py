@@ -68,10 +68,11 @@ def main(run: Run) -> Output:
             for metric, value in (("findings", count[topic]), ("judges named", named)):
                 records.append(_row(panel, topic, metric, value))
         records += [
-            _named(panel, "parseability", f"readable below {x:g}", readable=x) for x in READABLE
+            _named(panel, "parseability", f"readable below {x:g}", Thresholds(readable=x))
+            for x in READABLE
         ]
         records += [
-            _named(panel, "below-chance", f"surely below chance, {x:g}", below_chance=x)
+            _named(panel, "below-chance", f"surely below chance, {x:g}", Thresholds(below_chance=x))
             for x in BELOW
         ]
         worth = effective_judges(residual_correlation(panel.votes, panel.labels))
@@ -95,7 +96,7 @@ def _row(panel: Panel, method: str, metric: str, value: float) -> dict[str, Any]
     return value_row(panel, method, metric, Interval(float(value), np.nan, np.nan), 1)
 
 
-def _named(panel: Panel, topic: str, name: str, **limits: float) -> dict[str, Any]:
-    said = diagnose(panel.votes, panel.labels, panel.judges, thresholds=Thresholds(**limits))
+def _named(panel: Panel, topic: str, name: str, limits: Thresholds) -> dict[str, Any]:
+    said = diagnose(panel.votes, panel.labels, panel.judges, thresholds=limits)
     named = sum(len(f.judges) for f in said if f.topic == topic)
     return _row(panel, f"{topic}, {name}", "judges named", named)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from judgebayes.aggregate import OneCoin
-from judgebayes.calibrate import Beta, Isotonic, Platt
+from judgebayes.calibrate import Beta, Calibrator, Isotonic, Platt
 from judgebayes.experiments.calibrate_dont_curate.common import (
     CLIP,
     PAPER,
@@ -45,7 +45,11 @@ DISTORTIONS: dict[str, Distortion] = {
 }
 """Of the log-odds z of the one-coin model: H.8's seven kinds, its strengths are blank in the text."""
 
-MAPS = {"beta": Beta(free_slopes=True), "platt": Platt(), "isotonic": Isotonic()}
+MAPS: dict[str, Calibrator] = {
+    "beta": Beta(free_slopes=True),
+    "platt": Platt(),
+    "isotonic": Isotonic(),
+}
 SPLITS = 50
 
 
