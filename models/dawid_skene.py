@@ -17,8 +17,8 @@ maximum of the likelihood ::
     theta_jk ~ Dirichlet(1 + right at l = k, 1 + wrong / (K - 1) elsewhere),   pi ~ Dirichlet(1 + s)
 
 The likelihood is the same for labels under other names. What tells the names is that judges are
-right more often than chance *on the average*: right > wrong / (K - 1), and a start at accuracy
-0.75. No judge is barred from being worse than chance.
+right more often than chance *on the average*: right > wrong / (K - 1), and starts at accuracy 0.75
+and at the majority vote. No judge is barred from being worse than chance.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,16 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.models.one_coin import noise_matrix
 
-__all__ = ["Prior", "accuracy", "counts", "log_joint", "log_prior", "model", "start"]
+__all__ = [
+    "Prior",
+    "accuracy",
+    "counts",
+    "log_joint",
+    "log_prior",
+    "majority_start",
+    "model",
+    "start",
+]
 
 Scalar = float | Float[Array, ""]
 
@@ -100,6 +109,22 @@ def start(
     begin = jnp.where(jnp.eye(n_classes, dtype=bool), START_ACCURACY, other)
     votes = seen + START_COUNT * begin
     return jnp.full(n_classes, -jnp.log(n_classes)), jnp.log(votes / votes.sum(-1, keepdims=True))
+
+
+def majority_start(
+    count: Float[Array, "item seen"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    n_classes: int,
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return the usual start: an item is of each class as the votes (or its label) say."""
+    for_class = count.reshape(count.shape[0], -1, n_classes).sum(1) + 1 / n_classes
+    share = for_class / for_class.sum(1, keepdims=True)
+    truth = jax.nn.one_hot(labels, n_classes, dtype=share.dtype)
+    belief = weight[:, None] * jnp.where((labels >= 0)[:, None], truth, share)
+    votes = tally(belief, count) + 1 / n_classes
+    classes = belief.sum(0) + 1 / n_classes
+    return jnp.log(classes / classes.sum()), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 
 def tally(

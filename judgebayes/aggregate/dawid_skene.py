@@ -20,6 +20,8 @@ from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["EM", "DawidSkene", "FittedDawidSkene"]
 
+SAME_MODE = 1e-9
+"""Log posteriors this close, relatively, are the same mode: the first start's is taken."""
 LEAST = 1e-12
 """Of a probability: a vote that no judge gave so far must not rule a class out for good."""
 
@@ -27,7 +29,9 @@ LEAST = 1e-12
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class EM:
-    """Expectation maximisation: the mode of the marginal posterior that the start leads to.
+    """Expectation maximisation: the higher of the modes that two starts lead to.
+
+    The starts are accuracy 0.75 beside the labelled votes, and the majority vote.
 
     It ends when a step raises the log posterior by less than `tolerance` per item, or with the
     status MAX_STEPS.
@@ -47,10 +51,10 @@ class DawidSkene:
     (`judgebayes.models.dawid_skene`.) Known labels clamp y; with none at all the judges'
     agreement is all there is. Given the label judges are taken to err independently.
 
-    The classes could change names without changing the likelihood. The start (accuracy 0.75, and
-    the labelled items) and a prior that is above chance on the average choose the names, and no
-    judge is barred from being adversarial; where most judges end below chance although the
-    labelled items do not say so, the status is SWITCHED.
+    The classes could change names without changing the likelihood. The starts (accuracy 0.75 and
+    the majority vote, with the labelled items) and a prior that is above chance on the average
+    choose the names, and no judge is barred from being adversarial; where most judges end below
+    chance although the labelled items do not say so, the status is SWITCHED.
 
     Parameters
     ----------
@@ -170,7 +174,7 @@ def _maximise(
     noise: Scalar,
     n_classes: int,
 ) -> _Mode:
-    """Run EM; every step raises the log posterior."""
+    """Run EM from both starts and return the higher mode; every step raises the log posterior."""
     pseudo = prior.of_votes(n_classes)
     total = jnp.maximum(weight.sum(), 1.0)
 
@@ -200,11 +204,21 @@ def _maximise(
             state.step + 1,
         )
 
-    log_pi, log_confusion = dawid_skene.start(count, labels, weight, n_classes)
-    unknown = jnp.asarray(-jnp.inf)
-    end = jax.lax.while_loop(
-        unfinished, advance, _State(log_pi, log_confusion, unknown, -unknown, jnp.asarray(0))
-    )
+    def climb(
+        log_pi: Float[Array, " class"], log_confusion: Float[Array, "judge class vote"]
+    ) -> _State:
+        unknown = jnp.asarray(-jnp.inf)
+        begin = _State(log_pi, log_confusion, unknown, -unknown, jnp.asarray(0))
+        end = jax.lax.while_loop(unfinished, advance, begin)
+        return end._replace(value=expect(end.log_pi, end.log_confusion)[0])
+
+    starts = [
+        begin(count, labels, weight, n_classes)
+        for begin in (dawid_skene.start, dawid_skene.majority_start)
+    ]
+    ends = jax.vmap(climb)(*(jnp.stack(x) for x in zip(*starts, strict=True)))
+    higher = ends.value[1] > ends.value[0] + SAME_MODE * jnp.abs(ends.value[0])
+    end = jax.tree.map(lambda x: x[jnp.where(higher, 1, 0)], ends)
     value, belief = expect(end.log_pi, end.log_confusion)
     status = jnp.select(
         [~jnp.isfinite(value), end.gain <= em.tolerance * total],

@@ -54,10 +54,9 @@ class Stacking:
     inference
         `Laplace()`: the mode, at the tau under which labels are best foretold by the others
         (leave-one-out). Where the model is wrong, as with many judges of a kind, the evidence
-        prefers a tau that is too large. `Laplace(averaged=True)`
-        averages over the Gaussian approximation: with many judges and few labels (separable data)
-        it is far too unsure, because the posterior of the logits is skewed. `NUTS()` samples
-        everything, tau too.
+        prefers a tau that is too large. `Laplace(averaged=True)` averages over the Gaussian
+        approximation: with many judges and few labels (separable data) it is far too unsure,
+        because the posterior of the logits is skewed. `NUTS()` samples everything, tau too.
     symmetric
         Whether swapping the responses must mirror the answer, exactly. Right for pairs;
         otherwise there is an offset, and a weight for each judge's silence.

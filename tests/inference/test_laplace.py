@@ -57,9 +57,10 @@ def test_without_noise_the_precision_is_the_hessian_and_gives_the_evidence() -> 
     assert float(found.log_evidence) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.15])
+@pytest.mark.parametrize(("noise", "off"), [(0.0, 0.05), (0.15, 0.1)])
 @in_float64
-def test_leaving_one_out_is_refitting_without_it(noise: float) -> None:
+def test_leaving_one_out_is_refitting_without_it(noise: float, off: float) -> None:
+    """Up to a share of what leaving out changes: with noise, the information is the expected one."""
     problem = make(noise)._replace(weight=jnp.ones(40).at[3].set(0.0))
 
     def without(i: jax.Array) -> jax.Array:
@@ -72,7 +73,7 @@ def test_leaving_one_out_is_refitting_without_it(noise: float) -> None:
     found = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
     inside = -objective(problem, found.mode) + 0.5 * found.mode @ found.mode
     near = leave_one_out(problem, found)
-    assert abs(near - brute) < 0.05 * (inside - brute)
+    assert abs(near - brute) < off * (inside - brute)
 
 
 @in_float64
