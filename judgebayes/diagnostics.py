@@ -55,7 +55,7 @@ class Thresholds:
         "reliably below chance".
     constant
         Share of the commonest label from which the labels count as nearly constant: at 98 % the
-        base rate alone has an NLL of 0.10, better than real panels reach on balanced labels.
+        base rate alone has an NLL of 0.10, which panels on balanced labels rarely reach.
     leak_labels
         How many labels without a single error (or without a single hit) make a leak. The posterior
         of a perfect judge after n labels puts its accuracy above 0.9 with probability
@@ -73,8 +73,8 @@ class Thresholds:
     redundant
         The effective number of judges, as a share of the panel, below which it is called redundant.
     saturated
-        How many nats of calibrated NLL the second half of the panel must save: 0.005 is a tenth of
-        the differences that P2 reports between panels on a true orientation.
+        How many nats of calibrated NLL the second half of the panel must save: 0.005 is a third of
+        the standard error of an NLL over a thousand items (about 0.5 / sqrt(1000)).
     floor
         A calibrated NLL below this is too good: it says that the label is given the probability
         0.98 on average, which labels of people do not allow. Look for a leak or a constant label.

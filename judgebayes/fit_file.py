@@ -32,6 +32,7 @@ from judgebayes.calibrate.identity import FittedIdentity
 from judgebayes.calibrate.isotonic import FittedIsotonic
 from judgebayes.calibrate.pipeline import FittedCalibrated
 from judgebayes.calibrate.softmax import FittedSoftmax
+from judgebayes.curate import FittedCurated
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.votes import Classes, Votes
@@ -51,6 +52,7 @@ FITTED: dict[str, type] = {
         FittedAccuracyWeighted,
         FittedLogOddsWeighted,
         FittedCalibrated,
+        FittedCurated,
         FittedChain,
         FittedIdentity,
         FittedIsotonic,

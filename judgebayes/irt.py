@@ -206,6 +206,8 @@ class _At(NamedTuple):
 class _State(NamedTuple):
     at: _At
     damping: Float[Array, ""]
+    exact: Float[Array, ""]
+    """1 where the next step takes the exact curvature, 0 where the expected one."""
     step: Int[Array, ""]
 
 
@@ -214,8 +216,9 @@ def joint_mode(
 ) -> tuple[Parameters, Int[Array, ""]]:
     """Return the mode of all parameters together, by damped Newton steps.
 
-    The items' 2 x 2 blocks are eliminated, so that a step costs a J x J system. Where the exact
-    curvature is not positive the expected one (Fisher's) takes its place.
+    The items' 2 x 2 blocks are eliminated, so that a step costs a J x J system. Where a step with
+    the exact curvature does not descend, the expected one (Fisher's) is tried, which always does
+    once it is damped enough.
     """
 
     def objective(p: Parameters) -> Float[Array, ""]:
@@ -235,22 +238,15 @@ def joint_mode(
 
     def advance(state: _State) -> _State:
         at = state.at
-        exact, sound = _step(
-            at, _curvature(at.parameters, right, trials, prior, 1.0), state.damping
-        )
-        move = jax.lax.cond(
-            sound,
-            lambda: exact,
-            lambda: _step(at, _curvature(at.parameters, right, trials, prior, 0.0), state.damping)[
-                0
-            ],
-        )
-        there = visit(jax.tree.map(jnp.add, at.parameters, move))
+        bent = _curvature(at.parameters, right, trials, prior, state.exact)
+        there = visit(jax.tree.map(jnp.add, at.parameters, _step(at, bent, state.damping)))
         level = jnp.abs(at.value - there.value) <= 1e-14 * jnp.abs(at.value)
         better = (there.value < at.value) | (level & (_gap(there) < _gap(at)))
+        slower = jnp.where(state.exact > 0, 1.0, 10.0)
         return _State(
             jax.tree.map(lambda new, old: jnp.where(better, new, old), there, at),
-            jnp.where(better, state.damping * 0.1, state.damping * 10),
+            state.damping * jnp.where(better, 0.1, slower),
+            better.astype(float),
             state.step + 1,
         )
 
@@ -262,7 +258,9 @@ def joint_mode(
         jnp.full(right.shape[0], prior.log_discrimination[0]),
     )
     end = jax.lax.while_loop(
-        unfinished, advance, _State(visit(begin), jnp.asarray(FIRST_DAMPING), jnp.asarray(0))
+        unfinished,
+        advance,
+        _State(visit(begin), jnp.asarray(FIRST_DAMPING), jnp.asarray(1.0), jnp.asarray(0)),
     )
     status = jnp.select(
         [
@@ -285,7 +283,7 @@ def _curvature(
     right: Float[Array, "item judge"],
     trials: Float[Array, "item judge"],
     prior: Prior,
-    exact: float,
+    exact: Float[Array, ""],
 ) -> _Curvature:
     """Return the Hessian, or with exact = 0 its expectation."""
     a = jnp.exp(p.log_discrimination)[:, None]
@@ -308,10 +306,8 @@ def _curvature(
     )
 
 
-def _step(
-    at: _At, curvature: _Curvature, damping: Float[Array, ""]
-) -> tuple[Parameters, Bool[Array, ""]]:
-    """Return the damped Newton step, and whether the curvature is positive."""
+def _step(at: _At, curvature: _Curvature, damping: Float[Array, ""]) -> Parameters:
+    """Return the damped Newton step, NaN where the curvature is not positive."""
     inner = curvature.item + damping * jnp.eye(2)
     det = inner[:, 0, 0] * inner[:, 1, 1] - inner[:, 0, 1] ** 2
     inverse = (
@@ -333,5 +329,4 @@ def _step(
         (factor, True), flat.T @ pulled.reshape(-1) - at.gradient.ability
     )
     items = -(pulled[..., 0] + solved @ ability)
-    sound = (det > 0).all() & (inner[:, 0, 0] > 0).all() & jnp.isfinite(factor).all()
-    return Parameters(ability, items[:, 0], items[:, 1]), sound
+    return Parameters(ability, items[:, 0], items[:, 1])

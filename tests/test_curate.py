@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -35,9 +36,10 @@ from judgebayes.curate import (
 )
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate import evaluate_splits
+from judgebayes.fit_file import SavedFit, load_fit, profile, save_fit
 from judgebayes.float64 import in_float64
 from judgebayes.splits import random_splits
-from judgebayes.votes import Votes
+from judgebayes.votes import Classes, Votes
 
 ITEMS, JUDGES = 90, 6
 
@@ -332,6 +334,14 @@ def test_either_nesting_is_an_aggregator(votes: Votes, labels: np.ndarray) -> No
     outer = top_k(Calibrated(OneCoin(), Platt(), share=None), 2).fit(votes, labels)
     np.testing.assert_allclose(inner(votes), outer(votes), atol=1e-9)
     assert int(outer.status) == int(outer.aggregator.status)
+
+
+def test_a_panel_survives_its_file(votes: Votes, labels: np.ndarray, tmp_path: Path) -> None:
+    fit = top_k(OneCoin(), 2).fit(votes, labels)
+    kept = SavedFit("top-2", fit, Classes((0, 1), True), profile(votes))
+    save_fit(tmp_path / "fit.json", kept)
+    again = load_fit(tmp_path / "fit.json").fitted
+    np.testing.assert_array_equal(again(votes), fit(votes))
 
 
 def test_bad_requests_get_their_sentence(votes: Votes, labels: np.ndarray) -> None:

@@ -158,10 +158,10 @@ def test_rank_correlation_is_spearmans(small: tuple[Votes, np.ndarray, Parameter
 
 
 def test_draws_agree_with_the_truth_and_between_chains() -> None:
-    votes, labels, truth = simulated(80, 6, 3)
-    fit = ItemResponse(inference=NUTS(draws=300, warmup=300, chains=2)).fit(votes, labels)
+    votes, labels, truth = simulated(30, 5, 3)
+    fit = ItemResponse(inference=NUTS(draws=150, warmup=150, chains=2)).fit(votes, labels)
     ability = np.asarray(fit.draws["ability"])
-    assert ability.shape == (600, 6)
+    assert ability.shape == (300, 5)
     low, high = np.quantile(ability, [0.01, 0.99], axis=0)
     assert ((low < truth.ability) & (truth.ability < high)).all()
     assert fit.chains is not None

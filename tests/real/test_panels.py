@@ -84,3 +84,110 @@ def test_stacking_beats_the_one_coin_model_on_llmbar(real: Run) -> None:
     one = mean(real, panel, "one-coin", count=20)
     assert stack[0] < one[0] - 0.05
     assert np.isfinite(stack).all()
+"""Diagnostics and the 2PL model on the public panels, against what is known of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgebayes.diagnostics import diagnose, judge_table
+from judgebayes.experiments.core import Run
+from judgebayes.finding import Finding
+from judgebayes.inference import Status
+from judgebayes.irt import ItemResponse
+from judgebayes.votes import Coding, Votes, encode, encode_wide
+
+Panel = tuple[Votes, Coding, np.ndarray]
+BROKEN = "net/nfs.cirrascale/allennlp/jacobm/herm/rms/nectar/llama-2-7b-chat-nectar-700k/"
+
+
+@pytest.fixture(scope="module")
+def correct(real: Run) -> pd.DataFrame:
+    """Whether each reward model prefers the chosen response: item x judge."""
+    assert real.data is not None
+    votes = pd.read_parquet(real.data / "rewardbench_rm149" / "votes.parquet")
+    votes = votes.astype({"item": str, "judge": str})
+    return votes.pivot(index="item", columns="judge", values="correct")
+
+
+@pytest.fixture(scope="module")
+def rewardbench(real: Run, correct: pd.DataFrame) -> Panel:
+    """The same, each item with a seeded position of the chosen response."""
+    assert real.data is not None
+    labels = pd.read_parquet(real.data / "rewardbench_rm149" / "labels.parquet")
+    place = labels.astype({"item": str}).set_index("item")["seeded_chosen_pos"].astype(str)
+    gold = (place.loc[correct.index] == "A").astype(int)
+    side = np.where(gold.to_numpy()[:, None] == 1, correct, 1 - correct)
+    votes, coding = encode_wide(correct.where(correct.isna(), side), classes=(0, 1))
+    return votes, coding, coding.labels(gold)
+
+
+@pytest.fixture(scope="module")
+def llmbar(real: Run) -> Panel:
+    """65 evaluators, both orders, ties counted as missing."""
+    assert real.data is not None
+    votes = pd.read_parquet(real.data / "llmbar_evaluators" / "votes_by_order.parquet")
+    labels = pd.read_parquet(real.data / "llmbar_evaluators" / "labels.parquet").astype(str)
+    labels = labels[labels["subset"].str.startswith("LLMBar/")]
+    votes = votes.astype({"item": str, "judge": str, "vote": str})
+    votes = votes[votes["item"].isin(labels["item"])]
+    votes = votes.assign(vote=votes["vote"].map({"A": 1, "B": 0}))
+    encoded, coding = encode(votes, order="order", votes_as="original", classes=(0, 1))
+    gold = labels.assign(label=(labels["label_AB"] == "A").astype(int))
+    return encoded, coding, coding.labels(gold)
+
+
+def about(found: list[Finding], topic: str) -> list[Finding]:
+    return [f for f in found if f.topic == topic]
+
+
+def test_the_broken_reward_model_is_named_and_nothing_else_is_bad(rewardbench: Panel) -> None:
+    votes, coding, labels = rewardbench
+    found = diagnose(votes, labels, coding)
+    assert [f.topic for f in found if f.severity == "bad"] == ["leak"]
+    assert about(found, "leak")[0].judges == (BROKEN,)
+    assert len(about(found, "parseability")[0].judges) == 16  # the old models without math-prm
+    copies = about(found, "redundancy")[0].judges
+    assert {"ContextualAI/archangel_sft-dpo_pythia6-9b_ref_free"} <= set(copies)
+    assert about(found, "saturation")
+    # A seeded position knows no preference for a side: the one-coin model holds.
+    assert not about(found, "one-coin")
+
+
+def test_the_correctness_encoding_is_named_as_degenerate(correct: pd.DataFrame) -> None:
+    votes, coding = encode_wide(correct, classes=(0, 1))
+    found = diagnose(votes, np.ones(votes.n_items, int), coding)
+    assert "learns that constant and looks perfect" in about(found, "labels")[0].sentence
+
+
+def test_accuracies_are_those_of_the_published_file(real: Run, llmbar: Panel) -> None:
+    votes, coding, labels = llmbar
+    table = judge_table(votes, labels, coding).set_index("judge")
+    assert real.data is not None
+    theirs = pd.read_csv(real.data / "llmbar_evaluators" / "judge_accuracy_core419.csv")
+    theirs = theirs.set_index("judge").loc[table.index]
+    assert table["votes"].tolist() == theirs["votes"].tolist()
+    # Theirs counts votes, the table items: equal where a judge voted in both orders everywhere.
+    full = theirs["votes"] == 838
+    np.testing.assert_allclose(table["accuracy"][full], theirs["acc"][full], atol=1e-6)
+
+
+def test_llmbar_has_many_judges_below_chance_and_biased_ones(llmbar: Panel) -> None:
+    votes, coding, labels = llmbar
+    found = diagnose(votes, labels, coding)
+    below = about(found, "below-chance")[0].judges
+    assert len(below) == 9
+    assert all(name.split("/")[0] in ("ChatGPT", "LLaMA2") for name in below)
+    assert "Falcon/CoT" in about(found, "position-bias")[0].judges
+    one_order = diagnose(votes.in_order(0), labels, coding)
+    assert len(about(one_order, "one-coin")[0].judges) > 20
+
+
+def test_abilities_rank_as_accuracies_but_judges_need_not_dominate(llmbar: Panel) -> None:
+    # P2 H.5: "the judge share is dominant on every dataset".
+    votes, _, labels = llmbar
+    fit = ItemResponse().fit(votes, labels)
+    assert int(fit.status) == Status.CONVERGED
+    assert fit.rank_correlation(votes, labels) > 0.98
+    shares = fit.shares()
+    assert shares.judge < shares.item
