@@ -27,6 +27,7 @@ __all__ = [
     "intervals",
     "reliability_diagrams",
     "judge_map",
+    "ranks",
 ]
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
@@ -467,3 +468,53 @@ def _outstanding(at: Float[np.ndarray, "judge 2"], most: int) -> list[int]:
         chosen.append(int(clear.argmax()))
         clear = np.minimum(clear, np.nan_to_num(np.linalg.norm(at - at[chosen[-1]], axis=1)))
     return chosen
+def ranks(
+    given: Mapping[str, Int[np.ndarray, " simulation"]],
+    kept: int,
+    band: tuple[Int[np.ndarray, " rank"], Int[np.ndarray, " rank"]],
+    n_bins: int,
+    *,
+    title: str,
+) -> Figure:
+    """Return how ranks from 0 to `kept` fall: histogram above, distribution minus uniform below.
+
+    Parameters
+    ----------
+    given
+        The ranks of each quantity, a column of the figure each.
+    kept
+        The highest rank.
+    band
+        How many ranks may be at most r, for all r below `kept` at once.
+    n_bins
+        Bins of the histogram, a divisor of `kept` + 1.
+    """
+    across = min(len(given), 5)
+    down = -(-len(given) // across)
+    figure = Figure(figsize=(2.5 * across, 3.4 * down + 0.5), layout="constrained")
+    axes = figure.subplots(2 * down, across, squeeze=False)
+    at = (np.arange(kept) + 1) / (kept + 1)
+    for place, (name, values) in enumerate(given.items()):
+        top, bottom = (axes[2 * (place // across) + row, place % across] for row in (0, 1))
+        n = len(values)
+        counts = np.bincount(values * n_bins // (kept + 1), minlength=n_bins)
+        top.bar((np.arange(n_bins) + 0.5) / n_bins, counts, 0.9 / n_bins, color=PALETTE[0])
+        top.axhline(n / n_bins, color="black", linewidth=0.8)
+        top.set_title(name, fontsize=9)
+        top.set_xticks([])
+        at_most = np.bincount(values, minlength=kept + 1).cumsum()[:-1]
+        bottom.fill_between(
+            at, band[0] / n - at, band[1] / n - at, color="#DDDDDD", label="95 % of uniform ranks"
+        )
+        bottom.plot(at, at_most / n - at, color=PALETTE[0], linewidth=1.2, label="ranks")
+        bottom.set_xlabel("rank / L", fontsize=8)
+        for ax, label in ((top, "simulations"), (bottom, "ECDF minus uniform")):
+            ax.set_ylabel(label if place % across == 0 else "", fontsize=8)
+            ax.tick_params(labelsize=7)
+            _tidy(ax)
+    for place in range(len(given), down * across):
+        for row in (0, 1):
+            axes[2 * (place // across) + row, place % across].remove()
+    _legend_below(figure, [axes[1, 0]])
+    figure.suptitle(title, fontsize=11)
+    return figure

@@ -103,6 +103,16 @@ def test_regions_show_every_count_once() -> None:
     assert shown == 15
 
 
+def test_ranks_are_counted_above_and_their_distribution_lies_below() -> None:
+    given = np.array([0, 0, 1, 2, 3, 3, 3, 3])
+    band = (np.zeros(3, int), np.full(3, 8))
+    drawn = plots.ranks({"a": given, "b": given}, 3, band, 2, title="T")
+    top, _, bottom, _ = drawn.axes
+    assert [bar.get_height() for bar in top.patches] == [3, 5]
+    difference = bottom.lines[0].get_ydata()
+    np.testing.assert_allclose(difference, [2 / 8 - 1 / 4, 3 / 8 - 2 / 4, 4 / 8 - 3 / 4])
+
+
 def test_a_method_keeps_its_colour() -> None:
     assert plots.colour("davidson", 0) == plots.colour("davidson", 5)
     assert plots.colour("davidson") != plots.colour("sc")

@@ -1,0 +1,1 @@
+"""Simulation-based calibration: do samplers draw from the posterior that their models state."""

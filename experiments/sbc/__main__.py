@@ -1,0 +1,39 @@
+"""`python -m judgebayes.experiments.sbc NAME...`: simulations, p-values and figures of models."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from judgebayes.experiments.sbc import report
+from judgebayes.experiments.sbc.engine import rank, simulate
+from judgebayes.experiments.sbc.subjects import SUBJECTS
+
+
+def check(
+    names: Annotated[
+        Optional[list[str]],  # noqa: UP045  (typer reads it)
+        typer.Argument(metavar="[MODEL]...", help=f"{', '.join(SUBJECTS)}; all if none is named."),
+    ] = None,
+    simulations: Annotated[int, typer.Option(min=20, help="How many of each model.")] = 300,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/sbc"),
+    seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
+    batch: Annotated[int, typer.Option(min=1, help="Simulations that run side by side.")] = 10,
+) -> None:
+    """Check samplers by simulation: write MODEL.csv and MODEL.png for every model named."""
+    for name in names or []:
+        if name not in SUBJECTS:
+            raise typer.BadParameter(f"There is no model {name!r}: take {', '.join(SUBJECTS)}.")
+    out.mkdir(parents=True, exist_ok=True)
+    for name in names or SUBJECTS:
+        started = time.perf_counter()
+        subject = SUBJECTS[name]()
+        found = rank(simulate(subject, simulations, seed=seed, batch=batch), seed=seed)
+        table = report.write(name, subject.title, found, out)
+        typer.echo("\n".join(report.markdown(name, table)))
+        typer.echo(f"{subject.title}: {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    typer.run(check)

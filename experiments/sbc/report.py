@@ -1,0 +1,45 @@
+"""The results of a check on disk: a CSV, a figure, and the lines of a Markdown table."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from judgebayes.experiments.sbc.engine import Ranks, assess, bins, ecdf_band
+from judgebayes.plots import ranks as rank_figure
+
+__all__ = ["markdown", "verdict", "write"]
+
+LEVEL = 0.01
+
+
+def write(name: str, title: str, found: Ranks, folder: Path) -> pd.DataFrame:
+    """Write `name`.csv and `name`.png into a folder, and return the table."""
+    table = assess(found)
+    table.to_csv(folder / f"{name}.csv", index=False, float_format="%.4g", lineterminator="\n")
+    n = len(found.ranks)
+    band = ecdf_band(found.kept, n)
+    figure = rank_figure(
+        dict(zip(found.names, found.ranks.T, strict=True)),
+        found.kept,
+        (band.low, band.high),
+        bins(found.kept, n),
+        title=f"{title}: {n} simulations, ranks among {found.kept} draws",
+    )
+    figure.savefig(folder / f"{name}.png", dpi=80)
+    return table
+
+
+def verdict(table: pd.DataFrame) -> str:
+    """Return whether the ranks are uniform, at 1 % over all quantities and both tests."""
+    p_values = table[["chi_square_p", "ecdf_p"]].to_numpy()
+    return "uniform" if p_values.min() * p_values.size >= LEVEL else "not uniform"
+
+
+def markdown(name: str, table: pd.DataFrame) -> list[str]:
+    """Return the rows of a model in the table of results, one per quantity."""
+    return [
+        f"| {name} | `{row.quantity}` | {row.simulations} | {row.draws_kept} | "
+        f"{row.ess_5_percent:.0f} | {row.chi_square_p:.3f} | {row.ecdf_p:.3f} | "
+        f"{row.diverged_simulations} | {verdict(table)} |"
+        for row in table.itertuples()
+    ]
