@@ -9,7 +9,6 @@ NLL as the full pipeline, at 100 %; the number is set by the penalty on the inte
 flags the labels itself.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ def main(run: Run) -> Output:
         parts = halves(run, panel)
         maps: dict[str, Calibrator] = {f"{x:g}": Beta(penalty=x) for x in PENALTIES}
         one = answers_of(run, panel, OneCoin(), dict(maps), parts)
-        blind = answers_of(run, replace(panel), BaseRate(), dict(maps), parts)
+        blind = answers_of(run, panel, BaseRate(), dict(maps), parts)
         for name in maps:
             for title, found in (("one-coin", one[name]), ("no votes", blind[name])):
                 records += metric_rows(
@@ -66,7 +65,8 @@ def main(run: Run) -> Output:
         row = value_row(panel, "no votes minus one-coin", "nll difference", gain, run.splits)
         if panel.orientation == "correctness":
             worth = max(abs(gain.low), abs(gain.high))
-            row["grade"] = "simulated" if panel.dataset == "twin" else _grade(worth, one["0.001"])
+            if panel.dataset != "twin":
+                row["grade"] = _grade(worth, one["0.001"])
             said = flagged[0].sentence if flagged else "nothing"
             notes.append(f"{panel.name}, correctness. The program says: {said}")
         records.append(row)

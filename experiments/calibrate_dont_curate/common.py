@@ -390,7 +390,10 @@ def metric_rows(
 def value_row(
     panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
 ) -> dict[str, Any]:
-    """Return a row of a number with its interval; `more` fills other columns."""
+    """Return a row of a number with its interval; `more` fills other columns.
+
+    What the twin scores is a prediction, whatever it is.
+    """
     return {
         "dataset": panel.name,
         "task": panel.orientation,
@@ -401,6 +404,7 @@ def value_row(
         "low": interval.low,
         "high": interval.high,
         "splits": splits,
+        "grade": "simulated" if panel.dataset == "twin" else "",
         **more,
     }
 
@@ -413,9 +417,9 @@ def claim_row(
     Labels that are all the same test nothing: whatever holds on them holds without any vote.
     """
     row = value_row(panel, method, metric, interval, splits, **more)
-    if degenerate(panel):
+    if degenerate(panel) or panel.dataset == "twin":
         return row
-    return {**row, "grade": "simulated" if panel.dataset == "twin" else grade(interval)}
+    return {**row, "grade": grade(interval)}
 
 
 def degenerate(panel: Panel) -> bool:

@@ -20,7 +20,6 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     CLIP,
     PAPER,
     both_orientations,
-    simulated_grade,
     value_row,
 )
 from judgebayes.experiments.calibrate_dont_curate.h11 import agreement
@@ -70,8 +69,8 @@ def main(run: Run) -> Output:
         row = value_row(
             panel, "lost on hard minus on easy", "nll difference", more, len(lost["hard"])
         )
-        if panel.orientation == "true":
-            row["grade"] = simulated_grade(more) if panel.dataset == "twin" else grade(more)
+        if panel.orientation == "true" and panel.dataset != "twin":
+            row["grade"] = grade(more)
         records.append(row)
     notes = [
         "Hard items are the half on which the larger side of the judges is smaller; no label enters.",

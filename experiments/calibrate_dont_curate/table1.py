@@ -70,7 +70,7 @@ def main(run: Run) -> Output:
                 found[method] = answers(run, panel, method, ("none",))["none"]
             for row in metric_rows(found[method], method):
                 row["paper_value"] = printed.get((benchmark(panel), method, row["metric"]))
-                records.append({**row, "grade": _reproduced(panel, method, row)})
+                records.append({**row, "grade": row["grade"] or _reproduced(panel, method, row)})
         for k in (3, 5, 10):
             for metric, gain in (
                 ("nll difference", advantage(found[f"top-{k}"], found["one-coin"])),

@@ -81,7 +81,7 @@ def main(run: Run) -> Output:
         everyone = answers(run, panel, "one-coin")["beta"]
         records += metric_rows(everyone, "all", ("nll",), n=len(panel.judges))
         pipeline = Calibrated(OneCoin(), Beta(), share=None)
-        for name, curator in curators(panel, smoke=run.smoke).items():
+        for name, curator in run.few(list(curators(panel, smoke=run.smoke).items()), 3):
             run.say(f"{panel.name}, {panel.orientation}: {name}")
             method = Curated(pipeline, curator)
             found = answers_of(run, panel, method, {"none": Identity()}, parts)["none"]
