@@ -184,10 +184,25 @@ def halves(
     splits = run.remember((panel.dataset, len(panel.labels), share, "splits"), make)
     name = f"{share:g}"
     if labels is not None and labels < splits.calibration.shape[1]:
-        name, splits = f"{name}, {labels} labels", splits.with_calibration(labels)
+        name = f"{name}, {labels} labels"
+        splits = _first(splits, labels, wide=_votes(panel) <= LARGE)
     if count is not None and count < len(splits):
         name, splits = f"{name}, {count} splits", _some(splits, np.arange(count))
     return Parts(name, splits)
+
+
+def _first(splits: Splits, labels: int, *, wide: bool) -> Splits:
+    """Return the splits with fewer labels; `wide` keeps the shape, so that nothing compiles anew."""
+    fewer = splits.with_calibration(labels)
+    if not wide:
+        return fewer
+    extra = splits.calibration.shape[1] - labels
+    filled = np.pad(fewer.calibration, ((0, 0), (0, extra)), constant_values=-1)
+    return Splits(filled, fewer.evaluation)
+
+
+def _votes(panel: Panel) -> int:
+    return len(panel.labels) * len(panel.judges)
 
 
 def _some(splits: Splits, which: np.ndarray) -> Splits:
@@ -296,7 +311,7 @@ def answers(
     `share=None`: both steps learn from all labels; 0.7 is the paper's nested protocol.
     """
     parts = halves(run, panel) if parts is None else parts
-    if method == "stacking" and panel.votes.n_items * len(panel.judges) > LARGE:
+    if method == "stacking" and _votes(panel) > LARGE:
         parts = Parts(f"{parts.name}, few", _some(parts.splits, np.arange(len(parts.splits))[:FEW]))
 
     key = ("answers", panel.key, method, parts.name, share)

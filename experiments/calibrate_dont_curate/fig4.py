@@ -28,8 +28,8 @@ from judgebayes.experiments.panels import Panel
 from judgebayes.plots import curves
 from judgebayes.significance import Interval, max_t_test
 
-BUDGETS = (10, 20, 50, 100, 200, 500)
-METHODS = {"one-coin + beta": "one-coin", "top-5 + beta": "top-5", "majority + beta": "majority"}
+BUDGETS = (20, 50, 100, 200, 500)
+METHODS = {"one-coin + beta": "one-coin", "top-5 + beta": "top-5"}
 SUBSET_BUDGETS = (50, 100)
 
 

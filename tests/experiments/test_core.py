@@ -71,9 +71,7 @@ def test_experiments_are_found_by_name_and_in_order() -> None:
     assert [e.name for e in find([f"{PAPER}/table3"])] == ["table3"]
     with pytest.raises(JudgeBayesError, match="distribution-calibrated has audit-groups"):
         find([f"{PAPER}/table99"])
-    with pytest.raises(
-        JudgeBayesError, match="there are calibrate-dont-curate, distribution-calibrated"
-    ):
+    with pytest.raises(JudgeBayesError, match=f"there are calibrate-dont-curate, {PAPER}"):
         find(["nonsense"])
 
 
