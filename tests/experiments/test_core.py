@@ -42,14 +42,23 @@ def test_every_row_of_the_plan_has_its_experiment() -> None:
     }
 
 
-@pytest.mark.parametrize("experiment", list(experiments()), ids=lambda e: e.name)
+def test_every_row_of_the_second_plan_has_its_experiment() -> None:
+    names = {e.name for e in experiments() if e.paper == "calibrate-dont-curate"}
+    tables = {f"table{n}" for n in ("1", "2", "3", "4", "8b", "10", "11", "12")}
+    sections = {"h5", "h6", "h11", "h15", "appendix-d", "theory"}
+    scope = {f"h8-{n}" for n in ("fraction", "difficulty", "distortions", "diagnostics")}
+    audits = {f"audit-{n}" for n in ("orientation", "published", "orders", "broken")}
+    assert names == tables | sections | scope | audits | {"fig2", "fig4"}
+
+
+@pytest.mark.parametrize("experiment", list(experiments()), ids=lambda e: f"{e.paper}/{e.name}")
 def test_every_script_says_claim_command_runtime_and_expectation(experiment: Experiment) -> None:
     import importlib
 
     module = importlib.import_module(experiment.run.__module__)
     for word in (
         "Claim:",
-        f"Command: judgebayes reproduce {PAPER}/{experiment.name}",
+        f"Command: judgebayes reproduce {experiment.paper}/{experiment.name}",
         "Runtime:",
         "Expected:",
     ):
@@ -62,7 +71,7 @@ def test_experiments_are_found_by_name_and_in_order() -> None:
     assert [e.name for e in find([f"{PAPER}/table3"])] == ["table3"]
     with pytest.raises(JudgeBayesError, match="distribution-calibrated has audit-groups"):
         find([f"{PAPER}/table99"])
-    with pytest.raises(JudgeBayesError, match="there are distribution-calibrated"):
+    with pytest.raises(JudgeBayesError, match=f"there are calibrate-dont-curate, {PAPER}"):
         find(["nonsense"])
 
 

@@ -38,12 +38,16 @@ def check(experiment: Experiment, run: Run) -> None:
         figure.canvas.draw()
 
 
-@pytest.mark.parametrize("experiment", [e for e in ALL if e.twins], ids=lambda e: e.name)
+def name(experiment: Experiment) -> str:
+    return f"{experiment.paper}/{experiment.name}"
+
+
+@pytest.mark.parametrize("experiment", [e for e in ALL if e.twins], ids=name)
 def test_on_twins(experiment: Experiment, shared: Run) -> None:
     check(experiment, shared)
 
 
-@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", [e for e in ALL if e.needs], ids=name)
 def test_on_real_votes(experiment: Experiment, shared_real: Run) -> None:
     check(experiment, shared_real)
 

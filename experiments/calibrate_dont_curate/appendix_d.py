@@ -1,0 +1,129 @@
+"""P2 Appendix D: reliability signals of comparisons, in a model of preferences.
+
+Claim: on subjective preference data no comparison-level reliability signal changes the NLL: the
+differences are equivalent to zero.
+Command: judgebayes reproduce calibrate-dont-curate/appendix-d --data DIR
+Runtime: about 1 minute.
+Expected: replicated on MT-Bench's human votes: weights by a voter's agreement with others, by
+GPT-4's consistency, or by the number of voters change the NLL by less than 0.01 nats.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.significance import Equivalence, equivalence_test, item_means
+
+MTBENCH_HUMAN = "mtbench_human_gpt4"
+MARGINS = (0.005, 0.01, 0.02)
+MARGIN = 0.01
+RIDGE = 0.1
+FEWEST = 5
+
+
+@experiment(
+    PAPER,
+    "appendix-d",
+    "Appendix D: equivalence on preference data",
+    "weighting comparisons by reliability signals is equivalent to not weighting them",
+    needs=(MTBENCH_HUMAN,),
+)
+def main(run: Run) -> Output:
+    """Return the NLL difference that each signal makes, with two one-sided tests."""
+    assert run.data is not None
+    folder = run.data / MTBENCH_HUMAN
+    votes = signals(
+        pd.read_parquet(folder / "votes.parquet"), pd.read_parquet(folder / "labels.parquet")
+    )
+    plain = left_out_nll(votes, np.ones(len(votes)), run)
+    records: list[dict[str, Any]] = []
+    for name in ("judge agreement", "gpt-4 consistency", "number of voters"):
+        difference = left_out_nll(votes, votes[name].to_numpy(float), run) - plain
+        for margin in MARGINS:
+            found = equivalence_test(difference, margin, votes["question"].to_numpy())
+            records.append(_row(name, margin, found, len(votes), run.splits))
+    notes = [
+        f"{len(votes)} decided votes of {votes['judge'].nunique()} people on pairs of six models. A "
+        "Bradley-Terry model of the models is fitted to the votes on half of the questions, each "
+        "with a weight, and scored on the others, all votes alike. Differences are weighted minus "
+        "unweighted, with 90 % intervals over questions; n is the margin (the paper's is blank).",
+        "A voter's agreement is with the other voters, on questions of other categories.",
+        "The likelihood of a pair is the same for `a beats b` and `b loses to a`: there is nothing "
+        "here for an orientation to change, and one row per signal.",
+    ]
+    return Output(rows(PAPER, "appendix-d", records), notes=notes)
+
+
+def _row(name: str, margin: float, found: Equivalence, votes: int, splits: int) -> dict[str, Any]:
+    equivalent = found.p_value < 0.05
+    return {
+        "dataset": MTBENCH_HUMAN,
+        "task": "TOST",
+        "judge": f"{votes} votes",
+        "n": margin,
+        "method": name,
+        "metric": "nll difference",
+        "value": found.interval.mean,
+        "low": found.interval.low,
+        "high": found.interval.high,
+        "splits": splits,
+        "grade": ("replicated" if equivalent else "") if margin == MARGIN else "",
+    }
+
+
+def signals(votes: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
+    """Return decided human votes with a column for each signal, of mean 1."""
+    votes = votes.astype({"item": str, "judge": str})
+    human = votes[(votes["judge"] != "gpt4_pair") & (votes["vote"] != 0)].reset_index(drop=True)
+    about = labels.astype({"item": str}).set_index("item")
+    human = human.join(about[["category", "question_id", "m1", "m2", "n", "gpt4_raw"]], on="item")
+    human = human.rename(columns={"question_id": "question"})
+    total = human.groupby("item")["vote"].transform("sum")
+    others = np.sign(total - human["vote"])
+    agrees = np.where(others == 0, np.nan, human["vote"] == others)
+    human["agrees"] = agrees
+    rate = [
+        human.loc[(human["judge"] == j) & (human["category"] != c), "agrees"]
+        for j, c in zip(human["judge"], human["category"], strict=True)
+    ]
+    overall = float(np.nanmean(agrees))
+    human["judge agreement"] = [r.mean() if r.notna().sum() >= FEWEST else overall for r in rate]
+    human["gpt-4 consistency"] = np.where(
+        human["gpt4_raw"].astype(str).str.contains("inconsistent"), 0.5, 1.0
+    )
+    human["number of voters"] = np.sqrt(human["n"])
+    for name in ("judge agreement", "gpt-4 consistency", "number of voters"):
+        human[name] = human[name] / human[name].mean()
+    return human
+
+
+def left_out_nll(votes: pd.DataFrame, weight: np.ndarray, run: Run) -> np.ndarray:
+    """Return each vote's mean NLL over the splits that leave its question out."""
+    models = sorted({*votes["m1"], *votes["m2"]})
+    x = np.zeros((len(votes), len(models)))
+    x[np.arange(len(votes)), [models.index(m) for m in votes["m1"]]] = 1
+    x[np.arange(len(votes)), [models.index(m) for m in votes["m2"]]] = -1
+    x = x * votes["vote"].to_numpy()[:, None]  # the winner has +1
+    questions, which = np.unique(votes["question"], return_inverse=True)
+    rng = np.random.default_rng(run.seed)
+    nll = np.full((run.splits, len(votes)), np.nan)
+    for row in nll:
+        inside = np.isin(which, rng.permutation(len(questions))[: len(questions) // 2])
+        strength = bradley_terry(x[inside], weight[inside])
+        row[~inside] = np.logaddexp(0, -x[~inside] @ strength)
+    items = np.broadcast_to(np.arange(len(votes)), nll.shape)
+    return item_means(nll, items, len(votes))
+
+
+def bradley_terry(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return strengths by Newton's method, with a slight ridge that fixes their level."""
+    strength = np.zeros(x.shape[1])
+    for _ in range(25):
+        p = 1 / (1 + np.exp(-x @ strength))
+        gradient = x.T @ (weight * (1 - p)) - RIDGE * strength
+        curvature = (x * (weight * p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(len(strength))
+        strength = strength + np.linalg.solve(curvature, gradient)
+    return strength

@@ -1,0 +1,74 @@
+"""Audit: the reward model that is wrong on every item.
+
+Claim: below-chance judges help once calibrated; none has to be left out.
+Command: judgebayes reproduce calibrate-dont-curate/audit-broken --data DIR
+Runtime: about 6 minutes.
+Expected: the diagnostic names the judge. It is wrong on all items, so that its vote turned round is
+the label: stacking and the one-coin model follow it, and their scores with it are no measure of the
+panel.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from judgebayes.diagnostics import diagnose, judge_table
+from judgebayes.experiments.calibrate_dont_curate.common import (
+    FEW,
+    PAPER,
+    advantage,
+    answers,
+    halves,
+    metric_rows,
+    value_row,
+)
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.panels import BROKEN, REWARDBENCH, rewardbench_panel
+from judgebayes.finding import Finding
+from judgebayes.plots import judge_map
+from judgebayes.significance import Interval
+
+
+@experiment(
+    PAPER,
+    "audit-broken",
+    "Audit: the broken judge",
+    "below-chance judges are harmless behind a calibrated aggregator",
+    needs=(REWARDBENCH,),
+)
+def main(run: Run) -> Output:
+    """Return scores with and without the judge, and what the diagnostics say."""
+    records: list[dict[str, Any]] = []
+    notes: list[str] = []
+    found = {}
+    for broken in (True, False):
+        panel = rewardbench_panel(run, broken=broken)
+        if run.smoke:
+            kept = [j for j, name in enumerate(panel.judges) if j % 15 == 0 or BROKEN in name]
+            panel = panel.of(kept, panel.variant or "small")
+        said = diagnose(panel.votes, panel.labels, panel.judges)
+        named = [f for f in said if f.topic == "leak"]
+        flag = Interval(float(_names(named)), np.nan, np.nan)
+        records.append(value_row(panel, "diagnose", "broken judge named", flag, 1))
+        notes += [f"{panel.name}. The program says: {f.sentence}" for f in named]
+        for method, calibrator in (("one-coin", "beta"), ("top-5", "beta"), ("stacking", "none")):
+            run.say(f"{panel.name}: {method}")
+            parts = halves(run, panel, count=FEW)
+            one = answers(run, panel, method, (calibrator,), parts=parts)[calibrator]
+            found[broken, method] = one
+            records += metric_rows(one, method, ("nll", "accuracy"))
+        if broken:
+            table = judge_table(panel.votes, panel.labels, panel.judges)
+            title = "RewardBench's reward models in the true orientation (90 % intervals)"
+            figure = judge_map(table, title=title)
+    for method in ("one-coin", "stacking"):
+        leak = advantage(found[True, method], found[False, method])
+        row = value_row(found[True, method].panel, method, "nll saved by the leak", leak, FEW)
+        row["grade"] = "contradicted" if leak.low > 0 else ""
+        records.append(row)
+    notes.append("contradicted: a score that a broken judge improves is a score of the encoding.")
+    return Output(rows(PAPER, "audit-broken", records), {"map": figure}, notes)
+
+
+def _names(findings: list[Finding]) -> bool:
+    return any(BROKEN in name for finding in findings for name in finding.judges)

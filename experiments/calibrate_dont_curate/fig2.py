@@ -1,0 +1,97 @@
+"""P2 Figs 2, 6 and 7: NLL against the number of judges kept, in both orientations.
+
+Claim: before calibration small panels win; after it, NLL falls as more judges are kept.
+Command: judgebayes reproduce calibrate-dont-curate/fig2 --data DIR
+Runtime: about 3 minutes.
+Expected: in the true orientation the calibrated one-coin curve rises again after a few judges on the
+reward models (0.13 at 5, 0.26 at 148); the stacking curve falls, or stays, to the full panel. Under
+the correctness encoding the calibrated curves are flat at the floor.
+"""
+
+from typing import Any
+
+from judgebayes.aggregate import Stacking
+from judgebayes.calibrate import Identity
+from judgebayes.curate import top_k
+from judgebayes.experiments.calibrate_dont_curate.common import (
+    FEW,
+    PAPER,
+    Answers,
+    advantage,
+    answers,
+    answers_of,
+    both_orientations,
+    claim_row,
+    halves,
+    value_row,
+)
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.panels import Panel
+from judgebayes.plots import curves
+
+SIZES = (1, 2, 3, 5, 10, 20, 40, 80)
+STACKED = (3, 10, 40)
+
+
+@experiment(
+    PAPER,
+    "fig2",
+    "Figs 2, 6, 7: NLL against panel size",
+    "calibration turns the ranking: NLL then falls as more judges are kept",
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return the curves before and after calibration, and stacking's."""
+    records: list[dict[str, Any]] = []
+    for panel in both_orientations(run):
+        found: dict[tuple[str, int], Answers] = {}
+        everyone = len(panel.judges)
+        for k in [k for k in run.few(list(SIZES), 4) if k < everyone] + [everyone]:
+            run.say(f"{panel.name}, {panel.orientation}: {k} judges")
+            method = "one-coin" if k == everyone else f"top-{k}"
+            given = answers(run, panel, method, ("none", "beta"))
+            found["one-coin, uncalibrated", k] = given["none"]
+            found["one-coin + beta", k] = given["beta"]
+            if k == everyone or (k in STACKED and panel.orientation == "true"):
+                found["stacking", k] = _stacked(run, panel, k)
+        for (method, k), one in found.items():
+            row = value_row(panel, method, "nll", one.interval(), len(one.items), n=k)
+            records.append({**row, "judge": ""})
+        few = found["one-coin + beta", 5 if ("one-coin + beta", 5) in found else 3]
+        many = found["one-coin + beta", everyone]
+        gain = advantage(many, few)
+        records.append(claim_row(panel, "few minus all judges", "nll difference", gain, run.splits))
+    table = rows(PAPER, "fig2", records)
+    shown = table[table["metric"] == "nll"]
+    shown = shown.assign(
+        panel=[
+            f"{d}\n{t} orientation" for d, t in zip(shown["dataset"], shown["task"], strict=True)
+        ]
+    )
+    figure = curves(
+        shown,
+        "n",
+        panel="panel",
+        metric="nll",
+        xlabel="judges kept, the most accurate first",
+        ylabel="NLL",
+        title="NLL against panel size: with positions, and with correctness as the label",
+        columns=2,
+    )
+    for ax in figure.axes:
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+    notes = [
+        "In this table n is the number of judges kept. Both scales are logarithmic.",
+        f"Stacking has no calibration map behind it: none is needed. Its points below the full panel "
+        f"are means of {FEW} splits.",
+    ]
+    return Output(table, {"curves": figure}, notes)
+
+
+def _stacked(run: Run, panel: Panel, k: int) -> Answers:
+    """Return what stacking of the k most accurate judges answers."""
+    if k == len(panel.judges):
+        return answers(run, panel, "stacking", ("none",))["none"]
+    maps = {"none": Identity()}
+    return answers_of(run, panel, top_k(Stacking(), k), maps, halves(run, panel, count=FEW))["none"]

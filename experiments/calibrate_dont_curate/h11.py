@@ -1,0 +1,110 @@
+"""P2 H.11: random labels, and calibrated NLL by how far the judges agree.
+
+Claim: with random labels NLL is that of a coin, so the calibrator extracts nothing from noise; on
+items where judges disagree calibration removes 98.9 % of the NLL.
+Command: judgebayes reproduce calibrate-dont-curate/h11 --data DIR
+Runtime: about 2 minutes.
+Expected: random labels give log 2 in either orientation: the check cannot see a constant label.
+Shuffled votes can: without any information the correctness encoding still scores NLL below 0.003 at
+100 %. In the true orientation calibration on disputed items ends near log 2, as it should.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from judgebayes.experiments.calibrate_dont_curate.common import (
+    PAPER,
+    Answers,
+    answers,
+    both_orientations,
+    claim_row,
+    metric_rows,
+    paper_values,
+    value_row,
+)
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.panels import Panel
+from judgebayes.significance import Interval, bootstrap_interval, normal_interval
+
+STRATA = ("hard", "middle", "easy")
+
+
+@experiment(
+    PAPER,
+    "h11",
+    "H.11: random labels, shuffled votes, strata of agreement",
+    "noise gives the NLL of a coin; calibration gains most where judges disagree",
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return NLL and accuracy under noise, and NLL by tercile of agreement."""
+    records: list[dict[str, Any]] = []
+    printed = paper_values("h11")
+    for panel in both_orientations(run):
+        run.say(f"{panel.name}, {panel.orientation}")
+        for name, noisy in (
+            ("random labels", random_labels(panel, run.seed)),
+            ("shuffled votes", shuffled_votes(panel, run.seed)),
+        ):
+            found = answers(run, noisy, "one-coin")["beta"]
+            rows_of = metric_rows(found, name, ("nll", "accuracy"))
+            records += [{**row, "dataset": panel.name} for row in rows_of]
+            if name == "shuffled votes":
+                short = normal_interval(np.log(2) - found.by_split("nll"))
+                off = Interval(*(0.02 - np.abs(v) for v in (short.mean, short.high, short.low)))
+                row = claim_row(panel, f"{name}, 0.02 minus |log 2 - NLL|", "coin", off, run.splits)
+                records.append(row)
+        strata = agreement_strata(panel)
+        both = answers(run, panel, "one-coin", ("none", "beta"))
+        for place, stratum in enumerate(STRATA):
+            values = {k: _within(one, strata == place) for k, one in both.items()}
+            for title, key in (("one-coin", "none"), ("one-coin + beta", "beta")):
+                row = value_row(
+                    panel, f"{title}, {stratum}", "nll", bootstrap_interval(values[key]), run.splits
+                )
+                if panel.dataset == "twin":
+                    row["paper_value"] = printed.get((f"JudgeBench {stratum}", title, "nll"))
+                records.append(row)
+            gain = normal_interval(1 - values["beta"] / values["none"])
+            records.append(value_row(panel, stratum, "nll fall", gain, run.splits))
+    notes = [
+        "random labels: labels drawn by coin. shuffled votes: every judge's votes are dealt to other "
+        "items, so that no vote says anything, and labels stay.",
+        "Strata are thirds of the items by the share of the larger side; ties share a stratum.",
+    ]
+    return Output(rows(PAPER, "h11", records), notes=notes)
+
+
+def random_labels(panel: Panel, seed: int) -> Panel:
+    """Return the panel with labels that mean nothing."""
+    labels = np.random.default_rng(seed).integers(0, 2, len(panel.labels))
+    return replace(panel, labels=labels, variant=f"{panel.variant}, random labels")
+
+
+def shuffled_votes(panel: Panel, seed: int) -> Panel:
+    """Return the panel with votes that mean nothing, each judge's dealt to items at random."""
+    rng = np.random.default_rng(seed)
+    index = rng.permuted(np.asarray(panel.votes.index), axis=0)
+    votes = replace(panel.votes, index=jnp.asarray(index))
+    return replace(panel, votes=votes, variant=f"{panel.variant}, shuffled votes")
+
+
+def agreement(panel: Panel) -> np.ndarray:
+    """Return the share of each item's votes on the larger side; needs no label."""
+    counts = np.asarray(panel.votes.pooled_counts())
+    return counts.max(1) / np.maximum(counts.sum(1), 1)
+
+
+def agreement_strata(panel: Panel) -> np.ndarray:
+    """Return 0, 1 or 2: the third of the items in which each agreement lies."""
+    share = agreement(panel)
+    return np.digitize(share, np.quantile(share, [1 / 3, 2 / 3]))
+
+
+def _within(found: Answers, items: np.ndarray) -> np.ndarray:
+    """Return each split's NLL on some of the items."""
+    here = found.inside & items[np.maximum(found.items, 0)]
+    return np.nanmean(np.where(here, found.each("nll"), np.nan), axis=1)

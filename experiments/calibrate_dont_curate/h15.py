@@ -1,0 +1,85 @@
+"""P2 H.15 (Fig 9): reliability before and after calibration.
+
+Claim: uncalibrated answers fill all bins far from the diagonal; after beta calibration they stand in
+three confident bins, near it.
+Command: judgebayes reproduce calibrate-dont-curate/h15 --data DIR
+Runtime: about 1 minute.
+Expected: in the true orientation calibrated answers keep to the diagonal over the whole range. Under
+the correctness encoding they stand in the single bin at 1: sharp because the label is constant.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from judgebayes.experiments.calibrate_dont_curate.common import (
+    CLIP,
+    PAPER,
+    Answers,
+    answers,
+    both_orientations,
+    value_row,
+)
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.plots import reliability_diagrams
+from judgebayes.selective import Reliability, reliability
+from judgebayes.significance import Interval, bootstrap_interval
+
+BINS = 15
+SHOWN = (
+    ("majority", "majority", "none"),
+    ("one-coin", "one-coin", "none"),
+    ("one-coin + beta", "one-coin", "beta"),
+    ("stacking", "stacking", "none"),
+)
+
+
+@experiment(
+    PAPER,
+    "h15",
+    "H.15, Fig 9: reliability",
+    "after beta calibration answers are sharp and on the diagonal",
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return bins in use, largest bin error and ECE, and reliability diagrams of class 1."""
+    records: list[dict[str, Any]] = []
+    diagrams: dict[str, dict[str, Reliability]] = {}
+    for panel in both_orientations(run):
+        run.say(f"{panel.name}, {panel.orientation}")
+        shown = diagrams.setdefault(f"{panel.dataset}\n{panel.orientation}", {})
+        for name, method, calibrator in SHOWN:
+            found = answers(run, panel, method, (calibrator,))[calibrator]
+            pooled = pooled_reliability(found)
+            shown[name] = pooled
+            mass, predicted, observed = (np.asarray(part) for part in pooled)
+            here = mass > 0
+            point = {
+                "bins in use": float(here.sum()),
+                "bins with 1 % of the answers": float((mass > 0.01 * mass.sum()).sum()),
+                "largest bin error": float(np.abs(predicted - observed)[here].max()),
+            }
+            records += [
+                value_row(panel, name, metric, Interval(v, np.nan, np.nan), run.splits)
+                for metric, v in point.items()
+            ]
+            ece = bootstrap_interval(found.by_split("ece"))
+            records.append(value_row(panel, name, "ece", ece, run.splits))
+    figure = reliability_diagrams(
+        diagrams,
+        xlabel="probability of class 1",
+        ylabel="share of class 1",
+        title=f"Reliability over all splits, {BINS} bins (area: share of the answers)",
+        columns=4,
+    )
+    notes = [
+        f"Bins are of the probability of class 1, the answers of all splits pooled, {BINS} bins."
+    ]
+    return Output(rows(PAPER, "h15", records), {"diagrams": figure}, notes)
+
+
+def pooled_reliability(found: Answers) -> Reliability:
+    """Return the reliability of class 1 over the answers of all splits."""
+    p = found.p[found.inside]
+    log_probs = np.log(np.clip(np.stack([1 - p, p], 1), CLIP, 1))
+    return reliability(log_probs, found.labels[found.inside], bins=BINS, of=1)

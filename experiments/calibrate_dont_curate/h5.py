@@ -1,0 +1,77 @@
+"""P2 H.5: where the variance of the logits comes from, by a 2PL item response model.
+
+Claim: differences between judges dominate differences between items on every data set, and the
+abilities rank judges as their accuracies do.
+Command: judgebayes reproduce calibrate-dont-curate/h5 --data DIR
+Runtime: about 1 minute.
+Expected: contradicted: items vary more than judges on every panel (the share of the judges is below
+one half). Abilities and accuracies rank alike, except on RewardBench 2.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER, claim_row, panels, value_row
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.panels import Panel
+from judgebayes.irt import FittedItemResponse, ItemResponse, Shares, variance_shares
+from judgebayes.significance import Interval
+
+RESAMPLES = 20
+
+
+@experiment(
+    PAPER,
+    "h5",
+    "H.5: 2PL variance shares",
+    "judges differ more than items, and abilities rank judges as accuracies do",
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return the shares, with intervals over resampled judges and items, and rank correlations."""
+    records: list[dict[str, Any]] = []
+    for panel in panels(run):
+        run.say(panel.name)
+        fit = ItemResponse().fit(panel.votes, panel.labels)
+        shares = fit.shares()
+        drawn = resampled(panel, run)
+        for metric, value, values in zip(Shares._fields, shares, np.array(drawn).T, strict=True):
+            low, high = np.quantile(values, [0.025, 0.975])
+            name = f"{metric} share" if metric != "judge_of_two" else "judge share of two"
+            interval = Interval(value, float(low), float(high))
+            records.append(value_row(panel, "2pl", name, interval, len(drawn)))
+        judge, item = (np.array(drawn)[:, i] for i in (0, 1))
+        low, high = np.quantile(judge - item, [0.025, 0.975])
+        lead = Interval(shares.judge - shares.item, float(low), float(high))
+        records.append(claim_row(panel, "judge minus item", "share difference", lead, len(drawn)))
+        rank = Interval(fit.rank_correlation(panel.votes, panel.labels), np.nan, np.nan)
+        records.append(value_row(panel, "2pl", "rank correlation with accuracy", rank, 1))
+    notes = [
+        "The paper's numbers and its formula (eq 7) are blank in the text. Shares are of the variance "
+        "of a (theta - b) over judges and items; `judge share of two` is Var(theta) / (Var(theta) + "
+        "Var(b)), discriminations left aside.",
+        f"Joint posterior mode; intervals resample items ({RESAMPLES} times).",
+        "Which votes are right does not depend on the orientation: there is one row per panel.",
+    ]
+    return Output(rows(PAPER, "h5", records), notes=notes)
+
+
+def resampled(panel: Panel, run: Run) -> list[Shares]:
+    """Return the shares with the items drawn anew, as weights."""
+    rng = np.random.default_rng(run.seed)
+    n = len(panel.labels)
+    found = []
+    for _ in range(3 if run.smoke else RESAMPLES):
+        weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(float)
+        fit = ItemResponse().fit(panel.votes, panel.labels, weight=weight)
+        used = weight > 0
+        found.append(_weighted(fit, np.repeat(np.flatnonzero(used), weight[used].astype(int))))
+    return found
+
+
+def _weighted(fit: FittedItemResponse, items: np.ndarray) -> Shares:
+    ability = fit.mean("ability")
+    return variance_shares(
+        ability, fit.mean("difficulty")[items], fit.mean("log_discrimination")[items]
+    )

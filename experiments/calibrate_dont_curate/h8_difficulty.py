@@ -1,0 +1,144 @@
+"""P2 H.8: labels from hard items only, or from easy ones only.
+
+Claim: a calibrator learnt on hard items serves easy ones; learnt on easy items it serves hard ones
+badly, and difficulty-aware, stratified and importance-weighted Platt scaling help only in part.
+Command: judgebayes reproduce calibrate-dont-curate/h8-difficulty --data DIR
+Runtime: about 2 minutes.
+Expected: both transfers fail in the true orientation, easy to hard by far the worst; random labels
+over the whole range are best, as the paper recommends.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from judgebayes.aggregate import OneCoin
+from judgebayes.calibrate import Platt
+from judgebayes.experiments.calibrate_dont_curate.common import (
+    CLIP,
+    PAPER,
+    both_orientations,
+    value_row,
+)
+from judgebayes.experiments.calibrate_dont_curate.h11 import agreement
+from judgebayes.experiments.core import Output, Run, experiment, grade, rows
+from judgebayes.experiments.panels import Panel
+from judgebayes.float64 import in_float64
+from judgebayes.significance import bootstrap_interval, normal_interval
+
+SPLITS, STRATA, MIXED = 50, 3, 0.1
+MOST = 500
+
+
+@experiment(
+    PAPER,
+    "h8-difficulty",
+    "H.8: calibrating on hard or on easy items",
+    "hard items teach easy ones, easy items do not teach hard ones",
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return NLL on hard and easy items by where the labels come from."""
+    records: list[dict[str, Any]] = []
+    for panel in both_orientations(run):
+        run.say(f"{panel.name}, {panel.orientation}")
+        share = agreement(panel)
+        hard = share <= np.median(share)
+        found: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        for target, inside in (("hard", hard), ("easy", ~hard)):
+            for source, mix in (
+                ("other side", 0.0),
+                (f"{MIXED:.0%} of its own", MIXED),
+                ("at random", None),
+            ):
+                values = transfer(panel, inside, share, mix, run)
+                found[target, source] = values
+                for method, by_split in values.items():
+                    name = f"{method}, labels {source}"
+                    interval = bootstrap_interval(by_split)
+                    records.append(
+                        value_row(panel, name, f"nll on {target} items", interval, len(by_split))
+                    )
+        lost = {
+            t: found[t, "other side"]["platt"] - found[t, "at random"]["platt"]
+            for t in ("hard", "easy")
+        }
+        more = normal_interval(lost["hard"] - lost["easy"])
+        row = value_row(
+            panel, "lost on hard minus on easy", "nll difference", more, len(lost["hard"])
+        )
+        if panel.orientation == "true" and panel.dataset != "twin":
+            row["grade"] = grade(more)
+        records.append(row)
+    notes = [
+        "Hard items are the half on which the larger side of the judges is smaller; no label enters.",
+        f"platt + agreement is eq 3 with the share of the larger side as feature; stratified fits "
+        f"Platt in {STRATA} strata of it; weighted gives calibration items the weights that make "
+        "their strata as frequent as the target's. They need labels on both sides to act: with none "
+        f"they change little, with {MIXED:.0%} they do.",
+        "The graded difference has an interval over splits.",
+    ]
+    return Output(rows(PAPER, "h8-difficulty", records), notes=notes)
+
+
+def transfer(
+    panel: Panel, target: np.ndarray, share: np.ndarray, mix: float | None, run: Run
+) -> dict[str, np.ndarray]:
+    """Return each split's NLL on target items, the labels drawn from elsewhere (None: anywhere)."""
+    rng = np.random.default_rng(run.seed)
+    inside, outside = np.flatnonzero(target), np.flatnonzero(~target)
+    n = min(MOST, len(inside) // 2, len(outside))
+    own = round((len(inside) / len(target) if mix is None else mix) * n)
+    cal, ev = [], []
+    for _ in range(min(SPLITS, run.splits)):
+        shuffled = rng.permutation(inside)
+        cal.append(np.concatenate([shuffled[:own], rng.choice(outside, n - own, replace=False)]))
+        ev.append(shuffled[own : own + len(inside) // 2])
+    return _fitted(panel, share, np.array(cal), np.array(ev))
+
+
+@in_float64
+def _fitted(
+    panel: Panel, share: np.ndarray, calibration: np.ndarray, evaluation: np.ndarray
+) -> dict[str, np.ndarray]:
+    labels = jnp.asarray(panel.labels)
+    standard = jnp.asarray((share - share.mean()) / share.std())[:, None]
+    edges = np.quantile(share, np.arange(1, STRATA) / STRATA)
+    stratum = jnp.asarray(np.digitize(share, edges))
+
+    def one(cal: jax.Array, ev: jax.Array) -> dict[str, jax.Array]:
+        aggregate = OneCoin().fit(panel.votes.take(cal), labels[cal])
+        x, new, y = aggregate(panel.votes.take(cal)), aggregate(panel.votes.take(ev)), labels[cal]
+        member = stratum[cal] == jnp.arange(STRATA)[:, None]
+        here, there = member.mean(1), (stratum[ev] == jnp.arange(STRATA)[:, None]).mean(1)
+        ratio = jnp.where(here > 0, there / jnp.maximum(here, 1e-9), 0.0)[stratum[cal]]
+        plain = Platt().fit(x, y)
+        aware = Platt().fit(x, y, features=standard[cal])
+        weighted = Platt().fit(x, y, weight=jnp.where(ratio.sum() > 0, ratio, 1.0))
+        by_stratum = jnp.stack(
+            [
+                jnp.where(m.sum() >= 10, Platt().fit(x, y, weight=m.astype(float))(new), plain(new))
+                for m in member
+            ]
+        )
+        answers = {
+            "one-coin": new,
+            "platt": plain(new),
+            "platt + agreement": aware(new, features=standard[ev]),
+            "stratified": by_stratum[stratum[ev], jnp.arange(len(ev))],
+            "weighted": weighted(new),
+        }
+        truth = labels[ev]
+        return {name: _nll(a, truth) for name, a in answers.items()}
+
+    found = jax.jit(lambda c, e: jax.lax.map(lambda pair: one(*pair), (c, e)))(
+        jnp.asarray(calibration), jnp.asarray(evaluation)
+    )
+    return {name: np.asarray(values) for name, values in found.items()}
+
+
+def _nll(log_probs: jax.Array, truth: jax.Array) -> jax.Array:
+    p = jnp.clip(jnp.exp(log_probs[:, 1]), CLIP, 1 - CLIP)
+    return -jnp.log(jnp.where(truth == 1, p, 1 - p)).mean()

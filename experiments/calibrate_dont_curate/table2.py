@@ -1,0 +1,87 @@
+"""P2 Table 2: all judges against the most accurate ones, behind the same beta calibrator.
+
+Claim: after calibration, all judges beat the top 3, 5 and 10 by accuracy, and one judge per family.
+Command: judgebayes reproduce calibrate-dont-curate/table2 --data DIR
+Runtime: about 2 minutes.
+Expected: contradicted on the reward models and on RewardBench 2: all judges 0.262 and 0.231, the top
+5 0.132 and 0.178; LLMBar does not settle it. Under the correctness encoding every arm is below 0.003
+at 100 %, whatever the judges say. With stacking instead of the one-coin model all judges win.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from judgebayes.experiments.calibrate_dont_curate.common import (
+    PAPER,
+    Answers,
+    advantage,
+    answers,
+    both_orientations,
+    claim_row,
+    metric_rows,
+    split_p_values,
+    value_row,
+)
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.significance import Interval, bootstrap_interval
+
+ARMS = ("top-3", "top-5", "top-10", "one-per-family")
+
+
+@experiment(
+    PAPER,
+    "table2",
+    "Table 2: inclusion against selection, calibrated",
+    "behind the same calibrator, all judges beat the most accurate ones",
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return NLLs, the paper's effect sizes and tests, and intervals for new items."""
+    records: list[dict[str, Any]] = []
+    notes = [
+        "Delta is NLL(selected) minus NLL(all), per item, median over splits, with the bootstrap "
+        "interval over splits (Appendix F). t and p are medians over splits of the paired t "
+        "statistic and of the permutation test with 10,000 sign flips. The graded rows have "
+        "intervals for new items and new calibration sets; splits share items, and an interval over "
+        "them does not know it.",
+        "Labels that are all the same grade nothing.",
+    ]
+    for panel in both_orientations(run):
+        run.say(f"{panel.name}, {panel.orientation}")
+        everyone = answers(run, panel, "one-coin")["beta"]
+        stack = answers(run, panel, "stacking", ("none",))["none"]
+        records += metric_rows(everyone, "one-coin", ("nll", "accuracy"))
+        records += metric_rows(stack, "stacking", ("nll", "accuracy"))
+        for arm in run.few(list(ARMS), 2):
+            found = answers(run, panel, arm)["beta"]
+            records += metric_rows(found, arm, ("nll", "accuracy"))
+            records += _tests(run, everyone, found, arm)
+            gain = advantage(everyone, found)
+            records.append(
+                claim_row(panel, f"{arm} minus one-coin", "nll difference", gain, run.splits)
+            )
+            gain = advantage(stack, found)
+            records.append(
+                claim_row(panel, f"{arm} minus stacking", "nll difference", gain, run.splits)
+            )
+    return Output(rows(PAPER, "table2", records), notes=notes)
+
+
+def _tests(run: Run, everyone: Answers, found: Answers, arm: str) -> list[dict[str, Any]]:
+    """Return the paper's own statistics of one comparison."""
+    difference = found.each("nll") - everyone.each("nll")
+    by_split = np.nanmean(difference, axis=1)
+    over_splits = bootstrap_interval(by_split)
+    error = np.nanstd(difference, axis=1, ddof=1) / np.sqrt(everyone.inside.sum(1))
+    t = by_split / np.maximum(error, 1e-300)
+    p = split_p_values(difference, seed=run.seed)
+    delta = Interval(float(np.median(by_split)), over_splits.low, over_splits.high)
+    point = [("median t", float(np.median(t))), ("median p", float(np.median(p)))]
+    return [
+        value_row(everyone.panel, arm, "Delta", delta, run.splits),
+        *(
+            value_row(everyone.panel, arm, metric, Interval(v, np.nan, np.nan), run.splits)
+            for metric, v in point
+        ),
+    ]

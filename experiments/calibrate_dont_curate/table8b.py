@@ -1,0 +1,75 @@
+"""P2 H.7 (Table 8b): label budget with the aggregator fixed and the calibrator changed.
+
+Claim: beta's NLL collapses by an order of magnitude once its three parameters are identified; Platt
+and temperature have no such transition.
+Command: judgebayes reproduce calibrate-dont-curate/table8b --data DIR
+Runtime: about 3 minutes.
+Expected: in the true orientation no map has a transition: all fall smoothly and together. Under the
+correctness encoding beta and Platt fall to the floor with the first few labels, as soon as the
+intercept is learnt, and temperature, which has none, stays where it was: the transition is the
+constant label being learnt.
+"""
+
+from typing import Any
+
+from judgebayes.experiments.calibrate_dont_curate.common import (
+    PAPER,
+    advantage,
+    answers,
+    both_orientations,
+    claim_row,
+    halves,
+    value_row,
+)
+from judgebayes.experiments.calibrate_dont_curate.fig4 import budgets
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.plots import curves
+
+MAPS = ("beta", "platt", "temperature")
+
+
+@experiment(
+    PAPER,
+    "table8b",
+    "Table 8b (H.7): label budget by calibrator",
+    "beta's NLL collapses at a few labels; Platt's and temperature's do not",
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return NLL by budget and calibrator behind the one-coin model of all judges."""
+    records: list[dict[str, Any]] = []
+    for panel in both_orientations(run):
+        sizes = budgets(run, panel)
+        for size in sizes:
+            run.say(f"{panel.name}, {panel.orientation}: {size} labels")
+            found = answers(run, panel, "one-coin", MAPS, parts=halves(run, panel, labels=size))
+            for name, one in found.items():
+                records.append(value_row(panel, name, "nll", one.interval(), run.splits, n=size))
+            if size == sizes[-1]:
+                for other in MAPS[1:]:
+                    gain = advantage(found["beta"], found[other])
+                    name = f"{other} minus beta"
+                    records.append(
+                        claim_row(panel, name, "nll difference", gain, run.splits, n=size)
+                    )
+    table = rows(PAPER, "table8b", records)
+    shown = table[table["metric"] == "nll"]
+    shown = shown.assign(
+        panel=[
+            f"{d}\n{t} orientation" for d, t in zip(shown["dataset"], shown["task"], strict=True)
+        ]
+    )
+    figure = curves(
+        shown,
+        "n",
+        panel="panel",
+        metric="nll",
+        xlabel="labels",
+        ylabel="NLL",
+        title="Calibrators behind the one-coin score of all judges",
+        columns=2,
+    )
+    for ax in figure.axes:
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+    return Output(table, {"curves": figure}, ["In this table n is the number of labels."])

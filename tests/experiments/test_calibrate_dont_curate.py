@@ -1,0 +1,220 @@
+"""Panels in both orientations, the theory's exact sums, the twin, and what the audits rest on."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.calibrate_dont_curate import audit_published, h6, theory
+from judgebayes.experiments.calibrate_dont_curate.appendix_d import bradley_terry
+from judgebayes.experiments.calibrate_dont_curate.common import (
+    Parts,
+    advantage,
+    answers,
+    answers_of,
+    by_subset,
+    class_ece,
+    degenerate,
+    expected,
+    halves,
+    split_p_values,
+)
+from judgebayes.experiments.calibrate_dont_curate.h11 import agreement_strata, shuffled_votes
+from judgebayes.experiments.calibrate_dont_curate.twins import JUDGEBENCH, twin_panel
+from judgebayes.experiments.core import Run
+from judgebayes.experiments.panels import Panel
+from judgebayes.significance import permutation_test
+from judgebayes.splits import Splits
+from judgebayes.votes import Votes
+
+PAPER = "calibrate-dont-curate"
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return Run(smoke=True)
+
+
+@pytest.fixture(scope="module")
+def panel() -> Panel:
+    return twin_panel(smoke=True)
+
+
+def test_correctness_makes_the_label_constant_and_keeps_who_is_right(panel: Panel) -> None:
+    index = np.asarray(panel.votes.index).copy()
+    index[3, 2] = -1
+    holed = replace(panel, votes=Votes(jnp.asarray(index), None, None, None, 2))
+    constant = holed.oriented("correctness")
+    assert (constant.labels == 1).all()
+    assert (constant.correct == holed.correct).all()
+    assert constant.correct[3, 2] == -1
+    assert degenerate(constant)
+    assert not degenerate(holed)
+    assert holed.oriented("true") is holed
+    with pytest.raises(JudgeBayesError, match="no positions left"):
+        constant.oriented("true")
+
+
+def test_panels_of_some_judges_and_items(panel: Panel) -> None:
+    part = panel.of([1, 4], "two")
+    assert part.judges == (panel.judges[1], panel.judges[4])
+    assert part.families == (panel.families[1], panel.families[4])
+    assert part.key != panel.key
+    assert (part.correct == panel.correct[:, [1, 4]]).all()
+    assert panel.without("judge-1").judges == tuple(j for j in panel.judges if "judge-1" not in j)
+    some = panel.among(np.array([5, 2]), "two items")
+    assert (some.correct == panel.correct[[5, 2]]).all()
+
+
+def test_the_twin_meets_what_it_was_fitted_to() -> None:
+    """Table 1's JudgeBench rows: majority voting's accuracy and mean probability, over seeds."""
+    printed = {
+        (r.method, r.metric): r.value
+        for r in expected(PAPER, "table1").itertuples()
+        if r.task == "JudgeBench"
+    }
+    right, share = [], []
+    for seed in range(8):
+        correct = twin_panel(seed).correct
+        assert correct.shape == (JUDGEBENCH.items, JUDGEBENCH.judges)
+        part = correct.mean(1)
+        right.append(np.mean((part > 0.5) + 0.5 * (part == 0.5)))
+        share.append(part.mean())
+    assert np.mean(right) == pytest.approx(printed["majority", "accuracy"], abs=0.03)
+    assert np.mean(share) == pytest.approx(1 - printed["majority", "ece"], abs=0.03)
+
+
+def test_answers_are_made_once_and_scored_item_by_item(run: Run, panel: Panel) -> None:
+    both = answers(run, panel, "one-coin", ("none", "beta"))
+    assert answers(run, panel, "one-coin", ("none",))["none"] is both["none"]
+    found = both["beta"]
+    by_hand = [
+        -np.log(found.p[s, i] if panel.labels[item] else 1 - found.p[s, i])
+        for s, row in enumerate(found.items)
+        for i, item in enumerate(row)
+    ]
+    assert found.by_split("nll").mean() == pytest.approx(np.mean(by_hand))
+    assert found.by_item().shape == (len(panel.labels),)
+    assert advantage(found, found) == (0.0, 0.0, 0.0)
+
+
+def test_batches_of_splits_change_nothing(
+    run: Run, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from judgebayes.aggregate import OneCoin
+    from judgebayes.calibrate import Identity
+    from judgebayes.experiments.calibrate_dont_curate import common
+
+    parts = halves(run, panel)
+    whole = answers_of(run, panel, OneCoin(), {"none": Identity()}, parts)["none"]
+    monkeypatch.setattr(common, "VOTES_AT_ONCE", 1)
+    single = answers_of(run, panel, OneCoin(), {"none": Identity()}, parts)["none"]
+    assert np.allclose(whole.log_probs, single.log_probs)
+
+
+def test_budgets_are_nested_and_subsets_are_not_divided(run: Run, panel: Panel) -> None:
+    whole, few = halves(run, panel), halves(run, panel, labels=20)
+    assert few.name != whole.name
+    assert (few.splits.calibration[:, :20] == whole.splits.calibration[:, :20]).all()
+    assert (few.splits.calibration[:, 20:] == -1).all()
+    assert (few.splits.evaluation == whole.splits.evaluation).all()
+    for cal, ev in zip(*vars(by_subset(run, panel).splits).values(), strict=True):
+        assert not set(panel.subset[cal[cal >= 0]]) & set(panel.subset[ev[ev >= 0]])
+
+
+def test_calibration_error_of_a_class_sees_a_constant_label() -> None:
+    p = np.array([0.55, 0.58, 0.81, 0.84])
+    assert class_ece(p, np.ones(4)) == pytest.approx(1 - p.mean())
+    assert class_ece(np.array([0.5] * 4), np.array([0, 1, 0, 1])) == pytest.approx(0)
+
+
+def test_permutations_of_many_splits_are_those_of_one() -> None:
+    rng = np.random.default_rng(3)
+    difference = rng.normal([[0.0], [0.3]], 1.0, (2, 60))
+    together = split_p_values(difference, flips=4000)
+    alone = [permutation_test(d, resamples=4000) for d in difference]
+    assert together == pytest.approx(alone, abs=0.03)
+    assert together[1] < together[0]
+
+
+def test_shuffled_votes_say_nothing_and_yet_score_perfectly_on_a_constant_label(
+    run: Run, panel: Panel
+) -> None:
+    for orientation, nll, right in (("true", np.log(2), 0.5), ("correctness", 0.0, 1.0)):
+        own = panel.oriented(orientation)
+        found = answers(run, shuffled_votes(own, 0), "one-coin")["beta"]
+        assert found.by_split("nll").mean() == pytest.approx(nll, abs=0.06)
+        assert found.by_split("accuracy").mean() == pytest.approx(right, abs=0.1)
+
+
+def test_strata_of_agreement_are_ordered(panel: Panel) -> None:
+    strata = agreement_strata(panel)
+    counts = np.asarray(panel.votes.pooled_counts())
+    share = counts.max(1) / counts.sum(1)
+    assert share[strata == 0].max() <= share[strata == 2].min()
+
+
+def test_every_statement_holds(run: Run) -> None:
+    rng = np.random.default_rng(5)
+    one = theory.monotonicity(rng)
+    assert one["least fall of the risk by one more judge"] > -1e-12
+    assert one["risk change by a judge of accuracy 0.5"] < 1e-10
+    assert one["fall of NLL minus conditional mutual information"] < 1e-10
+    assert theory.bayes_rule(rng) < 1e-10
+    assert theory.jury(rng)["bound minus error, least"] > 0
+
+
+def test_jury_error_of_three_equal_judges_is_the_binomial_one() -> None:
+    r = 0.7
+    assert theory.jury_error(np.full(3, r)) == pytest.approx((1 - r) ** 3 + 3 * r * (1 - r) ** 2)
+    assert theory.jury_bound(np.full(3, r)) == pytest.approx(0.5 * (4 * r * (1 - r)) ** 1.5)
+
+
+def test_copied_judges_break_the_pipeline_not_the_proposition() -> None:
+    found = theory.copies()
+    assert found["all votes, best predictor"] < found["strong judge alone"]
+    assert found["all votes, one-coin score, best monotone map"] > found["strong judge alone"]
+
+
+def test_a_monotone_map_of_a_good_score_is_the_oracle() -> None:
+    accuracy = np.array([0.8, 0.7, 0.6])
+    world = theory.one_coin_world(accuracy)
+    score = (2 * world.votes - 1) @ theory.log_odds(accuracy)
+    assert theory.monotone_risk(world.joint, score) == pytest.approx(
+        theory.oracle_risk(world.joint)[0]
+    )
+
+
+def test_weighting_beats_pruning_where_judges_are_alike() -> None:
+    drawn = [h6.replicate(20, 0.65, 0.01, np.random.default_rng(s)) for s in range(20)]
+    lead = [d["log-odds"] - max(d["top half, majority"], d["top third, majority"]) for d in drawn]
+    assert np.mean(lead) > 0.05
+
+
+def test_the_bound_on_calibrated_nll_is_met_by_coins_and_certainties() -> None:
+    p = np.array([0.5] * 20 + [1.0] * 80)  # accuracy 0.9 on average
+    entropy = np.where(p == 0.5, np.log(2), 0.0)
+    assert audit_published.least_nll(p.mean()) == pytest.approx(entropy.mean())
+    rng = np.random.default_rng(0)
+    q = rng.uniform(0.5, 1, 1000)
+    own = -(q * np.log(q) + (1 - q) * np.log1p(-q))
+    assert audit_published.least_nll(q.mean()) < own.mean()
+    assert audit_published.least_accuracy(audit_published.least_nll(0.8)) == pytest.approx(0.8)
+
+
+def test_bradley_terry_of_two_is_the_log_odds() -> None:
+    x = np.array([[1.0, -1.0]] * 30 + [[-1.0, 1.0]] * 10)
+    strength = bradley_terry(x, np.ones(40) * 1000)
+    assert strength[0] - strength[1] == pytest.approx(np.log(3), abs=1e-3)
+
+
+def test_a_method_that_sees_fewer_splits_is_compared_on_those(run: Run, panel: Panel) -> None:
+    found = answers(run, panel, "one-coin")["beta"]
+    other = answers(run, panel, "majority")["beta"]
+    parts = halves(run, panel)
+    first = Splits(parts.splits.calibration[:2], parts.splits.evaluation[:2])
+    few = answers(run, panel, "one-coin", parts=Parts("two", first))["beta"]
+    assert np.allclose(few.p, found.p[:2])
+    assert advantage(few, other).mean != advantage(found, other).mean

@@ -1,0 +1,86 @@
+"""P2 on real panels: the measured leads, in both orientations."""
+
+import numpy as np
+import pytest
+
+from judgebayes.diagnostics import diagnose
+from judgebayes.experiments.calibrate_dont_curate.common import answers, halves
+from judgebayes.experiments.core import Run
+from judgebayes.experiments.panels import BROKEN, llmbar_panel, rb2_panel, rewardbench_panel
+
+
+def mean(run: Run, panel: object, method: str, calibrator: str = "beta", **parts: object) -> tuple:
+    where = halves(run, panel, **parts)
+    found = answers(run, panel, method, (calibrator,), parts=where)[calibrator]
+    return float(found.by_split("nll").mean()), float(found.by_split("accuracy").mean())
+
+
+def test_panels_are_whole(real: Run) -> None:
+    sizes = {
+        "rewardbench_rm149": (rewardbench_panel(real), (2985, 148)),
+        "rb2_k8_scores": (rb2_panel(real), (1763, 22)),
+        "llmbar_evaluators": (llmbar_panel(real), (419, 65)),
+    }
+    for name, (panel, shape) in sizes.items():
+        assert panel.dataset == name
+        assert panel.correct.shape == shape
+        assert 0.4 < panel.labels.mean() < 0.6
+    assert len(rewardbench_panel(real, broken=True).judges) == 149
+    assert len(llmbar_panel(real, "both").judges) == 130
+
+
+def test_llmbar_in_both_orientations(real: Run) -> None:
+    nll, accuracy = mean(real, llmbar_panel(real), "one-coin")
+    assert nll == pytest.approx(0.35, abs=0.02)
+    assert accuracy == pytest.approx(0.869, abs=0.01)
+    constant = llmbar_panel(real).oriented("correctness")
+    for method in ("one-coin", "majority"):
+        nll, accuracy = mean(real, constant, method)
+        assert nll < 0.03
+        assert accuracy == 1.0
+    said = diagnose(constant.votes, constant.labels, constant.judges)
+    assert [f.severity for f in said if f.topic == "labels"] == ["bad"]
+
+
+@pytest.mark.parametrize(
+    ("method", "nll"),
+    [("one-coin", 0.265), ("top-3", 0.135), ("top-5", 0.130), ("top-10", 0.146)],
+)
+def test_rewardbench_in_the_true_orientation(real: Run, method: str, nll: float) -> None:
+    assert mean(real, rewardbench_panel(real), method)[0] == pytest.approx(nll, abs=0.01)
+
+
+def test_papers_top_k_rows_come_from_the_constant_label(real: Run) -> None:
+    """Table 1's RewardBench rows of the top 3, 5 and 10, whose votes are public."""
+    constant = rewardbench_panel(real).oriented("correctness")
+    for method, nll, accuracy in (
+        ("top-3", 0.200, 0.957),
+        ("top-5", 0.214, 0.959),
+        ("top-10", 0.257, 0.958),
+    ):
+        ours = mean(real, constant, method, "none")
+        assert ours == pytest.approx((nll, accuracy), abs=0.004)
+
+
+def test_the_broken_judge_is_named(real: Run) -> None:
+    panel = rewardbench_panel(real, broken=True)
+    said = diagnose(panel.votes, panel.labels, panel.judges)
+    leaks = [f for f in said if f.topic == "leak"]
+    assert any(BROKEN in name for f in leaks for name in f.judges)
+    clean = rewardbench_panel(real)
+    assert not [f for f in diagnose(clean.votes, clean.labels, clean.judges) if f.topic == "leak"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("labels", "nll"), [(50, 0.15), (100, 0.13), (1492, 0.095)])
+def test_stacking_needs_few_labels(real: Run, labels: int, nll: float) -> None:
+    found = mean(real, rewardbench_panel(real), "stacking", "none", labels=labels, count=20)
+    assert found[0] <= nll
+
+
+def test_stacking_beats_the_one_coin_model_on_llmbar(real: Run) -> None:
+    panel = llmbar_panel(real)
+    stack = mean(real, panel, "stacking", "none", count=20)
+    one = mean(real, panel, "one-coin", count=20)
+    assert stack[0] < one[0] - 0.05
+    assert np.isfinite(stack).all()
