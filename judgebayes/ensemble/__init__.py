@@ -9,21 +9,58 @@ from judgebayes.ensemble.distribution import (
     FittedDistribution,
 )
 from judgebayes.ensemble.em import PaperEM
+from judgebayes.ensemble.pooling import FittedPool, PooledBetaBinomial
+from judgebayes.ensemble.stopping import (
+    Advice,
+    QuantileRule,
+    Rule,
+    Session,
+    VarianceRule,
+    WidthRule,
+    minimum_labels,
+    replay,
+)
+from judgebayes.ensemble.text import mean_embeddings, sentence_embeddings, tfidf_embeddings
 from judgebayes.ensemble.thinning import FittedThinning, Thinning, labels_needed, thin
+from judgebayes.ensemble.transfer import (
+    Sources,
+    TransferWeights,
+    beta_conform,
+    swapped_components,
+    transfer,
+)
 
 __all__ = [
+    "Advice",
     "BetaBinomial",
     "Binomial",
     "Counts",
     "Distribution",
     "ErrorCurve",
     "FittedDistribution",
+    "FittedPool",
     "FittedThinning",
     "PaperEM",
+    "PooledBetaBinomial",
+    "QuantileRule",
+    "Rule",
+    "Session",
+    "Sources",
     "Thinning",
+    "TransferWeights",
+    "VarianceRule",
+    "WidthRule",
+    "beta_conform",
     "correct_counts",
     "counts_of",
     "labels_needed",
+    "mean_embeddings",
+    "minimum_labels",
     "odd_sizes",
+    "replay",
+    "sentence_embeddings",
+    "swapped_components",
+    "tfidf_embeddings",
     "thin",
+    "transfer",
 ]

@@ -115,7 +115,9 @@ def _fit(method: PaperEM, counts: Counts, weight: Float[Array, " item"]) -> Fitt
     def advance(loop: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
         state, step, _ = loop
         new = update(responsibility(state))
-        moved = [jnp.max(jnp.abs(a - b) / (jnp.abs(b) + 1e-12)) for a, b in zip(new, state, strict=True)]
+        moved = [
+            jnp.max(jnp.abs(a - b) / (jnp.abs(b) + 1e-12)) for a, b in zip(new, state, strict=True)
+        ]
         return new, step + 1, jnp.stack(moved).max()
 
     start = update(jnp.where(2 * s < given, 1.0, 0.0))
