@@ -13,6 +13,8 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from judgebayes.ensemble.curve import ErrorCurve
+
 __all__ = [
     "bars",
     "colour",
@@ -20,6 +22,7 @@ __all__ = [
     "curves",
     "decision_regions",
     "densities",
+    "error_curves",
     "heat_map",
     "intervals",
 ]
@@ -318,5 +321,31 @@ def densities(
         ax.set_yticks([])
         ax.spines[["top", "right", "left"]].set_visible(False)
     _legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
+    """Return a majority vote's error against the number of votes, with bands; a line per method.
+
+    Points that are extrapolated are drawn hollow.
+    """
+    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    ax = figure.subplots()
+    for place, (name, curve) in enumerate(curves.items()):
+        shade, marker = colour(name, place), MARKERS[place % len(MARKERS)]
+        ax.plot(curve.size, curve.error, color=shade, linewidth=1.4, label=name)
+        for hollow in (False, True):
+            here = curve.extrapolated == hollow
+            fill = "white" if hollow else shade
+            ax.plot(
+                curve.size[here], curve.error[here], marker, color=shade, mfc=fill, markersize=5
+            )
+        ax.fill_between(curve.size, curve.low, curve.high, color=shade, alpha=0.15, linewidth=0)
+    ax.set_xlabel("votes (hollow: more than any item has)")
+    ax.set_ylabel("error of the majority")
+    ax.set_ylim(bottom=0)
+    _tidy(ax)
+    _legend_below(figure, [ax])
     figure.suptitle(title, fontsize=11)
     return figure

@@ -75,27 +75,27 @@ class Prior(NamedTuple):
 
 
 def component_log_pmf(
-    mean: Float[Array, " component"],
-    dispersion: Float[Array, " component"],
+    mean: Float[Array, "set component"],
+    dispersion: Float[Array, "set component"],
+    member: Int[Array, " item"],
     correct: Int[Array, " item"],
     given: Int[Array, " item"],
     most: int,
 ) -> Float[Array, "item component"]:
-    """Return log P(S = correct | k = given) under each component; -inf where S > k.
+    """Return log P(S = correct | k = given) under the components of each item's data set.
 
-    `most` is the largest k, a size: the sums over i < k are made once, for all items.
+    It is -inf where S > k. `most` is the largest k, a size: the sums over i < k are made once, for
+    all items.
     """
     s, f = jnp.clip(correct, 0, given), jnp.clip(given - correct, 0, given)
-    steps = jnp.arange(most) * dispersion[:, None]
+    steps = jnp.arange(most) * dispersion[..., None]
 
-    def rising(start: Array) -> Float[Array, "component _"]:
-        sums = jnp.cumsum(jnp.log(start[:, None] + steps), axis=1)
-        return jnp.pad(sums, ((0, 0), (1, 0)))
+    def rising(start: Array, i: Array) -> Array:
+        sums = jnp.cumsum(jnp.log(start[..., None] + steps), axis=-1)
+        return jnp.pad(sums, ((0, 0), (0, 0), (1, 0)))[member, :, i]
 
-    up, down = rising(mean), rising(1 - mean)
-    total = rising(jnp.ones_like(mean))
-    each = (up[:, s] + down[:, f] - total[:, given]).T + log_choose(given, s)[:, None]
-    return jnp.where((correct <= given)[:, None], each, -jnp.inf)
+    each = rising(mean, s) + rising(1 - mean, f) - rising(jnp.ones_like(mean), given)
+    return jnp.where((correct <= given)[:, None], each + log_choose(given, s)[:, None], -jnp.inf)
 
 
 def log_choose(n: Int[Array, "*any"], s: Int[Array, "*any"]) -> Float[Array, "*any"]:
@@ -107,7 +107,8 @@ def mixture_log_pmf(
     theta: Parameters, correct: Int[Array, " item"], given: Int[Array, " item"], most: int
 ) -> Float[Array, " item"]:
     """Return log P(S = correct | k = given) of every item (eq 4) for one draw."""
-    each = component_log_pmf(theta.mean, theta.dispersion, correct, given, most)
+    one = jnp.zeros_like(correct)
+    each = component_log_pmf(theta.mean[None], theta.dispersion[None], one, correct, given, most)
     return jax.nn.logsumexp(each + jnp.log(theta.share), axis=-1)
 
 

@@ -96,11 +96,8 @@ def model(
             name, dist.MultivariateStudentT(prior.df, jnp.zeros(n_sets), spread)
         )
     theta = set_parameters(sites)
-    by_set = jax.vmap(
-        lambda one: (
-            component_log_pmf(one.mean, one.dispersion, jnp.maximum(correct, 0), given, most)
-            + jnp.log(one.share)
-        )
-    )(theta)
-    own = jnp.take_along_axis(by_set, member[None, :, None], axis=0)[0]
-    score_counts(jax.nn.logsumexp(own, axis=-1), correct, weight)
+    each = component_log_pmf(
+        theta.mean, theta.dispersion, member, jnp.maximum(correct, 0), given, most
+    )
+    each += jnp.log(theta.share)[member]
+    score_counts(jax.nn.logsumexp(each, axis=-1), correct, weight)

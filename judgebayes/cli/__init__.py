@@ -215,6 +215,99 @@ def apply(
 
 
 @app.command()
+def ensemble(
+    votes: Annotated[
+        Path, typer.Argument(help="Votes: .csv, .tsv, .jsonl or .parquet, a row each.")
+    ],
+    labels: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Labels, if they are not a column of the votes: a row per item."),
+    ] = None,
+    k: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Numbers of votes: 1:21, or 3,5,11; all odd ones there are by default."),
+    ] = None,
+    target_width: Annotated[
+        float, typer.Option(help="How wide the interval may be: says how many labels it takes.")
+    ] = 0.05,
+    level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
+    these_items: Annotated[
+        bool,
+        typer.Option(
+            "--these-items",
+            help="Ask for the error on the items of the file, not on all items there could be: "
+            "narrower where a large share is labelled.",
+        ),
+    ] = False,
+    item: Annotated[Column, typer.Option(help="Column of the item.")] = None,
+    judge: Annotated[
+        Column, typer.Option(help="Column of the judge; 'none' if one judged.")
+    ] = None,
+    vote: Annotated[Column, typer.Option(help="Column of the vote.")] = None,
+    sample: Annotated[
+        Column, typer.Option(help="Column that numbers a judge's repeated votes on an item.")
+    ] = None,
+    repeats: Annotated[
+        bool,
+        typer.Option(
+            "--repeats", help="Rows of one judge on one item are repeated votes, in file order."
+        ),
+    ] = False,
+    order: Annotated[
+        Column, typer.Option(help="Column of the presentation order; 'none' to ignore.")
+    ] = None,
+    votes_as: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="With an order: 'shown' or 'original', as in calibrate."),
+    ] = None,
+    label: Annotated[Column, typer.Option(help="Column of the label.")] = None,
+    classes: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The classes from lowest to highest, separated by commas."),
+    ] = None,
+    only_judge: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Use the votes of this judge only."),
+    ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="The votes file has a row per item, a column per judge.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the posterior draws.")] = 0,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to write the table."),
+    ] = None,
+    plot: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to draw the error against the number of votes: .png, .pdf, .svg."),
+    ] = None,
+    drop_unknown_labels: Annotated[
+        bool, typer.Option("--drop-unknown-labels", help="Accept labels of items without votes.")
+    ] = False,
+) -> None:
+    """Tell how wrong a majority vote of k is on your items, and how many labels to know it."""
+    from judgebayes.cli.ensembling import EnsembleRequest, ensemble_error
+    from judgebayes.cli.reading import Columns, Source
+
+    columns = Columns(item, judge, vote, sample, order, label, "none", "none")
+    ensemble_error(
+        EnsembleRequest(
+            Source(votes, columns, repeats, votes_as, only_judge, wide),
+            labels,
+            k,
+            target_width,
+            level,
+            these_items,
+            classes,
+            seed,
+            out,
+            plot,
+            drop_unknown_labels,
+        )
+    )
+
+
+@app.command()
 def example(
     folder: Annotated[Path, typer.Argument(help="Where to write votes.csv and labels.csv.")] = Path(
         "example"
