@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -20,30 +20,36 @@ from judgebayes.ensemble import (
     Thinning,
     counts_of,
     odd_sizes,
+    thin,
 )
 from judgebayes.experiments.core import Run
 from judgebayes.float64 import in_float64
 from judgebayes.inference import MAP, NUTS
+from judgebayes.models import beta_binomial
 
 __all__ = [
     "COUNTS",
     "PAPER",
     "POINTS",
     "Judged",
-    "draws_of",
     "estimates",
     "everything",
+    "histograms",
     "methods",
     "orders",
+    "pmfs",
     "simulated",
+    "simulated_sets",
     "subsets",
+    "wrong_majorities",
 ]
 
 PAPER = "betaconform"
 COUNTS = "p3_correct_counts"
 POINTS = 100
 RUNS = 30
-BATCH = 256
+BATCH = 200
+LANES = 40
 
 TWINS: dict[str, tuple[tuple[float, float, float], ...]] = {
     "two peaks": ((0.25, 1.0, 3.0), (0.75, 9.0, 1.0)),
@@ -121,6 +127,18 @@ def simulated(seed: int = 0) -> list[Judged]:
     return found
 
 
+def simulated_sets(seed: int = 1) -> list[Judged]:
+    """Return five simulated data sets of one ensemble, which differ in their share of hard items."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for hard in (0.2, 0.3, 0.15, 0.25, 0.4):
+        is_hard = rng.random(TWIN_ITEMS) < hard
+        chance = np.where(is_hard, rng.beta(1.0, 3.0, TWIN_ITEMS), rng.beta(9.0, 1.0, TWIN_ITEMS))
+        correct = rng.binomial(TWIN_VOTES, chance)
+        found.append(Judged("twin", f"{hard:.0%} hard", "", correct, TWIN_VOTES))
+    return found
+
+
 def subsets(run: Run) -> list[tuple[Judged, str, list[str]]]:
     """Return data sets that share a judge and have text: each with its domain and its texts.
 
@@ -181,48 +199,46 @@ def histograms(
 
 
 def estimates(
-    method: Distribution | Thinning,
-    votes: int,
-    weights: Float[np.ndarray, "split count"],
-    sizes: tuple[int, ...],
+    method: Distribution | Thinning, judged: Judged, weights: Float[np.ndarray, "split count"]
 ) -> Float[np.ndarray, "split size"]:
-    """Return the estimated error at each size from each run's histogram of correct votes."""
-    return draws_of(method, votes, weights, sizes).mean(1)
+    """Return the estimated error at each odd size from each run's histogram of correct votes."""
+    return pmfs(method, judged.votes, weights).mean(1) @ wrong_majorities(judged.votes).T
+
+
+@lru_cache(maxsize=16)
+def wrong_majorities(votes: int) -> Float[np.ndarray, "size count"]:
+    """Return the chance that a random majority is wrong, by its size and by S = 0 .. k.
+
+    Votes drawn from those of a Beta-Binomial are Beta-Binomial again, so that the error at every
+    size follows from the distribution at the largest.
+    """
+    every = counts_of(np.arange(votes + 1), votes)
+    return np.stack([np.asarray(thin(every, size)) for size in odd_sizes(votes)])
 
 
 @in_float64
-def draws_of(
-    method: Distribution | Thinning,
-    votes: int,
-    weights: Float[np.ndarray, "split count"],
-    sizes: tuple[int, ...],
-) -> Float[np.ndarray, "split draw size"]:
-    """Return the errors under every draw, for each run; runs go through in batches of one shape."""
+def pmfs(
+    method: Distribution | Thinning, votes: int, weights: Float[np.ndarray, "split count"]
+) -> Float[np.ndarray, "split draw count"]:
+    """Return P(S = 0 .. k) under every draw, for each run's histogram of correct votes."""
+    if isinstance(method, Thinning):
+        return (weights / weights.sum(1, keepdims=True))[:, None]
     found = []
     for first in range(0, len(weights), BATCH):
         part = weights[first : first + BATCH]
-        padded = np.pad(part, ((0, _fill(len(part))), (0, 0)), mode="edge")
-        drawn = _drawn(method, votes, jnp.asarray(padded), sizes)
-        found.append(np.asarray(drawn)[: len(part)])
+        filled = np.pad(part, ((0, -len(part) % LANES), (0, 0)), mode="edge")
+        found.append(np.asarray(_pmfs(method, votes, jnp.asarray(filled)))[: len(part)])
     return np.concatenate(found)
 
 
-def _fill(rows: int) -> int:
-    """Return how many rows are missing to the next power of two, so that few shapes compile."""
-    return (1 << (rows - 1).bit_length()) - rows
-
-
-@partial(jax.jit, static_argnames=("votes", "sizes"))
-def _drawn(
-    method: Distribution | Thinning,
-    votes: int,
-    weights: Float[Array, "split count"],
-    sizes: tuple[int, ...],
-) -> Float[Array, "split draw size"]:
+@partial(jax.jit, static_argnames="votes")
+def _pmfs(
+    method: Distribution, votes: int, weights: Float[Array, "split count"]
+) -> Float[Array, "split draw count"]:
     counts = Counts(jnp.arange(votes + 1), jnp.full(votes + 1, votes), votes)
 
-    def one(weight: Float[Array, " count"]) -> Float[Array, "draw size"]:
-        fit = method.fit(counts, weight=weight)
-        return fit.estimate(sizes)[None] if isinstance(method, Thinning) else fit.errors(sizes)
+    def one(weight: Float[Array, " count"]) -> Float[Array, "draw count"]:
+        theta = method.fit(counts, weight=weight).theta
+        return jnp.exp(jax.vmap(lambda draw: beta_binomial.log_pmf(draw, votes))(theta))
 
     return jax.vmap(one)(weights)

@@ -7,6 +7,7 @@ from judgebayes.ensemble.distribution import (
     Binomial,
     Distribution,
     FittedDistribution,
+    in_population,
 )
 from judgebayes.ensemble.em import PaperEM
 from judgebayes.ensemble.pooling import FittedPool, PooledBetaBinomial
@@ -53,6 +54,7 @@ __all__ = [
     "beta_conform",
     "correct_counts",
     "counts_of",
+    "in_population",
     "labels_needed",
     "mean_embeddings",
     "minimum_labels",

@@ -21,7 +21,7 @@ from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import Parameters, Prior
 
-__all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution"]
+__all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in_population"]
 
 
 @runtime_checkable
@@ -115,26 +115,13 @@ class FittedDistribution:
                     "With a population the labelled counts are needed too: of=counts."
                 )
             inside = tuple(size for size in sizes if size <= self.most)
-            errors[:, known] = self._in_population(inside, population, of, seed)
+            pmf = np.exp(np.asarray(_log_pmfs(self.theta, self.most)))
+            errors[:, known] = in_population(pmf, of, inside, population=population, seed=seed)
         ends = ((1 - level) / 2, (1 + level) / 2)
         low, high = np.quantile(errors, ends, axis=0)
         if self.n_draws == 1:
             low = high = np.full(len(sizes), np.nan)
         return ErrorCurve(np.asarray(sizes), errors.mean(0), low, high, ~known)
-
-    def _in_population(
-        self, sizes: tuple[int, ...], population: int, of: Counts, seed: int
-    ) -> Float[np.ndarray, "draw size"]:
-        n = int((np.asarray(of.correct) >= 0).sum())
-        rest = max(population - n, 0)
-        every = np.arange(self.most + 1)
-        cells = Counts(every, np.full_like(every, self.most), self.most)  # type: ignore[arg-type]
-        wrong = np.asarray(item_thinning(cells, sizes)).T
-        pmf = np.exp(np.asarray(_log_pmfs(self.theta, self.most)))
-        pmf /= pmf.sum(-1, keepdims=True)
-        drawn = np.random.default_rng(seed).multinomial(rest, pmf) @ wrong
-        seen = np.asarray(Thinning().fit(of).estimate(sizes)) if n else np.zeros(len(sizes))
-        return (n * seen + drawn) / max(population, n)
 
     def plug_in(self) -> "FittedDistribution":
         """Return the same distribution at the mean of its parameters: one draw."""
@@ -151,6 +138,41 @@ class FittedDistribution:
             f"About {share[0]:.0%} of the items are hard: a vote on them is correct with "
             f"probability {mean[0]:.2f}; on the others with {mean[1]:.2f}."
         ]
+
+
+def in_population(
+    pmf: Float[np.ndarray, "draw count"],
+    of: Counts,
+    sizes: tuple[int, ...],
+    *,
+    population: int,
+    seed: int = 0,
+) -> Float[np.ndarray, "draw size"]:
+    """Return the error on a whole population under every draw: the labelled items, and the rest.
+
+    Parameters
+    ----------
+    pmf
+        P(S = s) at s = 0 .. k under every draw, k the largest number of votes.
+    of
+        The counts of the labelled items, which are known.
+    sizes
+        Odd numbers of votes up to k.
+    population
+        How many items there are; those without a label are drawn from `pmf`.
+    seed
+        Of these draws.
+    """
+    most = pmf.shape[1] - 1
+    every = np.arange(most + 1)
+    cells = Counts(every, np.full_like(every, most), most)  # type: ignore[arg-type]
+    wrong = np.asarray(item_thinning(cells, sizes)).T
+    n = int((np.asarray(of.correct) >= 0).sum())
+    rest = max(population - n, 0)
+    shares = pmf / pmf.sum(-1, keepdims=True)
+    drawn = np.random.default_rng(seed).multinomial(rest, shares) @ wrong
+    seen = np.asarray(Thinning().fit(of).estimate(sizes)) if n else np.zeros(len(sizes))
+    return (n * seen + drawn) / max(population, n)
 
 
 @partial(jax.jit, static_argnames="votes")
