@@ -22,6 +22,7 @@ __all__ = [
     "curves",
     "decision_regions",
     "densities",
+    "distributions",
     "error_curves",
     "heat_map",
     "intervals",
@@ -347,5 +348,27 @@ def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
     ax.set_ylim(bottom=0)
     _tidy(ax)
     _legend_below(figure, [ax])
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def distributions(
+    panels: Mapping[str, Mapping[str, Float[np.ndarray, " count"]]], *, xlabel: str, title: str
+) -> Figure:
+    """Return distributions over 0 .. k: the first of each panel as bars, the others as lines."""
+    figure, axes = _grid(len(panels), 4.2, 3.0, 2)
+    for ax, (name, series) in zip(axes, panels.items(), strict=True):
+        for place, (label, values) in enumerate(series.items()):
+            at = np.arange(len(values))
+            if place == 0:
+                ax.bar(at, values, color="#CCCCCC", width=0.85, label=label)
+            else:
+                style = _style(label, place)
+                ax.plot(at, values, label=label, markersize=4, linewidth=1.3, **style)
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel(xlabel)
+        ax.set_ylabel("share of the items")
+        _tidy(ax)
+    _legend_below(figure, axes)
     figure.suptitle(title, fontsize=11)
     return figure

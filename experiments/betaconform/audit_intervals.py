@@ -1,4 +1,4 @@
-"""Audit: do the intervals of the majority vote's error cover, and does the paper's bound (eq 12)?
+"""Audit: coverage of the intervals of the majority error, and of the bound of eq 12.
 
 Claim: eq 12 bounds the estimate under adaptive sampling to within min(xi, tau / sqrt r) of the truth.
 Command: judgebayes reproduce betaconform/audit-intervals --data DIR
