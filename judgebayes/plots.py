@@ -26,6 +26,7 @@ __all__ = [
     "error_curves",
     "heat_map",
     "intervals",
+    "scatter",
 ]
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
@@ -370,5 +371,23 @@ def distributions(
         ax.set_ylabel("share of the items")
         _tidy(ax)
     _legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def scatter(
+    points: Mapping[str, Float[np.ndarray, "point 2"]], *, xlabel: str, ylabel: str, title: str
+) -> Figure:
+    """Return points in the plane, a colour and marker per series, with a line at zero."""
+    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    ax = figure.subplots()
+    for place, (name, pairs) in enumerate(points.items()):
+        style = _style(name, place)
+        ax.scatter(pairs[:, 0], pairs[:, 1], s=22, alpha=0.8, label=name, **style)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    _tidy(ax)
+    _legend_below(figure, [ax])
     figure.suptitle(title, fontsize=11)
     return figure

@@ -6,19 +6,20 @@ suggests: the components have no order, (alpha, beta) = (2, 2) and (200, 200) ha
 and the mean of the parameters depends on which component is called the first. Here the data sets
 share one model instead. In data set g::
 
-    logit share_g = logit_share + a_g,   centre_g = centre + b_g
+    logit share_g = logit_share + tau_1 a_g,   centre_g = centre + tau_2 b_g
 
 with the gap between the components and their dispersions common to all, as in
-`judgebayes.models.beta_binomial`. How much data sets differ is learnt: the deviations of one
-parameter are Normal(0, tau^2) with tau^2 ~ InverseGamma(df / 2, df scale^2 / 2), and tau is
-integrated out by hand, which leaves a multivariate Student t over the data sets, so that the
-posterior has a mode and no funnel::
+`judgebayes.models.beta_binomial`. How much data sets differ is learnt, through tau; the deviations
+have heavy tails, so that a data set unlike the others is let go instead of being drawn to them::
 
-    (a_1 .. a_G), (b_1 .. b_G) ~ MultivariateStudentT(df, 0, scale I)      df = 4, scale = 0.7, 0.5
+    a_g, b_g ~ StudentT(3, 0, 1)            log tau_1 ~ Normal(log 0.7, 0.5^2)
+    logit_share ~ Normal(0, 1.5^2)          log tau_2 ~ Normal(log 0.5, 0.5^2)
 
-    logit_share ~ Normal(0, 1.5)                         the other priors as for one data set
+and the other priors as for one data set. Stated by a_g and b_g and not by their products with tau,
+the posterior has a mode and no funnel.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -42,15 +43,16 @@ class PooledPrior(NamedTuple):
     logit_mean: tuple[float, float] = (1.0, 1.5)
     log_dispersion: tuple[float, float] = (-1.0, 1.25)
     logit_share: tuple[float, float] = (0.0, 1.5)
-    differ_share: float = 0.7
-    differ_centre: float = 0.5
-    df: float = 4.0
+    log_tau_share: tuple[float, float] = (math.log(0.7), 0.5)
+    log_tau_centre: tuple[float, float] = (math.log(0.5), 0.5)
+    df: float = 3.0
 
 
 def set_parameters(sites: dict[str, Array]) -> Parameters:
     """Return the components' parameters in every data set, for one draw (set, component)."""
-    centre = sites["centre"] + sites["centre_by_set"]
-    hard = jax.nn.sigmoid(sites["logit_share"] + sites["logit_share_by_set"])
+    centre = sites["centre"] + jnp.exp(sites["log_tau_centre"]) * sites["centre_by_set"]
+    deviation = jnp.exp(sites["log_tau_share"]) * sites["share_by_set"]
+    hard = jax.nn.sigmoid(sites["logit_share"] + deviation)
     mean = jax.nn.sigmoid(centre[:, None] + sites["gap"] * jnp.array([-0.5, 0.5]))
     dispersion = jnp.broadcast_to(jnp.exp(sites["log_dispersion"]), mean.shape)
     return Parameters(jnp.stack([hard, 1 - hard], axis=-1), mean, dispersion)
@@ -87,14 +89,12 @@ def model(
         sites["log_dispersion"] = numpyro.sample(
             "log_dispersion", dist.Normal(*prior.log_dispersion)
         )
-    for name, differ in (
-        ("logit_share_by_set", prior.differ_share),
-        ("centre_by_set", prior.differ_centre),
-    ):
-        spread = differ * jnp.eye(n_sets)
-        sites[name] = numpyro.sample(
-            name, dist.MultivariateStudentT(prior.df, jnp.zeros(n_sets), spread)
-        )
+    for name, tau in (("share", prior.log_tau_share), ("centre", prior.log_tau_centre)):
+        sites[f"log_tau_{name}"] = numpyro.sample(f"log_tau_{name}", dist.Normal(*tau))
+        with numpyro.plate(f"set_{name}", n_sets):
+            sites[f"{name}_by_set"] = numpyro.sample(
+                f"{name}_by_set", dist.StudentT(prior.df, 0.0, 1.0)
+            )
     theta = set_parameters(sites)
     each = component_log_pmf(
         theta.mean, theta.dispersion, member, jnp.maximum(correct, 0), given, most
