@@ -38,8 +38,7 @@ def main(run: Run) -> Output:
         if target.embeddings is None:
             continue
         made = margins(run, target)
-        for name in ("em", *ABLATIONS, SWAPPED):
-            records.append(margin_row(target, name, made[name]))
+        records += [margin_row(target, n, made[n]) for n in ("em", *ABLATIONS, SWAPPED)]
         for name in list(ABLATIONS)[1:]:
             gain = normal_interval(made[name] - made["transfer"])
             runs = len(made[name])
