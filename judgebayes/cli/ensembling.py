@@ -62,6 +62,10 @@ def ensemble_error(request: EnsembleRequest) -> None:
     console = Console()
     if not 0 < request.level < 1:
         raise JudgeBayesError(f"--level {request.level} is no probability; right would be 0.9.")
+    if not 0 < request.target_width < 1:
+        raise JudgeBayesError(
+            f"--target-width {request.target_width:g} makes no sense; right would be 0.05, say."
+        )
     counts, words = _read(request)
     known = int((np.asarray(counts.correct) >= 0).sum())
     sizes = sizes_of(request.sizes, counts.most)

@@ -38,12 +38,14 @@ def check(experiment: Experiment, run: Run) -> None:
         figure.canvas.draw()
 
 
-@pytest.mark.parametrize("experiment", [e for e in ALL if e.twins], ids=lambda e: e.name)
+@pytest.mark.parametrize(
+    "experiment", [e for e in ALL if e.twins], ids=lambda e: f"{e.paper}/{e.name}"
+)
 def test_on_twins(experiment: Experiment, shared: Run) -> None:
     check(experiment, shared)
 
 
-@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", ALL, ids=lambda e: f"{e.paper}/{e.name}")
 def test_on_real_votes(experiment: Experiment, shared_real: Run) -> None:
     check(experiment, shared_real)
 
