@@ -37,7 +37,7 @@ def printed_rules(xi: float, judged: Judged) -> dict[str, Rule]:
         for unreachable in ("largest", "wait"):
             for name, expected in (("running mean", None), ("true mean", mean)):
                 key = f"as printed, eps {epsilon:g}, {unreachable}, {name}"
-                found[key] = QuantileRule(xi, epsilon, expected, unreachable, minimum=False)  # type: ignore[arg-type]
+                found[key] = QuantileRule(xi, epsilon, expected, unreachable, minimum=False)
     return found
 
 

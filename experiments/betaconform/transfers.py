@@ -79,9 +79,9 @@ def _targets(run: Run) -> list[Target]:
     for judged in everything(replace(run, smoke=False)):
         if judged.dataset == "rb2":
             families.setdefault(("rb2", "rb2", judged.judge), []).append((judged, None))
-    vectors: dict[str, list[np.ndarray]] = {}
+    vectors: dict[str, list[Float[np.ndarray, "item feature"]]] = {}
     for (_, domain, _), members in run.few(list(families.items()), 1):
-        texts = [t for _, t in members if t is not None]
+        texts: list[list[str]] = [t for _, t in members if t is not None]
         if texts and domain not in vectors:
             vectors[domain] = tfidf_embeddings(texts)
         mean = mean_embeddings(vectors[domain]) if texts else None

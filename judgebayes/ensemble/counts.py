@@ -57,7 +57,8 @@ def counts_of(correct: Int[np.ndarray, " item"], given: Int[np.ndarray, " item"]
         If lengths differ, there is no item, or more votes are correct than were given.
     """
     correct = np.asarray(correct)
-    given = np.broadcast_to(np.asarray(given), correct.shape) if np.ndim(given) == 0 else given
+    given = np.asarray(given)
+    given = np.broadcast_to(given, correct.shape) if given.ndim == 0 else given
     if correct.ndim != 1 or correct.shape != given.shape or len(correct) == 0:
         raise JudgeBayesError(
             f"Correct and given votes have the shapes {correct.shape} and {given.shape}; right "

@@ -249,7 +249,7 @@ def labels_needed(
     cells, weight = fitted.counts.tallied(np.asarray(fitted.weight))
 
     def reached(n: int) -> bool:
-        scaled = FittedThinning(cells, weight * (n / now))  # type: ignore[arg-type]
+        scaled = FittedThinning(cells, weight * (n / now))
         mean, variance = scaled.moments((size,), population=population)
         low, high = (beta_quantile(q, mean, variance) for q in ((1 - level) / 2, (1 + level) / 2))
         return float(high[0] - low[0]) <= width

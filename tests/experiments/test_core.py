@@ -73,7 +73,7 @@ def test_experiments_are_found_by_name_and_in_order() -> None:
     assert [e.name for e in find([f"{PAPER}/table3"])] == ["table3"]
     with pytest.raises(JudgeBayesError, match="distribution-calibrated has audit-groups"):
         find([f"{PAPER}/table99"])
-    with pytest.raises(JudgeBayesError, match="there are .*distribution-calibrated"):
+    with pytest.raises(JudgeBayesError, match=r"there are .*distribution-calibrated"):
         find(["nonsense"])
 
 
