@@ -22,5 +22,5 @@ from judgebayes.experiments.core import Output, Run, experiment
 )
 def main(run: Run) -> Output:
     """Return the table."""
-    shown = ("beta-binomial", "em", "mixture-map", "mixture-nuts", "thinning")
+    shown = ("beta-binomial", "em", "mixture-map", "thinning")
     return margin_table(run, "table4", "beta-binomial", shown)
