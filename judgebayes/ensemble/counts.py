@@ -48,7 +48,7 @@ class Counts:
         return Counts(jnp.asarray(cells[:, 1]), jnp.asarray(cells[:, 0]), self.most), total
 
 
-def counts_of(correct: Int[np.ndarray, " item"], given: Int[np.ndarray, " item"] | int) -> Counts:
+def counts_of(correct: Int[np.ndarray, "*item"], given: Int[np.ndarray, "..."] | int) -> Counts:
     """Return counts from arrays; a number `given` holds for every item.
 
     Raises
@@ -106,7 +106,7 @@ def correct_counts(votes: Votes, labels: Int[AnyArray, " item"]) -> Counts:
 
 def prepared(
     counts: Counts, weight: Float[AnyArray, " item"] | None, key: PRNGKeyArray | None
-) -> tuple[Counts, Float[Array, " item"], PRNGKeyArray]:
+) -> tuple[Counts, Float[Array, " cell"], PRNGKeyArray]:
     """Return counts, weights and key as arrays; outside compiled code, equal items as one.
 
     Raises

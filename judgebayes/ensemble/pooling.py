@@ -21,6 +21,11 @@ from judgebayes.models.pooled_beta_binomial import PooledPrior
 __all__ = ["FittedPool", "PooledBetaBinomial"]
 
 
+def _several_starts() -> MAP:
+    # From one start the search can end in the saddle where both components are alike (gap 0).
+    return MAP(starts=4)
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PooledBetaBinomial:
@@ -37,7 +42,7 @@ class PooledBetaBinomial:
         How much data sets may differ, among other things.
     """
 
-    inference: Inference = field(default_factory=lambda: MAP(starts=1))
+    inference: Inference = field(default_factory=_several_starts)
     prior: PooledPrior = field(default_factory=PooledPrior)
 
     @in_float64
