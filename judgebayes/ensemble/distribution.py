@@ -123,6 +123,7 @@ class FittedDistribution:
             low = high = np.full(len(sizes), np.nan)
         return ErrorCurve(np.asarray(sizes), errors.mean(0), low, high, ~known)
 
+    @in_float64
     def plug_in(self) -> "FittedDistribution":
         """Return the same distribution at the mean of its parameters: one draw."""
         mean = jax.tree.map(lambda x: x.mean(-2, keepdims=True), self.theta)

@@ -16,7 +16,7 @@ and alpha, beta are sums of counts, so that they grow with r instead of settling
 
 What the paper leaves open, and our choices: the Beta density is 0 or infinite at p = 0 and 1, so p
 is moved into [e, 1 - e], e = `edge` / k; the start puts every item with a wrong majority into
-component 1; a component that no vote supports keeps `floor` as alpha or beta, as its density would
+component 1 (as printed: half of every item, as w stays where it starts); a component that no vote supports keeps `floor` as alpha or beta, as its density would
 otherwise not exist (all S = k, say); iteration ends when no parameter moves by more than 1e-8 of
 itself.
 """
@@ -120,7 +120,8 @@ def _fit(method: PaperEM, counts: Counts, weight: Float[Array, " item"]) -> Fitt
         ]
         return new, step + 1, jnp.stack(moved).max()
 
-    start = update(jnp.where(2 * s < given, 1.0, 0.0))
+    hard = jnp.where(2 * s < given, 1.0, 0.0)
+    start = update(0.5 * jnp.ones_like(hard) if method.variant == "printed" else hard)
     (w, alpha, beta), _, change = jax.lax.while_loop(
         moving, advance, (start, jnp.asarray(0), jnp.asarray(jnp.inf, own.dtype))
     )

@@ -99,6 +99,7 @@ class FittedPool:
     """With a leading axis of data sets in `theta`: (set, draw, component)."""
     most: int = field(metadata={"static": True})
 
+    @in_float64
     def of(self, place: int) -> FittedDistribution:
         """Return the distribution of one data set, by its place among those that were fitted."""
         fit = self.by_set

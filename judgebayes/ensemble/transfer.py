@@ -115,6 +115,7 @@ def transfer(
     return replace(fits[0], theta=theta, most=max(f.most for f in fits))
 
 
+@in_float64
 def swapped_components(fit: FittedDistribution) -> FittedDistribution:
     """Return the same distribution with its components in the other order."""
     return replace(fit, theta=jax.tree.map(lambda x: x[..., ::-1], fit.theta))

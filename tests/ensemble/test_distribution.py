@@ -154,6 +154,7 @@ def test_as_printed_the_components_coincide(easy_and_hard: Counts) -> None:
     )
 
 
+@in_float64
 def test_the_papers_iteration_is_that_of_a_loop(easy_and_hard: Counts) -> None:
     """Eqs 6 and 7 written out item by item, with gamma_j."""
     known = np.asarray(easy_and_hard.correct) >= 0
@@ -193,6 +194,7 @@ def test_nuts_has_intervals_and_marks_extrapolation(sampled, easy_and_hard: Coun
     assert "items are hard" in sampled.words()[0]
 
 
+@in_float64
 def test_a_point_estimate_has_no_interval(easy_and_hard: Counts) -> None:
     fit = BetaBinomial(1, MAP(starts=1)).fit(easy_and_hard)
     curve = fit.curve((7,))

@@ -18,6 +18,7 @@ from judgebayes.ensemble import (
     transfer,
 )
 from judgebayes.errors import JudgeBayesError
+from judgebayes.float64 import in_float64
 from judgebayes.inference import MAP, Status
 
 E = np.array([[1.0, 0.0, 1.0], [1.0, 0.2, 0.8], [0.0, 1.0, 0.1]])
@@ -50,6 +51,7 @@ def test_the_ablations_of_table_5() -> None:
         TransferWeights()(E, np.array([1, 5, 5]))
 
 
+@in_float64
 def test_transfer_averages_shares_alphas_and_betas() -> None:
     fits = [PaperEM().fit(made(h, n, s)) for h, n, s in ((0.3, 10, 0), (0.2, 100, 1))]
     both = transfer(fits, np.array([1.0, 3.0]))
