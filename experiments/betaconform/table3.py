@@ -50,7 +50,9 @@ def main(run: Run) -> Output:
     notes = [
         "Eq 16 cannot exceed 1 / (4 (r + 1)), so the variance rule stops by r = "
         + ", ".join(f"{_most(xi)} at xi = {xi}" for xi in XIS)
-        + f": {len(possible)} of {len(possible)} printed counts are impossible.",
+        + f" (later only while all majorities are right, which this formula takes for certainty): "
+        f"{int((possible['grade'] == 'contradicted').sum())} of {len(possible)} printed counts are "
+        "impossible.",
         "Read as a standard deviation, r printed labels imply p (1 - p) = xi^2 (r + 1): "
         + "; ".join(
             f"{task} "

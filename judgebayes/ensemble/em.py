@@ -16,9 +16,9 @@ and alpha, beta are sums of counts, so that they grow with r instead of settling
 
 What the paper leaves open, and our choices: the Beta density is 0 or infinite at p = 0 and 1, so p
 is moved into [e, 1 - e], e = `edge` / k; the start puts every item with a wrong majority into
-component 1 (as printed: half of every item, as w stays where it starts); a component that no vote supports keeps `floor` as alpha or beta, as its density would
-otherwise not exist (all S = k, say); iteration ends when no parameter moves by more than 1e-8 of
-itself.
+component 1 (as printed, half of every item: there w stays where it starts); a component that no vote
+supports keeps `floor` as alpha or beta, as its density would otherwise not exist (all S = k, say);
+iteration ends when no parameter moves by more than 1e-8 of itself.
 """
 
 from dataclasses import dataclass, field
