@@ -86,13 +86,12 @@ def main(run: Run) -> Output:
         title=f"Estimated from {LABELS} labels (bands: the middle 90 % of the runs)",
         columns=2,
     )
-    off = _nuts_from_map(table)
     note = (
         f"From 3 votes to the largest k the actual error falls by {np.mean(falls):.1f} points on the "
         f"average ({np.min(falls):+.1f} to {np.max(falls):+.1f}): more votes of the same judges help "
         "little."
     )
-    return Output(table, {"curves": figure}, [note, off])
+    return Output(table, {"curves": figure}, [note, _nuts_from_map(table)])
 
 
 def _nuts_from_map(table: pd.DataFrame) -> str:

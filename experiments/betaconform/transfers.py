@@ -81,10 +81,10 @@ def _targets(run: Run) -> list[Target]:
             families.setdefault(("rb2", "rb2", judged.judge), []).append((judged, None))
     vectors: dict[str, list[Float[np.ndarray, "item feature"]]] = {}
     for (_, domain, _), members in run.few(list(families.items()), 1):
-        texts: list[list[str]] = [t for _, t in members if t is not None]
-        if texts and domain not in vectors:
-            vectors[domain] = tfidf_embeddings(texts)
-        mean = mean_embeddings(vectors[domain]) if texts else None
+        own = [t for _, t in members if t is not None]
+        if own and domain not in vectors:
+            vectors[domain] = tfidf_embeddings(own)
+        mean = mean_embeddings(vectors[domain]) if own else None
         for place, (judged, _) in enumerate(members):
             if len(judged.correct) < LEAST_ITEMS:
                 continue
