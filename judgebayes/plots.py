@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from judgebayes.ensemble.curve import ErrorCurve
 from judgebayes.selective import AccuracyCurve, Reliability
 
 __all__ = [
@@ -23,11 +24,14 @@ __all__ = [
     "curves",
     "decision_regions",
     "densities",
+    "distributions",
+    "error_curves",
     "heat_map",
     "intervals",
     "judge_map",
     "ranks",
     "reliability_diagrams",
+    "scatter",
 ]
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
@@ -527,5 +531,71 @@ def ranks(
         for row in (0, 1):
             axes[2 * (place // across) + row, place % across].remove()
     _legend_below(figure, [axes[1, 0]])
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
+    """Return a majority vote's error against the number of votes, with bands; a line per method.
+
+    Points that are extrapolated are drawn hollow.
+    """
+    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    ax = figure.subplots()
+    for place, (name, curve) in enumerate(curves.items()):
+        shade, marker = colour(name, place), MARKERS[place % len(MARKERS)]
+        ax.plot(curve.size, curve.error, color=shade, linewidth=1.4, label=name)
+        for hollow in (False, True):
+            here = curve.extrapolated == hollow
+            fill = "white" if hollow else shade
+            ax.plot(
+                curve.size[here], curve.error[here], marker, color=shade, mfc=fill, markersize=5
+            )
+        ax.fill_between(curve.size, curve.low, curve.high, color=shade, alpha=0.15, linewidth=0)
+    ax.set_xlabel("votes (hollow: more than any item has)")
+    ax.set_ylabel("error of the majority")
+    ax.set_ylim(bottom=0)
+    _tidy(ax)
+    _legend_below(figure, [ax])
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def distributions(
+    panels: Mapping[str, Mapping[str, Float[np.ndarray, " count"]]], *, xlabel: str, title: str
+) -> Figure:
+    """Return distributions over 0 .. k: the first of each panel as bars, the others as lines."""
+    figure, axes = _grid(len(panels), 4.2, 3.0, 2)
+    for ax, (name, series) in zip(axes, panels.items(), strict=True):
+        for place, (label, values) in enumerate(series.items()):
+            at = np.arange(len(values))
+            if place == 0:
+                ax.bar(at, values, color="#CCCCCC", width=0.85, label=label)
+            else:
+                style = _style(label, place)
+                ax.plot(at, values, label=label, markersize=4, linewidth=1.3, **style)
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel(xlabel)
+        ax.set_ylabel("share of the items")
+        _tidy(ax)
+    _legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def scatter(
+    points: Mapping[str, Float[np.ndarray, "point 2"]], *, xlabel: str, ylabel: str, title: str
+) -> Figure:
+    """Return points in the plane, a colour and marker per series, with a line at zero."""
+    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    ax = figure.subplots()
+    for place, (name, pairs) in enumerate(points.items()):
+        style = _style(name, place)
+        ax.scatter(pairs[:, 0], pairs[:, 1], s=22, alpha=0.8, label=name, **style)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    _tidy(ax)
+    _legend_below(figure, [ax])
     figure.suptitle(title, fontsize=11)
     return figure

@@ -4,6 +4,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from judgebayes import plots
+from judgebayes.ensemble import ErrorCurve
 from judgebayes.selective import AccuracyCurve, Reliability
 
 TIDY = pd.DataFrame(
@@ -58,6 +59,26 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
             title="T",
         ),
         lambda: plots.densities({"t": {"x": np.arange(50.0)}}, xlabel="x", title="T"),
+        lambda: plots.error_curves(
+            {
+                "x": ErrorCurve(
+                    np.array([1, 3]),
+                    np.array([0.2, 0.1]),
+                    np.array([0.1, 0.05]),
+                    np.array([0.3, 0.2]),
+                    np.array([False, True]),
+                )
+            },
+            title="T",
+        ),
+        lambda: plots.distributions(
+            {"t": {"actual": np.array([0.2, 0.8]), "x": np.array([0.3, 0.7])}},
+            xlabel="x",
+            title="T",
+        ),
+        lambda: plots.scatter(
+            {"x": np.array([[0.0, 1.0], [1.0, 2.0]])}, xlabel="x", ylabel="y", title="T"
+        ),
         lambda: plots.decision_regions(
             {"sign": lambda counts: 1 + np.sign(counts[:, 2] - counts[:, 0])}, 5, title="T"
         ),
@@ -74,6 +95,9 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
         "confusion",
         "bars",
         "densities",
+        "errors",
+        "shares",
+        "scatter",
         "regions",
         "judges",
         "accuracies",

@@ -218,6 +218,64 @@ def diagnose(
 
 
 @app.command()
+def ensemble(
+    votes: VotesFile,
+    labels: LabelsFile = None,
+    k: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Numbers of votes: 1:21, or 3,5,11; all odd ones there are by default."),
+    ] = None,
+    target_width: Annotated[
+        float, typer.Option(help="How wide the interval may be: says how many labels it takes.")
+    ] = 0.05,
+    level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
+    these_items: Annotated[
+        bool,
+        typer.Option(
+            "--these-items",
+            help="Ask for the error on the items of the file, not on all items there could be: "
+            "narrower where a large share is labelled.",
+        ),
+    ] = False,
+    item: ItemColumn = None,
+    judge: JudgeColumn = None,
+    vote: VoteColumn = None,
+    sample: SampleColumn = None,
+    repeats: Repeats = False,
+    order: OrderColumn = None,
+    votes_as: VotesAs = None,
+    label: LabelColumn = None,
+    classes: ClassNames = None,
+    only_judge: OnlyJudge = None,
+    wide: Wide = False,
+    seed: Annotated[int, typer.Option(help="Seed of the posterior draws.")] = 0,
+    out: Out = None,
+    plot: Plot = None,
+    drop_unknown_labels: DropUnknownLabels = False,
+) -> None:
+    """Tell how wrong a majority vote of k is on your items, and how many labels to know it."""
+    from judgebayes.cli.ensembling import EnsembleRequest, ensemble_error
+    from judgebayes.cli.reading import Columns, Source
+
+    columns = Columns(item, judge, vote, sample, order, label, "none", "none")
+    ensemble_error(
+        EnsembleRequest(
+            Source(votes, columns, repeats, votes_as, only_judge, wide),
+            labels,
+            k,
+            target_width,
+            level,
+            these_items,
+            classes,
+            seed,
+            out,
+            plot,
+            drop_unknown_labels,
+        )
+    )
+
+
+@app.command()
 def example(
     folder: Annotated[Path, typer.Argument(help="Where to write votes.csv and labels.csv.")] = Path(
         "example"

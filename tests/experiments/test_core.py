@@ -51,6 +51,17 @@ def test_every_row_of_the_second_plan_has_its_experiment() -> None:
     assert names == tables | sections | scope | audits | {"fig2", "fig4"}
 
 
+def test_every_row_of_p3_has_its_experiment() -> None:
+    names = {e.name for e in experiments() if e.paper == "betaconform"}
+    assert names == {
+        *(f"table{n}" for n in range(1, 6)),
+        *(f"fig{n}" for n in range(3, 8)),
+        "audit-em",
+        "audit-intervals",
+        "audit-published",
+    }
+
+
 @pytest.mark.parametrize("experiment", list(experiments()), ids=lambda e: f"{e.paper}/{e.name}")
 def test_every_script_says_claim_command_runtime_and_expectation(experiment: Experiment) -> None:
     import importlib
@@ -71,7 +82,7 @@ def test_experiments_are_found_by_name_and_in_order() -> None:
     assert [e.name for e in find([f"{PAPER}/table3"])] == ["table3"]
     with pytest.raises(JudgeBayesError, match="distribution-calibrated has audit-groups"):
         find([f"{PAPER}/table99"])
-    with pytest.raises(JudgeBayesError, match=f"there are calibrate-dont-curate, {PAPER}"):
+    with pytest.raises(JudgeBayesError, match=r"there are .*distribution-calibrated"):
         find(["nonsense"])
 
 
@@ -100,6 +111,19 @@ def test_printed_numbers_are_whole() -> None:
     sc = both[both["method"] == "sc"]
     assert len(sc) == 12
     assert (sc["value_x"] == sc["value_y"]).all()
+
+
+def test_p3_numbers_are_whole() -> None:
+    """Checks of the transcription: rows per table, and averages that the paper prints itself."""
+    tables = {n: expected("betaconform", f"table{n}") for n in range(1, 6)}
+    assert [len(t) for t in tables.values()] == [180, 120, 24, 108, 72]
+    margins = tables[1].query("metric == 'error margin'").set_index(["judge", "method", "task"])
+    wrong = []
+    for key, own in margins.groupby(["judge", "method"])["value"]:
+        printed = own.xs("Average", level="task").item()
+        if abs(own.drop("Average", level="task").mean() - printed) > 0.0101:
+            wrong.append(key)
+    assert wrong == [("GPT-4", "ours")]  # FINDINGS: 6.38 is printed, 6.58 is the mean
 
 
 def test_twenty_cells_have_twins_that_meet_their_targets() -> None:

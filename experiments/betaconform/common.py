@@ -1,0 +1,244 @@
+"""What the tables of P3 share: the data sets, the estimators, and the runs that draw labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Array, Float, Int
+
+from judgebayes.ensemble import (
+    BetaBinomial,
+    Binomial,
+    Counts,
+    Distribution,
+    PaperEM,
+    Thinning,
+    counts_of,
+    odd_sizes,
+    thin,
+)
+from judgebayes.experiments.core import Run
+from judgebayes.float64 import in_float64
+from judgebayes.inference import MAP, NUTS
+from judgebayes.models import beta_binomial
+
+__all__ = [
+    "COUNTS",
+    "PAPER",
+    "POINTS",
+    "Judged",
+    "estimates",
+    "everything",
+    "histograms",
+    "methods",
+    "orders",
+    "pmfs",
+    "simulated",
+    "simulated_sets",
+    "subsets",
+    "wrong_majorities",
+]
+
+PAPER = "betaconform"
+COUNTS = "p3_correct_counts"
+POINTS = 100
+RUNS = 30
+BATCH = 200
+LANES = 40
+
+TWINS: dict[str, tuple[tuple[float, float, float], ...]] = {
+    "two peaks": ((0.25, 1.0, 3.0), (0.75, 9.0, 1.0)),
+    "one peak": ((1.0, 4.0, 1.5),),
+    "independent votes": ((1.0, 7e6, 3e6),),
+}
+"""Simulated judges: share, alpha and beta of each component; 1,000 items with 11 votes."""
+TWIN_ITEMS, TWIN_VOTES = 1000, 11
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How many of the votes of one ensemble are correct, on every item of one data set."""
+
+    dataset: str
+    task: str
+    judge: str
+    correct: Int[np.ndarray, " item"]
+    votes: int
+
+    @property
+    def name(self) -> str:
+        """Return the data set and the judge in one."""
+        return " ".join(x for x in (self.dataset, self.task, self.judge) if x)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Return the odd numbers of votes up to those that there are."""
+        return odd_sizes(self.votes)
+
+    @property
+    def truth(self) -> Float[np.ndarray, " size"]:
+        """Return the error of a majority vote on all the items, by size."""
+        counts = counts_of(self.correct, self.votes)
+        return np.asarray(Thinning().fit(counts).estimate(self.sizes))
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a result row that name this."""
+        return {"dataset": self.dataset, "task": self.task, "judge": self.judge, "n": self.votes}
+
+
+def everything(run: Run) -> list[Judged]:
+    """Return every data set and judge of the correct counts, or the simulated ones."""
+    if not run.has(COUNTS):
+        return run.few(simulated(), 2)
+    return run.remember((PAPER, "everything"), lambda: _everything(run))
+
+
+def _everything(run: Run) -> list[Judged]:
+    assert run.data is not None
+    path = run.data / COUNTS / "correct_long.parquet"
+    found = []
+    long = pd.read_parquet(path)
+    grouped = long.groupby(["dataset", "model", "item"], observed=True)["correct"]
+    table = grouped.agg(["sum", "count"]).reset_index()
+    for (dataset, model), part in table.groupby(["dataset", "model"], observed=True):
+        votes = int(part["count"].max())
+        name, _, task = (
+            str(dataset).partition("-") if str(dataset)[:3] == "rb2" else (dataset, 0, "")
+        )
+        found.append(Judged(str(name), str(task), str(model), part["sum"].to_numpy(), votes))
+    keep = ("rb2 Math gpt-5.4", "llmbar GPT-4")
+    return [j for j in found if j.name in keep] if run.smoke else found
+
+
+def simulated(seed: int = 0) -> list[Judged]:
+    """Return the simulated judges, always the same."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for name, components in TWINS.items():
+        which = rng.choice(len(components), TWIN_ITEMS, p=[c[0] for c in components])
+        alpha, beta = (np.array([c[i] for c in components])[which] for i in (1, 2))
+        correct = rng.binomial(TWIN_VOTES, rng.beta(alpha, beta))
+        found.append(Judged("twin", name, "", correct, TWIN_VOTES))
+    return found
+
+
+def simulated_sets(seed: int = 1) -> list[Judged]:
+    """Return five simulated data sets of one ensemble, which differ in their share of hard items."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for hard in (0.2, 0.3, 0.15, 0.25, 0.4):
+        is_hard = rng.random(TWIN_ITEMS) < hard
+        chance = np.where(is_hard, rng.beta(1.0, 3.0, TWIN_ITEMS), rng.beta(9.0, 1.0, TWIN_ITEMS))
+        correct = rng.binomial(TWIN_VOTES, chance)
+        found.append(Judged("twin", f"{hard:.0%} hard", "", correct, TWIN_VOTES))
+    return found
+
+
+def subsets(run: Run) -> list[tuple[Judged, str, list[str]]]:
+    """Return data sets that share a judge and have text: each with its domain and its texts.
+
+    The five subsets of LLMBar under each LLM, and the subsets of RewardBench under each panel of
+    eleven reward models, whose domain is their category.
+    """
+    return run.remember((PAPER, "subsets"), lambda: _subsets(run))
+
+
+def _subsets(run: Run) -> list[tuple[Judged, str, list[str]]]:
+    assert run.data is not None
+    long = pd.read_parquet(run.data / COUNTS / "correct_long.parquet")
+    found = []
+    for dataset, folder in (("llmbar", "llmbar_evaluators"), ("rewardbench", "rewardbench_rm149")):
+        labels = pd.read_parquet(run.data / folder / "labels.parquet").astype({"item": str})
+        texts = pd.read_parquet(run.data / folder / "items.parquet").astype({"item": str})
+        own = long[long["dataset"] == dataset].astype({"item": str, "model": str})
+        counted = own.groupby(["model", "item"])["correct"].agg(["sum", "count"]).reset_index()
+        table = counted.merge(labels, on="item").merge(texts, on="item")
+        for (model, subset), part in table.groupby(["model", "subset"], observed=True):
+            domain = dataset if dataset == "llmbar" else str(part["category"].iloc[0])
+            judged = Judged(
+                dataset,
+                str(subset).removeprefix("LLMBar/"),
+                str(model),
+                part["sum"].to_numpy(),
+                int(part["count"].max()),
+            )
+            found.append((judged, domain, [str(t) for t in part["text"]]))
+    return found
+
+
+def methods() -> dict[str, Distribution]:
+    """Return the estimators by the name that tables give them; thinning is none of a model."""
+    return {
+        "binomial": Binomial(),
+        "beta-binomial": BetaBinomial(1, MAP(starts=3)),
+        "em-printed": PaperEM("printed"),
+        "em": PaperEM("intended"),
+        "mixture-map": BetaBinomial(2, MAP(starts=3)),
+        "mixture-nuts": BetaBinomial(2, NUTS(draws=300, warmup=300, chains=1)),
+    }
+
+
+def orders(run: Run, judged: Judged, count: int = RUNS) -> Int[np.ndarray, "split item"]:
+    """Return random orders of labelling the items, the same for every experiment of a run."""
+    rng = np.random.default_rng([run.seed, len(judged.correct)])
+    items = np.arange(len(judged.correct))
+    return np.stack([rng.permutation(items) for _ in range(min(count, 4) if run.smoke else count)])
+
+
+def histograms(
+    judged: Judged, parts: Sequence[Int[np.ndarray, " part"]]
+) -> Float[np.ndarray, "split count"]:
+    """Return how many of the labelled items have 0 .. k correct votes, for each run."""
+    wide = judged.votes + 1
+    return np.stack([np.bincount(judged.correct[p], minlength=wide) for p in parts]).astype(float)
+
+
+def estimates(
+    method: Distribution | Thinning, judged: Judged, weights: Float[np.ndarray, "split count"]
+) -> Float[np.ndarray, "split size"]:
+    """Return the estimated error at each odd size from each run's histogram of correct votes."""
+    return pmfs(method, judged.votes, weights).mean(1) @ wrong_majorities(judged.votes).T
+
+
+@lru_cache(maxsize=16)
+def wrong_majorities(votes: int) -> Float[np.ndarray, "size count"]:
+    """Return the chance that a random majority is wrong, by its size and by S = 0 .. k.
+
+    Votes drawn from those of a Beta-Binomial are Beta-Binomial again, so that the error at every
+    size follows from the distribution at the largest.
+    """
+    every = counts_of(np.arange(votes + 1), votes)
+    return np.stack([np.asarray(thin(every, size)) for size in odd_sizes(votes)])
+
+
+@in_float64
+def pmfs(
+    method: Distribution | Thinning, votes: int, weights: Float[np.ndarray, "split count"]
+) -> Float[np.ndarray, "split draw count"]:
+    """Return P(S = 0 .. k) under every draw, for each run's histogram of correct votes."""
+    if isinstance(method, Thinning):
+        return (weights / weights.sum(1, keepdims=True))[:, None]
+    found = []
+    for first in range(0, len(weights), BATCH):
+        part = weights[first : first + BATCH]
+        filled = np.pad(part, ((0, -len(part) % LANES), (0, 0)), mode="edge")
+        found.append(np.asarray(_pmfs(method, votes, jnp.asarray(filled)))[: len(part)])
+    return np.concatenate(found)
+
+
+@partial(jax.jit, static_argnames="votes")
+def _pmfs(
+    method: Distribution, votes: int, weights: Float[Array, "split count"]
+) -> Float[Array, "split draw count"]:
+    counts = Counts(jnp.arange(votes + 1), jnp.full(votes + 1, votes), votes)
+
+    def one(weight: Float[Array, " count"]) -> Float[Array, "draw count"]:
+        theta = method.fit(counts, weight=weight).theta
+        return jnp.exp(jax.vmap(lambda draw: beta_binomial.log_pmf(draw, votes))(theta))
+
+    return jax.vmap(one)(weights)

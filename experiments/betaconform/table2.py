@@ -1,0 +1,107 @@
+"""P3 Table 2: error margins from ten labels, with and without other data sets to borrow from.
+
+Claim: transferring the parameters of other data sets of the domain lowers the error margin.
+Command: judgebayes reproduce betaconform/table2 --data DIR
+Runtime: about 15 minutes with data.
+Expected: the paper's transfer helps where the data sets of a domain are alike and harms badly where
+they are not (LLMBar's natural subset from its adversarial ones); pooling is better than both on the
+average.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from judgebayes.experiments.betaconform.common import PAPER
+from judgebayes.experiments.betaconform.margins import claim
+from judgebayes.experiments.betaconform.transfers import FEW, Target, margins, targets
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.plots import intervals
+from judgebayes.significance import Interval, normal_interval
+
+SHOWN = ("em", "mixture-map", "thinning", "transfer", "transfer-map", "pooled")
+CLAIMS = (("em", "transfer"), ("mixture-map", "pooled"), ("em", "pooled"), ("transfer", "pooled"))
+
+
+@experiment(
+    PAPER,
+    "table2",
+    "Table 2: error margin from ten labels, with and without transfer",
+    "transfer from the other data sets of the domain lowers the error margin",
+    needs=("p3_correct_counts", "llmbar_evaluators", "rewardbench_rm149"),
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return margins by target, and graded rows for transfer and for pooling."""
+    records: list[dict[str, Any]] = []
+    found: list[tuple[Target, dict[str, Float[np.ndarray, " split"]]]] = []
+    for target in targets(run):
+        run.say(target.judged.name)
+        made = margins(run, target)
+        found.append((target, made))
+        records += [margin_row(target, name, made[name]) for name in SHOWN if name in made]
+        for one, other in CLAIMS:
+            if other in made and one in made:
+                gain = normal_interval(made[one] - made[other])
+                text = f"{one} minus {other}"
+                runs = len(made[one])
+                records.append(claim(target.judged, text, "gain in error margin", gain, runs))
+    table = rows(PAPER, "table2", records)
+    notes = [_means(found, text) for text in (True, False)]
+    notes = [note for note in notes if note] + _verdicts(table)
+    shown = table[table["metric"] == "error margin"].assign(
+        name=[f"{r.task} {r.judge}" for r in table[table["metric"] == "error margin"].itertuples()]
+    )
+    figures = {
+        f"margins-{dataset}": intervals(
+            part[part["method"].isin(["em", "mixture-map", "transfer", "pooled"])],
+            label="name",
+            series="method",
+            xlabel=f"error margin in points from {FEW} labels (bars: 95 % over runs)",
+            title=f"{dataset}: ten labels, with and without other data sets",
+        )
+        for dataset, part in shown.groupby("dataset", sort=False)
+    }
+    return Output(table, figures, notes)
+
+
+def margin_row(target: Target, name: str, values: Float[np.ndarray, " split"]) -> dict[str, Any]:
+    """Return the row of one method's margins on a target."""
+    interval: Interval = normal_interval(values)
+    return {
+        **target.judged.columns(),
+        "method": name,
+        "metric": "error margin",
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "splits": len(values),
+        "grade": "",
+    }
+
+
+def _means(found: list[tuple[Target, dict[str, Float[np.ndarray, " split"]]]], text: bool) -> str:
+    own = [made for target, made in found if (target.embeddings is not None) == text]
+    if not own:
+        return ""
+    names = [name for name in SHOWN if name in own[0]]
+    means = ", ".join(f"{n} {np.mean([made[n].mean() for made in own]):.2f}" for n in names)
+    kind = "with text" if text else "without text (RewardBench 2)"
+    return f"Mean margin over {len(own)} targets {kind}, in points: {means}."
+
+
+def _verdicts(table: pd.DataFrame) -> list[str]:
+    notes = []
+    for one, other in CLAIMS:
+        gains = table[table["method"] == f"{one} minus {other}"]
+        if len(gains):
+            better, worse = int((gains["low"] > 0).sum()), int((gains["high"] < 0).sum())
+            worst = gains.loc[gains["value"].astype(float).idxmin()]
+            notes.append(
+                f"{other} against {one}: better on {better} of {len(gains)} targets, worse on "
+                f"{worse}; mean gain {gains['value'].mean():+.2f} points, at worst "
+                f"{worst['value']:+.2f} ({worst['task']}, {worst['judge']})."
+            )
+    return notes

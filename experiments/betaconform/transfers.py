@@ -1,0 +1,208 @@
+"""What Table 2, Table 5 and Fig 5 share: ten labels on one data set, and others to borrow from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from judgebayes.ensemble import (
+    BetaBinomial,
+    Counts,
+    Distribution,
+    FittedDistribution,
+    PaperEM,
+    PooledBetaBinomial,
+    Thinning,
+    TransferWeights,
+    counts_of,
+    mean_embeddings,
+    swapped_components,
+    tfidf_embeddings,
+    transfer,
+)
+from judgebayes.experiments.betaconform.common import (
+    POINTS,
+    Judged,
+    estimates,
+    everything,
+    histograms,
+    orders,
+    simulated_sets,
+    subsets,
+)
+from judgebayes.experiments.core import Run
+from judgebayes.float64 import in_float64
+from judgebayes.inference import MAP
+
+__all__ = ["ABLATIONS", "FEW", "Target", "margins", "targets"]
+
+FEW = 10
+LEAST_ITEMS = 40
+"""Smaller subsets serve as sources only: their own error is too rough to be a target."""
+
+ABLATIONS: dict[str, TransferWeights] = {
+    "transfer": TransferWeights(),
+    "r_i for log r_i": TransferWeights(size="count"),
+    "1 / distance": TransferWeights(similarity="reciprocal-distance"),
+    "no sigmoid": TransferWeights(sigmoid=False),
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """One data set to be estimated from ten labels, the others of its domain as sources."""
+
+    judged: Judged
+    domain: str
+    sources: list[Judged]
+    embeddings: Float[np.ndarray, "set feature"] | None
+    """Mean TF-IDF vectors, the target's first; none where there is no text."""
+
+
+def targets(run: Run) -> list[Target]:
+    """Return every target: LLMBar and RewardBench with text, RewardBench 2 without."""
+    if not (run.has("llmbar_evaluators") and run.has("rewardbench_rm149")):
+        return simulated_targets()
+    return run.remember("transfer targets", lambda: _targets(run))
+
+
+def _targets(run: Run) -> list[Target]:
+    found = []
+    families: dict[tuple[str, str, str], list[tuple[Judged, list[str] | None]]] = {}
+    for judged, domain, texts in subsets(run):
+        families.setdefault((judged.dataset, domain, judged.judge), []).append((judged, texts))
+    for judged in everything(replace(run, smoke=False)):
+        if judged.dataset == "rb2":
+            families.setdefault(("rb2", "rb2", judged.judge), []).append((judged, None))
+    vectors: dict[str, list[Float[np.ndarray, "item feature"]]] = {}
+    for (_, domain, _), members in run.few(list(families.items()), 1):
+        own = [t for _, t in members if t is not None]
+        if own and domain not in vectors:
+            vectors[domain] = tfidf_embeddings(own)
+        mean = mean_embeddings(vectors[domain]) if own else None
+        for place, (judged, _) in enumerate(members):
+            if len(judged.correct) < LEAST_ITEMS:
+                continue
+            rest = [i for i in range(len(members)) if i != place]
+            found.append(
+                Target(
+                    judged,
+                    domain,
+                    [members[i][0] for i in rest],
+                    None if mean is None else mean[[place, *rest]],
+                )
+            )
+    return run.few(found, 2)
+
+
+def simulated_targets() -> list[Target]:
+    """Return simulated data sets that differ in difficulty; all alike in text."""
+    sets = simulated_sets()
+    rng = np.random.default_rng(1)
+    embeddings = rng.normal(1.0, 0.3, (len(sets), 8))
+    found = []
+    for place in range(2):
+        rest = [i for i in range(len(sets)) if i != place]
+        found.append(
+            Target(sets[place], "twin", [sets[i] for i in rest], embeddings[[place, *rest]])
+        )
+    return found
+
+
+def margins(run: Run, target: Target) -> dict[str, Float[np.ndarray, " split"]]:
+    """Return the error margin of each method in each run, in points; once per run of experiments.
+
+    `em` and `mixture-map` use the target's ten labels alone, as `thinning` does; `transfer` and
+    its ablations average their parameters with the sources' (`-map` those of the MAP mixture);
+    `transfer, swapped` names the sources' components the other way round; `pooled` is the
+    hierarchical model.
+    """
+    return run.remember(
+        ("transfer", target.judged.name, target.domain), lambda: _margins(run, target)
+    )
+
+
+def _margins(run: Run, target: Target) -> dict[str, Float[np.ndarray, " split"]]:
+    own = target.judged
+    few = histograms(own, [order[:FEW] for order in orders(run, own)])
+    found = {
+        "em": estimates(PaperEM(), own, few),
+        "mixture-map": estimates(BetaBinomial(2, MAP(starts=3)), own, few),
+        "thinning": estimates(Thinning(), own, few),
+        "pooled": pooled(target, few),
+    }
+    if target.embeddings is not None:
+        fitters: dict[str, Distribution] = {"": PaperEM(), "-map": BetaBinomial(2, MAP(starts=3))}
+        for suffix, method in fitters.items():
+            fits = [_fits(method, own.votes, few), *(_fit(method, s) for s in target.sources)]
+            for name, weights in ABLATIONS.items():
+                found[name + suffix] = _transferred(target, fits, weights)
+            turned = [fits[0], *(swapped_components(f) for f in fits[1:])]
+            found[f"transfer{suffix}, swapped"] = _transferred(target, turned, TransferWeights())
+    return {name: np.abs(e - own.truth).mean(1) * POINTS for name, e in found.items()}
+
+
+def _fit(method: Distribution, judged: Judged) -> FittedDistribution:
+    return method.fit(counts_of(judged.correct, judged.votes))
+
+
+@in_float64
+def _fits(
+    method: Distribution, votes: int, weights: Float[np.ndarray, "split count"]
+) -> FittedDistribution:
+    return _many(method, votes, jnp.asarray(weights))
+
+
+@partial(jax.jit, static_argnames="votes")
+def _many(
+    method: Distribution, votes: int, weights: Float[Array, "split count"]
+) -> FittedDistribution:
+    counts = Counts(jnp.arange(votes + 1), jnp.full(votes + 1, votes), votes)
+    return jax.vmap(lambda w: method.fit(counts, weight=w))(weights)
+
+
+def _transferred(
+    target: Target, fits: Sequence[FittedDistribution], weights: TransferWeights
+) -> Float[np.ndarray, "split size"]:
+    assert target.embeddings is not None
+    labels = np.array([FEW, *(len(s.correct) for s in target.sources)])
+    fit = transfer(fits, weights(target.embeddings, labels))
+    by_run = jax.tree.map(lambda x: x[:, 0], fit.theta)  # the runs take the place of draws
+    return np.asarray(replace(fit, theta=by_run).errors(target.judged.sizes))
+
+
+@in_float64
+def pooled(
+    target: Target, few: Float[np.ndarray, "split count"]
+) -> Float[np.ndarray, "split size"]:
+    """Return the pooled model's estimates in each run."""
+    votes = target.judged.votes
+    full = np.stack([histograms(s, [np.arange(len(s.correct))])[0] for s in target.sources])
+    return np.asarray(
+        _pooled(
+            PooledBetaBinomial(), votes, jnp.asarray(few), jnp.asarray(full), target.judged.sizes
+        )
+    )
+
+
+@partial(jax.jit, static_argnames=("votes", "sizes"))
+def _pooled(
+    method: PooledBetaBinomial,
+    votes: int,
+    few: Float[Array, "split count"],
+    full: Float[Array, "source count"],
+    sizes: tuple[int, ...],
+) -> Float[Array, "split size"]:
+    counts = Counts(jnp.arange(votes + 1), jnp.full(votes + 1, votes), votes)
+    sets = [counts] * (1 + full.shape[0])
+
+    def one(weight: Float[Array, " count"]) -> Float[Array, " size"]:
+        fit: Any = method.fit(sets, weight=[weight, *full])
+        return fit.of(0).estimate(sizes)
+
+    return jax.vmap(one)(few)

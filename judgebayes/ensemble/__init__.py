@@ -1,0 +1,68 @@
+"""How wrong a majority vote of k judges is, and how many labels it takes to know (P3)."""
+
+from judgebayes.ensemble.counts import Counts, correct_counts, counts_of
+from judgebayes.ensemble.curve import ErrorCurve, odd_sizes
+from judgebayes.ensemble.distribution import (
+    BetaBinomial,
+    Binomial,
+    Distribution,
+    FittedDistribution,
+    in_population,
+)
+from judgebayes.ensemble.em import PaperEM
+from judgebayes.ensemble.pooling import FittedPool, PooledBetaBinomial
+from judgebayes.ensemble.stopping import (
+    Advice,
+    QuantileRule,
+    Rule,
+    Session,
+    VarianceRule,
+    WidthRule,
+    minimum_labels,
+    replay,
+)
+from judgebayes.ensemble.text import mean_embeddings, sentence_embeddings, tfidf_embeddings
+from judgebayes.ensemble.thinning import FittedThinning, Thinning, labels_needed, thin
+from judgebayes.ensemble.transfer import (
+    Sources,
+    TransferWeights,
+    beta_conform,
+    swapped_components,
+    transfer,
+)
+
+__all__ = [
+    "Advice",
+    "BetaBinomial",
+    "Binomial",
+    "Counts",
+    "Distribution",
+    "ErrorCurve",
+    "FittedDistribution",
+    "FittedPool",
+    "FittedThinning",
+    "PaperEM",
+    "PooledBetaBinomial",
+    "QuantileRule",
+    "Rule",
+    "Session",
+    "Sources",
+    "Thinning",
+    "TransferWeights",
+    "VarianceRule",
+    "WidthRule",
+    "beta_conform",
+    "correct_counts",
+    "counts_of",
+    "in_population",
+    "labels_needed",
+    "mean_embeddings",
+    "minimum_labels",
+    "odd_sizes",
+    "replay",
+    "sentence_embeddings",
+    "swapped_components",
+    "tfidf_embeddings",
+    "thin",
+    "transfer",
+]

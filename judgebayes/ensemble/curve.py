@@ -1,0 +1,48 @@
+"""The error of a majority vote against the number of votes: what every fit answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from judgebayes.errors import JudgeBayesError
+
+__all__ = ["ErrorCurve", "checked_sizes", "odd_sizes"]
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """A majority vote's error at each number of votes, with its interval."""
+
+    size: Int[np.ndarray, " size"]
+    error: Float[np.ndarray, " size"]
+    low: Float[np.ndarray, " size"]
+    high: Float[np.ndarray, " size"]
+    extrapolated: Bool[np.ndarray, " size"]
+    """Whether no item has as many votes: the figure rests on the model alone."""
+
+
+def odd_sizes(most: int) -> tuple[int, ...]:
+    """Return 1, 3, 5 .. up to `most`.
+
+    >>> odd_sizes(8)
+    (1, 3, 5, 7)
+    """
+    return tuple(range(1, most + 1, 2))
+
+
+def checked_sizes(sizes: Sequence[int]) -> None:
+    """Raise unless every number of votes is odd (P3 Definition 3.2: no ties).
+
+    Raises
+    ------
+    JudgeBayesError
+        If one is even or below 1, or there is none.
+    """
+    wrong = [size for size in sizes if size < 1 or size % 2 == 0]
+    if wrong or not sizes:
+        raise JudgeBayesError(
+            f"A majority of {wrong[0] if wrong else 'no'} votes is not defined; right would be odd "
+            "numbers from 1, which cannot tie."
+        )

@@ -1,0 +1,85 @@
+"""`judgebayes ensemble` on files of the shapes that users have."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from judgebayes.cli import app
+from judgebayes.cli.ensembling import sizes_of
+from judgebayes.ensemble import Thinning, counts_of
+from judgebayes.errors import JudgeBayesError
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path, np.ndarray]:
+    rng = np.random.default_rng(3)
+    chance = np.where(rng.random(80) < 0.25, rng.beta(1, 3, 80), rng.beta(12, 1.5, 80))
+    label = rng.integers(0, 2, 80)
+    right = rng.random((80, 5)) < chance[:, None]
+    vote = np.where(right, label[:, None], 1 - label[:, None])
+    item, judge = np.indices(vote.shape)
+    long = {"item": item.ravel(), "judge": judge.ravel(), "vote": vote.ravel()}
+    pd.DataFrame(long).to_csv(tmp_path / "v.csv", index=False)
+    pd.DataFrame({"item": range(40), "label": label[:40]}).to_csv(tmp_path / "l.csv", index=False)
+    return tmp_path / "v.csv", tmp_path / "l.csv", right[:40].sum(1)
+
+
+def run(*args: object) -> Result:
+    result = CliRunner().invoke(app, ["ensemble", *(str(a) for a in args)])
+    if result.exception is not None and not isinstance(result.exception, JudgeBayesError):
+        raise result.exception
+    return result
+
+
+def test_the_table_the_labels_to_go_and_the_plot(
+    files: tuple[Path, Path, np.ndarray], tmp_path: Path
+) -> None:
+    votes, labels, correct = files
+    out, plot = tmp_path / "t.csv", tmp_path / "p.png"
+    said = run(
+        votes, "--labels", labels, "--k", "1:9", "--out", out, "--plot", plot, "--these-items"
+    ).output
+    assert "40 of 80 items are labelled, with 5 votes each" in said
+    assert "extrapolated" in said
+    assert "No item has more than 5 votes" in said
+    assert "more." in said
+    table = pd.read_csv(out)
+    free = table[table["method"] == "model-free"].set_index("votes")
+    fit = Thinning().fit(counts_of(correct, 5)).curve((1, 3, 5), population=80)
+    np.testing.assert_allclose(free.loc[[1, 3, 5], "error"], fit.error, atol=1e-9)
+    np.testing.assert_allclose(free.loc[[1, 3, 5], "high"], fit.high, atol=1e-9)
+    assert free.loc[[7, 9], "error"].isna().all()
+    mixture = table[table["method"] == "mixture"].set_index("votes")
+    assert (mixture["low"] < mixture["high"]).all()
+    assert abs(mixture.loc[5, "error"] - free.loc[5, "error"]) < 0.05
+    assert plot.stat().st_size > 3000
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["--k", "2,4"], "--k '2,4' names no odd"),
+        (["--k", "x:y"], "right would be 1:21"),
+        (["--level", "2"], "--level 2.0 is no probability"),
+        (["--target-width", "0"], "makes no sense"),
+    ],
+)
+def test_bad_requests_get_their_sentence(
+    files: tuple[Path, Path, np.ndarray], args: list[str], sentence: str
+) -> None:
+    result = run(files[0], "--labels", files[1], *args)
+    assert isinstance(result.exception, JudgeBayesError)
+    assert sentence in str(result.exception)
+
+
+def test_labels_are_needed(files: tuple[Path, Path, np.ndarray]) -> None:
+    assert "takes a label" in str(run(files[0]).exception)
+
+
+def test_numbers_of_votes_are_read() -> None:
+    assert sizes_of(None, 6) == (1, 3, 5)
+    assert sizes_of("1:21", 6) == tuple(range(1, 22, 2))
+    assert sizes_of("11", 6) == (11,)
