@@ -215,6 +215,48 @@ def apply(
 
 
 @app.command()
+def precision(
+    votes: Annotated[
+        Path, typer.Argument(help="Votes: .csv, .tsv, .jsonl or .parquet, a row each.")
+    ],
+    labels: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Labels, if they are not a column of the votes: a row per item."),
+    ] = None,
+    item: Annotated[Column, typer.Option(help="Column of the item.")] = None,
+    judge: Annotated[Column, typer.Option(help="Column of the judge.")] = None,
+    vote: Annotated[Column, typer.Option(help="Column of the vote.")] = None,
+    label: Annotated[Column, typer.Option(help="Column of the label.")] = None,
+    generator: Annotated[
+        Column, typer.Option(help="Column of the generator, in the votes or in the labels.")
+    ] = None,
+    classes: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The two classes, invalid first: invalid,valid."),
+    ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="The votes file has a row per item, a column per judge.")
+    ] = False,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to write the table of generators."),
+    ] = None,
+    plot: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to draw the generators with their intervals: .png, .pdf, .svg."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draws that compare generators.")] = 0,
+) -> None:
+    """Tell what share of each generator's items is valid, corrected for the judges' bias."""
+    from judgebayes.cli.precision import PrecisionRequest, estimate_precision
+    from judgebayes.cli.reading import Columns, Source
+
+    columns = Columns(item, judge, vote, "none", "none", label)
+    source = Source(votes, columns, wide=wide)
+    estimate_precision(PrecisionRequest(source, labels, generator, classes, out, plot, seed))
+
+
+@app.command()
 def example(
     folder: Annotated[Path, typer.Argument(help="Where to write votes.csv and labels.csv.")] = Path(
         "example"

@@ -192,9 +192,7 @@ class _Parameters(NamedTuple):
 def _cells(count: Array, n: Array) -> _Cells:
     share = (count + 0.5) / (n + 1.0)
     seen = n > 0
-    return _Cells(
-        logit(share), 1 / jnp.where(seen, n * share * (1 - share), 1.0), seen
-    )
+    return _Cells(logit(share), 1 / jnp.where(seen, n * share * (1 - share), 1.0), seen)
 
 
 class _System:

@@ -441,9 +441,7 @@ def _uncalibrated(aim: Targets, begin: Parameters) -> Regression:
             jnp.ones(generators + 2 * judges),
             tolerance=TOLERANCE,
         )
-        return Regression(
-            *parts(found.x), found.value, found.projected_gradient, found.status
-        )
+        return Regression(*parts(found.x), found.value, found.projected_gradient, found.status)
 
     return jax.vmap(one)(begin)
 

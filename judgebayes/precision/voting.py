@@ -59,7 +59,9 @@ def ensemble_precision(
     return (called.astype(float) @ member) / member.sum(0)
 
 
-def ensemble_rates(called: Bool[np.ndarray, "judge item"], labels: Int[np.ndarray, " item"]) -> Rates:
+def ensemble_rates(
+    called: Bool[np.ndarray, "judge item"], labels: Int[np.ndarray, " item"]
+) -> Rates:
     """Return the TPR and TNR of the ensemble at every threshold, over the labelled items."""
     labels = np.asarray(labels)
     return Rates(called[:, labels == 1].mean(1), (~called[:, labels == 0]).mean(1))
