@@ -149,9 +149,7 @@ def generator_table(
     )
     order = np.argsort(-table["estimate"].to_numpy(), kind="stable")
     table = table.iloc[order].reset_index(drop=True)
-    above = [
-        float((draws[:, a] > draws[:, b]).mean()) for a, b in pairwise(order)
-    ]
+    above = [float((draws[:, a] > draws[:, b]).mean()) for a, b in pairwise(order)]
     table["P(better than next)"] = [*above, np.nan]
     table["order settled"] = [
         *("yes" if p >= SETTLED else "no" for p in above),
@@ -236,14 +234,18 @@ def _print(console: Console, frame: pd.DataFrame, title: str, percent: tuple[str
 
 def _readable(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table of generators with the interval in one column and short headers."""
-    ends = [f"{low:.1%} to {high:.1%}" for low, high in zip(table["low"], table["high"], strict=True)]
+    ends = [
+        f"{low:.1%} to {high:.1%}" for low, high in zip(table["low"], table["high"], strict=True)
+    ]
     return pd.DataFrame(
         {
             "generator": table["generator"],
             "estimate": table["estimate"],
             "90 % interval": ends,
             "raw mean": table["raw mean"],
-            "labelled": [f"{a} of {b}" for a, b in zip(table["labelled"], table["items"], strict=True)],
+            "labelled": [
+                f"{a} of {b}" for a, b in zip(table["labelled"], table["items"], strict=True)
+            ],
             "P(> next)": table["P(better than next)"],
             "settled": table["order settled"],
         }

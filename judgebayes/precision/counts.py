@@ -58,6 +58,7 @@ class PrecisionCounts:
     """Items without a label."""
 
     @property
+    @in_float64
     def matrix(self) -> Float[Array, "*batch generator judge"]:
         """The share of a generator's items that each judge calls valid (P4's P), NaN if none."""
         accepted = self.accepted + self.true_accepted + self.false_accepted
@@ -70,11 +71,13 @@ class PrecisionCounts:
         return self.valid + self.invalid > 0
 
     @property
+    @in_float64
     def labelled_precision(self) -> Float[Array, "*batch generator"]:
         """The share of valid items among the labelled ones, NaN without labels."""
         total = self.valid + self.invalid
         return jnp.where(total > 0, self.valid / jnp.where(total > 0, total, 1.0), jnp.nan)
 
+    @in_float64
     def reveal(self, shown: Bool[AnyArray, " generator"]) -> "PrecisionCounts":
         """Return the counts with the labels of the generators in `shown` only.
 
@@ -95,6 +98,7 @@ class PrecisionCounts:
             unlabelled=self.unlabelled + jnp.where(keep, 0.0, self.valid + self.invalid),
         )
 
+    @in_float64
     def rates(self) -> Rates:
         """Return every judge's pooled rates on the labelled items (P4's v+ and v-)."""
         tp, valid = self.true_accepted.sum(-2), self.valid_judged.sum(-2)

@@ -44,7 +44,7 @@ POINTS_D = 7
 POINTS_U = 3
 SPAN = 1.9
 """How many prior standard deviations of log sigma the grids reach to each side."""
-STEPS = 12
+STEPS = 16
 CELL_ROUNDS = 3
 SETTLED = 1e-6
 BISECTIONS = 45

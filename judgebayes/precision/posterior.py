@@ -32,9 +32,7 @@ class GeneratorValidator:
         with its spreads in it, is not where the posterior's mass is.
     """
 
-    form: Literal["flat", "hierarchical"] = field(
-        default="hierarchical", metadata={"static": True}
-    )
+    form: Literal["flat", "hierarchical"] = field(default="hierarchical", metadata={"static": True})
     inference: Inference = field(default_factory=NUTS)
 
     @in_float64
@@ -88,9 +86,11 @@ def _fit(
     hierarchical = method.form == "hierarchical"
 
     def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:  # noqa: ARG001
-        (generator_validator.hierarchical_model if hierarchical else generator_validator.flat_model)(
-            data
-        )
+        (
+            generator_validator.hierarchical_model
+            if hierarchical
+            else generator_validator.flat_model
+        )(data)
 
     def predict(sites: Sites) -> Float[Array, "item class"]:
         raise NotImplementedError("Counts have no items to predict.")

@@ -189,7 +189,11 @@ class _HostLoss:
     def __init__(self, aim: Targets, weights: tuple[float, float, float]) -> None:
         self.matrix = np.asarray(aim.matrix)
         self.labelled = np.asarray(aim.labelled)
-        self.goals = np.asarray(aim.precision)[self.labelled], np.asarray(aim.tpr), aim.tnr
+        self.goals = (
+            np.asarray(aim.precision)[self.labelled],
+            np.asarray(aim.tpr),
+            np.asarray(aim.tnr),
+        )
         self.weights = weights if self.labelled.any() else (0.0, 0.0, 0.0)
 
     def parts(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
