@@ -154,7 +154,7 @@ def _quantile(fit: FittedImpression, level: Scalar) -> Float[Array, " generator"
     low = (fit.mean - 9 * deviation).min(0)
     high = (fit.mean + 9 * deviation).max(0)
 
-    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: Int[Array, ""], ends: tuple[Array, Array]) -> tuple[Array, Array]:
         middle = (ends[0] + ends[1]) / 2
         below = (fit.weight[:, None] * norm.cdf((middle - fit.mean) / deviation)).sum(0) < level
         return jnp.where(below, middle, ends[0]), jnp.where(below, ends[1], middle)
@@ -402,7 +402,7 @@ def _fit(method: Impression, counts: PrecisionCounts) -> FittedImpression:
     freedom = jnp.maximum(seen - 2.0 * judges - 2.0 * labelled, 5.0)
     typical = [jnp.exp(location) for location, _ in (prior.log_sigma_d, prior.log_sigma_u)]
 
-    def refine(_: int, state: tuple[Array, Array]) -> tuple[Array, Array]:
+    def refine(_: Int[Array, ""], state: tuple[Array, Array]) -> tuple[Array, Array]:
         """Scale the cell spread until the cells' chi-square is its degrees of freedom."""
         x, cell = state
         x = system.solve(_Spreads(*typical, cell), x, STEPS // 2)[0]

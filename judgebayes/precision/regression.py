@@ -153,31 +153,27 @@ def starts(
     count: int,
     *,
     rate: float = 0.5,
-    seed: int = 42,
+    seed: int | np.random.RandomState = 42,
 ) -> list[Parameters]:
     """Return the released starts: row means, and TPR and TNR of `rate`; all but the first jittered.
 
     The jitter is uniform, 0.001 wide for precisions and 0.01 for rates. The released code starts
-    rates at 0.5; the paper's text says 1.
+    rates at 0.5; the paper's text says 1. It draws from one seeded stream for all calibration sets
+    of a size, which a `RandomState` given as the seed continues.
     """
-    rng = np.random.default_rng(seed)
+    rng = seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
     row = np.asarray(matrix).mean(1)
     judges = np.asarray(matrix).shape[1]
+    centres = (row, np.full(judges, rate), np.full(judges, rate))
     found = []
     for i in range(count):
-        on = float(i > 0)
-        found.append(
-            Parameters(
-                *(
-                    jnp.asarray(np.clip(centre + on * rng.uniform(-w / 2, w / 2, n), 0, 1))
-                    for centre, w, n in (
-                        (row, 0.001, len(row)),
-                        (rate, 0.01, judges),
-                        (rate, 0.01, judges),
-                    )
-                )
+        moved = centres
+        if i > 0:
+            moved = tuple(
+                c + rng.uniform(-w / 2, w / 2, len(c))
+                for c, w in zip(centres, (0.001, 0.01, 0.01), strict=True)
             )
-        )
+        found.append(Parameters(*(jnp.asarray(np.clip(c, 0, 1)) for c in moved)))
     return found
 
 
@@ -217,7 +213,7 @@ class _HostLoss:
                 self.weights, (p[..., self.labelled], t, n), self.goals, strict=True
             ):
                 total = total + weight * np.sqrt(np.mean((goal - at) ** 2, axis=-1))
-        return total
+        return np.asarray(total)
 
     def differences(self, x: np.ndarray) -> np.ndarray:
         """Return SciPy's forward differences, backward where a forward step leaves the box."""
@@ -257,7 +253,7 @@ def as_published(
     weights: tuple[float, float, float] = WEIGHTS,
     restarts: int = 10,
     rate: float = 0.5,
-    seed: int = 42,
+    seed: int | np.random.RandomState = 42,
     gradient: Literal["differences", "analytic"] = "differences",
 ) -> Regression:
     """Return the released procedure's answer: SciPy's L-BFGS-B, lowest training loss of restarts.
@@ -277,7 +273,7 @@ def as_published(
     rate
         Where TPR and TNR start.
     seed
-        Seed of the jitter of the starts; the released runs' own stream is not known.
+        Seed of the jitter of the starts, or the stream itself.
     gradient
         SciPy's own forward differences, all coordinates at once, as the released code has them one
         by one; or the analytic gradient.
