@@ -7,7 +7,7 @@ import pytest
 
 from judgebayes.float64 import in_float64
 from judgebayes.inference import NUTS
-from judgebayes.precision import Impression, PrecisionCounts
+from judgebayes.precision import Impression, PrecisionCounts, logit_shift
 from judgebayes.precision.impression import ImpressionPrior, _Spreads, _System
 from judgebayes.precision.posterior import GeneratorValidator
 
@@ -77,16 +77,21 @@ def test_a_sparse_matrix_is_answered(known: PrecisionCounts) -> None:
     np.testing.assert_allclose(answer(sparse)[0], answer(known)[0], atol=0.05)
 
 
-def test_useless_judges_give_a_logit_shift(known: PrecisionCounts) -> None:
-    """With k pinned at 0 and lambda at 1 all that is left is a shift of the mean logit."""
-    prior = ImpressionPrior(slope=(1.0, 1e-3), knowledge=(-14.0, 1e-3), judge_spread=0.7)
-    fit = Impression(prior).fit(known)
-    share = np.asarray(known.matrix)
-    shifts = np.asarray(known.labelled_precision)[:3]
-    logit = lambda p: np.log(p / (1 - p))  # noqa: E731
-    off = (logit(shifts) - logit(share[:3]).mean(1)).mean()
-    simple = 1 / (1 + np.exp(-(logit(share[3:]).mean(1) + off)))
-    np.testing.assert_allclose(np.asarray(fit.estimate())[3:], simple, atol=0.02)
+def test_useless_judges_give_a_logit_shift() -> None:
+    """Judges who know nothing and whose impressions follow quality: P = sigmoid(a_j + eta_i)."""
+    truth = np.array([0.9, 0.8, 0.95, 0.86, 0.93])
+    share = 1 / (1 + np.exp(-(np.log(truth / (1 - truth))[:, None] + np.array([0.2, 0.5, 0.9]))))
+    valid, invalid = 4000 * truth, 4000 * (1 - truth)
+    full = PrecisionCounts(
+        *(jnp.asarray(a) for a in (0 * share, 0 * share, share * valid[:, None])),
+        *(jnp.asarray(a) for a in (0 * share + valid[:, None], share * invalid[:, None])),
+        *(jnp.asarray(a) for a in (0 * share + invalid[:, None], valid, invalid, np.zeros(5))),
+    )
+    hidden = full.reveal(SHOWN)
+    np.testing.assert_allclose(logit_shift(hidden), truth, atol=0.003)
+    middle, low, high = answer(hidden)
+    np.testing.assert_allclose(middle, truth, atol=0.01)
+    assert ((low <= truth + 1e-9) & (truth <= high + 1e-9)).all()
 
 
 def test_strong_judges_give_rogan_gladens_answer() -> None:
