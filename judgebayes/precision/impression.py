@@ -189,6 +189,9 @@ class _Parameters(NamedTuple):
     """lambda, and the means of a, kappa and eta."""
 
 
+_Search = tuple[Array, Array, tuple[Array, Array, Array, Array]]
+
+
 def _cells(count: Array, n: Array) -> _Cells:
     share = (count + 0.5) / (n + 1.0)
     seen = n > 0
@@ -265,8 +268,8 @@ class _System:
         t, f, p = k + (1 - k) * q, (1 - k) * q, k * g + (1 - k) * q
         # 1 - t, 1 - f and 1 - p in products, so that none of them is a difference of near equals.
         t1, f1, p1 = (1 - k) * (1 - q), (1 - q) + k * q, k * (1 - g) + (1 - k) * (1 - q)
-        by_a, by_k, right, cell_chi = 0.0, 0.0, [0.0, 0.0], jnp.zeros(())
-        cross = 0.0
+        by_a = by_k = cross = on_right_a = on_right_k = jnp.zeros(q.shape)
+        cell_chi = jnp.zeros(())
         for cells, value, rest, on_a, on_k in (
             (self.true, t, t1, q / t, k / t),
             (self.false, f, f1, (1 - q) / f1, -k / f1),
@@ -275,7 +278,10 @@ class _System:
             gap = jnp.where(cells.seen, cells.logit - (jnp.log(value) - jnp.log(rest)), 0.0)
             by_a, by_k = by_a + weight * on_a**2, by_k + weight * on_k**2
             cross = cross + weight * on_a * on_k
-            right = [right[0] + weight * on_a * gap, right[1] + weight * on_k * gap]
+            on_right_a, on_right_k = (
+                on_right_a + weight * on_a * gap,
+                on_right_k + weight * on_k * gap,
+            )
             cell_chi = cell_chi + (weight * gap**2).sum()
         to_a, to_k = self._maps(at, slope)
         normal = (
@@ -284,7 +290,7 @@ class _System:
             + to_k.T @ _base(cross) @ to_a
             + to_k.T @ _base(by_k) @ to_k
         )
-        gradient = to_a.T @ _sums(right[0]) + to_k.T @ _sums(right[1])
+        gradient = to_a.T @ _sums(on_right_a) + to_k.T @ _sums(on_right_k)
         # Unlabelled generators: the mean over judges of the logit shares.
         share = self.row.seen / jnp.maximum(self.row.seen.sum(1), 1)[:, None]
         some = self.row.seen.any(1)
@@ -359,9 +365,7 @@ class _System:
     def solve(self, spreads: _Spreads, x: Array, steps: int) -> tuple[Array, Array, Array, Array]:
         """Return the mode, its Gauss-Newton matrix, chi-square, and the last step's length."""
 
-        def step(
-            state: tuple[Array, Array, tuple[Array, ...]], _: None
-        ) -> tuple[tuple[Array, Array, tuple[Array, ...]], Array]:
+        def step(state: _Search, _: None) -> tuple[_Search, Array]:
             x, damping, (chi, gradient, normal, cell) = state
             damped = normal + damping * jnp.diag(jnp.diag(normal))
             move = jax.scipy.linalg.solve(damped, gradient, assume_a="pos")
@@ -400,13 +404,13 @@ def _fit(method: Impression, counts: PrecisionCounts) -> FittedImpression:
     labelled = system.true.seen.any(1).sum()
     seen = system.true.seen.sum() + system.false.seen.sum()
     freedom = jnp.maximum(seen - 2.0 * judges - 2.0 * labelled, 5.0)
-    typical = [jnp.exp(location) for location, _ in (prior.log_sigma_d, prior.log_sigma_u)]
+    typical = jnp.exp(prior.log_sigma_d[0]), jnp.exp(prior.log_sigma_u[0])
 
     def refine(_: Int[Array, ""], state: tuple[Array, Array]) -> tuple[Array, Array]:
         """Scale the cell spread until the cells' chi-square is its degrees of freedom."""
         x, cell = state
-        x = system.solve(_Spreads(*typical, cell), x, STEPS // 2)[0]
-        chi = system.evaluate(x, _Spreads(*typical, cell))[3]
+        x = system.solve(_Spreads(typical[0], typical[1], cell), x, STEPS // 2)[0]
+        chi = system.evaluate(x, _Spreads(typical[0], typical[1], cell))[3]
         grown = jnp.clip(cell * jnp.sqrt(chi / freedom), 0.02, 1.0)
         return x, jnp.where(seen > 0, grown, cell)
 

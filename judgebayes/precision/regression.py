@@ -316,7 +316,8 @@ def certificate(at: Parameters, aim: Targets, weights: tuple[Scalar, Scalar, Sca
     slopes = jax.grad(prediction_loss)(at, aim.matrix)
     scales = _scales(aim, weights)
     gaps = _gaps(at, aim)
-    free = [jnp.zeros_like(aim.labelled) | ~aim.labelled, False, False]
+    never = jnp.asarray(False)
+    free = (~aim.labelled, never, never)
     worst = jnp.zeros(())
     for x, slope, scale, gap, loose in zip(at, slopes, scales, gaps, free, strict=True):
         held = jnp.where(loose, 0.0, slope)
@@ -335,7 +336,7 @@ class _State(NamedTuple):
     at: Parameters
     value: Array
     step: Array
-    count: Array
+    tries: Array
     gap: Array
 
 
@@ -392,12 +393,12 @@ def _one_minimum(
             jax.tree.map(lambda new, old: jnp.where(better, new, old), there, at),
             jnp.where(better, value, state.value),
             jnp.where(better, step * 1.3, step * 0.5),
-            state.count + 1,
+            state.tries + 1,
             jnp.where(better, gap, state.gap),
         )
 
     def unfinished(state: _State) -> Array:
-        return (state.gap > TOLERANCE) & (state.count < MAX_STEPS) & (state.step > 1e-14)
+        return (state.gap > TOLERANCE) & (state.tries < MAX_STEPS) & (state.step > 1e-14)
 
     begin = _State(
         start,
@@ -476,8 +477,9 @@ def true_minimum(
     single = aims.matrix.ndim == 2
     batch = jax.tree.map(lambda a: jnp.asarray(a)[None], aims) if single else aims
     many: Parameters = jax.tree.map(lambda *a: jnp.stack(a), *begin)
-    bare = ~np.asarray(batch.labelled).any(1)
-    pieces: list[Regression | None] = [None] * len(bare)
+    bare = ~np.asarray(batch.labelled).any(axis=1).astype(bool)
+    n_aims = batch.matrix.shape[0]
+    pieces: list[Regression | None] = [None] * n_aims
     rest = np.flatnonzero(~bare)
     if len(rest):
         found = _kinked(jax.tree.map(lambda a: a[rest], batch), many, weights)

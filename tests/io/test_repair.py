@@ -17,12 +17,8 @@ def answer(*entries: dict) -> str:
     return json.dumps({"feedback_lines": list(entries)})
 
 
-def entry(line: object, text: str, label: object, **names: str) -> dict:
-    return {
-        names.get("line", "line_number"): line,
-        names.get("text", "feedback"): text,
-        names.get("label", "classification"): label,
-    }
+def entry(line: object, text: str, label: object, key: str = "line_number") -> dict:
+    return {key: line, "feedback": text, "classification": label}
 
 
 def test_a_clean_answer_needs_no_repair() -> None:
@@ -36,7 +32,7 @@ def test_a_clean_answer_needs_no_repair() -> None:
     [
         (entry(2, ITEMS[0].text, "incorrect"), "label", 0),
         (entry(2, ITEMS[0].text, "Partially Valid"), "label", 0),
-        (entry(2, ITEMS[0].text, "valid", line="line_num"), "key", 1),
+        (entry(2, ITEMS[0].text, "valid", key="line_num"), "key", 1),
         (entry("line 2", ITEMS[0].text, "valid"), "line", 1),
         (entry("2-3", ITEMS[0].text, "invalid"), "range", 0),
         (entry(2, ITEMS[0].text.replace("Enclose", "enclose"), "valid"), "fuzzy", 1),
