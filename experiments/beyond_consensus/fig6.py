@@ -83,7 +83,9 @@ def estimates(
 )
 def main(run: Run) -> Output:
     """Return errors by s, method and repair level; loss gaps; coverage by generator."""
-    printed = expected(PAPER, "fig6").set_index(["task", "n", "judge", "metric"])["value"]
+    printed = (
+        expected(PAPER, "fig6").set_index(["task", "n", "judge", "metric"])["value"].sort_index()
+    )
     sets = calibration_sets(range(6))
     sets = [s for s in sets if not run.smoke or s in ((0,), (0, 1, 2), (0, 1, 2, 3, 4))]
     sizes = np.array([len(s) for s in sets])
