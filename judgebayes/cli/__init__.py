@@ -276,6 +276,42 @@ def ensemble(
 
 
 @app.command()
+def precision(
+    votes: VotesFile,
+    labels: LabelsFile = None,
+    item: ItemColumn = None,
+    judge: JudgeColumn = None,
+    vote: VoteColumn = None,
+    label: LabelColumn = None,
+    generator: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Column of the generator, in the votes or in the labels."),
+    ] = None,
+    classes: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The two classes, invalid first: invalid,valid."),
+    ] = None,
+    wide: Wide = False,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to write the table of generators."),
+    ] = None,
+    plot: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to draw the generators with their intervals: .png, .pdf, .svg."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draws that compare generators.")] = 0,
+) -> None:
+    """Tell what share of each generator's items is valid, corrected for the judges' bias."""
+    from judgebayes.cli.precision import PrecisionRequest, estimate_precision
+    from judgebayes.cli.reading import Columns, Source
+
+    columns = Columns(item, judge, vote, "none", "none", label)
+    source = Source(votes, columns, wide=wide)
+    estimate_precision(PrecisionRequest(source, labels, generator, classes, out, plot, seed))
+
+
+@app.command()
 def example(
     folder: Annotated[Path, typer.Argument(help="Where to write votes.csv and labels.csv.")] = Path(
         "example"

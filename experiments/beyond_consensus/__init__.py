@@ -1,0 +1,1 @@
+"""P4: beyond consensus, generator precision from biased judges."""

@@ -1,0 +1,166 @@
+"""What the results of P4 share: the released data as counts and votes, the calibration sets."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from judgebayes.experiments.core import Run, expected
+from judgebayes.precision import PrecisionCounts, counts_from_matrix
+from judgebayes.votes import Votes, encode
+
+__all__ = [
+    "DATASET",
+    "LEVELS",
+    "PAPER",
+    "ItemVotes",
+    "Matrix",
+    "calibration_sets",
+    "errors",
+    "item_votes",
+    "levels",
+    "matrix",
+    "truth",
+]
+
+PAPER = "beyond-consensus"
+DATASET = "beyond_consensus_feedback"
+LEVELS = {
+    "noRepair": "original",
+    "fc": "feedback repaired",
+    "fcnh": "+ line number",
+    "fcnhp": "+ label",
+}
+"""The released repair levels, by the paper's names; item votes exist for all but the first."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The 14 x 14 matrix of one repair level; the annotated generators come first."""
+
+    counts: PrecisionCounts
+    """With the labels of all annotated generators."""
+    generators: list[str]
+    judges: list[str]
+    truth: Float[np.ndarray, " annotated"]
+
+
+@dataclass(frozen=True)
+class ItemVotes:
+    """Item votes on the annotated generators at one repair level."""
+
+    votes: Votes
+    labels: Int[np.ndarray, " item"]
+    generator: Int[np.ndarray, " item"]
+    program: Int[np.ndarray, " item"]
+    """The student program that the item is about; items of a program err together."""
+    generators: list[str]
+    judges: list[str]
+    truth: Float[np.ndarray, " annotated"]
+
+
+def truth() -> pd.Series:
+    """Return the released precisions; gpt-4-turbo's is a constant that its items do not give."""
+    printed = expected(PAPER, "fig1")
+    return printed[printed["metric"] == "precision"].set_index("judge")["value"].astype(float)
+
+
+def levels(run: Run, *, items: bool = False) -> list[str]:
+    """Return the repair levels to run, those with item votes only if asked."""
+    known = [level for level in LEVELS if level != "noRepair" or not items]
+    return run.few(known[::-1])
+
+
+def _table(run: Run, name: str) -> pd.DataFrame:
+    assert run.data is not None
+    path = run.data / DATASET / name
+    return run.remember(
+        path, lambda: pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    )
+
+
+def matrix(run: Run, level: str) -> Matrix:
+    """Return the matrix and confusion counts of a repair level."""
+    return run.remember((DATASET, level), lambda: _matrix(run, level))
+
+
+def _matrix(run: Run, level: str) -> Matrix:
+    cells = _table(run, "gv_matrix.csv")
+    cells = cells[cells["repair"] == level]
+    confusion = _table(run, "confusion.csv")
+    confusion = confusion[confusion["repair"] == level].set_index(["generator", "validator"])
+    known = truth()
+    generators = [*known.index, *sorted(set(cells["generator"]) - set(known.index))]
+    judges = list(dict.fromkeys(cells["validator"]))
+    at = cells.set_index(["generator", "validator"])
+
+    def square(values: pd.Series) -> Float[np.ndarray, "generator judge"]:
+        wide = values.unstack().reindex(index=generators, columns=judges)
+        return wide.fillna(0).to_numpy(float)
+
+    return Matrix(
+        counts_from_matrix(
+            square(at["predicted_precision"]),
+            square(at["total_fids"] - at["failed_fids"]),
+            confusion=[square(confusion[name]) for name in ("tn", "fp", "fn", "tp")],
+            precision=known.reindex(generators).to_numpy(float),
+        ),
+        generators,
+        judges,
+        known.to_numpy(float),
+    )
+
+
+def item_votes(run: Run, level: str) -> ItemVotes:
+    """Return the item votes of a repaired level."""
+    return run.remember((DATASET, "items", level), lambda: _item_votes(run, level))
+
+
+def _item_votes(run: Run, level: str) -> ItemVotes:
+    long = _table(run, "votes.parquet")
+    long = long[long["repair"] == level].astype({"item": str, "validator": str})
+    gold = _table(run, "labels.parquet").astype({"item": str, "generator": str})
+    silent = gold[~gold["item"].isin(long["item"])]
+    if len(silent):  # items that no judge voted on keep their place, with votes missing
+        long = pd.concat(
+            [long, pd.DataFrame({"item": silent["item"], "validator": long["validator"].iloc[0]})]
+        )
+    votes, coding = encode(long[["item", "validator", "vote"]], judge="validator", classes=(0, 1))
+    by_item = gold.set_index("item").loc[coding.items]
+    known = truth()
+    place = {name: i for i, name in enumerate(known.index)}
+    return ItemVotes(
+        votes,
+        by_item["label"].to_numpy().astype(int),
+        by_item["generator"].map(place).to_numpy().astype(int),
+        pd.factorize(by_item["sid"])[0],
+        list(known.index),
+        [str(j) for j in coding.judges],
+        known.to_numpy(float),
+    )
+
+
+def calibration_sets(sizes: range) -> list[tuple[int, ...]]:
+    """Return every set of annotated generators of the given sizes, as positions."""
+    return [chosen for size in sizes for chosen in combinations(range(6), size)]
+
+
+def shown(sets: list[tuple[int, ...]], generators: int) -> Bool[np.ndarray, "set generator"]:
+    """Return calibration sets as masks over the generators."""
+    mask = np.zeros((len(sets), generators), bool)
+    for row, chosen in zip(mask, sets, strict=True):
+        row[list(chosen)] = True
+    return mask
+
+
+def errors(
+    estimate: Float[np.ndarray, " generator"],
+    known: Float[np.ndarray, " annotated"],
+    calibration: tuple[int, ...],
+) -> dict[str, float]:
+    """Return the maximum and mean absolute error over the held-out annotated generators."""
+    out = [i for i in range(len(known)) if i not in calibration]
+    gap = np.abs(np.asarray(estimate)[out] - known[out])
+    return {"max error": float(gap.max()), "mean error": float(gap.mean())}

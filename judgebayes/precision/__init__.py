@@ -1,0 +1,52 @@
+"""Generator precision: how many of a generator's items are valid, from biased judges (P4)."""
+
+from judgebayes.precision.baselines import (
+    best_judge,
+    logit_shift,
+    mean_prediction,
+    rogan_gladen,
+    rogan_gladen_by_judge,
+)
+from judgebayes.precision.counts import PrecisionCounts, Rates, count_votes, counts_from_matrix
+from judgebayes.precision.impression import FittedImpression, Impression, ImpressionPrior
+from judgebayes.precision.regression import (
+    Regression,
+    Targets,
+    as_published,
+    starts,
+    targets,
+    true_minimum,
+)
+from judgebayes.precision.voting import (
+    Choice,
+    choose_threshold,
+    ensemble_precision,
+    ensemble_rates,
+    ensembles,
+)
+
+__all__ = [
+    "Choice",
+    "FittedImpression",
+    "Impression",
+    "ImpressionPrior",
+    "PrecisionCounts",
+    "Rates",
+    "Regression",
+    "Targets",
+    "as_published",
+    "best_judge",
+    "choose_threshold",
+    "count_votes",
+    "counts_from_matrix",
+    "ensemble_precision",
+    "ensemble_rates",
+    "ensembles",
+    "logit_shift",
+    "mean_prediction",
+    "rogan_gladen",
+    "rogan_gladen_by_judge",
+    "starts",
+    "targets",
+    "true_minimum",
+]

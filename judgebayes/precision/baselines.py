@@ -1,0 +1,85 @@
+r"""Estimators of precision that need no iteration: raw mean, best judge, logit shift, Rogan-Gladen.
+
+Each takes the counts as they are known, labels of some generators included, and answers for every
+generator; a labelled generator's answer is not its label but what the rule says of its votes.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from judgebayes.float64 import in_float64
+from judgebayes.precision.counts import PrecisionCounts
+
+__all__ = [
+    "best_judge",
+    "logit_shift",
+    "mean_prediction",
+    "rogan_gladen",
+    "rogan_gladen_by_judge",
+]
+
+
+def _mean(values: Float[Array, "generator judge"]) -> Float[Array, " generator"]:
+    """Return the mean over judges that were run."""
+    return jnp.nanmean(values, axis=1)
+
+
+@in_float64
+def mean_prediction(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    """Return the mean over judges of the share they call valid; needs no label."""
+    return _mean(counts.matrix)
+
+
+@in_float64
+def best_judge(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    """Return the shares of the judge whose largest error on the labelled generators is least.
+
+    A judge that was not run on a labelled generator is not considered; without labels, NaN.
+    """
+    gap = jnp.abs(counts.matrix - counts.labelled_precision[:, None])
+    worst = jnp.where(counts.labelled[:, None], gap, 0.0).max(0)
+    worst = jnp.where(jnp.isnan(worst), jnp.inf, worst)
+    chosen = counts.matrix[:, jnp.argmin(worst)]
+    return jnp.where(counts.labelled.any() & jnp.isfinite(worst.min()), chosen, jnp.nan)
+
+
+@in_float64
+def logit_shift(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    r"""Return the raw means shifted, on the logit scale, as the labelled generators' are off.
+
+    .. math:: \mathrm{logit}\,\hat g_i = \mathrm{logit}\,m_i
+              + \frac{1}{|H|} \sum_{h \in H} (\mathrm{logit}\,g_h - \mathrm{logit}\,m_h)
+
+    Without labels, the raw means.
+    """
+    m = jax.scipy.special.logit(_mean(counts.matrix))
+    g = jax.scipy.special.logit(counts.labelled_precision)
+    off = jnp.where(counts.labelled, g - m, 0.0).sum() / jnp.maximum(counts.labelled.sum(), 1)
+    return jax.nn.sigmoid(m + off)
+
+
+def _corrected(share: Array, tpr: Array, tnr: Array) -> Array:
+    return jnp.clip((share + tnr - 1) / (tpr + tnr - 1), 0.0, 1.0)
+
+
+@in_float64
+def rogan_gladen(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    r"""Return the raw means corrected by the mean rates of the judges, clipped to [0, 1].
+
+    .. math:: \hat g_i = \frac{m_i + \bar v^- - 1}{\bar v^+ + \bar v^- - 1}
+
+    Rogan & Gladen (1978), with rates pooled over the labelled generators; the means are over the
+    judges that were run on the generator.
+    """
+    rates = counts.rates()
+    run = jnp.isfinite(counts.matrix)
+    tpr, tnr = (_mean(jnp.where(run, rate, jnp.nan)) for rate in (rates.tpr, rates.tnr))
+    return _corrected(mean_prediction(counts), tpr, tnr)
+
+
+@in_float64
+def rogan_gladen_by_judge(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    """Return the mean over judges of each one's own clipped Rogan-Gladen correction."""
+    rates = counts.rates()
+    return _mean(_corrected(counts.matrix, rates.tpr, rates.tnr))

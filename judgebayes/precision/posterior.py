@@ -1,0 +1,110 @@
+"""The generator-validator model fitted by any inference method: its mode, or draws by NUTS."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.float64 import in_float64
+from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites
+from judgebayes.models import generator_validator
+from judgebayes.models.generator_validator import Counted
+from judgebayes.precision.counts import PrecisionCounts
+
+__all__ = ["FittedGeneratorValidator", "GeneratorValidator"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class GeneratorValidator:
+    """Fit the binomial model of counted votes (`judgebayes.models.generator_validator`).
+
+    Parameters
+    ----------
+    form
+        "flat", the paper's own model with its likelihood; "hierarchical", with shifts of each
+        generator's and deviations of each cell.
+    inference
+        `NUTS()`, or `MAP()`: the mode is of use for the flat form, whereas the hierarchical one's,
+        with its spreads in it, is not where the posterior's mass is.
+    """
+
+    form: Literal["flat", "hierarchical"] = field(default="hierarchical", metadata={"static": True})
+    inference: Inference = field(default_factory=NUTS)
+
+    @in_float64
+    def fit(
+        self, counts: PrecisionCounts, *, key: PRNGKeyArray | None = None
+    ) -> "FittedGeneratorValidator":
+        """Return the posterior of the precisions and rates."""
+        return _fit(self, counts, jax.random.key(0) if key is None else key)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedGeneratorValidator:
+    """Draws of the generator-validator model; one draw if it is a mode."""
+
+    sites: Sites
+    precision: Float[Array, "draw generator"]
+    """Of the generators' items, the labelled ones being known."""
+    status: Int[Array, "*batch"]
+    chains: Chains | None
+
+    @in_float64
+    def estimate(self) -> Float[Array, " generator"]:
+        """Return the medians over draws."""
+        return jnp.median(self.precision, axis=0)
+
+    @in_float64
+    def interval(
+        self, level: float = 0.9
+    ) -> tuple[Float[Array, " generator"], Float[Array, " generator"]]:
+        """Return the ends of the central intervals over draws."""
+        ends = jnp.array([(1 - level) / 2, (1 + level) / 2])
+        low, high = jnp.quantile(self.precision, ends, axis=0)
+        return low, high
+
+
+@jax.jit
+def _fit(
+    method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray
+) -> FittedGeneratorValidator:
+    data = Counted(
+        counts.accepted,
+        counts.judged,
+        counts.true_accepted,
+        counts.valid_judged,
+        counts.false_accepted,
+        counts.invalid_judged,
+        counts.valid,
+        counts.valid + counts.invalid,
+    )
+    hierarchical = method.form == "hierarchical"
+
+    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:  # noqa: ARG001
+        (
+            generator_validator.hierarchical_model
+            if hierarchical
+            else generator_validator.flat_model
+        )(data)
+
+    def predict(sites: Sites) -> Float[Array, "item class"]:
+        raise NotImplementedError("Counts have no items to predict.")
+
+    # The counts are closed over; the one item only says how the objective is scaled.
+    total = jnp.stack([a.sum() for a in data]).sum()
+    found = method.inference.solve(
+        Problem(model, predict, jnp.zeros(1, int), jnp.maximum(total, 1.0)[None]), key
+    )
+    sites = found.draws
+    centre = sites["centre"][:, 2, None] if hierarchical else jnp.zeros((1, 1))
+    g = jax.nn.sigmoid(centre + 1.5 * sites["eta"]) if hierarchical else sites["g"]
+    items = counts.valid + counts.invalid + counts.unlabelled
+    known = (counts.valid + counts.unlabelled * g) / jnp.where(items > 0, items, 1.0)
+    return FittedGeneratorValidator(
+        sites, jnp.where(items > 0, known, g), found.status, found.chains
+    )

@@ -1,0 +1,179 @@
+"""How many of a generator's items are valid, given the votes of biased judges.
+
+Source: *Beyond consensus: mitigating the agreeableness bias in LLM judge evaluations* (P4), whose
+judges are called validators.
+
+The story. A share g_i of generator i's items is valid. Judge j calls a valid item valid with
+probability TPR_ij and an invalid one with probability 1 - TNR_ij, so that the number of items it
+accepts out of those it voted on is (P4 eq 1, with counts where the paper has shares)::
+
+    accepted_ij ~ Binomial(judged_ij, P_ij),   P_ij = g_i TPR_ij + (1 - g_i) (1 - TNR_ij)
+
+Labelled items are data, not a penalty (the paper's eq 3)::
+
+    TP_ij ~ Binomial(valid_ij, TPR_ij),   FP_ij ~ Binomial(invalid_ij, 1 - TNR_ij)
+    valid_i ~ Binomial(labelled_i, g_i)
+
+Each item is counted once, as a labelled or as an unlabelled one; pairs of generator and judge that
+were not run have zero counts and say nothing.
+
+Flat: the rates belong to the judge, TPR_ij = TPR_j, as in the paper. Hierarchical: every generator
+shifts its judges' rates on the logit scale::
+
+    logit k_ij = kappa_j + u_i,   logit q_ij = a_j + lambda eta_i + d_i,   eta_i = logit g_i
+    TPR_ij = k_ij + (1 - k_ij) q_ij,   1 - TNR_ij = (1 - k_ij) q_ij
+
+where k is the probability that the judge *knows* whether the item is valid and q that it accepts
+one that it judges by its impression of the generator. The shifts u_i and d_i are common to all
+judges of a generator, which is what correlates the errors of judges who read the same items. And
+each cell has a deviation e_ij of its own (one judge's taste for one generator's style)::
+
+    u_i ~ Normal(0, sigma_u), d_i ~ Normal(0, sigma_d), e_ij ~ Normal(0, sigma_cell)
+    eta_i ~ Normal(mu_g, 1.5)
+
+Item level, where the votes of each item are at hand: the label of an unlabelled item is latent and
+summed out; an item's difficulty z_i ~ Normal(0, 1) moves all of its judges together::
+
+    logit P(vote_ij = 1 | label = 1) = alpha_j + tau z_i + w
+    logit P(vote_ij = 1 | label = 0) = beta_j + tau z_i + w,     w = w_generator(i)
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from jaxtyping import Array, Float, Int
+
+__all__ = ["Counted", "flat_model", "hierarchical_model", "item_model", "link", "rates"]
+
+
+class Counted(NamedTuple):
+    """Counts by generator and judge: what the model sees. Zeros where nothing was counted."""
+
+    accepted: Float[Array, "generator judge"]
+    judged: Float[Array, "generator judge"]
+    true_accepted: Float[Array, "generator judge"]
+    valid_judged: Float[Array, "generator judge"]
+    false_accepted: Float[Array, "generator judge"]
+    invalid_judged: Float[Array, "generator judge"]
+    valid: Float[Array, " generator"]
+    labelled: Float[Array, " generator"]
+
+
+def link(
+    g: Float[Array, " generator"],
+    tpr: Float[Array, "*generator judge"],
+    fpr: Float[Array, "*generator judge"],
+) -> Float[Array, "generator judge"]:
+    """Return P_ij = g_i TPR_ij + (1 - g_i) FPR_ij (P4 eq 1)."""
+    return g[:, None] * tpr + (1 - g[:, None]) * fpr
+
+
+def rates(
+    know: Float[Array, "generator judge"], accept: Float[Array, "generator judge"]
+) -> tuple[Float[Array, "generator judge"], Float[Array, "generator judge"]]:
+    """Return TPR and 1 - TNR of judges who know with one probability, or else accept with another."""
+    return know + (1 - know) * accept, (1 - know) * accept
+
+
+def _observe(name: str, count: Array, n: Array, p: Array) -> None:
+    """Add a binomial log-likelihood, without its constant: counts may be shares of items."""
+    p = jnp.clip(p, 1e-9, 1 - 1e-9)
+    numpyro.factor(name, (count * jnp.log(p) + (n - count) * jnp.log1p(-p)).sum())
+
+
+def _observe_all(data: Counted, g: Array, tpr: Array, fpr: Array, fitted: Array) -> None:
+    _observe("accepted", data.accepted, data.judged, fitted)
+    _observe("true_accepted", data.true_accepted, data.valid_judged, tpr)
+    _observe("false_accepted", data.false_accepted, data.invalid_judged, fpr)
+    _observe("valid", data.valid, data.labelled, g)
+
+
+def flat_model(data: Counted) -> None:
+    """Sample g, TPR and 1 - TNR; every judge has the same rates on all generators.
+
+    g ~ Beta(1, 1), TPR ~ Beta(2, 1) and FPR ~ Beta(1, 1).
+    """
+    generators, judges = data.judged.shape
+    g = numpyro.sample("g", dist.Beta(1, 1).expand((generators,)).to_event(1))
+    tpr = numpyro.sample("tpr", dist.Beta(2, 1).expand((judges,)).to_event(1))
+    fpr = numpyro.sample("fpr", dist.Beta(1, 1).expand((judges,)).to_event(1))
+    wide = jnp.zeros((generators, 1))
+    _observe_all(data, g, wide + tpr, wide + fpr, link(g, tpr, fpr))
+
+
+def hierarchical_model(data: Counted, *, slope: tuple[float, float] = (0.9, 0.3)) -> None:
+    """Sample judges, generators and their shifts, partially pooled.
+
+    Sites: `a`, `kappa` (judge); `eta`, `d`, `u` (generator, the shifts in units of their spread);
+    `e` (generator, judge, likewise); `slope`, `centre` (means of a, kappa, eta); `log_sigma` (d, u,
+    cell).
+    """
+    generators, judges = data.judged.shape
+
+    def normal(name: str, shape: tuple[int, ...]) -> Array:
+        site = dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape))
+        drawn: Array = numpyro.sample(name, site)
+        return drawn
+
+    steep = numpyro.sample("slope", dist.Normal(*slope))
+    location, scale = jnp.array([0.0, -0.5, 1.5]), jnp.array([1.0, 1.5, 1.5])
+    centre = numpyro.sample("centre", dist.Normal(location, scale).to_event(1))
+    typical = jnp.log(jnp.array([0.28, 0.4, 0.15]))
+    sigma = jnp.exp(numpyro.sample("log_sigma", dist.Normal(typical, 0.5).to_event(1)))
+    a = centre[0] + 0.7 * normal("a", (judges,))
+    kappa = centre[1] + 0.7 * normal("kappa", (judges,))
+    eta = centre[2] + 1.5 * normal("eta", (generators,))
+    d, u = sigma[0] * normal("d", (generators,)), sigma[1] * normal("u", (generators,))
+    cell = sigma[2] * normal("e", (generators, judges))
+    g = numpyro.deterministic("g", jax.nn.sigmoid(eta))
+    tpr, fpr = rates(
+        jax.nn.sigmoid(kappa + u[:, None]), jax.nn.sigmoid(a + (steep * eta + d)[:, None])
+    )
+
+    def moved(p: Array) -> Array:
+        p = jnp.clip(p, 1e-9, 1 - 1e-9)
+        return jax.nn.sigmoid(jnp.log(p) - jnp.log1p(-p) + cell)
+
+    _observe_all(data, g, moved(tpr), moved(fpr), moved(link(g, tpr, fpr)))
+
+
+def item_model(
+    votes: Int[Array, "item judge"],
+    labels: Int[Array, " item"],
+    generator: Int[Array, " item"],
+    *,
+    n_generators: int,
+) -> None:
+    """Sample judges, generators and item difficulties; unknown labels are summed out.
+
+    `votes` are 1, 0 or -1 (missing), `labels` likewise. Sites: `g` (generator), `alpha`, `beta`
+    (judge), `tau`, `z` (item), `w` (generator, in units of its spread), `sigma_w`.
+    """
+    items, judges = votes.shape
+
+    def normal(name: str, size: int) -> Array:
+        drawn: Array = numpyro.sample(name, dist.Normal(0.0, 1.0).expand((size,)).to_event(1))
+        return drawn
+
+    g = numpyro.sample("g", dist.Beta(1, 1).expand((n_generators,)).to_event(1))
+    alpha = 2.0 + 1.5 * normal("alpha", judges)
+    beta = 1.5 * normal("beta", judges)
+    tau = numpyro.sample("tau", dist.HalfNormal(1.5))
+    spread = numpyro.sample("sigma_w", dist.HalfNormal(0.3))
+    moved = (tau * normal("z", items) + (spread * normal("w", n_generators))[generator])[:, None]
+    seen = votes >= 0
+
+    def of_label(base: Array) -> Array:
+        logits = base + moved
+        each = jnp.where(votes == 1, -jax.nn.softplus(-logits), -jax.nn.softplus(logits))
+        return jnp.where(seen, each, 0.0).sum(1)
+
+    own = jnp.clip(g[generator], 1e-9, 1 - 1e-9)
+    valid, invalid = jnp.log(own) + of_label(alpha), jnp.log1p(-own) + of_label(beta)
+    total = jnp.where(
+        labels < 0, jnp.logaddexp(valid, invalid), jnp.where(labels == 1, valid, invalid)
+    )
+    numpyro.factor("votes", total.sum())

@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from judgebayes.cli import app
+from judgebayes.errors import JudgeBayesError
+
+
+@pytest.fixture(scope="module")
+def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+    rng = np.random.default_rng(0)
+    rows, gold = [], []
+    for name, g in (("alpha", 0.9), ("beta", 0.75), ("gamma", 0.6)):
+        for i in range(150):
+            item, label = f"{name} {i}", int(rng.random() < g)
+            gold.append((item, label))
+            for judge in ("one", "two", "three"):
+                right = rng.random() < 0.85
+                rows.append((item, name, judge, label if right else 1 - label))
+    votes = pd.DataFrame(rows, columns=["item", "generator", "validator", "vote"])
+    labels = pd.DataFrame(gold, columns=["item", "label"])
+    return votes, labels[~labels["item"].str.startswith("gamma")]
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(app, ["precision", *map(str, args)])
+
+
+def test_tables_file_and_plot(tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path) -> None:
+    votes, labels = tmp_path / "votes.csv", tmp_path / "labels.csv"
+    tables[0].to_csv(votes, index=False)
+    tables[1].to_csv(labels, index=False)
+    out, plot = tmp_path / "out.csv", tmp_path / "plot.png"
+    found = run(votes, "--labels", labels, "--out", out, "--plot", plot)
+    assert found.exit_code == 0, (found.output, found.exception)
+    assert "300 items of 2 generator(s) are labelled" in found.output
+    assert "Judges" in found.output
+    assert plot.stat().st_size > 5000
+    table = pd.read_csv(out).set_index("generator")
+    assert list(table.index) == ["alpha", "beta", "gamma"]
+    assert table.loc["alpha", "low"] == pytest.approx(table.loc["alpha", "high"])
+    assert table.loc["gamma", "low"] < 0.6 < table.loc["gamma", "high"]
+    assert abs(table.loc["gamma", "estimate"] - 0.6) < 0.1
+    assert table.loc["alpha", "order settled"] == "yes"
+
+
+def test_without_labels_it_says_what_the_intervals_are(
+    tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    tables[0].to_csv(tmp_path / "votes.csv", index=False)
+    found = run(tmp_path / "votes.csv")
+    assert found.exit_code == 0, (found.output, found.exception)
+    assert "No item is labelled" in found.output
+
+
+def test_what_cannot_be_told_is_asked_for(
+    tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    tables[0].drop(columns="generator").to_csv(tmp_path / "votes.csv", index=False)
+    found = run(tmp_path / "votes.csv")
+    assert isinstance(found.exception, JudgeBayesError)
+    assert "Which column is the generator?" in str(found.exception)

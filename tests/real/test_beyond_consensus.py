@@ -1,0 +1,81 @@
+"""P4's released data: exact equality where it is due, and the measured leads."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from judgebayes.experiments.beyond_consensus import fig5, fig6
+from judgebayes.experiments.beyond_consensus.common import (
+    calibration_sets,
+    errors,
+    matrix,
+    shown,
+)
+from judgebayes.experiments.core import Run
+from judgebayes.float64 import in_float64
+from judgebayes.precision import as_published, starts, targets, true_minimum
+
+
+def test_every_released_voting_number_is_met_exactly(real: Run) -> None:
+    table = fig5.main.run(real).table
+    table = table[table["paper_value"].notna()]
+    assert len(table) == 28 * 3 * 4
+    off = np.abs(table["value"].astype(float) - table["paper_value"].astype(float))
+    assert off.max() < 1e-12
+
+
+@in_float64
+def test_the_published_fit_is_not_at_the_minimum_of_its_loss(real: Run) -> None:
+    cell = matrix(real, "noRepair")
+    mask = np.arange(len(cell.generators)) == 0
+    aim = targets(cell.counts.reveal(mask))
+    published = as_published(aim, restarts=1)
+    least = true_minimum(aim, starts(aim.matrix, 3))
+    assert (np.asarray(least.status) == 0).all()
+    assert float(least.loss.min()) == pytest.approx(0.177874, abs=1e-6)
+    assert float(published.loss) > float(least.loss.min()) + 0.005
+    worst = errors(np.asarray(least.precision[0]), cell.truth, (0,))["max error"]
+    assert worst == pytest.approx(0.607, abs=0.002)
+
+
+# FINDINGS: mean MaxAE of the logit shift and of the true minimum, original data, s = 1..5.
+SHIFT = {1: 2.79, 2: 2.11, 3: 1.87, 4: 1.63, 5: 1.39}
+MINIMUM = {1: 19.3, 2: 15.1, 3: 12.4, 4: 9.6, 5: 6.6}
+
+
+def test_the_measured_leads_are_met(real: Run) -> None:
+    cell = matrix(real, "noRepair")
+    sets = calibration_sets(range(1, 6))
+    masks = shown(sets, len(cell.generators))
+    found = fig6.estimates(cell, masks)
+    found["true-minimum"] = fig6._minimum(cell, masks)[0]
+    for name, leads in (("logit-shift", SHIFT), ("true-minimum", MINIMUM)):
+        for size, lead in leads.items():
+            each = [
+                errors(found[name][r], cell.truth, s)["max error"]
+                for r, s in enumerate(sets)
+                if len(s) == size
+            ]
+            assert 100 * np.mean(each) == pytest.approx(lead, abs=0.06)
+    for size in (2, 3, 4, 5):
+        rows = [r for r, s in enumerate(sets) if len(s) == size]
+        for metric in ("max error", "mean error"):
+            ours, shift = (
+                np.mean([errors(found[n][r], cell.truth, sets[r])[metric] for r in rows])
+                for n in ("impression", "logit-shift")
+            )
+            assert ours <= shift
+
+
+@in_float64
+def test_all_sets_and_starts_are_at_a_proven_minimum(real: Run) -> None:
+    cell = matrix(real, "fcnhp")
+    masks = shown(calibration_sets(range(7)), len(cell.generators))
+    aims = jax.vmap(lambda m: targets(cell.counts.reveal(m)))(jnp.asarray(masks))
+    fit = true_minimum(aims, starts(np.asarray(cell.counts.matrix), 25))
+    assert fit.loss.shape == (64, 25)
+    assert (np.asarray(fit.status) == 0).all()
+    assert float(fit.certificate.max()) <= 1e-7
+    calibrated = np.asarray(fit.loss)[1:]
+    assert (calibrated.max(1) - calibrated.min(1)).max() < 1e-10
