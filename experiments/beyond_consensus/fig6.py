@@ -192,6 +192,8 @@ def _coverage(
     records = []
     for place, name in enumerate(cell.generators[: len(cell.truth)]):
         held = [r for r, s in enumerate(sets) if place not in s and s]
+        if not held:  # in a smoke run
+            continue
         low, high = found["low"][held, place], found["high"][held, place]
         inside = (low <= cell.truth[place]) & (cell.truth[place] <= high)
         for metric, value in (("coverage", inside.mean()), ("width", (high - low).mean())):
@@ -207,7 +209,7 @@ def _coverage(
                 }
             )
     for size in sorted({len(s) for s in sets}):
-        wide = [
+        spans = [
             (found["high"] - found["low"])[r, i]
             for r, s in enumerate(sets)
             if len(s) == size
@@ -221,7 +223,7 @@ def _coverage(
                 "n": size,
                 "method": "impression",
                 "metric": "width",
-                "value": float(np.mean(wide)),
+                "value": float(np.mean(spans)),
             }
         )
     return records

@@ -428,16 +428,21 @@ def _kinked(aims: Targets, begin: Parameters, weights: tuple[Scalar, Scalar, Sca
 
 @jax.jit
 def _uncalibrated(aim: Targets, begin: Parameters) -> Regression:
-    """Return minima of the prediction loss alone: smooth, with a flat valley, so Newton's."""
+    """Return minima of the prediction loss alone, which is smooth and has a flat valley.
+
+    Proximal steps first, since from the released start Newton's go to a corner of the box; then
+    Newton's, since in the valley the others crawl.
+    """
     generators, judges = aim.matrix.shape
 
     def parts(x: Array) -> Parameters:
         return Parameters(x[:generators], x[generators : generators + judges], x[-judges:])
 
     def one(start: Parameters) -> Regression:
+        near = _one_minimum(aim, start, WEIGHTS)
         found = minimise(
             lambda x: prediction_loss(parts(x), aim.matrix),
-            jnp.concatenate(start),
+            jnp.concatenate([near.precision, near.tpr, near.tnr]),
             jnp.zeros(generators + 2 * judges),
             jnp.ones(generators + 2 * judges),
             tolerance=TOLERANCE,

@@ -70,12 +70,16 @@ def test_the_measured_leads_are_met(real: Run) -> None:
 
 @in_float64
 def test_all_sets_and_starts_are_at_a_proven_minimum(real: Run) -> None:
-    cell = matrix(real, "fcnhp")
+    cell = matrix(real, "noRepair")
     masks = shown(calibration_sets(range(7)), len(cell.generators))
     aims = jax.vmap(lambda m: targets(cell.counts.reveal(m)))(jnp.asarray(masks))
     fit = true_minimum(aims, starts(np.asarray(cell.counts.matrix), 25))
     assert fit.loss.shape == (64, 25)
     assert (np.asarray(fit.status) == 0).all()
     assert float(fit.certificate.max()) <= 1e-7
-    calibrated = np.asarray(fit.loss)[1:]
-    assert (calibrated.max(1) - calibrated.min(1)).max() < 1e-10
+    # Without labels (the first set) the minimum is a valley, nearly level at its bottom.
+    spread = np.asarray(fit.loss).max(1) - np.asarray(fit.loss).min(1)
+    assert spread.max() < 1e-3
+    assert spread[1:].max() < 1e-10
+    bare = as_published(targets(cell.counts.reveal(masks[0])), restarts=1)
+    assert float(fit.loss[0].max()) <= float(bare.loss) + 1e-4
