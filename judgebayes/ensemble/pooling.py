@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from judgebayes.arrays import AnyArray
 from judgebayes.ensemble.counts import Counts, labelled, prepared
 from judgebayes.ensemble.distribution import FittedDistribution
 from judgebayes.errors import JudgeBayesError
@@ -50,7 +51,7 @@ class PooledBetaBinomial:
         self,
         sets: Sequence[Counts],
         *,
-        weight: Sequence[Float[Array, " item"]] | None = None,
+        weight: Sequence[Float[AnyArray, "..."]] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedPool":
         """Return the model fitted to the labelled items of all data sets.
