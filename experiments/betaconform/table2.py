@@ -2,7 +2,7 @@
 
 Claim: transferring the parameters of other data sets of the domain lowers the error margin.
 Command: judgebayes reproduce betaconform/table2 --data DIR
-Runtime: about 15 minutes with data.
+Runtime: about 10 minutes with data.
 Expected: the paper's transfer helps where the data sets of a domain are alike and harms badly where
 they are not (LLMBar's natural subset from its adversarial ones); pooling is better than both on the
 average.

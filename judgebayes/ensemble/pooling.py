@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from judgebayes.arrays import AnyArray
 from judgebayes.ensemble.counts import Counts, labelled, prepared
 from judgebayes.ensemble.distribution import FittedDistribution
 from judgebayes.errors import JudgeBayesError
@@ -22,8 +23,9 @@ __all__ = ["FittedPool", "PooledBetaBinomial"]
 
 
 def _several_starts() -> MAP:
-    # From one start the search can end in the saddle where both components are alike (gap 0).
-    return MAP(starts=4)
+    # From one start the search can end in the saddle where both components are alike (gap 0), and
+    # there are second modes nearly as high: from four starts it depends on the sets' order.
+    return MAP(starts=12)
 
 
 @jax.tree_util.register_dataclass
@@ -50,7 +52,7 @@ class PooledBetaBinomial:
         self,
         sets: Sequence[Counts],
         *,
-        weight: Sequence[Float[Array, " item"]] | None = None,
+        weight: Sequence[Float[AnyArray, "..."]] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedPool":
         """Return the model fitted to the labelled items of all data sets.

@@ -45,9 +45,12 @@ def test_the_measured_leads_are_met(judged: dict[str, Judged]) -> None:
     assert abs(mean["mixture"] - mean["thinning"]) < 0.6
 
 
-def test_intervals_cover_on_every_data_set(judged: dict[str, Judged]) -> None:
-    """90 % intervals from 57 labels cover 85 to 95 %, up to the noise of 200 replays."""
-    for one in judged.values():
+def test_intervals_cover(judged: dict[str, Judged]) -> None:
+    """90 % intervals from 57 labels cover 85 to 95 %, up to the noise of 200 replays.
+
+    Every fifth data set here; all of them in betaconform/audit-intervals.
+    """
+    for one in list(judged.values())[::5]:
         rng = np.random.default_rng(1)
         covered = []
         for _ in range(200):
