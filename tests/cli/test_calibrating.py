@@ -98,7 +98,7 @@ def test_labels_as_a_column_jsonl_and_only_one_judge(
     said = run("calibrate", tmp_path / "v.jsonl", "--only-judge", "gpt", *FAST).output
     assert "of 1 judge(s)" in said
     pooled = run("calibrate", tmp_path / "v.jsonl", "--method", "sc", *FAST).output
-    assert "votes of 2 judges are pooled" in pooled
+    assert "A panel of 2 judges; --only-judge takes one." in pooled
 
 
 def test_a_wide_binary_table_and_the_offset(tmp_path: Path) -> None:
@@ -112,9 +112,8 @@ def test_a_wide_binary_table_and_the_offset(tmp_path: Path) -> None:
     wide.insert(0, "id", [f"output {i}" for i in range(60)])
     wide["human"] = truth.astype(int)
     wide.to_csv(tmp_path / "w.csv", index=False)
-    said = run(
-        "calibrate", tmp_path / "w.csv", "--wide", "--label", "human", "--inference", "map", *FAST
-    ).output
+    asked = ("--wide", "--label", "human", "--method", "davidson", "--inference", "map")
+    said = run("calibrate", tmp_path / "w.csv", *asked, *FAST).output
     assert "of 3 judge(s) on 60 items, classes 0, 1" in said
     assert "the model has an offset" in said
     assert "delta" in said
@@ -173,7 +172,7 @@ def test_repeats_without_a_sample_column(
 
 BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], str]] = [
     ("no labels", lambda v, g: None, ["NOGOLD"], "Calibration needs labels"),
-    ("unknown method", lambda v, g: None, ["--method", "magic"], "right would be davidson"),
+    ("unknown method", lambda v, g: None, ["--method", "magic"], "right would be auto, davidson"),
     ("unknown inference", lambda v, g: None, ["--inference", "x"], "right would be drps, ml"),
     ("unknown loss", lambda v, g: None, ["--loss", "x"], "right would be absolute, zero-one"),
     ("unknown judge", lambda v, g: None, ["--only-judge", "x"], "no judge 'x'; there are 'gpt'"),
