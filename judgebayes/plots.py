@@ -41,6 +41,13 @@ FIXED = {
     "labels": 7,
     "greedy-2": 4,
     "soft-sc-mean": 5,
+    "one-coin + beta": 0,
+    "top-5 + beta": 1,
+    "stacking": 2,
+    "one-coin": 5,
+    "one-coin, uncalibrated": 5,
+    "majority": 4,
+    "majority + beta": 6,
 }
 CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
 CLASS_NAMES = ("B better", "tie", "A better")
