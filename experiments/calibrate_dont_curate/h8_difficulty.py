@@ -29,7 +29,7 @@ from judgebayes.float64 import in_float64
 from judgebayes.significance import bootstrap_interval, normal_interval
 
 SPLITS, STRATA, MIXED = 50, 3, 0.1
-MOST = 500
+MOST, FEWEST = 500, 10
 
 
 @experiment(
@@ -117,12 +117,8 @@ def _fitted(
         plain = Platt().fit(x, y)
         aware = Platt().fit(x, y, features=standard[cal])
         weighted = Platt().fit(x, y, weight=jnp.where(ratio.sum() > 0, ratio, 1.0))
-        by_stratum = jnp.stack(
-            [
-                jnp.where(m.sum() >= 10, Platt().fit(x, y, weight=m.astype(float))(new), plain(new))
-                for m in member
-            ]
-        )
+        own = jax.vmap(lambda m: Platt().fit(x, y, weight=m.astype(float))(new))(member)
+        by_stratum = jnp.where((member.sum(1) >= FEWEST)[:, None, None], own, plain(new))
         answers = {
             "one-coin": new,
             "platt": plain(new),

@@ -84,6 +84,7 @@ class FittedIsotonic:
         """Return the calibrated log-probabilities of each item."""
         probs = jnp.exp(jnp.asarray(log_probs, dtype=float)).round(DECIMALS)
         level = jax.vmap(jnp.interp, in_axes=(1, 0, 0), out_axes=1)(probs, self.knot, self.level)
+        level = jnp.maximum(level, 0.0)  # rounding on a steep stair may fall below
         # Where every class is at level 0 nothing is known: all alike.
         level = jnp.where(level.sum(1, keepdims=True) > 0, level, 1.0)
         return clipped(jnp.log(level / level.sum(1, keepdims=True)), self.clip)
