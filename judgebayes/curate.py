@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregate.base import Aggregator, FittedAggregator, Training, training
 from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.calibrate.pipeline import random_places
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.models.one_coin import agreement
@@ -120,10 +121,7 @@ class CrossValidated:
 
 def _folds(used: Bool[Array, " item"], key: PRNGKeyArray, folds: int) -> Int[Array, " item"]:
     """Return the fold of each used item, -1 of the others, whatever stands between them."""
-    place = used.cumsum() - 1
-    draw = jax.vmap(lambda i: jax.random.uniform(jax.random.fold_in(key, i)))(place)
-    rank = jnp.argsort(jnp.argsort(jnp.where(used, draw, jnp.inf)))
-    return jnp.where(used, rank % folds, -1)
+    return jnp.where(used, random_places(used, key) % folds, -1)
 
 
 @runtime_checkable

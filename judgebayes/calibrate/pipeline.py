@@ -15,7 +15,7 @@ from judgebayes.inference.status import worst
 from judgebayes.scores import known
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["Calibrated", "FittedCalibrated"]
+__all__ = ["Calibrated", "FittedCalibrated", "random_places"]
 
 
 @jax.tree_util.register_dataclass
@@ -124,7 +124,7 @@ def first_stage(
     require("share", share, within, "between 0 and 1, or None for all items to both steps")
     own, key = jax.random.split(data.key)
     used = known(data.labels, data.weight) > 0
-    held = used & (_shuffled(used, own) >= jnp.round(share * used.sum()))
+    held = used & (random_places(used, own) >= jnp.round(share * used.sum()))
     fitted = _fit_without(aggregator, data, held, key)
     return FirstStage(fitted, fitted(data.votes), jnp.where(held, data.weight, 0.0))
 
@@ -133,7 +133,7 @@ def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstSt
     require("cross_fit", folds, folds >= 2, "2 folds or more")
     own, last, *keys = jax.random.split(data.key, 2 + folds)
     used = known(data.labels, data.weight) > 0
-    fold = _shuffled(used, own) % folds
+    fold = random_places(used, own) % folds
 
     def answers(which: Int[Array, ""], key: PRNGKeyArray) -> Float[Array, "item class"]:
         return _fit_without(aggregator, data, used & (fold == which), key)(data.votes)
@@ -156,7 +156,7 @@ def _fit_without(
     )
 
 
-def _shuffled(used: Bool[Array, " item"], key: PRNGKeyArray) -> Int[Array, " item"]:
+def random_places(used: Bool[Array, " item"], key: PRNGKeyArray) -> Int[Array, " item"]:
     """Return each used item's place in a random order of them, whatever stands between them."""
     place = used.cumsum() - 1
     draw = jax.vmap(lambda i: jax.random.uniform(jax.random.fold_in(key, i)))(place)
