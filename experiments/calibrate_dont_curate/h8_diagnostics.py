@@ -26,6 +26,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     PAPER,
     both_orientations,
     degenerate,
+    short,
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
@@ -84,7 +85,7 @@ def main(run: Run) -> Output:
                 for row in curve.itertuples()
             ]
             title = f"{panel.dataset}: judges in the true orientation (90 % intervals)"
-            table = judge_table(panel.votes, panel.labels, panel.judges)
+            table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
             figures[panel.dataset.replace("_", "-")] = judge_map(table, title=title)
         grave = [f.sentence for f in said if f.severity == "bad"]
         if grave:
