@@ -20,6 +20,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     answers,
     halves,
     metric_rows,
+    short,
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
@@ -58,7 +59,7 @@ def main(run: Run) -> Output:
             found[broken, method] = one
             records += metric_rows(one, method, ("nll", "accuracy"))
         if broken:
-            table = judge_table(panel.votes, panel.labels, panel.judges)
+            table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
             title = "RewardBench's reward models in the true orientation (90 % intervals)"
             figure = judge_map(table, title=title)
     for method in ("one-coin", "stacking"):

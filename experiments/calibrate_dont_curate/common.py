@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.figure import Figure
 
 from judgebayes.aggregate import (
     AccuracyWeighted,
@@ -62,9 +63,11 @@ __all__ = [
     "class_ece",
     "degenerate",
     "halves",
+    "log_scales",
     "metric_rows",
     "panels",
     "paper_values",
+    "short",
     "simulated_grade",
     "split_p_values",
     "synthetic_row",
@@ -402,6 +405,24 @@ def metric_rows(
     ]
 
 
+def log_scales(figure: Figure, places: Sequence[float]) -> Figure:
+    """Return the figure with logarithmic axes, labelled in plain numbers at the given places."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    for ax in figure.axes:
+        low, high = ax.get_xlim()
+        inside = [x for x in places if low <= x <= high]
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xticks(inside, [f"{x:g}" for x in inside])
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter(plain)
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    return figure
+
+
 def value_row(
     panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
 ) -> dict[str, Any]:
@@ -448,6 +469,11 @@ def paper_values(table: str) -> dict[tuple[str, str, str], float]:
     """Return what survives of a table's numbers in the text, by benchmark, method and metric."""
     found = expected(PAPER, table)
     return {(r.task, r.method, r.metric): float(r.value) for r in found.itertuples()}
+
+
+def short(judge: str) -> str:
+    """Return the last part of a judge's name that is a path."""
+    return judge.rstrip("/").split("/")[-1]
 
 
 def benchmark(panel: Panel) -> str:

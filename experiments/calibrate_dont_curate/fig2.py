@@ -23,6 +23,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     both_orientations,
     claim_row,
     halves,
+    log_scales,
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
@@ -78,9 +79,7 @@ def main(run: Run) -> Output:
         title="NLL against panel size: with positions, and with correctness as the label",
         columns=2,
     )
-    for ax in figure.axes:
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+    log_scales(figure, (1, 3, 10, 30, 100))
     notes = [
         "In this table n is the number of judges kept. Both scales are logarithmic.",
         f"Stacking has no calibration map behind it: none is needed. Its points below the full panel "

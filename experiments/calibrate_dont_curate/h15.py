@@ -4,8 +4,9 @@ Claim: uncalibrated answers fill all bins far from the diagonal; after beta cali
 three confident bins, near it.
 Command: judgebayes reproduce calibrate-dont-curate/h15 --data DIR
 Runtime: about 1 minute.
-Expected: in the true orientation calibrated answers keep to the diagonal over the whole range. Under
-the correctness encoding they stand in the single bin at 1: sharp because the label is constant.
+Expected: in the true orientation calibrated answers use all bins (ECE 0.02 to 0.06), stacking's the
+nearest to the diagonal. Under the correctness encoding all of them stand in the single bin at 1: sharp
+because the label is constant.
 """
 
 from typing import Any

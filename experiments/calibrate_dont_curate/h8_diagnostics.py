@@ -4,9 +4,9 @@ Claim: three checks on the calibration set tell when inclusion is safe: parseabi
 whether the aggregator fits; below-chance judges should be left out.
 Command: judgebayes reproduce calibrate-dont-curate/h8-diagnostics --data DIR
 Runtime: about 2 minutes.
-Expected: the reward models pass all three, and yet the one-coin model of all is twice as bad as the
-top 5: the checks miss redundancy. Correlated errors leave 148 judges worth a handful. The added
-checks name the broken judge and the constant label.
+Expected: the checks do not tell where selection wins: it wins on RewardBench 2, which passes P2 and
+P3. Redundancy does: 148 reward models are worth 5 independent ones, 22 configurations 1.8. Only the
+added check of the labels objects to the correctness encoding.
 """
 
 from collections import Counter
@@ -26,6 +26,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     PAPER,
     both_orientations,
     degenerate,
+    short,
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
@@ -84,7 +85,7 @@ def main(run: Run) -> Output:
                 for row in curve.itertuples()
             ]
             title = f"{panel.dataset}: judges in the true orientation (90 % intervals)"
-            table = judge_table(panel.votes, panel.labels, panel.judges)
+            table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
             figures[panel.dataset.replace("_", "-")] = judge_map(table, title=title)
         grave = [f.sentence for f in said if f.severity == "bad"]
         if grave:

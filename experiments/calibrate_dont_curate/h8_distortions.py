@@ -4,9 +4,10 @@ Claim: calibrated methods stay calibrated under seven distortions of the raw sco
 change nothing (Proposition 3).
 Command: judgebayes reproduce calibrate-dont-curate/h8-distortions --data DIR
 Runtime: about 1 minute.
-Expected: in the true orientation isotonic calibration undoes every strictly monotone distortion
-exactly and beta nearly, noise costs what it destroys, and a shuffled score is worth log 2. Under the
-correctness encoding every distortion, the shuffled one too, stays at the floor.
+Expected: in the true orientation monotone distortions cost at most 0.008 nats behind beta and Platt,
+noise what it destroys (0.55 with a fifth of the answers turned), and a shuffled score is worth log 2.
+Isotonic calibration is ahead of both on the reward models (0.236 against 0.260) where scores are not
+squeezed. Under the correctness encoding every distortion, the shuffled one too, stays at the floor.
 """
 
 from collections.abc import Callable

@@ -19,6 +19,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     both_orientations,
     claim_row,
     halves,
+    log_scales,
     value_row,
 )
 from judgebayes.experiments.calibrate_dont_curate.fig4 import budgets
@@ -69,7 +70,5 @@ def main(run: Run) -> Output:
         title="Calibrators behind the one-coin score of all judges",
         columns=2,
     )
-    for ax in figure.axes:
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+    log_scales(figure, (20, 50, 100, 200, 500, 1500))
     return Output(table, {"curves": figure}, ["In this table n is the number of labels."])
