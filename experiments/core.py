@@ -195,7 +195,9 @@ def expected(paper: str, table: str) -> pd.DataFrame:
 def rows(paper: str, table: str, records: list[dict[str, Any]]) -> pd.DataFrame:
     """Return records as a result table with all columns, in order."""
     frame = pd.DataFrame(records, columns=[c for c in COLUMNS if c not in ("paper", "table")])
-    frame["grade"] = frame["grade"].astype(object).where(frame["grade"].notna(), "")
+    given = frame["grade"].astype(object).where(frame["grade"].notna(), "")
+    # Whatever is seen on a twin is a prediction.
+    frame["grade"] = given.mask((frame["dataset"] == "twin") & (given == ""), "simulated")
     frame.insert(0, "table", table)
     frame.insert(0, "paper", paper)
     return frame[COLUMNS]

@@ -10,7 +10,7 @@ eq 12's +-3 % of the estimate contains the truth in about one replay in ten.
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from judgebayes.ensemble import (
     PaperEM,
@@ -88,7 +88,7 @@ def _names(table: Any) -> list[str]:
     return list(dict.fromkeys(table["method"]))
 
 
-def _covered(run: Run, judged: Judged) -> dict[str, Float[np.ndarray, "split size"]]:
+def _covered(run: Run, judged: Judged) -> dict[str, Bool[np.ndarray, "split size"]]:
     parts = [order[:LABELS] for order in orders(run, judged, REPLAYS)]
     weights = histograms(judged, parts)
     truth, sizes, every = judged.truth, judged.sizes, len(judged.correct)

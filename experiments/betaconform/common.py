@@ -191,7 +191,7 @@ def orders(run: Run, judged: Judged, count: int = RUNS) -> Int[np.ndarray, "spli
 
 
 def histograms(
-    judged: Judged, parts: Sequence[Int[np.ndarray, " part"]]
+    judged: Judged, parts: Sequence[Int[np.ndarray, " _"]]
 ) -> Float[np.ndarray, "split count"]:
     """Return how many of the labelled items have 0 .. k correct votes, for each run."""
     wide = judged.votes + 1

@@ -232,7 +232,10 @@ class Session:
 
 
 def replay(
-    rule: Rule, correct: Int[np.ndarray, " item"], votes: int, orders: Int[np.ndarray, "split item"]
+    rule: Rule,
+    correct: Int[np.ndarray, " item"],
+    votes: int,
+    orders: Int[np.ndarray, "split labelled"],
 ) -> Int[np.ndarray, " split"]:
     """Return after how many labels the rule stops, for each order of labelling the items.
 

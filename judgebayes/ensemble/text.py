@@ -12,7 +12,7 @@ __all__ = ["mean_embeddings", "sentence_embeddings", "tfidf_embeddings"]
 Embedding = Float[np.ndarray, "item feature"]
 
 
-def mean_embeddings(embeddings: Sequence[Embedding]) -> Float[np.ndarray, "set feature"]:
+def mean_embeddings(embeddings: Sequence[np.ndarray]) -> Float[np.ndarray, "set feature"]:
     """Return the mean embedding of each data set.
 
     Raises

@@ -11,7 +11,7 @@ import pytest
 from judgebayes.aggregate import BaseRate, SoftVote
 from judgebayes.aggregate.base import training
 from judgebayes.calibrate import Beta, Calibrated, Identity, Isotonic, Platt, Temperature
-from judgebayes.calibrate.pipeline import _shuffled
+from judgebayes.calibrate.pipeline import random_places
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate import evaluate_splits, sweep
 from judgebayes.float64 import in_float64
@@ -67,7 +67,7 @@ def parts(labels: np.ndarray) -> Splits:
 
 
 def places(used: np.ndarray, seed: int = 0) -> np.ndarray:
-    return np.asarray(_shuffled(jnp.asarray(used), jax.random.key(seed)))
+    return np.asarray(random_places(jnp.asarray(used), jax.random.key(seed)))
 
 
 def test_the_division_is_a_random_order_of_the_used_items_alone() -> None:
@@ -82,7 +82,7 @@ def test_the_division_is_a_random_order_of_the_used_items_alone() -> None:
 
 def halves(labels: np.ndarray, share: float, key: jax.Array) -> tuple[np.ndarray, np.ndarray]:
     used = np.asarray(labels) >= 0
-    place = np.asarray(_shuffled(jnp.asarray(used), jax.random.split(key)[0]))
+    place = np.asarray(random_places(jnp.asarray(used), jax.random.split(key)[0]))
     own = used & (place < round(share * used.sum()))
     return np.flatnonzero(own), np.flatnonzero(used & ~own)
 
@@ -111,7 +111,7 @@ def test_cross_fitting_calibrates_answers_to_items_that_were_left_out(
     key = jax.random.key(5)
     used = labels >= 0
     first = in_float64(jax.random.split)(key, 2 + 3)[0]
-    fold = np.asarray(in_float64(_shuffled)(jnp.asarray(used), first)) % 3
+    fold = np.asarray(in_float64(random_places)(jnp.asarray(used), first)) % 3
     raw = np.zeros((60, 3))
     for which in range(3):
         inside, outside = np.flatnonzero(used & (fold != which)), np.flatnonzero(fold == which)

@@ -47,8 +47,14 @@ def test_on_twins(experiment: Experiment, shared: Run) -> None:
     check(experiment, shared)
 
 
-@pytest.mark.parametrize("experiment", [e for e in ALL if e.needs], ids=name)
+@pytest.mark.parametrize("experiment", [e for e in ALL if e.needs and not e.twins], ids=name)
 def test_on_real_votes(experiment: Experiment, shared_real: Run) -> None:
+    check(experiment, shared_real)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", [e for e in ALL if e.needs and e.twins], ids=name)
+def test_on_real_votes_too(experiment: Experiment, shared_real: Run) -> None:
     check(experiment, shared_real)
 
 
