@@ -15,7 +15,7 @@ WORKERS ?= auto
 .PHONY: reproduce test install clean
 
 reproduce: $(STAMP)
-	$(BIN)/judgebayes reproduce --twins --out results
+	$(BIN)/judgebayes reproduce distribution-calibrated --twins --out results
 
 test: $(STAMP)
 	$(BIN)/ruff check .
