@@ -251,7 +251,7 @@ def _fit(
     n: tuple[int, ...],
     shares: Float[Array, "cell 3"],
     published: Float[Array, "cell n 2"],
-    decisions: tuple[Float[Array, "state class"], ...],
+    decisions: tuple[Float[Array, "_ class"], ...],
     starts: Float[Array, "start parameter"],
     plausibility: Scalar,
 ) -> tuple[
