@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from judgebayes.errors import JudgeBayesError
 
@@ -40,7 +40,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def normal_interval(values: Float[np.ndarray, " split"], z: float = Z95) -> Interval:
+def normal_interval(values: Shaped[np.ndarray, " split"], z: float = Z95) -> Interval:
     r"""Return :math:`\bar x \pm z\,\mathrm{SE}` over splits (P1 Fig 2: 95 %)."""
     values = np.asarray(values, float)
     mean = float(values.mean())
@@ -49,7 +49,7 @@ def normal_interval(values: Float[np.ndarray, " split"], z: float = Z95) -> Inte
 
 
 def bootstrap_interval(
-    values: Float[np.ndarray, " split"],
+    values: Shaped[np.ndarray, " split"],
     *,
     level: float = 0.95,
     resamples: int = 2000,
