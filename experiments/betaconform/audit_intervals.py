@@ -10,7 +10,7 @@ eq 12's +-3 % of the estimate contains the truth in about one replay in ten.
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Shaped
 
 from judgebayes.ensemble import (
     PaperEM,
@@ -117,7 +117,7 @@ def _covered(run: Run, judged: Judged) -> dict[str, Bool[np.ndarray, "split size
 
 
 def _row(
-    judged: Judged, method: str, metric: str, values: Float[np.ndarray, " split"]
+    judged: Judged, method: str, metric: str, values: Shaped[np.ndarray, " split"]
 ) -> dict[str, Any]:
     mean = float(values.mean())
     half = 1.96 * float(values.std(ddof=1)) / np.sqrt(len(values))
