@@ -493,7 +493,9 @@ def simulated_grade(advantage: Interval) -> Grade:
     return "simulated" if advantage.low > 0 else "contradicted" if advantage.high < 0 else ""
 
 
-def synthetic_row(statement: str, what: str, value: float, holds: bool | np.bool_ | None) -> dict[str, Any]:
+def synthetic_row(
+    statement: str, what: str, value: float, holds: bool | np.bool_ | None
+) -> dict[str, Any]:
     """Return the row of a number that a statement says something about, graded by whether it holds.
 
     `holds` is None for a number that is shown for its own sake.
