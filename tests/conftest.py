@@ -73,6 +73,13 @@ def tasked(votes: Votes) -> Votes:
     return Votes(votes.index, votes.score, votes.order, task, 3, 3)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_programs_forgotten() -> object:
+    """Compiled programs of a finished file are dropped: over the suite they fill the memory."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture(autouse=True)
 def _setting_unchanged() -> object:
     """No test, and nothing that it calls, may leave JAX in 64-bit mode."""
