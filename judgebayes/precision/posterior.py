@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites
@@ -39,7 +40,13 @@ class GeneratorValidator:
     def fit(
         self, counts: PrecisionCounts, *, key: PRNGKeyArray | None = None
     ) -> "FittedGeneratorValidator":
-        """Return the posterior of the precisions and rates."""
+        """Return the posterior of the precisions and rates.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the inference minimises a score: counts have no items to score.
+        """
         return _fit(self, counts, jax.random.key(0) if key is None else key)
 
 
@@ -93,7 +100,10 @@ def _fit(
         )(data)
 
     def predict(sites: Sites) -> Float[Array, "item class"]:
-        raise NotImplementedError("Counts have no items to predict.")
+        raise JudgeBayesError(
+            "The generator-validator model is fitted to counts, which have no items to score: right "
+            "would be MAP() or NUTS() without a score."
+        )
 
     # The counts are closed over; the one item only says how the objective is scaled.
     total = jnp.stack([a.sum() for a in data]).sum()

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
-from judgebayes.inference import NUTS
+from judgebayes.inference import DRPS, NUTS
 from judgebayes.precision import Impression, PrecisionCounts, logit_shift
 from judgebayes.precision.impression import ImpressionPrior, _Spreads, _System
 from judgebayes.precision.posterior import GeneratorValidator
@@ -137,6 +138,11 @@ def test_nuts_on_the_binomial_model_agrees(known: PrecisionCounts) -> None:
     theirs = nuts.interval()
     ratio = (np.asarray(theirs[1]) - np.asarray(theirs[0]))[3:] / (high - low)[3:]
     assert ((ratio > 0.5) & (ratio < 1.6)).all()
+
+
+def test_counts_cannot_be_fitted_by_a_score(known: PrecisionCounts) -> None:
+    with pytest.raises(JudgeBayesError, match="no items to score"):
+        GeneratorValidator("flat", DRPS()).fit(known)
 
 
 def test_fitting_changes_nothing_and_repeats(known: PrecisionCounts) -> None:
