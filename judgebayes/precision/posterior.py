@@ -99,7 +99,7 @@ def _fit(
             else generator_validator.flat_model
         )(data)
 
-    def predict(sites: Sites) -> Float[Array, "item class"]:
+    def predict(sites: Sites) -> Float[Array, "item class"]:  # noqa: ARG001
         raise JudgeBayesError(
             "The generator-validator model is fitted to counts, which have no items to score: right "
             "would be MAP() or NUTS() without a score."
