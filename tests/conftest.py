@@ -6,6 +6,11 @@ from pathlib import Path
 os.environ.setdefault("MPLBACKEND", "Agg")
 # Matrices here are small and many: threads of one factorisation only wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Most of the time of a test goes into compiling a program that runs once, on a few numbers. This
+# takes two thirds off it; `JUDGEBAYES_TEST_OPTIMISED=1` tests the programs as users run them.
+if not os.environ.get("JUDGEBAYES_TEST_OPTIMISED"):
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 # Many tests compile the same program: once is enough, also over processes and runs.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
