@@ -22,7 +22,7 @@ from judgebayes.calibrate import Beta, Calibrator, Identity, Isotonic, Platt, Te
 from judgebayes.curate import Curated, OnePerFamily, families_of, top_k
 from judgebayes.decide import zero_one_loss
 from judgebayes.diagnostics import diagnose
-from judgebayes.evaluate import Evaluation, FitOn, evaluate_calibrators
+from judgebayes.evaluate import FitOn, evaluate_calibrators
 from judgebayes.experiments.calibrate_dont_curate.twins import twin_panel
 from judgebayes.experiments.core import Grade, Run, expected, grade
 from judgebayes.experiments.data import LLMBAR, RB2
@@ -69,6 +69,7 @@ __all__ = [
     "paper_values",
     "short",
     "simulated_grade",
+    "split_batches",
     "split_p_values",
     "synthetic_row",
     "value_row",
@@ -338,25 +339,21 @@ def answers_of(
 ) -> dict[str, Answers]:
     """Return what an aggregator answers behind each calibrator, splits in batches."""
     splits = parts.splits
-    votes = splits.calibration.shape[1] * len(panel.judges)
-    batches = min(len(splits), -(-len(splits) * votes // VOTES_AT_ONCE))
-    found: list[dict[str, Evaluation]] = []
-    for some in np.array_split(np.arange(len(splits)), batches):
-        part = _some(splits, some)
-        found.append(
-            evaluate_calibrators(
-                method,
-                maps,
-                panel.votes,
-                panel.labels,
-                part,
-                fit_on=fit_on,
-                share=share,
-                cross_fit=cross_fit,
-                loss=zero_one_loss(2),
-                seed=run.seed,
-            )
+    found = [
+        evaluate_calibrators(
+            method,
+            maps,
+            panel.votes,
+            panel.labels,
+            part,
+            fit_on=fit_on,
+            share=share,
+            cross_fit=cross_fit,
+            loss=zero_one_loss(2),
+            seed=run.seed,
         )
+        for part in split_batches(panel, splits, fit_on)
+    ]
     width = splits.evaluation.shape[1]
     return {
         name: Answers(
@@ -368,14 +365,24 @@ def answers_of(
     }
 
 
-def advantage(method: Answers, other: Answers, metric: str = "nll") -> Interval:
+def split_batches(panel: Panel, splits: Splits, fit_on: FitOn) -> list[Splits]:
+    """Return the splits in as many parts as the votes that their fits see ask for."""
+    seen = len(panel.labels) if fit_on == "all" else splits.calibration.shape[1]
+    parts = min(len(splits), -(-len(splits) * seen * len(panel.judges) // VOTES_AT_ONCE))
+    return [_some(splits, some) for some in np.array_split(np.arange(len(splits)), parts)]
+
+
+def advantage(
+    method: Answers, other: Answers, metric: str = "nll", *, groups: np.ndarray | None = None
+) -> Interval:
     """Return how much lower the method's NLL is than the other's, on the splits that both have.
 
-    The interval allows for other items and for other calibration sets.
+    The interval allows for other items (with `groups`, other groups of items) and for other
+    calibration sets.
     """
     n = min(len(method.items), len(other.items))
     difference = other.each(metric)[:n] - method.each(metric)[:n]
-    return two_way_interval(difference, method.items[:n], len(method.panel.labels))
+    return two_way_interval(difference, method.items[:n], len(method.panel.labels), groups)
 
 
 def split_p_values(
