@@ -36,7 +36,7 @@ import numpyro.distributions as dist
 from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
 
-__all__ = ["agreement", "log_likelihood", "model", "noise_matrix", "posterior"]
+__all__ = ["agreement", "log_likelihood", "log_seen", "model", "noise_matrix", "posterior"]
 
 Scalar = float | Float[Array, ""]
 
@@ -48,6 +48,12 @@ def noise_matrix(noise: Scalar, n_classes: int) -> Float[Array, "class seen"]:
     """Return p(observed label | true label): 1 - noise on the diagonal, the rest alike."""
     other = jnp.asarray(noise) / (n_classes - 1)
     return jnp.where(jnp.eye(n_classes, dtype=bool), 1 - noise, other)
+
+
+def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Array, "item seen"]:
+    """Return the log-probabilities of the observed labels, of which a share is wrong."""
+    error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
+    return jax.nn.logsumexp(log_probs[:, :, None] + error, axis=1)
 
 
 def agreement(

@@ -45,7 +45,7 @@ def main(run: Run) -> Output:
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
         share = agreement(panel)
-        hard = share <= np.median(share)
+        hard = hard_items(share)
         found: dict[tuple[str, str], dict[str, np.ndarray]] = {}
         for target, inside in (("hard", hard), ("easy", ~hard)):
             for source, mix in (
@@ -73,7 +73,8 @@ def main(run: Run) -> Output:
             row["grade"] = grade(more)
         records.append(row)
     notes = [
-        "Hard items are the half on which the larger side of the judges is smaller; no label enters.",
+        "Hard items are those on which the larger side of the judges is smaller than the median; no "
+        "label enters. On RewardBench 2, whose judges agree on most items, that is any dissent.",
         f"platt + agreement is eq 3 with the share of the larger side as feature; stratified fits "
         f"Platt in {STRATA} strata of it; weighted gives calibration items the weights that make "
         "their strata as frequent as the target's. They need labels on both sides to act: with none "
@@ -81,6 +82,15 @@ def main(run: Run) -> Output:
         "The graded difference has an interval over splits.",
     ]
     return Output(rows(PAPER, "h8-difficulty", records), notes=notes)
+
+
+def hard_items(share: np.ndarray) -> np.ndarray:
+    """Return which items have less agreement than the median; all that agree alike stay together.
+
+    Where more than half of the items agree as little as any, those are the hard ones.
+    """
+    below = share < np.median(share)
+    return below if below.any() else share <= np.median(share)
 
 
 def transfer(
