@@ -414,7 +414,7 @@ def metric_rows(
 
 def log_scales(figure: Figure, places: Sequence[float]) -> Figure:
     """Return the figure with logarithmic axes, labelled in plain numbers at the given places."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     plain = FuncFormatter(lambda value, _: f"{value:g}")
     for ax in figure.axes:
@@ -424,7 +424,9 @@ def log_scales(figure: Figure, places: Sequence[float]) -> Figure:
         ax.set_yscale("log")
         ax.set_xticks(inside, [f"{x:g}" for x in inside])
         ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        bottom, top = ax.get_ylim()
+        wide = top > 5 * bottom
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if wide else MaxNLocator(5))
         ax.yaxis.set_major_formatter(plain)
         ax.yaxis.set_minor_formatter(NullFormatter())
     return figure
