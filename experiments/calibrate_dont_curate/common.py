@@ -47,6 +47,7 @@ __all__ = [
     "DATASETS",
     "FEW",
     "HALF",
+    "LARGE",
     "METRICS",
     "PAPER",
     "Answers",
@@ -312,6 +313,7 @@ def answers(
 ) -> dict[str, Answers]:
     """Return what a named method answers behind each named calibrator, once per run.
 
+    Uncalibrated answers come with every fit, so that one program serves who asks for either.
     `share=None`: both steps learn from all labels; 0.7 is the paper's nested protocol.
     """
     parts = halves(run, panel) if parts is None else parts
@@ -320,7 +322,8 @@ def answers(
 
     key = ("answers", panel.key, method, parts.name, share)
     known: dict[str, Answers] = run.remember(key, dict)
-    missing = {name: calibrator(name) for name in calibrators if name not in known}
+    wanted = dict.fromkeys(("none", *calibrators))
+    missing = {name: calibrator(name) for name in wanted if name not in known}
     if missing:
         known |= answers_of(run, panel, aggregator(method, panel), missing, parts, share=share)
     return {name: known[name] for name in calibrators}

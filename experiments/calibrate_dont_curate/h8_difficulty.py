@@ -27,6 +27,7 @@ from judgebayes.experiments.core import Output, Run, experiment, grade, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.float64 import in_float64
 from judgebayes.significance import bootstrap_interval, normal_interval
+from judgebayes.votes import Votes
 
 SPLITS, STRATA, MIXED = 50, 3, 0.1
 MOST, FEWEST = 500, 10
@@ -99,13 +100,15 @@ def transfer(
     """Return each split's NLL on target items, the labels drawn from elsewhere (None: anywhere)."""
     rng = np.random.default_rng(run.seed)
     inside, outside = np.flatnonzero(target), np.flatnonzero(~target)
-    n = min(MOST, len(inside) // 2, len(outside))
+    # Half of the smaller side, so that both directions have the same sizes.
+    held = min(len(inside), len(outside)) // 2
+    n = min(MOST, held)
     own = round((len(inside) / len(target) if mix is None else mix) * n)
     cal, ev = [], []
     for _ in range(min(SPLITS, run.splits)):
         shuffled = rng.permutation(inside)
         cal.append(np.concatenate([shuffled[:own], rng.choice(outside, n - own, replace=False)]))
-        ev.append(shuffled[own : own + len(inside) // 2])
+        ev.append(shuffled[own : own + held])
     return _fitted(panel, share, np.array(cal), np.array(ev))
 
 
@@ -113,14 +116,31 @@ def transfer(
 def _fitted(
     panel: Panel, share: np.ndarray, calibration: np.ndarray, evaluation: np.ndarray
 ) -> dict[str, np.ndarray]:
-    labels = jnp.asarray(panel.labels)
-    standard = jnp.asarray((share - share.mean()) / share.std())[:, None]
     edges = np.quantile(share, np.arange(1, STRATA) / STRATA)
-    stratum = jnp.asarray(np.digitize(share, edges))
+    found = _fitted_splits(
+        panel.votes,
+        jnp.asarray(panel.labels),
+        jnp.asarray((share - share.mean()) / share.std())[:, None],
+        jnp.asarray(np.digitize(share, edges)),
+        jnp.asarray(calibration),
+        jnp.asarray(evaluation),
+    )
+    return {name: np.asarray(values) for name, values in found.items()}
 
-    def one(cal: jax.Array, ev: jax.Array) -> dict[str, jax.Array]:
-        aggregate = OneCoin().fit(panel.votes.take(cal), labels[cal])
-        x, new, y = aggregate(panel.votes.take(cal)), aggregate(panel.votes.take(ev)), labels[cal]
+
+@jax.jit
+def _fitted_splits(
+    votes: Votes,
+    labels: jax.Array,
+    standard: jax.Array,
+    stratum: jax.Array,
+    calibration: jax.Array,
+    evaluation: jax.Array,
+) -> dict[str, jax.Array]:
+    def one(split: tuple[jax.Array, jax.Array]) -> dict[str, jax.Array]:
+        cal, ev = split
+        aggregate = OneCoin().fit(votes.take(cal), labels[cal])
+        x, new, y = aggregate(votes.take(cal)), aggregate(votes.take(ev)), labels[cal]
         member = stratum[cal] == jnp.arange(STRATA)[:, None]
         here, there = member.mean(1), (stratum[ev] == jnp.arange(STRATA)[:, None]).mean(1)
         ratio = jnp.where(here > 0, there / jnp.maximum(here, 1e-9), 0.0)[stratum[cal]]
@@ -136,13 +156,10 @@ def _fitted(
             "stratified": by_stratum[stratum[ev], jnp.arange(len(ev))],
             "weighted": weighted(new),
         }
-        truth = labels[ev]
-        return {name: _nll(a, truth) for name, a in answers.items()}
+        return {name: _nll(a, labels[ev]) for name, a in answers.items()}
 
-    found = jax.jit(lambda c, e: jax.lax.map(lambda pair: one(*pair), (c, e)))(
-        jnp.asarray(calibration), jnp.asarray(evaluation)
-    )
-    return {name: np.asarray(values) for name, values in found.items()}
+    found: dict[str, jax.Array] = jax.lax.map(one, (calibration, evaluation))
+    return found
 
 
 def _nll(log_probs: jax.Array, truth: jax.Array) -> jax.Array:
