@@ -164,7 +164,7 @@ def main(run: Run) -> Output:
         "In this table n is the number of labels. Methods are those of the command line: a "
         f"symmetric beta map behind all but stacking, learnt by {FOLDS}-fold cross-fitting.",
         f"auto takes, split by split, the method of least NLL in {FOLDS} folds of the split's own "
-        f"labels, up to {BUDGETS[-1]}. The command line compares on 100 random divisions: less noise than here.",
+        f"labels, up to {BUDGETS[-1]}. The command line has 100 random divisions: less noise.",
         "Leads are over the best *other* method at that budget, chosen by the same numbers: an "
         "advantage for the other. Intervals allow for other items and other labels.",
         "Other subsets: labels come from half of the subsets, evaluation items from the rest, folds "

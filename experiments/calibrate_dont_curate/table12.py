@@ -110,7 +110,10 @@ def curve(found: Answers) -> AccuracyCurve:
 @jax.jit
 def _curves(log_probs: jax.Array, labels: jax.Array) -> jax.Array:
     def one(split: tuple[jax.Array, jax.Array]) -> jax.Array:
-        at = jax.vmap(lambda coverage: accuracy_at_coverage(*split, coverage))
-        return at(jnp.asarray(GRID))
+        def at(coverage: jax.Array) -> jax.Array:
+            return accuracy_at_coverage(*split, coverage)
 
-    return jax.lax.map(one, (log_probs, labels))
+        return jax.vmap(at)(jnp.asarray(GRID))
+
+    by_split: jax.Array = jax.lax.map(one, (log_probs, labels))
+    return by_split
