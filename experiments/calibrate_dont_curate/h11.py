@@ -4,9 +4,12 @@ Claim: with random labels NLL is that of a coin, so the calibrator extracts noth
 items where judges disagree calibration removes 98.9 % of the NLL.
 Command: judgebayes reproduce calibrate-dont-curate/h11 --data DIR
 Runtime: about 2 minutes.
-Expected: random labels give log 2 in either orientation: the check cannot see a constant label.
-Shuffled votes can: without any information the correctness encoding still scores NLL below 0.003 at
-100 %. In the true orientation calibration on disputed items ends near log 2, as it should.
+Expected: random labels give 0.695 to 0.720 in either orientation: the check cannot see a constant
+label. Shuffled votes can: without any information the correctness encoding still scores an NLL of 0.001
+to 0.003 at 100 %. In the true orientation noise is worse than a coin: 0.709 on RewardBench 2, 0.741 on
+the reward models and 0.781 on LLMBar where votes are shuffled, because map and judges learn from the
+same labels. Calibration removes 49, 55 and 52 % of the NLL where judges disagree most (0.256, 0.535,
+0.310 remain) and on RewardBench 2 adds to it where nearly all agree (0.084 against 0.064).
 """
 
 from dataclasses import replace
