@@ -45,6 +45,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int, Num
 
+from judgebayes.models.one_coin import log_seen
+
 __all__ = ["BOX", "Features", "Parameters", "Prior", "features", "level_of_class", "link", "model"]
 
 Scalar = float | Float[Array, ""]
@@ -161,6 +163,7 @@ def model(
     n_classes: int,
     symmetric: bool = True,
     prior: Prior = Prior(),
+    noise: Scalar = 0.0,
 ) -> None:
     """Sample the parameters from their priors, then each item's label from the link.
 
@@ -172,6 +175,8 @@ def model(
         Class indices, -1 where the label is unknown; None to draw labels.
     weight
         Non-negative item weights, the powers to which the items' likelihoods are raised.
+    noise
+        The known share of the labels that are wrong, any other class alike.
     """
     levels = n_levels(n_classes, symmetric)
     beta = numpyro.sample("beta", _boxed("beta", *prior.beta))
@@ -185,7 +190,7 @@ def model(
     log_probs = link(
         Parameters(beta, eta0, gamma, delta), evidence, n_classes=n_classes, symmetric=symmetric
     )
-    observe_labels(log_probs, labels, weight)
+    observe_labels(log_seen(log_probs, noise), labels, weight)
 
 
 def observe_labels(

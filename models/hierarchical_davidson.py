@@ -32,6 +32,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
 from judgebayes.models.davidson import Features, Parameters, link, n_levels, observe_labels
+from judgebayes.models.one_coin import log_seen
 
 __all__ = ["HierarchicalPrior", "model", "task_parameters"]
 
@@ -63,6 +64,7 @@ def model(
     n_classes: int,
     symmetric: bool = True,
     prior: HierarchicalPrior = HierarchicalPrior(),
+    noise: float | Float[Array, ""] = 0.0,
 ) -> None:
     """Sample centres and deviations, then each item's label from the link of its task.
 
@@ -87,7 +89,7 @@ def model(
         )
     parameters = task_parameters(sites, task)
     log_probs = link(parameters, evidence, n_classes=n_classes, symmetric=symmetric)
-    observe_labels(log_probs, labels, weight)
+    observe_labels(log_seen(log_probs, noise), labels, weight)
 
 
 def task_parameters(sites: dict[str, Array], task: Int[Array, " item"]) -> Parameters:

@@ -36,7 +36,7 @@ import numpyro.distributions as dist
 from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
 
-__all__ = ["agreement", "log_likelihood", "model", "noise_matrix", "posterior"]
+__all__ = ["agreement", "log_likelihood", "log_seen", "model", "noise_matrix", "posterior"]
 
 Scalar = float | Float[Array, ""]
 
@@ -48,6 +48,12 @@ def noise_matrix(noise: Scalar, n_classes: int) -> Float[Array, "class seen"]:
     """Return p(observed label | true label): 1 - noise on the diagonal, the rest alike."""
     other = jnp.asarray(noise) / (n_classes - 1)
     return jnp.where(jnp.eye(n_classes, dtype=bool), 1 - noise, other)
+
+
+def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Array, "item seen"]:
+    """Return the log-probabilities of the observed labels, of which a share is wrong."""
+    error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
+    return jax.nn.logsumexp(log_probs[:, :, None] + error, axis=1)
 
 
 def agreement(
@@ -82,26 +88,30 @@ def posterior(
     alpha, beta = prior[0] + correct, prior[1] + wrong
     slip = noise / (n_classes - 1)
     stretch = 1 - noise - slip
-    share = alpha / (alpha + beta)
-    spread = SPAN * jnp.sqrt(share * (1 - share) / (alpha + beta + 1)) + SPAN / (alpha + beta)
-    low = jnp.clip((share - spread - slip) / stretch, 0.0, 0.9)
-    high = jnp.clip((share + spread - slip) / stretch, 0.1, 1.0)
-    node, mass = (jnp.asarray(x) for x in np.polynomial.legendre.leggauss(NODES))
-    r = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * node
-    s = slip + stretch * r
-    log_density = (
-        correct[:, None] * jnp.log(s)
-        + wrong[:, None] * jnp.log1p(-s)
-        + (prior[0] - 1) * jnp.log(r)
-        + (prior[1] - 1) * jnp.log1p(-r)
-    )
-    p = mass * jnp.exp(log_density - log_density.max(1, keepdims=True))
-    p = p / p.sum(1, keepdims=True)
-    mean = (p * r).sum(1)
-    variance = (p * (r - mean[:, None]) ** 2).sum(1)
-    total = mean * (1 - mean) / variance - 1
-    clean = jnp.asarray(noise) == 0
-    return jnp.where(clean, alpha, mean * total), jnp.where(clean, beta, (1 - mean) * total)
+
+    def with_noise() -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
+        share = alpha / (alpha + beta)
+        spread = SPAN * jnp.sqrt(share * (1 - share) / (alpha + beta + 1)) + SPAN / (alpha + beta)
+        low = jnp.clip((share - spread - slip) / stretch, 0.0, 0.9)
+        high = jnp.clip((share + spread - slip) / stretch, 0.1, 1.0)
+        node, mass = (jnp.asarray(x) for x in np.polynomial.legendre.leggauss(NODES))
+        r = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * node
+        s = slip + stretch * r
+        log_density = (
+            correct[:, None] * jnp.log(s)
+            + wrong[:, None] * jnp.log1p(-s)
+            + (prior[0] - 1) * jnp.log(r)
+            + (prior[1] - 1) * jnp.log1p(-r)
+        )
+        p = mass * jnp.exp(log_density - log_density.max(1, keepdims=True))
+        p = p / p.sum(1, keepdims=True)
+        mean = (p * r).sum(1)
+        variance = (p * (r - mean[:, None]) ** 2).sum(1)
+        total = mean * (1 - mean) / variance - 1
+        return mean * total, (1 - mean) * total
+
+    # The quadrature would take longer than all else where panels are refitted by the thousand.
+    return jax.lax.cond(jnp.asarray(noise) == 0, lambda: (alpha, beta), with_noise)
 
 
 def log_likelihood(

@@ -38,7 +38,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
 from judgebayes.models.davidson import level_of_class, n_levels, positions
-from judgebayes.models.one_coin import noise_matrix
+from judgebayes.models.one_coin import log_seen
 
 __all__ = [
     "LOG_TAU",
@@ -46,7 +46,6 @@ __all__ = [
     "centre",
     "features",
     "link",
-    "log_seen",
     "model",
     "parameters",
     "prior_precision",
@@ -152,12 +151,6 @@ def link(
 ) -> Float[Array, "item class"]:
     """Return log p(k) of every item for one draw of the parameters."""
     return jax.nn.log_softmax((design @ flat) @ jnp.asarray(read_out(form)).T, axis=-1)
-
-
-def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Array, "item seen"]:
-    """Return the log-probabilities of the observed labels, of which a share is wrong."""
-    error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
-    return jax.nn.logsumexp(log_probs[:, :, None] + error, axis=1)
 
 
 def centre(

@@ -22,7 +22,7 @@ from judgebayes.calibrate import Beta, Calibrator, Identity, Isotonic, Platt, Te
 from judgebayes.curate import Curated, OnePerFamily, families_of, top_k
 from judgebayes.decide import zero_one_loss
 from judgebayes.diagnostics import diagnose
-from judgebayes.evaluate import Evaluation, FitOn, evaluate_calibrators
+from judgebayes.evaluate import FitOn, evaluate_calibrators
 from judgebayes.experiments.calibrate_dont_curate.twins import twin_panel
 from judgebayes.experiments.core import Grade, Run, expected, grade
 from judgebayes.experiments.data import LLMBAR, RB2
@@ -47,6 +47,7 @@ __all__ = [
     "DATASETS",
     "FEW",
     "HALF",
+    "LARGE",
     "METRICS",
     "PAPER",
     "Answers",
@@ -69,6 +70,7 @@ __all__ = [
     "paper_values",
     "short",
     "simulated_grade",
+    "split_batches",
     "split_p_values",
     "synthetic_row",
     "value_row",
@@ -311,6 +313,7 @@ def answers(
 ) -> dict[str, Answers]:
     """Return what a named method answers behind each named calibrator, once per run.
 
+    Uncalibrated answers come with every fit, so that one program serves who asks for either.
     `share=None`: both steps learn from all labels; 0.7 is the paper's nested protocol.
     """
     parts = halves(run, panel) if parts is None else parts
@@ -319,7 +322,8 @@ def answers(
 
     key = ("answers", panel.key, method, parts.name, share)
     known: dict[str, Answers] = run.remember(key, dict)
-    missing = {name: calibrator(name) for name in calibrators if name not in known}
+    wanted = dict.fromkeys(("none", *calibrators))
+    missing = {name: calibrator(name) for name in wanted if name not in known}
     if missing:
         known |= answers_of(run, panel, aggregator(method, panel), missing, parts, share=share)
     return {name: known[name] for name in calibrators}
@@ -338,25 +342,21 @@ def answers_of(
 ) -> dict[str, Answers]:
     """Return what an aggregator answers behind each calibrator, splits in batches."""
     splits = parts.splits
-    votes = splits.calibration.shape[1] * len(panel.judges)
-    batches = min(len(splits), -(-len(splits) * votes // VOTES_AT_ONCE))
-    found: list[dict[str, Evaluation]] = []
-    for some in np.array_split(np.arange(len(splits)), batches):
-        part = _some(splits, some)
-        found.append(
-            evaluate_calibrators(
-                method,
-                maps,
-                panel.votes,
-                panel.labels,
-                part,
-                fit_on=fit_on,
-                share=share,
-                cross_fit=cross_fit,
-                loss=zero_one_loss(2),
-                seed=run.seed,
-            )
+    found = [
+        evaluate_calibrators(
+            method,
+            maps,
+            panel.votes,
+            panel.labels,
+            part,
+            fit_on=fit_on,
+            share=share,
+            cross_fit=cross_fit,
+            loss=zero_one_loss(2),
+            seed=run.seed,
         )
+        for part in split_batches(panel, splits, fit_on)
+    ]
     width = splits.evaluation.shape[1]
     return {
         name: Answers(
@@ -368,14 +368,24 @@ def answers_of(
     }
 
 
-def advantage(method: Answers, other: Answers, metric: str = "nll") -> Interval:
+def split_batches(panel: Panel, splits: Splits, fit_on: FitOn) -> list[Splits]:
+    """Return the splits in as many parts as the votes that their fits see ask for."""
+    seen = len(panel.labels) if fit_on == "all" else splits.calibration.shape[1]
+    parts = min(len(splits), -(-len(splits) * seen * len(panel.judges) // VOTES_AT_ONCE))
+    return [_some(splits, some) for some in np.array_split(np.arange(len(splits)), parts)]
+
+
+def advantage(
+    method: Answers, other: Answers, metric: str = "nll", *, groups: np.ndarray | None = None
+) -> Interval:
     """Return how much lower the method's NLL is than the other's, on the splits that both have.
 
-    The interval allows for other items and for other calibration sets.
+    The interval allows for other items (with `groups`, other groups of items) and for other
+    calibration sets.
     """
     n = min(len(method.items), len(other.items))
     difference = other.each(metric)[:n] - method.each(metric)[:n]
-    return two_way_interval(difference, method.items[:n], len(method.panel.labels))
+    return two_way_interval(difference, method.items[:n], len(method.panel.labels), groups)
 
 
 def split_p_values(
@@ -407,7 +417,7 @@ def metric_rows(
 
 def log_scales(figure: Figure, places: Sequence[float]) -> Figure:
     """Return the figure with logarithmic axes, labelled in plain numbers at the given places."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     plain = FuncFormatter(lambda value, _: f"{value:g}")
     for ax in figure.axes:
@@ -417,7 +427,9 @@ def log_scales(figure: Figure, places: Sequence[float]) -> Figure:
         ax.set_yscale("log")
         ax.set_xticks(inside, [f"{x:g}" for x in inside])
         ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        bottom, top = ax.get_ylim()
+        wide = top > 5 * bottom
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if wide else MaxNLocator(5))
         ax.yaxis.set_major_formatter(plain)
         ax.yaxis.set_minor_formatter(NullFormatter())
     return figure

@@ -27,6 +27,7 @@ from judgebayes.experiments.core import Output, Run, experiment, grade, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.float64 import in_float64
 from judgebayes.significance import bootstrap_interval, normal_interval
+from judgebayes.votes import Votes
 
 SPLITS, STRATA, MIXED = 50, 3, 0.1
 MOST, FEWEST = 500, 10
@@ -45,7 +46,7 @@ def main(run: Run) -> Output:
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
         share = agreement(panel)
-        hard = share <= np.median(share)
+        hard = hard_items(share)
         found: dict[tuple[str, str], dict[str, np.ndarray]] = {}
         for target, inside in (("hard", hard), ("easy", ~hard)):
             for source, mix in (
@@ -73,7 +74,8 @@ def main(run: Run) -> Output:
             row["grade"] = grade(more)
         records.append(row)
     notes = [
-        "Hard items are the half on which the larger side of the judges is smaller; no label enters.",
+        "Hard items are those on which the larger side of the judges is smaller than the median; no "
+        "label enters. On RewardBench 2, whose judges agree on most items, that is any dissent.",
         f"platt + agreement is eq 3 with the share of the larger side as feature; stratified fits "
         f"Platt in {STRATA} strata of it; weighted gives calibration items the weights that make "
         "their strata as frequent as the target's. They need labels on both sides to act: with none "
@@ -83,19 +85,30 @@ def main(run: Run) -> Output:
     return Output(rows(PAPER, "h8-difficulty", records), notes=notes)
 
 
+def hard_items(share: np.ndarray) -> np.ndarray:
+    """Return which items have less agreement than the median; all that agree alike stay together.
+
+    Where more than half of the items agree as little as any, those are the hard ones.
+    """
+    below = share < np.median(share)
+    return below if below.any() else share <= np.median(share)
+
+
 def transfer(
     panel: Panel, target: np.ndarray, share: np.ndarray, mix: float | None, run: Run
 ) -> dict[str, np.ndarray]:
     """Return each split's NLL on target items, the labels drawn from elsewhere (None: anywhere)."""
     rng = np.random.default_rng(run.seed)
     inside, outside = np.flatnonzero(target), np.flatnonzero(~target)
-    n = min(MOST, len(inside) // 2, len(outside))
+    # Half of the smaller side, so that both directions have the same sizes.
+    held = min(len(inside), len(outside)) // 2
+    n = min(MOST, held)
     own = round((len(inside) / len(target) if mix is None else mix) * n)
     cal, ev = [], []
     for _ in range(min(SPLITS, run.splits)):
         shuffled = rng.permutation(inside)
         cal.append(np.concatenate([shuffled[:own], rng.choice(outside, n - own, replace=False)]))
-        ev.append(shuffled[own : own + len(inside) // 2])
+        ev.append(shuffled[own : own + held])
     return _fitted(panel, share, np.array(cal), np.array(ev))
 
 
@@ -103,14 +116,31 @@ def transfer(
 def _fitted(
     panel: Panel, share: np.ndarray, calibration: np.ndarray, evaluation: np.ndarray
 ) -> dict[str, np.ndarray]:
-    labels = jnp.asarray(panel.labels)
-    standard = jnp.asarray((share - share.mean()) / share.std())[:, None]
     edges = np.quantile(share, np.arange(1, STRATA) / STRATA)
-    stratum = jnp.asarray(np.digitize(share, edges))
+    found = _fitted_splits(
+        panel.votes,
+        jnp.asarray(panel.labels),
+        jnp.asarray((share - share.mean()) / share.std())[:, None],
+        jnp.asarray(np.digitize(share, edges)),
+        jnp.asarray(calibration),
+        jnp.asarray(evaluation),
+    )
+    return {name: np.asarray(values) for name, values in found.items()}
 
-    def one(cal: jax.Array, ev: jax.Array) -> dict[str, jax.Array]:
-        aggregate = OneCoin().fit(panel.votes.take(cal), labels[cal])
-        x, new, y = aggregate(panel.votes.take(cal)), aggregate(panel.votes.take(ev)), labels[cal]
+
+@jax.jit
+def _fitted_splits(
+    votes: Votes,
+    labels: jax.Array,
+    standard: jax.Array,
+    stratum: jax.Array,
+    calibration: jax.Array,
+    evaluation: jax.Array,
+) -> dict[str, jax.Array]:
+    def one(split: tuple[jax.Array, jax.Array]) -> dict[str, jax.Array]:
+        cal, ev = split
+        aggregate = OneCoin().fit(votes.take(cal), labels[cal])
+        x, new, y = aggregate(votes.take(cal)), aggregate(votes.take(ev)), labels[cal]
         member = stratum[cal] == jnp.arange(STRATA)[:, None]
         here, there = member.mean(1), (stratum[ev] == jnp.arange(STRATA)[:, None]).mean(1)
         ratio = jnp.where(here > 0, there / jnp.maximum(here, 1e-9), 0.0)[stratum[cal]]
@@ -126,13 +156,10 @@ def _fitted(
             "stratified": by_stratum[stratum[ev], jnp.arange(len(ev))],
             "weighted": weighted(new),
         }
-        truth = labels[ev]
-        return {name: _nll(a, truth) for name, a in answers.items()}
+        return {name: _nll(a, labels[ev]) for name, a in answers.items()}
 
-    found = jax.jit(lambda c, e: jax.lax.map(lambda pair: one(*pair), (c, e)))(
-        jnp.asarray(calibration), jnp.asarray(evaluation)
-    )
-    return {name: np.asarray(values) for name, values in found.items()}
+    found: dict[str, jax.Array] = jax.lax.map(one, (calibration, evaluation))
+    return found
 
 
 def _nll(log_probs: jax.Array, truth: jax.Array) -> jax.Array:

@@ -11,6 +11,7 @@ squeezed. Under the correctness encoding every distortion, the shuffled one too,
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -101,8 +102,14 @@ def _scores(
 def _recalibrated(scores: np.ndarray, labels: np.ndarray, n: int) -> dict[str, np.ndarray]:
     """Return each split's NLL behind each map, fitted to the first n items."""
     log_probs = jnp.stack([-jnp.logaddexp(0, scores), -jnp.logaddexp(0, -scores)], -1)
+    found = _recalibrated_splits(log_probs, jnp.asarray(labels), n)
+    return {name: np.asarray(values) for name, values in found.items()}
 
-    def one(x: jax.Array, y: jax.Array) -> dict[str, jax.Array]:
+
+@partial(jax.jit, static_argnames="n")
+def _recalibrated_splits(log_probs: jax.Array, labels: jax.Array, n: int) -> dict[str, jax.Array]:
+    def one(split: tuple[jax.Array, jax.Array]) -> dict[str, jax.Array]:
+        x, y = split
         found = {}
         for name, calibrator in MAPS.items():
             p = jnp.exp(calibrator.fit(x[:n], y[:n])(x[n:])[:, 1])
@@ -110,10 +117,8 @@ def _recalibrated(scores: np.ndarray, labels: np.ndarray, n: int) -> dict[str, n
             found[name] = -jnp.log(jnp.where(y[n:] == 1, p, 1 - p)).mean()
         return found
 
-    found = jax.jit(lambda x, y: jax.lax.map(lambda pair: one(*pair), (x, y)))(
-        log_probs, jnp.asarray(labels)
-    )
-    return {name: np.asarray(values) for name, values in found.items()}
+    by_split: dict[str, jax.Array] = jax.lax.map(one, (log_probs, labels))
+    return by_split
 
 
 def _p(z: np.ndarray) -> np.ndarray:

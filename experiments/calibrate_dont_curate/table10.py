@@ -63,7 +63,7 @@ def main(run: Run) -> Output:
         run.say(f"{panel.name}, {panel.orientation}")
         parts = halves(run, panel)
         found = answers_of(run, panel, OneCoin(), STEPS, parts, share=NESTED)
-        for k in (5, 10):
+        for k in run.few([5, 10]):
             arm = answers_of(run, panel, top_k(OneCoin(), k), {"beta": Beta()}, parts, share=NESTED)
             found[f"top-{k} + beta"] = arm["beta"]
         for name, one in found.items():
@@ -89,7 +89,7 @@ def _conformal(run: Run, panel: Panel, parts: Parts) -> list[dict[str, Any]]:
         "chain"
     ]
     records = []
-    for level in LEVELS:
+    for level in run.few(list(LEVELS)):
         covered, size = [], []
         for log_probs, labels in zip(found.log_probs, found.labels, strict=True):
             fitted = SplitConformal(level).fit(log_probs[:own], labels[:own])

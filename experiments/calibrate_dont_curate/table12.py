@@ -87,21 +87,33 @@ def selective(found: Answers) -> dict[str, np.ndarray]:
 
 @in_float64
 def _scored(log_probs: np.ndarray, labels: np.ndarray) -> tuple[jax.Array, ...]:
+    return _scored_splits(jnp.asarray(log_probs), jnp.asarray(labels))
+
+
+@jax.jit
+def _scored_splits(log_probs: jax.Array, labels: jax.Array) -> tuple[jax.Array, ...]:
     def one(p: jax.Array, y: jax.Array) -> tuple[jax.Array, ...]:
         bar = kept_at_confidence(p, y, CONFIDENCE)
         return auac(p, y), accuracy_at_coverage(p, y, 1.0), bar.share, bar.accuracy
 
-    return jax.jit(jax.vmap(one))(jnp.asarray(log_probs), jnp.asarray(labels))
+    found: tuple[jax.Array, ...] = jax.lax.map(lambda split: one(*split), (log_probs, labels))
+    return found
 
 
 @in_float64
 def curve(found: Answers) -> AccuracyCurve:
     """Return the mean accuracy over splits at each coverage."""
-
-    def one(p: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.stack([accuracy_at_coverage(p, y, float(c)) for c in GRID])
-
-    by_split = jax.lax.map(
-        lambda pair: one(*pair), (jnp.asarray(found.log_probs), jnp.asarray(found.labels))
-    )
+    by_split = _curves(jnp.asarray(found.log_probs), jnp.asarray(found.labels))
     return AccuracyCurve(jnp.asarray(GRID), by_split.mean(0))
+
+
+@jax.jit
+def _curves(log_probs: jax.Array, labels: jax.Array) -> jax.Array:
+    def one(split: tuple[jax.Array, jax.Array]) -> jax.Array:
+        def at(coverage: jax.Array) -> jax.Array:
+            return accuracy_at_coverage(*split, coverage)
+
+        return jax.vmap(at)(jnp.asarray(GRID))
+
+    by_split: jax.Array = jax.lax.map(one, (log_probs, labels))
+    return by_split

@@ -25,9 +25,18 @@ class BaseRate:
 
     with a pseudo-count a. Its Bayes action is the best constant under any loss: the median label
     for MAE, the commonest for accuracy.
+
+    Parameters
+    ----------
+    pseudo_count
+        a.
+    label_noise
+        The known share e of the labels that are wrong, any other class alike: frequencies are
+        turned back, :math:`(p - e') / (1 - e - e')` with :math:`e' = e / (K - 1)`, and cut off at 0.
     """
 
     pseudo_count: float = 0.0
+    label_noise: float = 0.0
 
     @in_float64
     def fit(
@@ -49,8 +58,10 @@ class BaseRate:
         used = known(data.labels, data.weight)
         mass = used @ jax.nn.one_hot(data.labels, votes.n_classes, dtype=used.dtype)
         share = mass + self.pseudo_count
+        slip = self.label_noise / (votes.n_classes - 1)
+        clean = jnp.maximum((share / share.sum() - slip) / (1 - self.label_noise - slip), 0.0)
         return FittedBaseRate(
-            jnp.log(share / share.sum()), when(used.sum() == 0, Status.DEGENERATE)
+            jnp.log(clean / clean.sum()), when(used.sum() == 0, Status.DEGENERATE)
         )
 
 

@@ -46,6 +46,9 @@ class Davidson:
         differ (valid or not, one to five stars) wants `symmetric=False`.
     prior
         Location and scale of the priors inside the box of Appendix E; used by MAP and NUTS.
+    label_noise
+        The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
+        use it.
     """
 
     inference: Inference = field(default_factory=DRPS)
@@ -53,6 +56,7 @@ class Davidson:
     kappa: float = 1.0
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: Prior = field(default_factory=Prior)
+    label_noise: float = 0.0
 
     @in_float64
     def fit(
@@ -182,12 +186,16 @@ def _fit(
     evidence = davidson_evidence(votes, method.alpha, method.kappa, method.symmetric)
 
     def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
-        davidson.model(evidence, labels, weight, prior=method.prior, **shape)
+        davidson.model(
+            evidence, labels, weight, prior=method.prior, noise=method.label_noise, **shape
+        )
 
     def predict(sites: Sites) -> Float[Array, "item class"]:
         return davidson.link(_parameters(sites), evidence, **shape)
 
-    found = method.inference.solve(Problem(model, predict, labels, weight), key)
+    found = method.inference.solve(
+        Problem(model, predict, labels, weight, label_noise=method.label_noise), key
+    )
     n_parameters = sum(x[0].size for x in found.draws.values())
     return FittedDavidson(
         draws=found.draws,

@@ -49,6 +49,9 @@ class HierarchicalDavidson:
         As in `Davidson`.
     prior
         The centres' priors and how much tasks may differ; `HierarchicalPrior(differ=...)`.
+    label_noise
+        The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
+        use it.
     """
 
     inference: Inference = field(default_factory=_penalised_drps)
@@ -56,6 +59,7 @@ class HierarchicalDavidson:
     kappa: float = 1.0
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: HierarchicalPrior = field(default_factory=HierarchicalPrior)
+    label_noise: float = 0.0
 
     @in_float64
     def fit(
@@ -136,14 +140,23 @@ def _fit(
 
     def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
         hierarchical_davidson.model(
-            evidence, task, labels, weight, n_tasks=votes.n_tasks, prior=method.prior, **shape
+            evidence,
+            task,
+            labels,
+            weight,
+            n_tasks=votes.n_tasks,
+            prior=method.prior,
+            noise=method.label_noise,
+            **shape,
         )
 
     def predict(sites: Sites) -> Float[Array, "item class"]:
         parameters = hierarchical_davidson.task_parameters(sites, task)
         return davidson.link(parameters, evidence, **shape)
 
-    found = method.inference.solve(Problem(model, predict, labels, weight), key)
+    found = method.inference.solve(
+        Problem(model, predict, labels, weight, label_noise=method.label_noise), key
+    )
     centres = sum(x[0].size for name, x in found.draws.items() if not name.endswith("_by_task"))
     return FittedHierarchicalDavidson(
         draws=found.draws,

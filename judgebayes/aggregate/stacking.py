@@ -23,7 +23,7 @@ from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites, identified
 from judgebayes.inference.status import worst
 from judgebayes.models import stacking
-from judgebayes.models.one_coin import noise_matrix
+from judgebayes.models.one_coin import log_seen, noise_matrix
 from judgebayes.models.stacking import Form
 from judgebayes.scores import known
 from judgebayes.votes.array import Votes
@@ -251,7 +251,7 @@ def _sampled(
 
     def predict(sites: Sites) -> Float[Array, "item class"]:
         log_probs = stacking.link(form.join(named(sites)), design, form)
-        return stacking.log_seen(log_probs, method.label_noise)
+        return log_seen(log_probs, method.label_noise)
 
     found = inference.solve(Problem(model, predict, labels, weight), key)
     return FittedStacking(

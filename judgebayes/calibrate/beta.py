@@ -42,6 +42,8 @@ class Beta:
         Whether swapping the responses must mirror the answer: a = b and c = 0 of two classes.
     clip
         Probabilities below this count as this much.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
     """
 
     penalty: float = 1e-3
@@ -49,6 +51,7 @@ class Beta:
     free_slopes: bool = field(default=False, metadata={"static": True})
     symmetric: bool = field(default=False, metadata={"static": True})
     clip: float = CLIP
+    label_noise: float = 0.0
 
     @in_float64
     def fit(
@@ -77,4 +80,6 @@ class Beta:
         )
         data = calibration_data(log_probs, labels, weight)
         terms = with_constant(None, len(data.labels))
-        return fit_softmax(data, terms, self.clip, form, self.penalty, self.l1_share)
+        return fit_softmax(
+            data, terms, self.clip, form, self.penalty, self.l1_share, self.label_noise
+        )

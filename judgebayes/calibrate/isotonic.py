@@ -36,10 +36,15 @@ class Isotonic:
         orientations, which gives the least-squares fit among the maps with g(1 - p) = 1 - g(p).
     clip
         The least probability of an answer.
+    label_noise
+        The known share e of the labels that are wrong, any other class alike. A label is then seen
+        as k with the frequency :math:`e' + (1 - e - e')\, g`, :math:`e' = e / (K - 1)`, and the
+        least-squares g between 0 and 1 is the staircase turned back and cut off there.
     """
 
     symmetric: bool = field(default=False, metadata={"static": True})
     clip: float = CLIP
+    label_noise: float = 0.0
 
     @in_float64
     def fit(
@@ -66,6 +71,9 @@ class Isotonic:
                 jnp.concatenate([data.weight, data.weight]),
             )
         knot, level = _fit(data)
+        slip = self.label_noise / (n_classes - 1)
+        clean = jnp.clip((level - slip) / (1 - self.label_noise - slip), 0.0, 1.0)
+        level = jnp.where(data.weight.sum() > 0, clean, level)
         return FittedIsotonic(knot, level, self.clip, status)
 
 

@@ -36,10 +36,13 @@ class Platt:
         :math:`\mathrm{logit}\, q = (b + \gamma^T x)\, \mathrm{logit}\, p`.
     clip
         Probabilities below this count as this much.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
     """
 
     symmetric: bool = field(default=False, metadata={"static": True})
     clip: float = CLIP
+    label_noise: float = 0.0
 
     @in_float64
     def fit(
@@ -71,4 +74,5 @@ class Platt:
         """
         form = Form(tied=True, intercepts=True, symmetric=self.symmetric, monotone=False)
         data = calibration_data(log_probs, labels, weight)
-        return fit_softmax(data, with_constant(features, len(data.labels)), self.clip, form)
+        terms = with_constant(features, len(data.labels))
+        return fit_softmax(data, terms, self.clip, form, label_noise=self.label_noise)

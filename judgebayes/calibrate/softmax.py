@@ -134,6 +134,7 @@ def fit_softmax(
     form: Form,
     penalty: Scalar | None = None,
     l1_share: Scalar = 0.0,
+    label_noise: Scalar = 0.0,
 ) -> FittedSoftmax:
     r"""Return the map of least penalised negative log-likelihood.
 
@@ -141,7 +142,8 @@ def fit_softmax(
               + \lambda \Bigl(\rho \lVert\delta\rVert_1
               + \frac{1 - \rho}{2} \lVert\delta\rVert_2^2\Bigr)
 
-    with the parameters' distance delta from the identity. Its parts above and below the identity
+    with the parameters' distance delta from the identity, and the probability of the label as it
+    was seen in place of q where labels are noisy. The distance's parts above and below the identity
     are variables of their own, both from 0: the penalty is then smooth, and the box minimiser
     finds the minimum to its exact zeros.
 
@@ -158,9 +160,12 @@ def fit_softmax(
         The member of the family.
     penalty, l1_share
         lambda and rho; no penalty if None.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
     """
     log_probs = clipped(data.log_probs, clip)
     n_classes, n_terms = log_probs.shape[1], terms.shape[1]
+    slip = jnp.asarray(label_noise) / (n_classes - 1)
     groups = _groups(n_classes, form.symmetric)
     slope_of = np.ones((1, n_classes)) if form.tied else groups
     intercept_of = groups[1:] if form.intercepts else groups[:0]
@@ -177,6 +182,7 @@ def fit_softmax(
     def loss(delta: Float[Array, " parameter"]) -> Float[Array, ""]:
         log_q = _apply(log_probs, terms, *unpacked(delta))
         own = jnp.take_along_axis(log_q, jnp.maximum(data.labels, 0)[:, None], 1)[:, 0]
+        own = jnp.logaddexp(own + jnp.log1p(-label_noise - slip), jnp.log(slip))
         return jnp.where(data.weight.sum() > 0, -average(own, data.weight), 0.0)
 
     size = n_slopes + n_terms * len(intercept_of)

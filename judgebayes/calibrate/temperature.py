@@ -27,9 +27,12 @@ class Temperature:
     ----------
     clip
         Probabilities below this count as this much.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
     """
 
     clip: float = CLIP
+    label_noise: float = 0.0
 
     @in_float64
     def fit(
@@ -48,4 +51,5 @@ class Temperature:
         """
         form = Form(tied=True, intercepts=False, symmetric=True, monotone=True)
         data = calibration_data(log_probs, labels, weight)
-        return fit_softmax(data, with_constant(None, len(data.labels)), self.clip, form)
+        terms = with_constant(None, len(data.labels))
+        return fit_softmax(data, terms, self.clip, form, label_noise=self.label_noise)

@@ -119,6 +119,9 @@ def calibrate(
     pairwise: Pairwise = None,
     only_judge: OnlyJudge = None,
     wide: Wide = False,
+    label_noise: Annotated[
+        float, typer.Option(help="The share of the labels that are wrong, if it is known.")
+    ] = 0.0,
     loss: Loss = "absolute",
     splits: Annotated[int, typer.Option(min=2, help="Splits of the held-out comparison.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits, restarts and draws.")] = 0,
@@ -157,6 +160,7 @@ def calibrate(
             save,
             drop_unknown_labels,
             allow_degenerate,
+            label_noise,
         )
     )
 

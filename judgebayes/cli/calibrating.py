@@ -72,6 +72,7 @@ class Request:
     save: Path | None
     drop_unknown_labels: bool
     allow_degenerate: bool
+    label_noise: float = 0.0
 
 
 @in_float64
@@ -103,6 +104,12 @@ def calibrate_votes(request: Request) -> None:
             unknown_items="drop" if request.drop_unknown_labels else "error",
             allow_degenerate=request.allow_degenerate,
         )
+    most = 1 - 1 / read.votes.n_classes
+    if not 0 <= request.label_noise < most:
+        raise JudgeBayesError(
+            f"--label-noise {request.label_noise:g}; right would be the share of the labels that "
+            f"are wrong, from 0 to less than {most:.2g}, where labels say nothing."
+        )
     loss = LOSSES[request.loss](read.votes.n_classes)
     _say(console, _sentences(read, labels))
     choices = _choices(request, read.votes)
@@ -118,6 +125,7 @@ def calibrate_votes(request: Request) -> None:
                 loss,
                 splits=request.splits,
                 seed=request.seed,
+                label_noise=request.label_noise,
             )
     choice = choices[0]
     if compared is not None and len(choices) > 1:
@@ -130,7 +138,7 @@ def calibrate_votes(request: Request) -> None:
     if request.method == "auto":
         _say(console, [_chosen(choice, choices, compared)])
     _say(console, fitted.words() if hasattr(fitted, "words") else [])
-    warnings = _warnings(read, labels, fitted)
+    warnings = _warnings(request, read, labels, fitted)
     unsound = _unsound(read, labels)
     if compared is not None:
         leads = compared.leads(choice.name, loss)
@@ -156,7 +164,9 @@ def _choices(request: Request, votes: Votes) -> list[Choice]:
     names = suited(votes) if request.method == "auto" else [request.method]
     if votes.n_judges > 1 and request.method == "auto":
         names.sort(key=lambda name: name != "stacking")  # with too few labels to compare
-    return [Choice(name, request.calibrator, request.inference) for name in names]
+    return [
+        Choice(name, request.calibrator, request.inference, request.label_noise) for name in names
+    ]
 
 
 def _compared_methods(
@@ -173,7 +183,8 @@ def _compared_methods(
     }
     for name in BASELINES:
         if name != "margin-threshold" or len(classes) == 3:
-            found.setdefault(name, build(Choice(name, "none"), classes, votes))
+            plain = Choice(name, "none", label_noise=request.label_noise)
+            found.setdefault(name, build(plain, classes, votes))
     return found
 
 
@@ -288,7 +299,7 @@ def _sentences(read: Reading, labels: Int[np.ndarray, " item"]) -> list[str]:
 
 
 def _warnings(
-    read: Reading, labels: Int[np.ndarray, " item"], fitted: FittedAggregator
+    request: Request, read: Reading, labels: Int[np.ndarray, " item"], fitted: FittedAggregator
 ) -> list[str]:
     found = []
     status = Status(int(fitted.status))
@@ -306,6 +317,12 @@ def _warnings(
         found.append(
             f"Items have between {low} and {high} votes; one fit serves them all, although its "
             "parameters belong to a number of votes."
+        )
+    if request.label_noise > 0:
+        found.append(
+            f"{request.label_noise:.0%} of the labels are taken to be wrong: held-out NLL is that of "
+            "the labels as given, and accuracy is agreement with them, which the truth itself would "
+            f"not have above {1 - request.label_noise:.0%}."
         )
     n = int((labels >= 0).sum())
     if 0 < n < FEW_LABELS:

@@ -1,8 +1,9 @@
 """What `judgebayes calibrate` says of its methods on held-out labels."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 from rich.console import Console
@@ -10,6 +11,8 @@ from rich.table import Table
 
 from judgebayes.aggregate import Aggregator
 from judgebayes.evaluate import Evaluation, evaluate_splits, measure
+from judgebayes.float64 import in_float64
+from judgebayes.models.one_coin import log_seen
 from judgebayes.significance import Interval, two_way_interval
 from judgebayes.splits import random_splits
 from judgebayes.votes import Votes
@@ -62,8 +65,12 @@ def compare(
     *,
     splits: int,
     seed: int,
+    label_noise: float = 0.0,
 ) -> Compared:
-    """Fit on four fifths of the labels and decide the rest, many times."""
+    """Fit on four fifths of the labels and decide the rest, many times.
+
+    With label noise, NLL is that of the labels as they were seen.
+    """
     parts = random_splits(
         votes.n_items,
         splits=splits,
@@ -88,6 +95,11 @@ def compare(
         name: {m: float(v.mean()) for m, v in measure(e, METRICS).items()}
         for name, e in found.items()
     }
+    if label_noise > 0:
+        for name, e in found.items():
+            seen = in_float64(jax.vmap(log_seen, (0, None)))(e.log_probs, label_noise)
+            as_seen = measure(replace(e, log_probs=seen), ("nll",))
+            means[name]["nll"] = float(as_seen["nll"].mean())
     held_in = int((parts.calibration[0] >= 0).sum())
     return Compared(splits, held_in, means, found, votes.n_items, groups)
 

@@ -21,6 +21,10 @@ __all__ = ["Request", "diagnose_votes"]
 
 MARKS = {"bad": "[bold red]x[/] ", "note": "[yellow]![/] ", "good": "[green]+[/] "}
 INTERVALS = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
+LEAST_NEEDED = ("votes", "TNR", "TPR")
+"""What a narrow console does without, in this order."""
+SHORTEST_NAME = 22
+"""Names may be shortened to so many characters; below that they look alike."""
 
 
 @dataclass(frozen=True)
@@ -74,33 +78,64 @@ def diagnose_votes(request: Request) -> list[Finding]:
 
 
 def _print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
-    """Print a row per judge, the most accurate first; of many, those at both ends."""
+    """Print a line per judge, the most accurate first; of many, those at both ends.
+
+    Shares are in per cent. Where the console is narrow, long names lose their middle, and columns
+    that would not fit are left out, and named.
+    """
     ranked = judges.sort_values("accuracy", ascending=False, kind="stable")
     if len(ranked) > most:
         ranked = pd.concat([ranked.head(most - most // 2), ranked.tail(most // 2)])
+    cells = {
+        "votes": [str(n) for n in ranked["votes"]],
+        "missing": [f"{share:.0%}" for share in ranked["missing"]],
+        **{
+            head: [_interval(row, name) for _, row in ranked.iterrows()]
+            for name, head in INTERVALS.items()
+            if name in judges
+        },
+        "weight": [f"{weight:+.2f}" for weight in ranked["weight"]],
+    }
+    taken = {head: max(len(cell) for cell in (head, *column)) for head, column in cells.items()}
+    left_out = []
+    needed = min(SHORTEST_NAME, int(ranked["judge"].astype(str).str.len().max()))
+    for head in LEAST_NEEDED:
+        if head in cells and console.width - sum(taken.values()) - 2 * len(taken) < needed:
+            left_out.append(head)
+            del cells[head], taken[head]
+    room = max(console.width - sum(taken.values()) - 2 * len(taken), needed)
     table = Table(
-        title=f"{len(ranked)} of {len(judges)} judges, with 90 % intervals",
+        title=f"{len(ranked)} of {len(judges)} judges, in % with 90 % intervals",
         title_justify="left",
         box=None,
         pad_edge=False,
     )
-    shown = {name: head for name, head in INTERVALS.items() if name in judges}
-    for head in ("judge", "votes", "missing", *shown.values(), "weight"):
-        table.add_column(head, justify="left" if head == "judge" else "right")
-    for _, row in ranked.iterrows():
-        table.add_row(
-            escape(str(row["judge"])),
-            str(row["votes"]),
-            f"{row['missing']:.1%}",
-            *(_interval(row, name) for name in shown),
-            f"{row['weight']:+.2f}",
-        )
+    table.add_column("judge", no_wrap=True)
+    for head in cells:
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, *row in zip(ranked["judge"], *cells.values(), strict=True):
+        table.add_row(escape(_shortened(str(name), room)), *row)
     console.print()
     console.print(table)
+    if left_out:
+        columns = " and ".join(", ".join(left_out).rsplit(", ", 1))
+        console.print(f"Too wide to show here: {columns} (--out FILE).", highlight=False)
     console.print()
 
 
 def _interval(row: "pd.Series[float]", name: str) -> str:
     if not np.isfinite(row[name]):
         return "-"
-    return f"{row[name]:.2f} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"
+    sign = "+" if name == "position_bias" else ""
+    value, low, high = (
+        f"{100 * row[column]:{sign}.0f}" for column in (name, f"{name}_low", f"{name}_high")
+    )
+    return f"{value} [{low}, {high}]"
+
+
+def _shortened(name: str, room: int) -> str:
+    """Return a name of at most so many characters: its beginning and its end."""
+    if len(name) <= room:
+        return name
+    tail = (room - 1) // 2
+    return f"{name[: room - 1 - tail]}…{name[len(name) - tail :]}"

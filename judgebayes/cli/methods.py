@@ -61,6 +61,7 @@ class Choice:
     method: str
     calibrator: str = "auto"
     inference: str = "drps"
+    label_noise: float = 0.0
 
     @property
     def map_name(self) -> str:
@@ -110,18 +111,18 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
         If the method cannot be run on these votes.
     """
     aggregator = _aggregator(choice, classes, votes)
-    calibrator = _calibrator(choice.map_name, classes)
+    calibrator = _calibrator(choice.map_name, classes, choice.label_noise)
     if calibrator is None:
         return aggregator
     return Calibrated(aggregator, calibrator, cross_fit=FOLDS)
 
 
 def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
-    name = choice.method
+    name, noise = choice.method, choice.label_noise
     if name == "hierarchical":
         if votes.task is None:
             raise JudgeBayesError("--method hierarchical needs tasks: name their column, --task.")
-        return HierarchicalDavidson(symmetric=classes.pairwise)
+        return HierarchicalDavidson(symmetric=classes.pairwise, label_noise=choice.label_noise)
     if name == "margin-threshold" and len(classes) != 3:
         raise JudgeBayesError(
             f"--method margin-threshold needs three classes; these votes have {len(classes)}."
@@ -131,21 +132,26 @@ def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
             raise JudgeBayesError(
                 f"--method {name} needs {TOP[name]} judges; there are {votes.n_judges}."
             )
-        return top_k(OneCoin(class_prior=_class_prior(classes)), TOP[name])
+        one_coin = OneCoin(class_prior=_class_prior(classes), label_noise=noise)
+        return top_k(one_coin, TOP[name])
     sampled = choice.inference == "nuts"
     made: dict[str, Aggregator] = {
-        "davidson": Davidson(INFERENCES[choice.inference], symmetric=classes.pairwise),
-        "one-coin": OneCoin(class_prior=_class_prior(classes)),
-        "dawid-skene": DawidSkene(NUTS()) if sampled else DawidSkene(),
-        "stacking": Stacking(NUTS(), symmetric=classes.pairwise)
+        "davidson": Davidson(
+            INFERENCES[choice.inference], symmetric=classes.pairwise, label_noise=noise
+        ),
+        "one-coin": OneCoin(class_prior=_class_prior(classes), label_noise=noise),
+        "dawid-skene": DawidSkene(NUTS(), label_noise=noise)
         if sampled
-        else Stacking(symmetric=classes.pairwise),
+        else DawidSkene(label_noise=noise),
+        "stacking": Stacking(NUTS(), symmetric=classes.pairwise, label_noise=noise)
+        if sampled
+        else Stacking(symmetric=classes.pairwise, label_noise=noise),
         "vote-share": VoteShare(),
-        "accuracy-weighted": AccuracyWeighted(),
-        "log-odds": LogOddsWeighted(),
+        "accuracy-weighted": AccuracyWeighted(label_noise=noise),
+        "log-odds": LogOddsWeighted(label_noise=noise),
         "margin-threshold": MarginThreshold(),
         "sc": MajorityVote(),
-        "best-constant": BaseRate(),
+        "best-constant": BaseRate(label_noise=noise),
     }
     return made[name]
 
@@ -154,12 +160,12 @@ def _class_prior(classes: Classes) -> ClassPrior:
     return "uniform" if classes.pairwise else "labels"
 
 
-def _calibrator(name: str, classes: Classes) -> Calibrator | None:
+def _calibrator(name: str, classes: Classes, noise: float) -> Calibrator | None:
     mirrored = classes.pairwise
     made: dict[str, Calibrator] = {
-        "temperature": Temperature(),
-        "platt": Platt(symmetric=mirrored),
-        "isotonic": Isotonic(symmetric=mirrored),
-        "beta": Beta(symmetric=mirrored),
+        "temperature": Temperature(label_noise=noise),
+        "platt": Platt(symmetric=mirrored, label_noise=noise),
+        "isotonic": Isotonic(symmetric=mirrored, label_noise=noise),
+        "beta": Beta(symmetric=mirrored, label_noise=noise),
     }
     return made.get(name)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
 
 from judgebayes.inference.status import Status, when
+from judgebayes.models.one_coin import log_seen
 from judgebayes.scores import Score, known
 
 __all__ = ["Chains", "Inference", "Problem", "Result", "Sites", "identified"]
@@ -33,6 +34,8 @@ class Problem:
     weight: Float[Array, " item"]
     start: Sites | None = None
     """Where chains start; spread over the prior if None."""
+    label_noise: Array | float = 0.0
+    """The known share of the labels that are wrong; the model's likelihood has its own."""
 
     def joint(self) -> None:
         """Run the model on the labels."""
@@ -48,7 +51,8 @@ class Problem:
 
     def loss(self, score: Score, sites: Sites) -> Float[Array, ""]:
         """Return the weighted sum of a proper score over the items whose label is known."""
-        each = jax.vmap(score)(self.predict(sites), jnp.maximum(self.labels, 0))
+        foretold = log_seen(self.predict(sites), self.label_noise)
+        each = jax.vmap(score)(foretold, jnp.maximum(self.labels, 0))
         weight = known(self.labels, self.weight)
         return jnp.sum(jnp.where(weight > 0, each, 0.0) * weight)
 

@@ -20,6 +20,8 @@ __all__ = ["ORDERS", "SUSPICIOUS_VOTES", "Coding", "encode", "encode_counts", "e
 VotesAs = Literal["shown", "original"]
 SUSPICIOUS_VOTES = 20
 """A judge with this many votes and never the lowest of three classes may be a binary one."""
+MOST_NAMED = 8
+"""Judges named one by one where many have missing votes."""
 
 ORDERS: dict[str, int] = {
     **dict.fromkeys(("ab", "a-then-b", "first", "0", "false", "original", "a_first"), 0),
@@ -154,8 +156,13 @@ class Coding:
         ]
         silent = self.missing[self.missing > 0]
         if len(silent):
-            shares = ", ".join(f"{judge}: {n}" for judge, n in silent.head(8).items())
-            lines.append(f"Missing or unreadable votes, by judge: {shares}.")
+            most = silent.sort_values(ascending=False, kind="stable").head(MOST_NAMED)
+            counts = ", ".join(f"{judge} {n}" for judge, n in most.items())
+            rest = len(silent) - len(most)
+            lines.append(
+                f"Missing or unreadable votes: {int(silent.sum())} of {len(silent)} judge(s): "
+                f"{counts}{f' and {rest} more judges' if rest else ''}."
+            )
         if votes.order is not None:
             swapped = int(((np.asarray(votes.order) == 1) & (np.asarray(votes.index) >= 0)).sum())
             lines.append(

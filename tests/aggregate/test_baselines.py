@@ -55,6 +55,16 @@ def test_base_rates_are_weighted_frequencies(votes: Votes) -> None:
     np.testing.assert_allclose(np.exp(smooth(votes))[0], [2 / 7, 2 / 7, 3 / 7], rtol=1e-12)
 
 
+def test_base_rates_of_noisy_labels_are_those_of_the_true_ones(votes: Votes) -> None:
+    labels = np.repeat([0, 1, 2], [6, 18, 36])
+    confusion = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+    # Every item once per label that it may show, weighted by how often it does.
+    items = np.repeat(np.arange(60), 3)
+    seen, weight = np.tile(np.arange(3), 60), confusion[labels].ravel()
+    told = BaseRate(label_noise=0.2).fit(votes.take(items), seen, weight=weight)
+    np.testing.assert_allclose(np.exp(told.log_rates), [0.1, 0.3, 0.6], atol=1e-9)
+
+
 @pytest.mark.parametrize("loss", [absolute_loss(3), zero_one_loss(3)])
 def test_its_bayes_action_is_the_best_constant(votes: Votes, loss: np.ndarray) -> None:
     rng = np.random.default_rng(0)

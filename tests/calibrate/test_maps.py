@@ -1,5 +1,6 @@
 """What every calibration map obeys, and each against somebody else's implementation."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ from judgebayes.calibrate import (
     Platt,
     Temperature,
 )
+from judgebayes.calibrate.isotonic import FittedIsotonic
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference import Status
@@ -462,3 +464,94 @@ def test_a_penalty_can_be_swept_by_vmap() -> None:
 
     for penalty, slopes in zip((1e-3, 0.1), swept(), strict=True):
         np.testing.assert_allclose(slopes, Beta(penalty).fit(log_probs, labels).slopes, atol=1e-8)
+
+
+# --- noisy labels -----------------------------------------------------------------------------
+
+NOISE = 0.2
+
+
+def mislabelled(labels: np.ndarray, n_classes: int = 2) -> np.ndarray:
+    """Labels of which a fifth are some other class."""
+    rng = np.random.default_rng(9)
+    other = (labels + rng.integers(1, n_classes, len(labels))) % n_classes
+    return np.where(rng.random(len(labels)) < NOISE, other, labels)
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        Platt(clip=1e-12, label_noise=NOISE),
+        Beta(penalty=0.0, clip=1e-12, label_noise=NOISE),
+        Temperature(clip=1e-12, label_noise=NOISE),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_a_map_that_knows_of_label_noise_is_the_minimum_of_the_noisy_likelihood(
+    calibrator: Calibrator,
+) -> None:
+    log_probs, labels = overconfident(seed=3)
+    seen = mislabelled(labels)
+
+    def objective(abc: np.ndarray) -> float:
+        a, b, c = {1: (*abc, *abc, 0.0), 2: (abc[0], *abc)}.get(len(abc), tuple(abc))
+        odds = a * log_probs[:, 1] - b * log_probs[:, 0] + c
+        q = 1 / (1 + np.exp(-odds))
+        p = (1 - NOISE) * q + NOISE * (1 - q)
+        return float(-np.log(np.where(seen == 1, p, 1 - p)).mean())
+
+    fit = calibrator.fit(log_probs, seen)
+    free = {Platt: 2, Beta: 3, Temperature: 1}[type(calibrator)]
+    a, b, c = coefficients(fit)
+    ours = np.array({1: [a], 2: [a, c], 3: [a, b, c]}[free])
+    assert float(fit.objective) == pytest.approx(objective(ours), abs=1e-10)
+    starts = (ours, np.array({1: [1.0], 2: [1.0, 0.0], 3: [1.0, 1.0, 0.0]}[free]))
+    options = {"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000}
+    best = min(minimize(objective, s, method="Nelder-Mead", options=options).fun for s in starts)
+    assert float(fit.objective) <= best + 1e-9
+
+
+@pytest.mark.parametrize("name", ["platt", "beta", "temperature", "isotonic"])
+def test_a_map_told_of_label_noise_is_nearer_to_that_of_the_true_labels(name: str) -> None:
+    log_probs, labels = overconfident(600, 3, seed=4)
+    seen = mislabelled(labels, 3)
+    clean = MAPS[name].fit(log_probs, labels)(log_probs)
+    told = replace(MAPS[name], label_noise=NOISE).fit(log_probs, seen)(log_probs)
+    ignorant = MAPS[name].fit(log_probs, seen)(log_probs)
+    gap, other = (np.abs(np.exp(a) - np.exp(clean)).mean() for a in (told, ignorant))
+    assert gap < 0.6 * other
+
+
+def test_isotonic_with_label_noise_is_the_bounded_least_squares_staircase() -> None:
+    rng = np.random.default_rng(2)
+    p = np.arange(1, 9) / 9
+    labels = rng.integers(0, 2, (8, 5))
+
+    def squares(g: np.ndarray) -> float:
+        return float(((labels - (NOISE + (1 - 2 * NOISE) * g[:, None])) ** 2).sum())
+
+    rising = {"type": "ineq", "fun": np.diff}
+    best = minimize(
+        squares, np.linspace(0, 1, 8), bounds=[(0, 1)] * 8, constraints=rising, tol=1e-14
+    )
+    flat = np.repeat(p, 5)
+    fit = Isotonic(clip=1e-300, label_noise=NOISE).fit(np.log(two_sided(flat)), labels.ravel())
+    np.testing.assert_allclose(binary(fit(np.log(two_sided(p)))), best.x, atol=1e-5)
+
+
+def test_isotonic_answers_lie_on_the_staircase_where_answers_almost_tie() -> None:
+    """Probabilities a few times 1e-12 apart: interpolation there may round to below 0."""
+    rng = np.random.default_rng(5)
+    z = rng.choice([-1, 1], 100) * rng.uniform(24, 29, 100)
+    labels = (z > 0) ^ (rng.random(100) < 0.2)
+    log_probs = np.stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)], 1)
+    steep = FittedIsotonic(
+        knot=np.tile(1e-12 * np.arange(100.0), (2, 1)),
+        level=np.stack([-1e-17 * np.ones(100), np.ones(100)]),
+        clip=1e-6,
+        status=np.asarray(0),
+    )
+    for fit in (Isotonic().fit(log_probs, labels.astype(int)), steep):
+        found = np.asarray(fit(log_probs))
+        assert np.isfinite(found).all()
+        np.testing.assert_allclose(np.exp(found).sum(1), 1, atol=1e-9)

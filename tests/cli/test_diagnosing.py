@@ -30,7 +30,7 @@ def run(tmp_path: Path, table: pd.DataFrame, *args: str) -> str:
 def test_judges_are_listed_and_faults_named(tmp_path: Path, wide: pd.DataFrame) -> None:
     out, plot = tmp_path / "judges.csv", tmp_path / "judges.png"
     said = run(tmp_path, wide, "--label", "gold", "--out", str(out), "--plot", str(plot))
-    assert "4 of 4 judges, with 90 % intervals" in said
+    assert "4 of 4 judges, in % with 90 % intervals" in said
     assert "x broken: wrong on all of 120" in said
     assert "1 judge(s) gave a readable vote less often than 90%: c (75%)" in said
     table = pd.read_csv(out).set_index("judge")
@@ -52,3 +52,17 @@ def test_without_labels_the_votes_alone_are_looked_at(tmp_path: Path, wide: pd.D
     assert "2 of 3 judges" in said
     assert "No item has a label" in said
     assert "c (75%)" in said
+
+
+def test_a_line_per_judge_on_a_narrow_console(
+    tmp_path: Path, wide: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = {"a": "maker/a-model-with-a-long-name-1", "b": "maker/a-model-with-a-long-name-2"}
+    said = run(tmp_path, wide.rename(columns=names), "--label", "gold").splitlines()
+    start = next(i for i, line in enumerate(said) if line.startswith("judge "))
+    rows = said[start + 1 : start + 5]
+    assert all(len(line) <= 80 for line in said[start : start + 5])
+    assert [row.split()[0][-2:] for row in rows[:2]] == ["-1", "-2"]
+    assert "…" in rows[0]
+    assert said[start + 5].startswith("Too wide to show here: votes (--out FILE)")

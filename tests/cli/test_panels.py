@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app
-from judgebayes.cli.methods import METHODS, Choice, build, suited
+from judgebayes.cli.methods import CALIBRATORS, METHODS, Choice, build, suited
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import encode
 
@@ -63,6 +64,32 @@ def test_auto_says_what_it_compared_and_adds_conformal_sets(
     assert set(table["set"]) <= {"", "A", "B", "B | A"}
     certain = table[["p(B)", "p(A)"]].max(axis=1) > 0.97
     assert (table.loc[certain, "set"] == table.loc[certain, "decision"]).mean() > 0.9
+
+
+def test_label_noise_reaches_every_fit_that_learns_from_labels(
+    panel: tuple[pd.DataFrame, pd.DataFrame],
+) -> None:
+    votes, coding = encode(panel[0])
+    # The first needs several methods, the others tasks, three classes and ten judges.
+    elsewhere = ("auto", "hierarchical", "margin-threshold", "top-5", "top-10")
+    deaf = []
+    for name in METHODS:
+        if name not in elsewhere:
+            method = build(Choice(name, "none", label_noise=0.2), coding.classes, votes)
+            if 0.2 not in jax.tree.leaves(method):
+                deaf.append(name)
+    assert deaf == ["vote-share", "sc"]  # they learn nothing
+    for name in CALIBRATORS:
+        method = build(Choice("sc", name, label_noise=0.2), coding.classes, votes)
+        assert (0.2 in jax.tree.leaves(method)) == (name not in ("auto", "none"))
+
+
+def test_label_noise_is_said_and_checked(files: tuple[Path, Path]) -> None:
+    votes, gold = files
+    given = ("calibrate", votes, "--labels", gold, "--method", "best-constant", "--splits", 2)
+    assert "20% of the labels are taken to be wrong" in run(*given, "--label-noise", 0.2).output
+    refused = run(*given, "--label-noise", 0.6)
+    assert "--label-noise 0.6; right would be" in str(refused.exception)
 
 
 def test_a_kept_panel_fit_finds_its_judges_by_name(

@@ -21,6 +21,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     halves,
     split_p_values,
 )
+from judgebayes.experiments.calibrate_dont_curate.h8_difficulty import hard_items
 from judgebayes.experiments.calibrate_dont_curate.h11 import agreement_strata, shuffled_votes
 from judgebayes.experiments.calibrate_dont_curate.twins import JUDGEBENCH, twin_panel
 from judgebayes.experiments.core import Run
@@ -154,6 +155,13 @@ def test_strata_of_agreement_are_ordered(panel: Panel) -> None:
     counts = np.asarray(panel.votes.pooled_counts())
     share = counts.max(1) / counts.sum(1)
     assert share[strata == 0].max() <= share[strata == 2].min()
+
+
+def test_hard_and_easy_items_are_both_there_unless_all_agree_alike() -> None:
+    for share in ([0.6, 0.7, 0.8, 0.9], [0.6, 1.0, 1.0, 1.0], [0.5, 0.5, 0.5, 0.8]):
+        hard = hard_items(np.array(share))
+        assert 0 < hard.sum() < 4
+        assert np.array(share)[hard].max() < np.array(share)[~hard].min()
 
 
 def test_every_statement_holds(run: Run) -> None:

@@ -29,16 +29,27 @@ def parameters(x: jax.Array) -> davidson.Parameters:
 
 
 @in_float64
-def scipy_best(votes: Votes, labels: np.ndarray, score: scores.Score, starts: int = 5) -> tuple:
-    """The paper's optimiser: L-BFGS-B with an exact gradient, the best of a few starts."""
+def scipy_best(
+    votes: Votes,
+    labels: np.ndarray,
+    score: scores.Score,
+    starts: int = 5,
+    noise: float = 0.0,
+) -> tuple:
+    """The paper's optimiser: L-BFGS-B with an exact gradient, the best of a few starts.
+
+    With noise a share of the labels is some other class.
+    """
     used = labels >= 0
+    confusion = (1 - 1.5 * noise) * np.eye(3) + noise / 2
     evidence = davidson.features(votes.take(np.flatnonzero(used)).pooled_counts())
     y = jnp.asarray(labels[used])
 
     @jax.jit
     @jax.value_and_grad
     def objective(x: jax.Array) -> jax.Array:
-        return scores.mean_score(score, davidson.link(parameters(x), evidence, n_classes=3), y)
+        p = jnp.exp(davidson.link(parameters(x), evidence, n_classes=3)) @ confusion
+        return scores.mean_score(score, jnp.log(p), y)
 
     def value_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = objective(jnp.asarray(x))
@@ -71,6 +82,22 @@ def test_a_minimum_score_is_at_most_scipys_best_of_five(
     assert int(fit.status) == Status.CONVERGED
     assert float(fit.projected_gradient) < 1e-8
     np.testing.assert_allclose(theta(fit), x, atol=2e-3)
+
+
+@pytest.mark.parametrize("inference", [DRPS(), MAP()], ids=["drps", "map"])
+def test_known_label_noise_is_part_of_what_is_fitted(
+    votes: Votes, labels: np.ndarray, inference: MinimumScore | MAP
+) -> None:
+    fit = Davidson(inference, label_noise=0.2).fit(votes, labels)
+    assert int(fit.status) == Status.CONVERGED
+    if isinstance(inference, MinimumScore):
+        value, x = scipy_best(votes, labels, scores.drps, noise=0.2)
+        assert float(fit.objective) <= value + 1e-9
+        np.testing.assert_allclose(theta(fit), x, atol=2e-3)
+    # Whoever knows that some labels are wrong is surer of the others.
+    ignorant = Davidson(inference).fit(votes, labels)
+    told, plain = (np.exp(np.asarray(f(votes))).max(1).mean() for f in (fit, ignorant))
+    assert told > plain + 0.02
 
 
 def test_bounds_are_hit_exactly(votes: Votes) -> None:

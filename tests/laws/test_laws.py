@@ -37,7 +37,7 @@ from judgebayes.votes import Classes, Votes
 
 METHODS: dict[str, Aggregator] = {
     "davidson": Davidson(DRPS(starts=2)),
-    "davidson-ml": Davidson(MinimumScore(nll, starts=1)),
+    "davidson-ml": Davidson(MinimumScore(nll, starts=1), label_noise=0.05),
     "davidson-map": Davidson(MAP(starts=1)),
     "davidson-mae": Davidson(MinimumLoss(candidates=256)),
     "hierarchical": HierarchicalDavidson(),
@@ -60,6 +60,7 @@ METHODS: dict[str, Aggregator] = {
     "ci-sc": ConfidenceVote(),
     "greedy-2": RoundedMedian(),
     "verdict": Verdict(judge=0),
+    # `Curated` obeys the same laws in its own tests: the votes here are one judge's, no panel.
     # With a share or folds the division of the items is random: see the tests of the pipeline.
     "calibrated": Calibrated(
         SoftVote(), Chain((Temperature(), Beta(symmetric=True), Isotonic(symmetric=True))), None

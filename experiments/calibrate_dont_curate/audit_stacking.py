@@ -1,0 +1,209 @@
+"""Audit: stacking at every label budget against all others, and what `auto` takes.
+
+Claim: with 50 labels or more no other method is better than stacking, and the method that
+cross-validation on the labels takes (`judgebayes calibrate --method auto`) is never clearly worse
+than the best.
+Command: judgebayes reproduce calibrate-dont-curate/audit-stacking --data DIR
+Runtime: about 25 minutes.
+Expected: to be measured.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from judgebayes.aggregate import Aggregator, DawidSkene, OneCoin, Stacking
+from judgebayes.calibrate import Beta, Calibrated, Identity
+from judgebayes.curate import top_k
+from judgebayes.decide import zero_one_loss
+from judgebayes.evaluate import FitOn, evaluate_splits, measure
+from judgebayes.experiments.calibrate_dont_curate.common import (
+    LARGE,
+    PAPER,
+    Answers,
+    Parts,
+    advantage,
+    answers_of,
+    by_subset,
+    claim_row,
+    halves,
+    log_scales,
+    panels,
+    split_batches,
+    value_row,
+)
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.panels import Panel
+from judgebayes.plots import curves
+from judgebayes.significance import Interval
+from judgebayes.splits import Splits
+
+BUDGETS = (10, 25, 50, 100, 200)
+SUBSET_BUDGETS = (50, 100)
+FOLDS = 5
+COUNT, LARGE_COUNT = 40, 20
+"""Splits, on panels of more than 200,000 votes the second: folds make five more fits of each."""
+STACKING = "stacking"
+
+
+def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
+    """Return the methods as `judgebayes calibrate` builds them for pairs, by name.
+
+    Dawid-Skene learns from votes without labels too, so it sees all of them; on the reward models
+    those of the labelled items only, or it alone would take an hour.
+    """
+
+    def mapped(method: Aggregator) -> Aggregator:
+        return Calibrated(method, Beta(symmetric=True), cross_fit=FOLDS)
+
+    found: dict[str, tuple[Aggregator, FitOn]] = {
+        STACKING: (Stacking(), "calibration"),
+        "one-coin + beta": (mapped(OneCoin()), "calibration"),
+    }
+    if smoke:
+        return found
+    sees: FitOn = "all" if count_of(panel) == COUNT else "calibration"
+    found["dawid-skene + beta"] = (mapped(DawidSkene()), sees)
+    for k in (3, 5):
+        found[f"top-{k} + beta"] = (mapped(top_k(OneCoin(), k)), "calibration")
+    return found
+
+
+def count_of(panel: Panel) -> int:
+    """Return how many splits a panel gets."""
+    return COUNT if len(panel.labels) * len(panel.judges) <= LARGE else LARGE_COUNT
+
+
+def few_shapes(parts: Parts) -> Parts:
+    """Return the splits with calibration parts of one width, so that nothing compiles anew."""
+    calibration = parts.splits.calibration
+    used = calibration[:, : max(int((calibration >= 0).sum(1).max()), 1)]
+    extra = max(BUDGETS[-1] - used.shape[1], 0)
+    wide = np.pad(used, ((0, 0), (0, extra)), constant_values=-1)
+    return Parts(parts.name, Splits(wide, parts.splits.evaluation))
+
+
+def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
+    """Return five folds of each split's labelled items, as splits of their own.
+
+    With `groups` these are held out whole; labels that all come from one are divided at random.
+    """
+    rng = np.random.default_rng(seed)
+    width = parts.splits.calibration.shape[1]
+    fitted, held = np.full((2, len(parts.splits), FOLDS, width), -1)
+    for s, row in enumerate(parts.splits.calibration):
+        own = row[row >= 0]
+        kind = np.arange(len(own))
+        if groups is not None and len(np.unique(groups[own])) > 1:
+            kind = np.unique(groups[own], return_inverse=True)[1]
+        fold = (rng.permutation(kind.max() + 1) % FOLDS)[kind]
+        for f in range(FOLDS):
+            for place, which in ((fitted, fold != f), (held, fold == f)):
+                place[s, f, : which.sum()] = own[which]
+    return Splits(fitted.reshape(-1, width), held.reshape(-1, width))
+
+
+def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> np.ndarray:
+    """Return each split's cross-validated NLL of a method, over the folds of its labels."""
+    found = []
+    for some in split_batches(panel, inner, fit_on):
+        answered = evaluate_splits(
+            method, panel.votes, panel.labels, some, fit_on=fit_on, loss=zero_one_loss(2)
+        )
+        found.append(measure(answered, ("nll",))["nll"])
+    nll = np.where((inner.evaluation >= 0).any(1), np.concatenate(found), np.nan)
+    return np.nanmean(nll.reshape(-1, FOLDS), axis=1)
+
+
+def chosen(found: dict[str, Answers], judged: dict[str, np.ndarray]) -> tuple[Answers, np.ndarray]:
+    """Return the answers of the method that each split's own labels prefer, and its place."""
+    best = np.argmin(np.stack(list(judged.values())), axis=0)
+    answered = np.stack([one.log_probs for one in found.values()])
+    first = next(iter(found.values()))
+    taken = answered[best, np.arange(len(best))]
+    return Answers(first.panel, taken, first.items), best
+
+
+@experiment(
+    PAPER,
+    "audit-stacking",
+    "Audit: the best method at every label budget",
+    "from 50 labels up no method is better than stacking, and auto finds what is best",
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return every method's NLL by budget, stacking's lead over the best other, and auto's."""
+    records: list[dict[str, Any]] = []
+    made = panels(run)
+    for panel in [one for one in made if one.dataset != "twin"] or made:
+        half = halves(run, panel).splits.calibration.shape[1]
+        sizes = [b for b in run.few(list(BUDGETS)) if b < half]
+        for size in [*sizes, *([] if run.smoke else [half])]:
+            run.say(f"{panel.name}: {size} labels")
+            parts = halves(run, panel, labels=size, count=count_of(panel))
+            records += compared(run, panel, few_shapes(parts), size, None)
+        for size in run.few(list(SUBSET_BUDGETS)):
+            run.say(f"{panel.name}: {size} labels of other subsets")
+            whole = by_subset(run, panel, labels=size)
+            cal, ev = (part[: count_of(panel)] for part in vars(whole.splits).values())
+            parts = few_shapes(Parts(whole.name, Splits(cal, ev)))
+            records += compared(run, panel, parts, size, panel.subset)
+    table = rows(PAPER, "audit-stacking", records)
+    shown = table[(table["metric"] == "nll") & ~table["method"].str.contains("subsets")]
+    figure = curves(
+        shown.assign(panel=shown["dataset"]),
+        "n",
+        panel="panel",
+        metric="nll",
+        xlabel="labels",
+        ylabel="NLL",
+        title="NLL against label budget, positions known; auto takes the best of the others",
+        columns=2,
+    )
+    log_scales(figure, (10, 25, 50, 100, 200, 500, 1500))
+    notes = [
+        "In this table n is the number of labels. Methods are those of the command line: a "
+        f"symmetric beta map behind all but stacking, learnt by {FOLDS}-fold cross-fitting.",
+        f"auto takes, split by split, the method of least NLL in {FOLDS} folds of the split's own "
+        f"labels, up to {BUDGETS[-1]}. The command line has 100 random divisions: less noise.",
+        "Leads are over the best *other* method at that budget, chosen by the same numbers: an "
+        "advantage for the other. Intervals allow for other items and other labels.",
+        "Other subsets: labels come from half of the subsets, evaluation items from the rest, folds "
+        "keep subsets whole, and intervals are over subsets.",
+    ]
+    return Output(table, {"curves": figure}, notes)
+
+
+def compared(
+    run: Run, panel: Panel, parts: Parts, size: int, groups: np.ndarray | None
+) -> list[dict[str, Any]]:
+    """Return the rows of one budget."""
+    offered = arms(panel, smoke=run.smoke)
+    plain = {"none": Identity()}
+    found = {
+        name: answers_of(run, panel, method, plain, parts, fit_on=fit_on)["none"]
+        for name, (method, fit_on) in offered.items()
+    }
+    ranked = sorted(found, key=lambda name: float(found[name].by_split("nll").mean()))
+    pairs = [(STACKING, next(name for name in ranked if name != STACKING))]
+    suffix = "" if groups is None else ", other subsets"
+    count = len(parts.splits)
+    records = []
+    if size <= BUDGETS[-1]:
+        inner = folds(parts, groups, run.seed)
+        judged = {name: held_out(panel, *method, inner) for name, method in offered.items()}
+        auto, taken = chosen(found, judged)
+        for place, name in enumerate(offered):
+            share = Interval(float((taken == place).mean()), np.nan, np.nan)
+            title = f"{name}{suffix}"
+            records.append(value_row(panel, title, "share taken by auto", share, count, n=size))
+        found["auto"] = auto
+        pairs.append(("auto", ranked[0]))
+    for name, one in found.items():
+        title = f"{name}{suffix}"
+        records.append(value_row(panel, title, "nll", one.interval(), count, n=size))
+    for mine, rival in pairs:
+        lead = advantage(found[mine], found[rival], groups=groups)
+        title = f"best other minus {mine}{suffix}"
+        records.append(claim_row(panel, title, "nll difference", lead, count, n=size))
+    return records
