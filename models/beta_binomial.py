@@ -17,7 +17,8 @@ k may differ from item to item.
 
 Identification. The components are ordered by their means: with logit mu = centre -+ gap / 2 and
 gap >= 0 the first is never the easier one. Two independent Normal(m, s^2) logits, put in order,
-have exactly the independent centre and gap below, so that the order costs no information::
+have exactly the independent centre and gap below, so that the order costs no information. Samplers
+run on the two logits without their order (`signed`), and put each draw in order (`ordered`)::
 
     centre ~ Normal(m, s^2 / 2),  gap ~ HalfNormal(sqrt(2) s)      m = 1, s = 1.5
     share  ~ Beta(2, 2)                                            w, of the hard items
@@ -44,6 +45,7 @@ __all__ = [
     "log_pmf",
     "majority_error",
     "model",
+    "ordered",
     "parameters",
 ]
 
@@ -142,6 +144,7 @@ def model(
     most: int,
     components: int = 2,
     prior: Prior = Prior(),
+    signed: bool = False,
 ) -> None:
     """Sample the parameters from their priors, and score the counts of correct votes.
 
@@ -157,6 +160,8 @@ def model(
         The largest number of votes, a size.
     components
         1 or 2.
+    signed
+        Let the gap have either sign: two unordered components, each with its own half.
     """
     location, scale = prior.logit_mean
     if components == 1:
@@ -164,7 +169,7 @@ def model(
     else:
         sites = {
             "centre": numpyro.sample("centre", dist.Normal(location, scale / jnp.sqrt(2.0))),
-            "gap": numpyro.sample("gap", dist.HalfNormal(scale * jnp.sqrt(2.0))),
+            "gap": numpyro.sample("gap", gap_prior(scale, signed)),
             "share": numpyro.sample("share", dist.Beta(*prior.share)),
         }
     with numpyro.plate("component", components):
@@ -173,6 +178,22 @@ def model(
         )
     each = mixture_log_pmf(parameters(sites), jnp.maximum(correct, 0), given, most)
     score_counts(each, correct, weight)
+
+
+def gap_prior(scale: float, signed: bool) -> dist.Distribution:
+    """Return the prior of the gap between two logits of this scale."""
+    wide = scale * jnp.sqrt(2.0)
+    return dist.Normal(0.0, wide) if signed else dist.HalfNormal(wide)
+
+
+def ordered(sites: dict[str, Array]) -> dict[str, Array]:
+    """Return one draw of the unordered components' sites with the harder component first."""
+    turn = sites["gap"] < 0
+    return sites | {
+        "gap": jnp.abs(sites["gap"]),
+        "share": jnp.where(turn, 1 - sites["share"], sites["share"]),
+        "log_dispersion": jnp.where(turn, sites["log_dispersion"][::-1], sites["log_dispersion"]),
+    }
 
 
 def score_counts(

@@ -11,17 +11,20 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.ensemble.counts import Counts, labelled, prepared
-from judgebayes.ensemble.curve import ErrorCurve, checked_sizes
+from judgebayes.ensemble.curve import ErrorCurve, checked_sizes, largest_odd
 from judgebayes.ensemble.thinning import Thinning, item_thinning
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, Unfolded
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import Parameters, Prior
 
 __all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in_population"]
+
+FAR = 3
+"""Chains must agree on the error of so many times the observed votes, too."""
 
 
 @runtime_checkable
@@ -176,6 +179,16 @@ def in_population(
     return (n * seen + drawn) / max(population, n)
 
 
+def answers(theta: Parameters, most: int) -> Float[Array, " size"]:
+    """Return the errors that chains must agree on: of one vote, of all there are, of far more.
+
+    The components themselves are often undetermined: a mixture of two that are nearly alike is as
+    good whichever is the broader one, and says the same of a majority.
+    """
+    sizes = dict.fromkeys((1, largest_odd(most), largest_odd(FAR * most)))
+    return jnp.stack([beta_binomial.majority_error(theta, size) for size in sizes])
+
+
 @partial(jax.jit, static_argnames="votes")
 def _log_pmfs(theta: Parameters, votes: int) -> Float[Array, "draw count"]:
     return jax.vmap(lambda one: beta_binomial.log_pmf(one, votes))(theta)
@@ -274,7 +287,9 @@ def _fit(
 ) -> FittedDistribution:
     own = labelled(counts, weight)
 
-    def model(correct: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
+    def model(
+        correct: Int[Array, " item"], weight: Float[Array, " item"], signed: bool = False
+    ) -> None:
         beta_binomial.model(
             correct,
             counts.given,
@@ -282,13 +297,27 @@ def _fit(
             most=counts.most,
             components=method.components,
             prior=method.prior,
+            signed=signed,
         )
+
+    def answer(sites: Sites) -> Float[Array, " size"]:
+        return answers(beta_binomial.parameters(sites), counts.most)
 
     def predict(sites: Sites) -> Float[Array, "item class"]:
         log_pmf = beta_binomial.log_pmf(beta_binomial.parameters(sites), counts.most)
         return jnp.broadcast_to(log_pmf, (counts.correct.shape[0], counts.most + 1))
 
-    found = method.inference.solve(Problem(model, predict, counts.correct, own), key)
+    problem = Problem(
+        model,
+        predict,
+        counts.correct,
+        own,
+        unfolded=Unfolded(partial(model, signed=True), beta_binomial.ordered)
+        if method.components == 2
+        else None,
+        watched=answer,
+    )
+    found = method.inference.solve(problem, key)
     return FittedDistribution(
         theta=jax.vmap(beta_binomial.parameters)(found.draws),
         status=worst(found.status, when(own.sum() == 0, Status.DEGENERATE)),

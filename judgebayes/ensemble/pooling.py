@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -9,11 +10,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.ensemble.counts import Counts, labelled, prepared
-from judgebayes.ensemble.distribution import FittedDistribution
+from judgebayes.ensemble.distribution import FittedDistribution, answers
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Inference, Problem, Sites
+from judgebayes.inference.problem import Inference, Problem, Sites, Unfolded
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import beta_binomial, pooled_beta_binomial
 from judgebayes.models.beta_binomial import Parameters
@@ -123,7 +124,9 @@ def _fit(
     own = labelled(counts, weight)
     n_sets = sets.shape[0]
 
-    def model(correct: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
+    def model(
+        correct: Int[Array, " item"], weight: Float[Array, " item"], signed: bool = False
+    ) -> None:
         pooled_beta_binomial.model(
             correct,
             counts.given,
@@ -132,14 +135,27 @@ def _fit(
             n_sets=n_sets,
             most=counts.most,
             prior=method.prior,
+            signed=signed,
         )
+
+    def answer(sites: Sites) -> Float[Array, " quantity"]:
+        theta = pooled_beta_binomial.set_parameters(sites)
+        return jax.vmap(lambda one: answers(one, counts.most))(theta).ravel()
 
     def predict(sites: Sites) -> Float[Array, "item class"]:
         theta = pooled_beta_binomial.set_parameters(sites)
         by_set = jax.vmap(lambda one: beta_binomial.log_pmf(one, counts.most))(theta)
         return by_set[member]
 
-    found = method.inference.solve(Problem(model, predict, counts.correct, own), key)
+    problem = Problem(
+        model,
+        predict,
+        counts.correct,
+        own,
+        unfolded=Unfolded(partial(model, signed=True), pooled_beta_binomial.ordered),
+        watched=answer,
+    )
+    found = method.inference.solve(problem, key)
     theta: Parameters = jax.vmap(pooled_beta_binomial.set_parameters)(found.draws)
     return FittedDistribution(
         theta=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), theta),

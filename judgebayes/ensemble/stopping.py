@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from judgebayes.ensemble.counts import counts_of
+from judgebayes.ensemble.curve import largest_odd
 from judgebayes.ensemble.thinning import FittedThinning, Thinning, beta_quantile
 from judgebayes.errors import JudgeBayesError
 
@@ -189,7 +190,7 @@ class WidthRule:
     def reach(self, fitted: FittedThinning) -> float:
         """Return the present width of the interval."""
         most = fitted.counts.most
-        size = (most - 1 + most % 2) if self.size is None else self.size
+        size = largest_odd(most) if self.size is None else self.size
         mean, variance = fitted.moments((size,), population=self.population)
         ends = ((1 - self.level) / 2, (1 + self.level) / 2)
         low, high = (beta_quantile(q, mean, variance) for q in ends)

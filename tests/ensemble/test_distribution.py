@@ -194,6 +194,26 @@ def test_nuts_has_intervals_and_marks_extrapolation(sampled, easy_and_hard: Coun
     assert "items are hard" in sampled.words()[0]
 
 
+@pytest.mark.slow
+def test_chains_cross_where_the_components_are_alike() -> None:
+    """One broad Beta-Binomial: which of two components is the broader, the labels do not tell.
+
+    In order of their means the posterior falls into two pieces that touch where the means are equal,
+    and chains disagree; unordered, they agree on the errors.
+    """
+    rng = np.random.default_rng(0)
+    counts = counts_of(rng.binomial(40, rng.beta(2.0, 1.5, 300)), 40)
+    fit = BetaBinomial(2, NUTS()).fit(counts)
+    assert int(fit.status) == Status.CONVERGED
+    assert fit.chains is not None
+    drawn = {name: np.asarray(x) for name, x in fit.chains.draws.items()}
+    assert (drawn["gap"] >= 0).all()
+    broad = (drawn["log_dispersion"][..., 0] > drawn["log_dispersion"][..., 1]).mean(1)
+    assert ((broad > 0.05) & (broad < 0.95)).all()
+    free = Thinning().fit(counts).curve((1, 39))
+    np.testing.assert_allclose(fit.estimate((1, 39)), free.error, atol=0.02)
+
+
 @in_float64
 def test_a_point_estimate_has_no_interval(easy_and_hard: Counts) -> None:
     fit = BetaBinomial(1, MAP(starts=1)).fit(easy_and_hard)
