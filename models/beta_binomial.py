@@ -180,7 +180,7 @@ def model(
     score_counts(each, correct, weight)
 
 
-def gap_prior(scale: float, signed: bool) -> dist.Distribution:
+def gap_prior(scale: Float[Array, ""] | float, signed: bool) -> dist.Distribution:
     """Return the prior of the gap between two logits of this scale."""
     wide = scale * jnp.sqrt(2.0)
     return dist.Normal(0.0, wide) if signed else dist.HalfNormal(wide)

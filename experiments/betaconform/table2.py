@@ -22,6 +22,7 @@ from judgebayes.plots import intervals
 from judgebayes.significance import Interval, normal_interval
 
 SHOWN = ("em", "mixture-map", "thinning", "transfer", "transfer-map", "pooled")
+DRAWN = ("mixture-map", "transfer", "pooled")
 CLAIMS = (("em", "transfer"), ("mixture-map", "pooled"), ("em", "pooled"), ("transfer", "pooled"))
 
 
@@ -51,14 +52,14 @@ def main(run: Run) -> Output:
     table = rows(PAPER, "table2", records)
     notes = [_means(found, text) for text in (True, False)]
     notes = [note for note in notes if note] + _verdicts(table)
-    shown = table[table["metric"] == "error margin"].assign(
-        name=[f"{r.task} {r.judge}" for r in table[table["metric"] == "error margin"].itertuples()]
-    )
+    shown = table[table["metric"] == "error margin"]
     figures = {
         f"margins-{dataset}": intervals(
-            part[part["method"].isin(["em", "mixture-map", "transfer", "pooled"])],
-            label="name",
+            part[part["method"].isin(DRAWN)],
+            label="task",
             series="method",
+            panel="judge",
+            log=True,
             xlabel=f"error margin in points from {FEW} labels (bars: 95 % over runs)",
             title=f"{dataset}: ten labels, with and without other data sets",
         )
