@@ -68,6 +68,7 @@ FIXED = {
     "independent votes": 3,
     "transfer": 6,
     "pooled": 4,
+    "pooled, limit 0.25": 2,
 }
 CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
 CLASS_NAMES = ("B better", "tie", "A better")
