@@ -74,6 +74,7 @@ CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
 CLASS_NAMES = ("B better", "tie", "A better")
 LEGEND_MARK, LEGEND_LETTER = 0.55, 0.085
 """Inches that a column of a legend takes, beside its letters and for each of them."""
+MOST_TICKS = 15
 NAMES_APART = 0.08
 """How far apart points of a map must be for both to be named."""
 
@@ -598,6 +599,10 @@ def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
                 curve.size[here], curve.error[here], marker, color=shade, mfc=fill, markersize=5
             )
         ax.fill_between(curve.size, curve.low, curve.high, color=shade, alpha=0.15, linewidth=0)
+        if len(curve.size) == 1:
+            ax.vlines(curve.size, curve.low, curve.high, color=shade, linewidth=1.2)
+    sizes = next(iter(curves.values())).size
+    ax.set_xticks(sizes[:: -(-len(sizes) // MOST_TICKS)])
     ax.set_xlabel("votes (hollow: more than any item has)")
     ax.set_ylabel("error of the majority")
     ax.set_ylim(bottom=0)

@@ -50,6 +50,10 @@ __all__ = [
 ]
 
 
+LEAST = -1e30
+"""The log-likelihood of what cannot be."""
+
+
 class Parameters(NamedTuple):
     """Share, mean and dispersion of each component, the hard items first."""
 
@@ -203,5 +207,6 @@ def score_counts(
 ) -> None:
     """Add the items' weighted log-likelihoods; unknown counts (-1) and weight 0 add nothing."""
     weight = jnp.ones(correct.shape[0]) if weight is None else weight
-    seen = (correct >= 0) & (weight > 0)
-    numpyro.factor("counts", jnp.sum(jnp.where(seen, log_likelihood, 0.0) * weight))
+    # Finite, so that weight 0 makes it 0; a product, so that many weights share what it is made of.
+    each = jnp.where(correct >= 0, jnp.maximum(log_likelihood, LEAST), 0.0)
+    numpyro.factor("counts", each @ weight)

@@ -93,7 +93,7 @@ def _covered(run: Run, judged: Judged) -> dict[str, Bool[np.ndarray, "split size
             found[name].append((curve.low <= truth) & (truth <= curve.high))
     covered = {name: np.stack(each) for name, each in found.items()}
     fixed = []
-    for place, pmf in enumerate(pmfs(posterior(run), judged.votes, weights)):
+    for place, pmf in enumerate(pmfs(posterior(run), judged.votes, weights, REPLAYS // 2)):
         own = counts_of(judged.correct[parts[place]], judged.votes)
         drawn = in_population(pmf, own, sizes, population=every, seed=place)
         fixed.append(np.quantile(drawn, ENDS, axis=0))

@@ -207,10 +207,9 @@ def posterior(run: Run) -> Distribution:
     """Return the mixture's whole posterior: draws from the prior, weighed by each run's labels.
 
     With five parameters and some dozens of labels this takes seconds where chains take minutes, and
-    all runs share the draws. Half of the posteriors rest on more than 2,000 of them, all but one in
-    a thousand on more than 50.
+    all runs share the draws.
     """
-    return BetaBinomial(2, PriorImportance(2**12 if run.smoke else 2**17, kept=500))
+    return BetaBinomial(2, PriorImportance(2**12 if run.smoke else 2**16, kept=500))
 
 
 def orders(run: Run, judged: Judged, count: int = RUNS) -> Int[np.ndarray, "split item"]:
@@ -248,15 +247,21 @@ def wrong_majorities(votes: int) -> Float[np.ndarray, "size count"]:
 
 @in_float64
 def pmfs(
-    method: Distribution | Thinning, votes: int, weights: Float[np.ndarray, "split count"]
+    method: Distribution | Thinning,
+    votes: int,
+    weights: Float[np.ndarray, "split count"],
+    lanes: int = LANES,
 ) -> Float[np.ndarray, "split draw count"]:
-    """Return P(S = 0 .. k) under every draw, for each run's histogram of correct votes."""
+    """Return P(S = 0 .. k) under every draw, for each run's histogram of correct votes.
+
+    So many runs (`lanes`) are fitted side by side.
+    """
     if isinstance(method, Thinning):
         return (weights / weights.sum(1, keepdims=True))[:, None]
     found = []
-    for first in range(0, len(weights), LANES):
-        part = weights[first : first + LANES]
-        filled = np.pad(part, ((0, -len(part) % LANES), (0, 0)), mode="edge")
+    for first in range(0, len(weights), lanes):
+        part = weights[first : first + lanes]
+        filled = np.pad(part, ((0, lanes - len(part)), (0, 0)), mode="edge")
         found.append(np.asarray(_pmfs(method, votes, jnp.asarray(filled)))[: len(part)])
     return np.concatenate(found)
 

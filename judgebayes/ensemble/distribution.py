@@ -23,6 +23,8 @@ from judgebayes.models.beta_binomial import Parameters, Prior
 
 __all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in_population"]
 
+UNSETTLED = 0.5
+"""A share of hard items known no better than this is not worth a sentence."""
 FAR = 3
 """Chains must agree on the error of so many times the observed votes, too."""
 
@@ -133,14 +135,30 @@ class FittedDistribution:
         return replace(self, theta=mean, chains=None)
 
     def words(self) -> list[str]:
-        """Return what the parameters mean."""
-        share, mean, dispersion = (np.asarray(x).mean(0) for x in self.theta)
-        if len(share) == 1:
-            spread = f", dispersion {dispersion[0]:.2g}" if dispersion[0] > 0 else ""
-            return [f"A vote is correct with probability {mean[0]:.2f} on average{spread}."]
+        """Return what the parameters mean; draws with their 90 % ranges."""
+        share, mean, dispersion = (np.asarray(x) for x in self.theta)
+        if share.shape[-1] == 1:
+            spread = f", dispersion {dispersion.mean():.2g}" if dispersion.mean() > 0 else ""
+            return [f"A vote is correct with probability {mean.mean():.2f} on average{spread}."]
+        if share.shape[-1] > 2:
+            return []
+        if self.n_draws == 1:
+            return [
+                f"About {share[0, 0]:.0%} of the items are hard: a vote on them is correct with "
+                f"probability {mean[0, 0]:.2f}; on the others with {mean[0, 1]:.2f}."
+            ]
+        low, high = np.quantile(share[:, 0], (0.05, 0.95))
+        if high - low > UNSETTLED:
+            return [
+                f"How many items are hard these labels do not settle ({low:.0%} to {high:.0%}); the "
+                "errors do not depend on it."
+            ]
+        ends = np.quantile(mean, (0.05, 0.95), axis=0)
         return [
-            f"About {share[0]:.0%} of the items are hard: a vote on them is correct with "
-            f"probability {mean[0]:.2f}; on the others with {mean[1]:.2f}."
+            f"About {share[:, 0].mean():.0%} of the items are hard ({low:.0%} to {high:.0%}): a vote "
+            f"on them is correct with probability {mean[:, 0].mean():.2f} ({ends[0, 0]:.2f} to "
+            f"{ends[1, 0]:.2f}); on the others with {mean[:, 1].mean():.2f} ({ends[0, 1]:.2f} to "
+            f"{ends[1, 1]:.2f})."
         ]
 
 
