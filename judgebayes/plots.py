@@ -4,6 +4,7 @@ Methods keep their colour from figure to figure (Okabe & Ito's palette, safe for
 readers), and lines differ in marker as well.
 """
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -52,9 +53,28 @@ FIXED = {
     "one-coin, uncalibrated": 5,
     "majority": 4,
     "majority + beta": 6,
+    "actual": 7,
+    "binomial": 3,
+    "beta-binomial": 4,
+    "em": 1,
+    "em-printed": 6,
+    "mixture-map": 0,
+    "mixture": 0,
+    "mixture-posterior": 5,
+    "thinning": 2,
+    "model-free": 2,
+    "bootstrap": 4,
+    "no correction": 6,
+    "independent votes": 3,
+    "transfer": 6,
+    "pooled": 4,
+    "pooled, limit 0.25": 2,
 }
 CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
 CLASS_NAMES = ("B better", "tie", "A better")
+LEGEND_MARK, LEGEND_LETTER = 0.55, 0.085
+"""Inches that a column of a legend takes, beside its letters and for each of them."""
+MOST_TICKS = 15
 NAMES_APART = 0.08
 """How far apart points of a map must be for both to be named."""
 
@@ -97,8 +117,12 @@ def curves(
     ylabel: str,
     title: str,
     columns: int = 3,
+    banded: Sequence[str] | None = None,
 ) -> Figure:
-    """Return lines of a metric against `x` with bands from `low` to `high`, a panel per group."""
+    """Return lines of a metric against `x` with bands from `low` to `high`, a panel per group.
+
+    `banded` names the methods that get a band, where bands of all would hide one another.
+    """
     shown = table[table["metric"] == metric]
     groups = list(dict.fromkeys(shown[panel]))
     figure, axes = _grid(len(groups), 3.9, 3.0, columns)
@@ -110,6 +134,8 @@ def curves(
                 style = _style(name, place)
                 at = line[x].to_numpy(float)
                 ax.plot(at, line["value"], label=name, markersize=4, linewidth=1.4, **style)
+                if banded is not None and name not in banded:
+                    continue
                 ax.fill_between(
                     at, line["low"], line["high"], color=style["color"], alpha=0.15, linewidth=0
                 )
@@ -124,9 +150,19 @@ def curves(
 
 def _legend_below(figure: Figure, axes: Sequence[Axes], size: float | None = None) -> None:
     """Add one legend for all panels; `size` makes all its points alike."""
-    handles, labels = axes[0].get_legend_handles_labels()
+    found = {
+        label: handle
+        for ax in axes
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    widest = LEGEND_MARK + LEGEND_LETTER * max((len(label) for label in found), default=0)
+    fitting = max(int(figure.get_figwidth() / widest), 1)
     legend = figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(len(labels), 5), frameon=False
+        list(found.values()),
+        list(found),
+        loc="outside lower center",
+        ncols=min(len(found), 5, fitting),
+        frameon=False,
     )
     for handle in legend.legend_handles if size is not None else ():
         if handle is not None:
@@ -273,19 +309,26 @@ def intervals(
     title: str,
     panel: str | None = None,
     zero: bool = False,
+    log: bool = False,
 ) -> Figure:
-    """Return points with intervals: a row per `label`, a colour per `series`, panels if asked."""
+    """Return points with intervals: a row per `label`, a colour per `series`, panels if asked.
+
+    A panel has the rows of its own labels; all panels share one axis of values.
+    """
     groups: list[str | None] = [None] if panel is None else list(dict.fromkeys(table[panel]))
-    labels = list(dict.fromkeys(table[label]))
     names = list(dict.fromkeys(table[series]))
-    height = 0.28 * len(labels) * max(1.0, 0.6 * len(names)) + 1.3
+    parts = [table if group is None else table[table[panel] == group] for group in groups]
+    rows = max(part[label].nunique() for part in parts)
+    height = rows * max(0.28, 0.1 * len(names) + 0.08) + 1.1
     figure, axes = _grid(len(groups), 7.4 if panel is None else 4.2, height)
-    for ax, group in zip(axes, groups, strict=True):
-        shown = table if group is None else table[table[panel] == group]
+    for ax, group, shown in zip(axes, groups, parts, strict=True):
+        labels = list(dict.fromkeys(shown[label]))
+        if ax is not axes[0]:
+            ax.sharex(axes[0])
         for place, name in enumerate(names):
             own = shown[shown[series] == name]
             at = np.array([labels.index(v) for v in own[label]], float)
-            at += (place - (len(names) - 1) / 2) * 0.7 / len(names)
+            at += (place - (len(names) - 1) / 2) * 0.75 / len(names)
             value = own["value"].to_numpy(float)
             reach = np.stack([value - own["low"], own["high"] - value]).astype(float)
             style = _style(str(name), place)
@@ -303,7 +346,11 @@ def intervals(
             ax.axvline(0, color="black", linewidth=0.8)
         ax.set_yticks(range(len(labels)), [str(v) for v in labels], fontsize=8)
         ax.set_ylim(len(labels) - 0.4, -0.6)
-        ax.set_xlabel(xlabel)
+        if log:
+            ax.set_xscale("log")
+            ax.xaxis.set_major_formatter("{x:g}")
+        if panel is None or ax in axes[-3:]:
+            ax.set_xlabel(xlabel if panel is None else textwrap.fill(xlabel, 48))
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="x", color="#DDDDDD", linewidth=0.6)
         ax.set_axisbelow(True)
@@ -552,6 +599,10 @@ def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
                 curve.size[here], curve.error[here], marker, color=shade, mfc=fill, markersize=5
             )
         ax.fill_between(curve.size, curve.low, curve.high, color=shade, alpha=0.15, linewidth=0)
+        if len(curve.size) == 1:
+            ax.vlines(curve.size, curve.low, curve.high, color=shade, linewidth=1.2)
+    sizes = next(iter(curves.values())).size
+    ax.set_xticks(sizes[:: -(-len(sizes) // MOST_TICKS)])
     ax.set_xlabel("votes (hollow: more than any item has)")
     ax.set_ylabel("error of the majority")
     ax.set_ylim(bottom=0)

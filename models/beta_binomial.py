@@ -17,7 +17,8 @@ k may differ from item to item.
 
 Identification. The components are ordered by their means: with logit mu = centre -+ gap / 2 and
 gap >= 0 the first is never the easier one. Two independent Normal(m, s^2) logits, put in order,
-have exactly the independent centre and gap below, so that the order costs no information::
+have exactly the independent centre and gap below, so that the order costs no information. Samplers
+run on the two logits without their order (`signed`), and put each draw in order (`ordered`)::
 
     centre ~ Normal(m, s^2 / 2),  gap ~ HalfNormal(sqrt(2) s)      m = 1, s = 1.5
     share  ~ Beta(2, 2)                                            w, of the hard items
@@ -44,8 +45,13 @@ __all__ = [
     "log_pmf",
     "majority_error",
     "model",
+    "ordered",
     "parameters",
 ]
+
+
+LEAST = -1e30
+"""The log-likelihood of what cannot be."""
 
 
 class Parameters(NamedTuple):
@@ -142,6 +148,7 @@ def model(
     most: int,
     components: int = 2,
     prior: Prior = Prior(),
+    signed: bool = False,
 ) -> None:
     """Sample the parameters from their priors, and score the counts of correct votes.
 
@@ -157,6 +164,8 @@ def model(
         The largest number of votes, a size.
     components
         1 or 2.
+    signed
+        Let the gap have either sign: two unordered components, each with its own half.
     """
     location, scale = prior.logit_mean
     if components == 1:
@@ -164,7 +173,7 @@ def model(
     else:
         sites = {
             "centre": numpyro.sample("centre", dist.Normal(location, scale / jnp.sqrt(2.0))),
-            "gap": numpyro.sample("gap", dist.HalfNormal(scale * jnp.sqrt(2.0))),
+            "gap": numpyro.sample("gap", gap_prior(scale, signed)),
             "share": numpyro.sample("share", dist.Beta(*prior.share)),
         }
     with numpyro.plate("component", components):
@@ -175,6 +184,22 @@ def model(
     score_counts(each, correct, weight)
 
 
+def gap_prior(scale: Float[Array, ""] | float, signed: bool) -> dist.Distribution:
+    """Return the prior of the gap between two logits of this scale."""
+    wide = scale * jnp.sqrt(2.0)
+    return dist.Normal(0.0, wide) if signed else dist.HalfNormal(wide)
+
+
+def ordered(sites: dict[str, Array]) -> dict[str, Array]:
+    """Return one draw of the unordered components' sites with the harder component first."""
+    turn = sites["gap"] < 0
+    return sites | {
+        "gap": jnp.abs(sites["gap"]),
+        "share": jnp.where(turn, 1 - sites["share"], sites["share"]),
+        "log_dispersion": jnp.where(turn, sites["log_dispersion"][::-1], sites["log_dispersion"]),
+    }
+
+
 def score_counts(
     log_likelihood: Float[Array, " item"],
     correct: Int[Array, " item"],
@@ -182,5 +207,6 @@ def score_counts(
 ) -> None:
     """Add the items' weighted log-likelihoods; unknown counts (-1) and weight 0 add nothing."""
     weight = jnp.ones(correct.shape[0]) if weight is None else weight
-    seen = (correct >= 0) & (weight > 0)
-    numpyro.factor("counts", jnp.sum(jnp.where(seen, log_likelihood, 0.0) * weight))
+    # Finite, so that weight 0 makes it 0; a product, so that many weights share what it is made of.
+    each = jnp.where(correct >= 0, jnp.maximum(log_likelihood, LEAST), 0.0)
+    numpyro.factor("counts", each @ weight)

@@ -31,10 +31,11 @@ from jaxtyping import Array, Float, Int
 from judgebayes.models.beta_binomial import (
     Parameters,
     component_log_pmf,
+    gap_prior,
     score_counts,
 )
 
-__all__ = ["PooledPrior", "model", "set_parameters"]
+__all__ = ["PooledPrior", "model", "ordered", "set_parameters"]
 
 
 class PooledPrior(NamedTuple):
@@ -58,6 +59,18 @@ def set_parameters(sites: dict[str, Array]) -> Parameters:
     return Parameters(jnp.stack([hard, 1 - hard], axis=-1), mean, dispersion)
 
 
+def ordered(sites: dict[str, Array]) -> dict[str, Array]:
+    """Return one draw of the unordered components' sites with the harder component first."""
+    turn = sites["gap"] < 0
+    sign = jnp.where(turn, -1.0, 1.0)
+    return sites | {
+        "gap": jnp.abs(sites["gap"]),
+        "logit_share": sign * sites["logit_share"],
+        "share_by_set": sign * sites["share_by_set"],
+        "log_dispersion": jnp.where(turn, sites["log_dispersion"][::-1], sites["log_dispersion"]),
+    }
+
+
 def model(
     correct: Int[Array, " item"],
     given: Int[Array, " item"],
@@ -67,12 +80,13 @@ def model(
     n_sets: int,
     most: int,
     prior: PooledPrior = PooledPrior(),
+    signed: bool = False,
 ) -> None:
     """Sample centres and deviations, and score every item's count under its data set.
 
     Parameters
     ----------
-    correct, given, weight, most
+    correct, given, weight, most, signed
         As in `judgebayes.models.beta_binomial`.
     member
         The data set of each item, 0 .. n_sets - 1.
@@ -82,7 +96,7 @@ def model(
     location, scale = prior.logit_mean
     sites = {
         "centre": numpyro.sample("centre", dist.Normal(location, scale / jnp.sqrt(2.0))),
-        "gap": numpyro.sample("gap", dist.HalfNormal(scale * jnp.sqrt(2.0))),
+        "gap": numpyro.sample("gap", gap_prior(scale, signed)),
         "logit_share": numpyro.sample("logit_share", dist.Normal(*prior.logit_share)),
     }
     with numpyro.plate("component", 2):

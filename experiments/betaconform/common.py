@@ -24,7 +24,7 @@ from judgebayes.ensemble import (
 )
 from judgebayes.experiments.core import Run
 from judgebayes.float64 import in_float64
-from judgebayes.inference import MAP, NUTS
+from judgebayes.inference import MAP, PriorImportance
 from judgebayes.models import beta_binomial
 
 __all__ = [
@@ -37,7 +37,9 @@ __all__ = [
     "histograms",
     "methods",
     "orders",
+    "placed",
     "pmfs",
+    "posterior",
     "simulated",
     "simulated_sets",
     "subsets",
@@ -48,8 +50,8 @@ PAPER = "betaconform"
 COUNTS = "p3_correct_counts"
 POINTS = 100
 RUNS = 30
-BATCH = 200
 LANES = 40
+FEW_JUDGES = 3
 
 TWINS: dict[str, tuple[tuple[float, float, float], ...]] = {
     "two peaks": ((0.25, 1.0, 3.0), (0.75, 9.0, 1.0)),
@@ -171,6 +173,25 @@ def _subsets(run: Run) -> list[tuple[Judged, str, list[str]]]:
     return found
 
 
+def placed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the panel and the name within it under which a figure shows them.
+
+    A panel is a task of RewardBench 2, or another data set; those with a judge or two share one.
+    """
+    where = (table["dataset"] + " " + table["task"]).where(
+        table["dataset"] == "rb2", table["dataset"]
+    )
+    sizes = table.assign(where=where).groupby("where")["judge"].nunique()
+    few = where.map(sizes) <= FEW_JUDGES
+    panel = where.mask(few, "other").where(table["dataset"] != "twin", "twin")
+    whole = (
+        (table["dataset"] + " " + table["task"] + " " + table["judge"]).str.split().str.join(" ")
+    )
+    name = table["judge"].mask(few, whole).where(table["dataset"] != "twin", table["task"])
+    order = np.argsort(panel == "other", kind="stable")
+    return table.assign(panel=panel, name=name).iloc[order]
+
+
 def methods() -> dict[str, Distribution]:
     """Return the estimators by the name that tables give them; thinning is none of a model."""
     return {
@@ -179,8 +200,16 @@ def methods() -> dict[str, Distribution]:
         "em-printed": PaperEM("printed"),
         "em": PaperEM("intended"),
         "mixture-map": BetaBinomial(2, MAP(starts=3)),
-        "mixture-nuts": BetaBinomial(2, NUTS(draws=300, warmup=300, chains=1)),
     }
+
+
+def posterior(run: Run) -> Distribution:
+    """Return the mixture's whole posterior: draws from the prior, weighed by each run's labels.
+
+    With five parameters and some dozens of labels this takes seconds where chains take minutes, and
+    all runs share the draws.
+    """
+    return BetaBinomial(2, PriorImportance(2**12 if run.smoke else 2**16, kept=500))
 
 
 def orders(run: Run, judged: Judged, count: int = RUNS) -> Int[np.ndarray, "split item"]:
@@ -218,15 +247,21 @@ def wrong_majorities(votes: int) -> Float[np.ndarray, "size count"]:
 
 @in_float64
 def pmfs(
-    method: Distribution | Thinning, votes: int, weights: Float[np.ndarray, "split count"]
+    method: Distribution | Thinning,
+    votes: int,
+    weights: Float[np.ndarray, "split count"],
+    lanes: int = LANES,
 ) -> Float[np.ndarray, "split draw count"]:
-    """Return P(S = 0 .. k) under every draw, for each run's histogram of correct votes."""
+    """Return P(S = 0 .. k) under every draw, for each run's histogram of correct votes.
+
+    So many runs (`lanes`) are fitted side by side.
+    """
     if isinstance(method, Thinning):
         return (weights / weights.sum(1, keepdims=True))[:, None]
     found = []
-    for first in range(0, len(weights), BATCH):
-        part = weights[first : first + BATCH]
-        filled = np.pad(part, ((0, -len(part) % LANES), (0, 0)), mode="edge")
+    for first in range(0, len(weights), lanes):
+        part = weights[first : first + lanes]
+        filled = np.pad(part, ((0, lanes - len(part)), (0, 0)), mode="edge")
         found.append(np.asarray(_pmfs(method, votes, jnp.asarray(filled)))[: len(part)])
     return np.concatenate(found)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from judgebayes.ensemble import QuantileRule
-from judgebayes.experiments.betaconform.common import PAPER, everything
+from judgebayes.experiments.betaconform.common import PAPER, everything, placed
 from judgebayes.experiments.betaconform.stops import row, stops
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.plots import intervals
@@ -47,14 +47,12 @@ def main(run: Run) -> Output:
                 f"{name}, xi = {xi}: {value.min():.1f} to {value.max():.1f} labels, coefficient of "
                 f"variation over data sets {value.std(ddof=1) / np.maximum(value.mean(), 1):.2f}."
             )
-    named = table.assign(
-        name=[" ".join(x for x in (r.dataset, r.task, r.judge) if x) for r in table.itertuples()],
-        series=[f"xi = {r.n}" for r in table.itertuples()],
-    )
+    named = placed(table).assign(series=[f"xi = {r.n}" for r in table.itertuples()])
     figure = intervals(
         named[named["method"] == "with eq 11's minimum"],
         label="name",
         series="series",
+        panel="panel",
         xlabel="labels used, mean over runs (bars: 95 %)",
         title="Labels used by data set, with eq 11's minimum",
     )

@@ -16,6 +16,7 @@ from judgebayes.experiments.betaconform.common import (
     histograms,
     methods,
     orders,
+    placed,
 )
 from judgebayes.experiments.core import Grade, Output, Run, expected, grade, rows
 from judgebayes.plots import intervals
@@ -48,8 +49,7 @@ def stopped_margins(run: Run, xi: float) -> list[Margins]:
 def _stopped_margins(run: Run, xi: float) -> list[Margins]:
     rule = QuantileRule(xi)
     every = everything(run)
-    # Fig 4 has the posterior mean by NUTS beside the mode: it costs far more than all the others.
-    names = [name for name in (*methods(), "thinning") if name != "mixture-nuts"]
+    names = [*methods(), "thinning"]
     found: dict[str, Margins] = {}
     for votes in sorted({j.votes for j in every}):
         group = [j for j in every if j.votes == votes]
@@ -125,19 +125,16 @@ def margin_table(run: Run, table: str, baseline: str, shown: tuple[str, ...]) ->
     notes += [_verdict(result, baseline, own) for own in (OURS, "em")]
     notes += [_verdict(result, "thinning", own) for own in (OURS, "em")]
     shown_rows = result[(result["metric"] == "error margin") & result["method"].isin(shown)]
-    named = shown_rows.assign(name=[_name(r) for r in shown_rows.itertuples()])
+    named = placed(shown_rows)
     figure = intervals(
         named[named["method"].isin([baseline, "em", OURS, "thinning"])],
         label="name",
         series="method",
+        panel="panel",
         xlabel="error margin in points, mean over runs (bars: 95 %)",
         title="How far the estimated error of the majority is off, xi = 0.03",
     )
     return Output(result, {"margins": figure}, notes)
-
-
-def _name(row: Any) -> str:
-    return " ".join(x for x in (row.dataset, row.task, row.judge) if x)
 
 
 def _row(judged: Judged, method: str, metric: str, found: Interval, runs: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from judgebayes.ensemble import (
+    REACH,
     BetaBinomial,
     Counts,
     Distribution,
@@ -21,6 +22,7 @@ from judgebayes.ensemble import (
     TransferWeights,
     counts_of,
     mean_embeddings,
+    share_of_pool,
     swapped_components,
     tfidf_embeddings,
     transfer,
@@ -39,14 +41,22 @@ from judgebayes.experiments.core import Run
 from judgebayes.float64 import in_float64
 from judgebayes.inference import MAP
 
-__all__ = ["ABLATIONS", "FEW", "Target", "margins", "targets"]
+__all__ = ["ABLATIONS", "FEW", "LIMITED", "REACHES", "Target", "limit", "margins", "targets"]
+
+REACHES = (0.05, 0.1, REACH, 0.5, 1.0)
+"""How far pooling may move the answer, in standard deviations of what the ten labels say."""
 
 FEW = 10
-POOLING = MAP(starts=4)
-"""A third of the default's starts: 3,540 fits."""
 LEAST_ITEMS = 40
 """Smaller subsets serve as sources only: their own error is too rough to be a target."""
 
+
+def limit(reach: float) -> str:
+    """Return the name of pooling with this reach."""
+    return f"pooled, limit {reach:g}"
+
+
+LIMITED = limit(REACH)
 ABLATIONS: dict[str, TransferWeights] = {
     "transfer": TransferWeights(),
     "r_i for log r_i": TransferWeights(size="count"),
@@ -122,7 +132,7 @@ def margins(run: Run, target: Target) -> dict[str, Float[np.ndarray, " split"]]:
     `em` and `mixture-map` use the target's ten labels alone, as `thinning` does; `transfer` and
     its ablations average their parameters with the sources' (`-map` those of the MAP mixture);
     `transfer, swapped` names the sources' components the other way round; `pooled` is the
-    hierarchical model.
+    hierarchical model, and `pooled, limit c` moves `mixture-map` towards it by c deviations at most.
     """
     return run.remember(
         ("transfer", target.judged.name, target.domain), lambda: _margins(run, target)
@@ -138,6 +148,11 @@ def _margins(run: Run, target: Target) -> dict[str, Float[np.ndarray, " split"]]
         "thinning": estimates(Thinning(), own, few),
         "pooled": pooled(target, few),
     }
+    alone, together = found["mixture-map"], found["pooled"]
+    spread = deviations(own, few)
+    for reach in REACHES:
+        share = share_of_pool(alone, together, spread, reach)[:, None]
+        found[limit(reach)] = (1 - share) * alone + share * together
     if target.embeddings is not None:
         fitters: dict[str, Distribution] = {"": PaperEM(), "-map": BetaBinomial(2, MAP(starts=3))}
         for suffix, method in fitters.items():
@@ -147,6 +162,15 @@ def _margins(run: Run, target: Target) -> dict[str, Float[np.ndarray, " split"]]
             turned = [fits[0], *(swapped_components(f) for f in fits[1:])]
             found[f"transfer{suffix}, swapped"] = _transferred(target, turned, TransferWeights())
     return {name: np.abs(e - own.truth).mean(1) * POINTS for name, e in found.items()}
+
+
+def deviations(
+    judged: Judged, few: Float[np.ndarray, "split count"]
+) -> Float[np.ndarray, "split size"]:
+    """Return the standard deviation of the error at each size given the labels of each run."""
+    every = counts_of(np.arange(judged.votes + 1), judged.votes)
+    fits = [Thinning().fit(every, weight=weight) for weight in few]
+    return np.sqrt([fit.moments(judged.sizes)[1] for fit in fits])
 
 
 def _fit(method: Distribution, judged: Judged) -> FittedDistribution:
@@ -187,7 +211,7 @@ def pooled(
     full = np.stack([histograms(s, [np.arange(len(s.correct))])[0] for s in target.sources])
     return np.asarray(
         _pooled(
-            PooledBetaBinomial(POOLING),
+            PooledBetaBinomial(),
             votes,
             jnp.asarray(few),
             jnp.asarray(full),

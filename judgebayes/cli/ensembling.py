@@ -31,6 +31,10 @@ from judgebayes.io import write_table
 __all__ = ["EnsembleRequest", "ensemble_error", "sizes_of"]
 
 FEW_LABELS = 30
+COLUMNS = (
+    "mixture: hard and easy items, fitted to the labels. model-free: smaller panels drawn from the "
+    "votes there are. independent: what it would be if the votes on an item were independent."
+)
 FAR = 3
 
 
@@ -67,7 +71,6 @@ def ensemble_error(request: EnsembleRequest) -> None:
             f"--target-width {request.target_width:g} makes no sense; right would be 0.05, say."
         )
     counts, words = _read(request)
-    known = int((np.asarray(counts.correct) >= 0).sum())
     sizes = sizes_of(request.sizes, counts.most)
     population = len(counts.correct) if request.these_items else None
     free = Thinning().fit(counts)
@@ -80,9 +83,9 @@ def ensemble_error(request: EnsembleRequest) -> None:
         "model-free": free.curve(sizes, level=request.level, population=population),
     }
     independent = np.asarray(Binomial().fit(counts).estimate(sizes))
-    _say(console, [*words, *fit.words()])
+    _say(console, [*words, *(fit.words() if counts.most > 1 else [])])
     _print(console, curves, independent, request.level)
-    _say(console, _labels_to_go(request, free, known, population))
+    _say(console, _labels_to_go(request, free, counts, population))
     _say(console, _warnings(fit, counts, sizes), "[yellow]![/] ")
     if request.out is not None:
         write_table(_frame(curves), request.out)
@@ -138,7 +141,8 @@ def _read(request: EnsembleRequest) -> tuple[Counts, list[str]]:
         raise JudgeBayesError("No item has both a vote and a label: label one at least.")
     between = f"{given.max()}" if given.min() == given.max() else f"{given.min()} to {given.max()}"
     words = read.coding.words(read.votes)
-    words.append(f"{len(given)} of {len(labels)} items are labelled, with {between} votes each.")
+    each = "1 vote" if between == "1" else f"{between} votes"
+    words.append(f"{len(given)} of {len(labels)} items are labelled, with {each} each.")
     return counts, words
 
 
@@ -169,6 +173,7 @@ def _print(
     console.print()
     console.print(table)
     console.print()
+    _say(console, [COLUMNS])
 
 
 def _interval(error: float, low: float, high: float) -> str:
@@ -176,24 +181,36 @@ def _interval(error: float, low: float, high: float) -> str:
 
 
 def _labels_to_go(
-    request: EnsembleRequest, free: FittedThinning, known: int, population: int | None
+    request: EnsembleRequest, free: FittedThinning, counts: Counts, population: int | None
 ) -> list[str]:
-    """Return how wide the interval is now and how many labels the target takes."""
-    size = odd_sizes(free.counts.most)[-1]
+    """Return how wide the interval is now and how many labels the target takes.
+
+    At the largest number of votes that half of the labelled items have: fewer say little.
+    """
+    labelled = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
+    size = odd_sizes(int(np.median(labelled)))[-1]
     now = free.curve((size,), level=request.level, population=population)
     width = float(now.high[0] - now.low[0])
+    known, items = len(labelled), len(counts.correct)
     needed = labels_needed(
         free, size, request.target_width, level=request.level, population=population
     )
-    begin = f"With {size} votes the {request.level:.0%} interval is {width:.3f} wide"
+    votes = "1 vote" if size == 1 else f"{size} votes"
+    begin = f"With {votes} the {request.level:.0%} interval is {width:.3f} wide"
     if needed is None:
         return [f"{begin}; no number of labels makes it {request.target_width:g}."]
     if needed <= known:
         return [f"{begin}: narrow enough for the target of {request.target_width:g}."]
-    return [
+    words = [
         f"{begin}. For {request.target_width:g} about {needed} labels are needed, "
         f"{needed - known} more."
     ]
+    if needed > items:
+        words.append(
+            f"The file has {items} items: ask for a wider interval, or with --these-items for the "
+            "error on these items alone."
+        )
+    return words
 
 
 def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -> list[str]:
@@ -202,6 +219,11 @@ def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -
     given = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
     if status != Status.CONVERGED:
         found.append(status.sentence)
+    if counts.most == 1:
+        found.append(
+            "With one vote on an item nothing tells hard items from easy ones: what more votes would "
+            "bring rests on the prior."
+        )
     if len(given) < FEW_LABELS:
         found.append(f"Only {len(given)} labels: believe the intervals, not the estimates.")
     if len(np.unique(given)) > 1:

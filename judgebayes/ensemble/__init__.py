@@ -10,7 +10,13 @@ from judgebayes.ensemble.distribution import (
     in_population,
 )
 from judgebayes.ensemble.em import PaperEM
-from judgebayes.ensemble.pooling import FittedPool, PooledBetaBinomial
+from judgebayes.ensemble.pooling import (
+    REACH,
+    FittedPool,
+    PooledBetaBinomial,
+    limited,
+    share_of_pool,
+)
 from judgebayes.ensemble.stopping import (
     Advice,
     QuantileRule,
@@ -32,6 +38,7 @@ from judgebayes.ensemble.transfer import (
 )
 
 __all__ = [
+    "REACH",
     "Advice",
     "BetaBinomial",
     "Binomial",
@@ -56,11 +63,13 @@ __all__ = [
     "counts_of",
     "in_population",
     "labels_needed",
+    "limited",
     "mean_embeddings",
     "minimum_labels",
     "odd_sizes",
     "replay",
     "sentence_embeddings",
+    "share_of_pool",
     "swapped_components",
     "tfidf_embeddings",
     "thin",

@@ -14,6 +14,8 @@ from judgebayes.votes.array import Votes
 
 __all__ = ["Counts", "correct_counts", "counts_of", "labelled", "prepared"]
 
+LEAST_CELLS = 16
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -109,6 +111,9 @@ def prepared(
 ) -> tuple[Counts, Float[Array, " cell"], PRNGKeyArray]:
     """Return counts, weights and key as arrays; outside compiled code, equal items as one.
 
+    There are 16, 32, 64 .. of them, the last ones of weight 0, so that a fit is compiled for a few
+    shapes only.
+
     Raises
     ------
     JudgeBayesError
@@ -129,7 +134,9 @@ def prepared(
     cells, total = counts.tallied(weights)
     if len(total) == 0:
         return counts, weights, key
-    return cells, jnp.asarray(total), key
+    size = max(LEAST_CELLS, 1 << (len(total) - 1).bit_length())
+    filled = cells.take(np.minimum(np.arange(size), len(total) - 1))
+    return filled, jnp.asarray(np.pad(total, (0, size - len(total)))), key
 
 
 def labelled(counts: Counts, weight: Float[Array, " item"]) -> Float[Array, " item"]:

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["ErrorCurve", "checked_sizes", "odd_sizes"]
+__all__ = ["ErrorCurve", "checked_sizes", "largest_odd", "odd_sizes"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ def odd_sizes(most: int) -> tuple[int, ...]:
     (1, 3, 5, 7)
     """
     return tuple(range(1, most + 1, 2))
+
+
+def largest_odd(most: int) -> int:
+    """Return the largest odd number up to `most`."""
+    return most - 1 + most % 2
 
 
 def checked_sizes(sizes: Sequence[int]) -> None:

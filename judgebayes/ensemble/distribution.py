@@ -11,17 +11,22 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.ensemble.counts import Counts, labelled, prepared
-from judgebayes.ensemble.curve import ErrorCurve, checked_sizes
+from judgebayes.ensemble.curve import ErrorCurve, checked_sizes, largest_odd
 from judgebayes.ensemble.thinning import Thinning, item_thinning
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, Unfolded
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import Parameters, Prior
 
 __all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in_population"]
+
+UNSETTLED = 0.5
+"""A share of hard items known no better than this is not worth a sentence."""
+FAR = 3
+"""Chains must agree on the error of so many times the observed votes, too."""
 
 
 @runtime_checkable
@@ -130,14 +135,30 @@ class FittedDistribution:
         return replace(self, theta=mean, chains=None)
 
     def words(self) -> list[str]:
-        """Return what the parameters mean."""
-        share, mean, dispersion = (np.asarray(x).mean(0) for x in self.theta)
-        if len(share) == 1:
-            spread = f", dispersion {dispersion[0]:.2g}" if dispersion[0] > 0 else ""
-            return [f"A vote is correct with probability {mean[0]:.2f} on average{spread}."]
+        """Return what the parameters mean; draws with their 90 % ranges."""
+        share, mean, dispersion = (np.asarray(x) for x in self.theta)
+        if share.shape[-1] == 1:
+            spread = f", dispersion {dispersion.mean():.2g}" if dispersion.mean() > 0 else ""
+            return [f"A vote is correct with probability {mean.mean():.2f} on average{spread}."]
+        if share.shape[-1] > 2:
+            return []
+        if self.n_draws == 1:
+            return [
+                f"About {share[0, 0]:.0%} of the items are hard: a vote on them is correct with "
+                f"probability {mean[0, 0]:.2f}; on the others with {mean[0, 1]:.2f}."
+            ]
+        low, high = np.quantile(share[:, 0], (0.05, 0.95))
+        if high - low > UNSETTLED:
+            return [
+                f"How many items are hard these labels do not settle ({low:.0%} to {high:.0%}); the "
+                "errors do not depend on it."
+            ]
+        ends = np.quantile(mean, (0.05, 0.95), axis=0)
         return [
-            f"About {share[0]:.0%} of the items are hard: a vote on them is correct with "
-            f"probability {mean[0]:.2f}; on the others with {mean[1]:.2f}."
+            f"About {share[:, 0].mean():.0%} of the items are hard ({low:.0%} to {high:.0%}): a vote "
+            f"on them is correct with probability {mean[:, 0].mean():.2f} ({ends[0, 0]:.2f} to "
+            f"{ends[1, 0]:.2f}); on the others with {mean[:, 1].mean():.2f} ({ends[0, 1]:.2f} to "
+            f"{ends[1, 1]:.2f})."
         ]
 
 
@@ -174,6 +195,16 @@ def in_population(
     drawn = np.random.default_rng(seed).multinomial(rest, shares) @ wrong
     seen = np.asarray(Thinning().fit(of).estimate(sizes)) if n else np.zeros(len(sizes))
     return (n * seen + drawn) / max(population, n)
+
+
+def answers(theta: Parameters, most: int) -> Float[Array, " size"]:
+    """Return the errors that chains must agree on: of one vote, of all there are, of far more.
+
+    The components themselves are often undetermined: a mixture of two that are nearly alike is as
+    good whichever is the broader one, and says the same of a majority.
+    """
+    sizes = dict.fromkeys((1, largest_odd(most), largest_odd(FAR * most)))
+    return jnp.stack([beta_binomial.majority_error(theta, size) for size in sizes])
 
 
 @partial(jax.jit, static_argnames="votes")
@@ -274,7 +305,9 @@ def _fit(
 ) -> FittedDistribution:
     own = labelled(counts, weight)
 
-    def model(correct: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
+    def model(
+        correct: Int[Array, " item"], weight: Float[Array, " item"], signed: bool = False
+    ) -> None:
         beta_binomial.model(
             correct,
             counts.given,
@@ -282,13 +315,27 @@ def _fit(
             most=counts.most,
             components=method.components,
             prior=method.prior,
+            signed=signed,
         )
+
+    def answer(sites: Sites) -> Float[Array, " size"]:
+        return answers(beta_binomial.parameters(sites), counts.most)
 
     def predict(sites: Sites) -> Float[Array, "item class"]:
         log_pmf = beta_binomial.log_pmf(beta_binomial.parameters(sites), counts.most)
         return jnp.broadcast_to(log_pmf, (counts.correct.shape[0], counts.most + 1))
 
-    found = method.inference.solve(Problem(model, predict, counts.correct, own), key)
+    problem = Problem(
+        model,
+        predict,
+        counts.correct,
+        own,
+        unfolded=Unfolded(partial(model, signed=True), beta_binomial.ordered)
+        if method.components == 2
+        else None,
+        watched=answer,
+    )
+    found = method.inference.solve(problem, key)
     return FittedDistribution(
         theta=jax.vmap(beta_binomial.parameters)(found.draws),
         status=worst(found.status, when(own.sum() == 0, Status.DEGENERATE)),

@@ -1,25 +1,32 @@
 """Several data sets of the same judges in one model: partial pooling in place of transfer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.ensemble.counts import Counts, labelled, prepared
-from judgebayes.ensemble.distribution import FittedDistribution
+from judgebayes.ensemble.curve import odd_sizes
+from judgebayes.ensemble.distribution import FittedDistribution, answers
+from judgebayes.ensemble.thinning import Thinning
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Inference, Problem, Sites
+from judgebayes.inference.problem import Inference, Problem, Sites, Unfolded
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import beta_binomial, pooled_beta_binomial
 from judgebayes.models.beta_binomial import Parameters
 from judgebayes.models.pooled_beta_binomial import PooledPrior
 
-__all__ = ["FittedPool", "PooledBetaBinomial"]
+__all__ = ["REACH", "FittedPool", "PooledBetaBinomial", "limited", "share_of_pool"]
+
+REACH = 0.25
+"""How far pooling may move an answer, in standard deviations of what the own labels say."""
 
 
 def _several_starts() -> MAP:
@@ -34,7 +41,8 @@ class PooledBetaBinomial:
     """Fit the counts of correct votes on several data sets at once.
 
     A data set with few labels borrows from the others as much as they agree with one another;
-    one with many keeps to its own (`judgebayes.models.pooled_beta_binomial`).
+    one with many keeps to its own (`judgebayes.models.pooled_beta_binomial`). Where the data set
+    in question may be unlike all the others, `limited` bounds what this can cost.
 
     Parameters
     ----------
@@ -111,6 +119,65 @@ class FittedPool:
         )
 
 
+@in_float64
+def limited(
+    own: FittedDistribution, pooled: FittedDistribution, counts: Counts, *, reach: float = REACH
+) -> FittedDistribution:
+    r"""Return a data set's own distribution, moved towards the pooled one by a limited way.
+
+    .. math:: P = (1 - \lambda) P_{own} + \lambda P_{pooled}, \quad
+              \lambda = \min(1, c\,\overline{\mathrm{sd}} / \overline{|e_{pooled} - e_{own}|})
+
+    Efron & Morris (1972), limited translation. Few labels cannot tell that a data set is unlike all
+    the others, and heavy tails let go of it too late; but most of what pooling gains where data sets
+    agree comes from its first steps, and most of what it costs where they do not from its last. The
+    errors e are those of a majority at each odd number of votes, and sd their standard deviation
+    given the own labels, without a model (`FittedThinning.moments`); bars are means over the sizes.
+    The mean error moves by no more than `reach` (c) of a standard deviation.
+
+    Parameters
+    ----------
+    own
+        The point estimate from the data set alone, `BetaBinomial().fit(counts)`.
+    pooled
+        Its pooled one, `PooledBetaBinomial().fit(sets).of(place)`.
+    counts
+        The labels of the data set.
+    reach
+        0 for no pooling, infinity for all of it. The default was chosen on the data of P3's Table 2.
+
+    Raises
+    ------
+    JudgeBayesError
+        If either is not a point estimate, or the reach is negative.
+    """
+    if own.n_draws != 1 or pooled.n_draws != 1 or not reach >= 0:
+        raise JudgeBayesError(
+            f"There are {own.n_draws} and {pooled.n_draws} draws and the reach is {reach}; right "
+            "would be two point estimates, which plug_in() makes of draws, and a number from 0."
+        )
+    sizes = odd_sizes(counts.most)
+    _, variance = Thinning().fit(counts).moments(sizes)
+    one, other = (np.asarray(fit.estimate(sizes)) for fit in (own, pooled))
+    share = float(share_of_pool(one, other, np.sqrt(variance), reach))
+    joined = [jnp.concatenate(pair, axis=-1) for pair in zip(own.theta, pooled.theta, strict=True)]
+    weights = [(1 - share) * own.theta.share, share * pooled.theta.share]
+    theta = Parameters(jnp.concatenate(weights, axis=-1), *joined[1:])
+    return replace(own, theta=theta, status=worst(own.status, pooled.status))
+
+
+def share_of_pool(
+    own: Float[np.ndarray, "*split size"],
+    pooled: Float[np.ndarray, "*split size"],
+    deviation: Float[np.ndarray, "*split size"],
+    reach: float,
+) -> Float[np.ndarray, "*split"]:
+    """Return lambda of `limited`, the share of the pooled distribution, from errors by size."""
+    apart = np.abs(pooled - own).mean(-1)
+    allowed = reach * deviation.mean(-1)
+    return np.where(apart > allowed, allowed / np.where(apart > 0, apart, 1.0), 1.0)
+
+
 @jax.jit
 def _fit(
     method: PooledBetaBinomial,
@@ -123,7 +190,9 @@ def _fit(
     own = labelled(counts, weight)
     n_sets = sets.shape[0]
 
-    def model(correct: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
+    def model(
+        correct: Int[Array, " item"], weight: Float[Array, " item"], signed: bool = False
+    ) -> None:
         pooled_beta_binomial.model(
             correct,
             counts.given,
@@ -132,14 +201,27 @@ def _fit(
             n_sets=n_sets,
             most=counts.most,
             prior=method.prior,
+            signed=signed,
         )
+
+    def answer(sites: Sites) -> Float[Array, " quantity"]:
+        theta = pooled_beta_binomial.set_parameters(sites)
+        return jax.vmap(lambda one: answers(one, counts.most))(theta).ravel()
 
     def predict(sites: Sites) -> Float[Array, "item class"]:
         theta = pooled_beta_binomial.set_parameters(sites)
         by_set = jax.vmap(lambda one: beta_binomial.log_pmf(one, counts.most))(theta)
         return by_set[member]
 
-    found = method.inference.solve(Problem(model, predict, counts.correct, own), key)
+    problem = Problem(
+        model,
+        predict,
+        counts.correct,
+        own,
+        unfolded=Unfolded(partial(model, signed=True), pooled_beta_binomial.ordered),
+        watched=answer,
+    )
+    found = method.inference.solve(problem, key)
     theta: Parameters = jax.vmap(pooled_beta_binomial.set_parameters)(found.draws)
     return FittedDistribution(
         theta=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), theta),

@@ -3,10 +3,22 @@
 A rule is a frozen record that looks at the counts of correct votes labelled so far, in the order
 of labelling. `Session` feeds it one count at a time, while a person labels; `replay` feeds it the
 items of a labelled data set.
+
+While labelling, with five votes on every item::
+
+    session = Session(WidthRule(width=0.1), votes=5)
+    for item in rng.permutation(items):              # a random order, or the estimate is biased
+        label = ask_a_person(item)
+        if session.update(sum(vote == label for vote in votes[item])) == "stop":
+            break
+    Thinning().fit(counts_of(session.correct, session.votes)).curve((1, 3, 5))
+
+`Session.state` says where the labelling stands, and `Session(..., labelled=...)` takes it up again
+from the counts so far.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol, runtime_checkable
@@ -15,6 +27,7 @@ import numpy as np
 from jaxtyping import Int
 
 from judgebayes.ensemble.counts import counts_of
+from judgebayes.ensemble.curve import largest_odd
 from judgebayes.ensemble.thinning import FittedThinning, Thinning, beta_quantile
 from judgebayes.errors import JudgeBayesError
 
@@ -189,7 +202,7 @@ class WidthRule:
     def reach(self, fitted: FittedThinning) -> float:
         """Return the present width of the interval."""
         most = fitted.counts.most
-        size = (most - 1 + most % 2) if self.size is None else self.size
+        size = largest_odd(most) if self.size is None else self.size
         mean, variance = fitted.moments((size,), population=self.population)
         ends = ((1 - self.level) / 2, (1 + self.level) / 2)
         low, high = (beta_quantile(q, mean, variance) for q in ends)
@@ -199,15 +212,47 @@ class WidthRule:
 class Session:
     """Labelling under a rule, one item at a time. The one thing here that remembers.
 
+    Parameters
+    ----------
+    rule
+        When to stop.
+    votes
+        How many votes every item has.
+    labelled
+        Counts of correct votes on items labelled before, in order.
+
     >>> session = Session(WidthRule(width=0.3), votes=5)
     >>> [str(session.update(count)) for count in (5, 4, 5, 5, 1, 5, 5, 4, 3, 5, 5, 5)][-3:]
     ['continue', 'continue', 'stop']
+    >>> print(session.state)
+    12 labelled: a majority of 5 is wrong on 8.3% of the items, 90% interval 1.3% to 25.6%; stop.
     """
 
-    def __init__(self, rule: Rule, votes: int) -> None:
+    def __init__(self, rule: Rule, votes: int, labelled: Iterable[int] = ()) -> None:
         self.rule = rule
         self.votes = votes
         self._correct: list[int] = []
+        for count in labelled:
+            self._take(count)
+
+    @property
+    def advice(self) -> Advice:
+        """What the rule says of the labels so far."""
+        enough = self.rule.enough(self.correct, self.votes)
+        return Advice.STOP if enough else Advice.CONTINUE
+
+    @property
+    def state(self) -> str:
+        """Where the labelling stands, in a sentence."""
+        n = len(self._correct)
+        if n == 0:
+            return "No item is labelled."
+        size = largest_odd(self.votes)
+        curve = Thinning().fit(counts_of(self.correct, self.votes)).curve((size,))
+        return (
+            f"{n} labelled: a majority of {size} is wrong on {curve.error[0]:.1%} of the items, 90% "
+            f"interval {curve.low[0]:.1%} to {curve.high[0]:.1%}; {self.advice}."
+        )
 
     def update(self, count: int) -> Advice:
         """Take the number of correct votes of one more labelled item; say whether to go on.
@@ -217,13 +262,15 @@ class Session:
         JudgeBayesError
             If the count is not between 0 and the number of votes.
         """
+        self._take(count)
+        return self.advice
+
+    def _take(self, count: int) -> None:
         if not 0 <= count <= self.votes:
             raise JudgeBayesError(
                 f"{count} correct votes of {self.votes}; right would be 0 to {self.votes}."
             )
         self._correct.append(int(count))
-        enough = self.rule.enough(self.correct, self.votes)
-        return Advice.STOP if enough else Advice.CONTINUE
 
     @property
     def correct(self) -> Int[np.ndarray, " item"]:

@@ -1,9 +1,19 @@
 """How parameters are found: a bounded minimiser, point estimates, and posterior draws."""
 
+from judgebayes.inference.importance import PriorImportance
 from judgebayes.inference.laplace import Laplace
 from judgebayes.inference.loss import MinimumLoss
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.point import DRPS, MAP, MinimumScore
 from judgebayes.inference.status import Status
 
-__all__ = ["DRPS", "MAP", "NUTS", "Laplace", "MinimumLoss", "MinimumScore", "Status"]
+__all__ = [
+    "DRPS",
+    "MAP",
+    "NUTS",
+    "Laplace",
+    "MinimumLoss",
+    "MinimumScore",
+    "PriorImportance",
+    "Status",
+]

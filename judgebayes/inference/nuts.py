@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import jax
@@ -37,9 +38,12 @@ class NUTS:
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
         """Return the draws of all chains; `status` tells whether the chains agree."""
+        unfolded = problem.unfolded if self.score is None else None
         mcmc = infer.MCMC(
             infer.NUTS(
-                problem.posterior(self.score, self.temperature),
+                problem.posterior(self.score, self.temperature)
+                if unfolded is None
+                else partial(unfolded.model, problem.labels, problem.weight),
                 target_accept_prob=self.target_accept,
                 init_strategy=_beginning(problem.start),
             ),
@@ -52,6 +56,8 @@ class NUTS:
         mcmc.run(key, extra_fields=("diverging", "energy", "num_steps", "accept_prob"))
         extra = mcmc.get_extra_fields(group_by_chain=True)
         drawn = mcmc.get_samples(group_by_chain=True)
+        if unfolded is not None:
+            drawn = jax.vmap(jax.vmap(unfolded.fold))(drawn)
         names = problem.latent()
         chains = Chains(
             draws={name: drawn[name] for name in names},
@@ -60,7 +66,10 @@ class NUTS:
             tree_depth=jnp.ceil(jnp.log2(extra["num_steps"] + 1.0)),
             acceptance=extra["accept_prob"],
         )
-        rhat = jnp.stack([split_rhat(x).max() for x in chains.draws.values()]).max()
+        watched = list(chains.draws.values())
+        if problem.watched is not None:
+            watched = [jax.vmap(jax.vmap(problem.watched))(chains.draws)]
+        rhat = jnp.stack([split_rhat(x).max() for x in watched]).max()
         mixed = (rhat < RHAT_LIMIT) & ~chains.diverging.any()
         finite = jnp.stack([jnp.isfinite(x).all() for x in chains.draws.values()]).all()
         return Result(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +14,24 @@ from judgebayes.inference.status import Status, when
 from judgebayes.models.one_coin import log_seen
 from judgebayes.scores import Score, known
 
-__all__ = ["Chains", "Inference", "Problem", "Result", "Sites", "identified"]
+__all__ = ["Chains", "Inference", "Problem", "Result", "Sites", "Unfolded", "identified"]
 
 Sites = dict[str, Array]
 """Parameter values by the name of their NumPyro site."""
+
+
+class Unfolded(NamedTuple):
+    """The same posterior over a larger space, without the edge at which a sampler would get stuck.
+
+    A mixture whose components are ordered has an edge where they are equal. The posterior can
+    reach over it (the broad component a little harder than the narrow one, or a little easier), and
+    the two parts then touch at the edge only, in different places: no chain gets across. Unordered,
+    they are one piece; every draw is put in order afterwards.
+    """
+
+    model: Callable[[Int[Array, " item"], Float[Array, " item"]], None]
+    fold: Callable[[Sites], Sites]
+    """Back to the sites of the model proper, whose distribution is then its posterior."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,11 @@ class Problem:
     """Where chains start; spread over the prior if None."""
     label_noise: Array | float = 0.0
     """The known share of the labels that are wrong; the model's likelihood has its own."""
+    unfolded: Unfolded | None = None
+    """What a sampler runs on in place of the model; a score's posterior is sampled as it is."""
+    watched: Callable[[Sites], Float[Array, " quantity"]] | None = None
+    """What chains must agree on: all parameters if None. Where data leave parameters undetermined
+    that the answer does not need, the answer."""
 
     def joint(self) -> None:
         """Run the model on the labels."""

@@ -28,8 +28,8 @@ class Status(IntEnum):
 _SENTENCES = {
     Status.CONVERGED: "The fit converged.",
     Status.UNMIXED: (
-        "The chains do not agree (split R-hat above 1.01) or diverged: take more draws, or raise "
-        "target_accept."
+        "The draws are not enough: chains that do not agree (split R-hat above 1.01) or diverged, or "
+        "weights on too few of them. Take more draws, or raise target_accept."
     ),
     Status.STALLED: (
         "No step lowers the objective any further at working precision, yet the projected gradient "

@@ -9,8 +9,10 @@ from judgebayes.ensemble import (
     QuantileRule,
     Rule,
     Session,
+    Thinning,
     VarianceRule,
     WidthRule,
+    counts_of,
     minimum_labels,
     replay,
 )
@@ -96,10 +98,21 @@ def test_a_session_is_a_replay(rule: Rule) -> None:
             break
     assert used == int(replay(rule, COUNTS, 11, np.arange(200)[None])[0])
     np.testing.assert_array_equal(session.correct, COUNTS[:used])
+    again = Session(rule, votes=11, labelled=session.correct[:-1])
+    assert again.advice is Advice.CONTINUE
+    assert again.update(int(COUNTS[used - 1])) is Advice.STOP
 
 
 def test_a_rule_that_is_never_satisfied_uses_all_items() -> None:
     assert replay(WidthRule(1e-4), COUNTS[:30], 11, np.arange(30)[None]).tolist() == [30]
+
+
+def test_a_session_says_where_it_stands() -> None:
+    assert Session(WidthRule(), votes=5).state == "No item is labelled."
+    session = Session(WidthRule(width=0.3), votes=4, labelled=[4, 4, 0, 4])
+    curve = Thinning().fit(counts_of(np.array([4, 4, 0, 4]), 4)).curve((3,))
+    assert f"a majority of 3 is wrong on {curve.error[0]:.1%}" in session.state
+    assert f"interval {curve.low[0]:.1%} to {curve.high[0]:.1%}; continue." in session.state
 
 
 def test_an_impossible_count_is_refused() -> None:

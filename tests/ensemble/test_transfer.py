@@ -7,10 +7,12 @@ from judgebayes.ensemble import (
     PaperEM,
     PooledBetaBinomial,
     Sources,
+    Thinning,
     TransferWeights,
     WidthRule,
     beta_conform,
     counts_of,
+    limited,
     mean_embeddings,
     sentence_embeddings,
     swapped_components,
@@ -128,6 +130,28 @@ def test_pooling_obeys_the_laws(pool: list[Counts]) -> None:
     np.testing.assert_allclose(answers(pool, weight=weight), answers(again), atol=1e-6)
     with pytest.raises(JudgeBayesError, match="two data sets or more"):
         PooledBetaBinomial().fit(pool[:1])
+
+
+@in_float64
+def test_pooling_moves_an_answer_by_a_limited_way(pool: list[Counts]) -> None:
+    own = BetaBinomial(2).fit(pool[0])
+    together = PooledBetaBinomial().fit(pool).of(0)
+    sizes = (1, 3, 5, 7)
+    _, variance = Thinning().fit(pool[0]).moments(sizes)
+    one, other = (np.asarray(fit.estimate(sizes)) for fit in (own, together))
+    found = limited(own, together, pool[0])
+    moved = np.asarray(found.estimate(sizes)) - one
+    assert np.abs(moved).mean() == pytest.approx(0.25 * np.sqrt(variance).mean(), rel=1e-9)
+    share = moved / (other - one)
+    np.testing.assert_allclose(share, share[0], rtol=1e-9)  # a mixture of the two distributions
+    both = (1 - share[0]) * own.pmf(7) + share[0] * together.pmf(7)
+    np.testing.assert_allclose(found.pmf(7), both, atol=1e-12)
+    for reach, same in ((0.0, one), (np.inf, other)):
+        np.testing.assert_allclose(
+            limited(own, together, pool[0], reach=reach).estimate(sizes), same, atol=1e-12
+        )
+    with pytest.raises(JudgeBayesError, match="a number from 0"):
+        limited(own, together, pool[0], reach=-1.0)
 
 
 def test_tfidf_tells_topics_apart() -> None:

@@ -17,8 +17,10 @@ import judgebayes.experiments.sbc
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import experiments
 from judgebayes.experiments.sbc import engine, report
-from judgebayes.experiments.sbc.subjects import SUBJECTS
+from judgebayes.experiments.sbc.subjects import MOST, SUBJECTS, drawn_counts
 from judgebayes.inference.problem import Chains
+from judgebayes.models import beta_binomial
+from judgebayes.models.beta_binomial import Parameters
 
 SIMULATIONS = 400
 KEPT = Path(judgebayes.experiments.sbc.__file__).parent
@@ -143,11 +145,33 @@ def test_a_subject_makes_data_and_its_likelihood() -> None:
     assert log_likelihood(truth, hidden) == log_likelihood(truth, labels)
 
 
+QUANTITIES = {
+    "davidson": {"beta", "eta0", "gamma", "log_likelihood"},
+    "beta-binomial": {"centre", "log_dispersion", "error", "log_likelihood"},
+    "beta-binomial-mixture": {
+        *("centre", "gap", "share", "error", "log_likelihood"),
+        *("log_dispersion[0]", "log_dispersion[1]"),
+    },
+}
+
+
 @pytest.mark.slow
-def test_the_sampler_of_davidson_is_calibrated() -> None:
-    found = engine.assess(engine.rank(engine.simulate(SUBJECTS["davidson"](), 100, batch=100)))
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_the_sampler_is_calibrated(name: str) -> None:
+    found = engine.assess(engine.rank(engine.simulate(SUBJECTS[name](), 100, batch=100)))
     assert report.verdict(found) == "uniform"
-    assert set(found["quantity"]) == {"beta", "eta0", "gamma", "log_likelihood"}
+    assert set(found["quantity"]) == QUANTITIES[name]
+
+
+def test_the_votes_of_a_subject_are_those_of_its_model() -> None:
+    """Drawn by component, chance and vote, their frequencies are the Beta-Binomial's."""
+    theta = Parameters(jnp.array([0.3, 0.7]), jnp.array([0.25, 0.9]), jnp.array([0.5, 0.1]))
+    given = np.full(4000, MOST)
+    each = jax.tree.map(lambda x: jnp.broadcast_to(x, (4000, 2)), theta)
+    counts = jax.jit(lambda key: drawn_counts(each, given, key))(jax.random.key(3))
+    seen = np.bincount(np.asarray(counts), minlength=MOST + 1)
+    expected = 4000 * np.exp(np.asarray(beta_binomial.log_pmf(theta, MOST)))
+    assert stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > 1e-3
 
 
 def test_the_command_writes_a_table_and_a_figure(

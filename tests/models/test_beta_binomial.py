@@ -103,6 +103,64 @@ def test_the_models_density_is_prior_times_mixture() -> None:
 
 
 @in_float64
+def test_unordered_components_are_the_same_posterior_twice() -> None:
+    """A negative gap names the components the other way round; the density is half of the ordered."""
+    correct, given, one = jnp.array([3, 0, 5]), jnp.full(3, 5), jnp.ones(3)
+
+    def density(sites: dict[str, jax.Array], signed: bool) -> float:
+        model = beta_binomial.model
+        found, _ = log_density(
+            lambda: model(correct, given, one, most=5, signed=signed), (), {}, sites
+        )
+        return float(found)
+
+    sites = {k: jnp.asarray(v) for k, v in SITES.items()}
+    turned = {
+        "centre": sites["centre"],
+        "gap": -sites["gap"],
+        "share": 1 - sites["share"],
+        "log_dispersion": sites["log_dispersion"][::-1],
+    }
+    for sites_of in (sites, turned):
+        back = beta_binomial.ordered(sites_of)
+        for name, value in sites.items():
+            np.testing.assert_allclose(back[name], value, atol=1e-15)
+        assert density(sites_of, True) == pytest.approx(density(sites, False) - np.log(2), abs=1e-9)
+
+
+@in_float64
+def test_unordered_components_of_several_sets_are_the_same_posterior_twice() -> None:
+    correct, given, member = jnp.array([3, 0, 5]), jnp.full(3, 5), jnp.array([0, 1, 1])
+    sites = {
+        "centre": jnp.asarray(0.4),
+        "gap": jnp.asarray(-2.0),
+        "logit_share": jnp.asarray(-0.8),
+        "log_dispersion": jnp.array([-0.5, -2.0]),
+        "log_tau_share": jnp.asarray(-0.3),
+        "log_tau_centre": jnp.asarray(-0.7),
+        "share_by_set": jnp.array([0.3, -1.0]),
+        "centre_by_set": jnp.array([0.1, 0.5]),
+    }
+    there = pooled_beta_binomial.set_parameters(pooled_beta_binomial.ordered(sites))
+    back = pooled_beta_binomial.set_parameters(sites)
+    for one, other in zip(there, back, strict=True):
+        np.testing.assert_allclose(one, other[:, ::-1], atol=1e-12)
+    assert (there.mean[:, 0] < there.mean[:, 1]).all()
+    each = [
+        log_density(
+            lambda: pooled_beta_binomial.model(
+                correct, given, member, n_sets=2, most=5, signed=True
+            ),
+            (),
+            {},
+            own,
+        )[0]
+        for own in (sites, pooled_beta_binomial.ordered(sites))
+    ]
+    np.testing.assert_allclose(each[0], each[1], atol=1e-9)
+
+
+@in_float64
 def test_two_sets_without_deviation_are_one() -> None:
     rng = np.random.default_rng(1)
     correct, given = jnp.asarray(rng.binomial(7, 0.8, 20)), jnp.full(20, 7)

@@ -1,0 +1,59 @@
+"""Draws from the prior weighed by the likelihood, where the posterior is known exactly."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from scipy import special, stats
+
+from judgebayes.float64 import in_float64
+from judgebayes.inference import PriorImportance, Status
+from judgebayes.inference.importance import systematic
+from judgebayes.inference.problem import Problem, Result
+
+
+@jax.jit
+def coins(weight: jax.Array) -> Result:
+    """Ten tosses with a Beta(2, 2) prior, eight of them heads; one more is unknown."""
+
+    def model(labels: jax.Array, weight: jax.Array) -> None:
+        p = numpyro.sample("p", dist.Beta(2.0, 2.0))
+        each = jnp.where(labels == 1, jnp.log(p), jnp.log1p(-p))
+        numpyro.factor("tosses", jnp.sum(jnp.where(labels >= 0, each, 0.0) * weight))
+
+    labels = jnp.array([1] * 8 + [0, 0, -1])
+    problem = Problem(model, lambda sites: sites["p"][None, None], labels, weight)
+    return PriorImportance(2**14, kept=4000).solve(problem, jax.random.key(0))
+
+
+@in_float64
+def test_the_draws_are_the_posterior_and_the_objective_the_evidence() -> None:
+    found = coins(jnp.ones(11))
+    assert int(found.status) == Status.CONVERGED
+    exact = stats.beta(10, 4)
+    at = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+    # 2**14 weighed draws are worth about 7,000: a quantile's error is below 0.005 of probability.
+    assert np.abs(exact.cdf(np.quantile(found.draws["p"], at)) - at).max() < 0.02
+    evidence = special.betaln(10, 4) - special.betaln(2, 2)
+    assert float(found.objective) == pytest.approx(-evidence, abs=0.03)
+
+
+@in_float64
+def test_weights_count_items_and_vmap_is_a_loop() -> None:
+    weight = jnp.stack([jnp.ones(11), jnp.array([0.0] * 8 + [1.0, 2.0, 1.0])])
+    both = jax.jit(jax.vmap(coins))(weight)
+    for place in range(2):
+        np.testing.assert_allclose(both.draws["p"][place], coins(weight[place]).draws["p"])
+    assert float(both.draws["p"][1].mean()) == pytest.approx(2 / 7, abs=0.01)
+
+
+@in_float64
+def test_too_few_draws_of_weight_are_told() -> None:
+    assert int(coins(jnp.full(11, 3e5)).status) == Status.UNMIXED
+
+
+def test_resampling_is_in_proportion() -> None:
+    chosen = systematic(jnp.array([0.1, 0.0, 0.65, 0.25]), 20)
+    np.testing.assert_array_equal(np.bincount(chosen, minlength=4), [2, 0, 13, 5])
