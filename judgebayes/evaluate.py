@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from judgebayes import scores
@@ -34,6 +35,9 @@ __all__ = [
     "evaluate_splits",
     "sweep",
 ]
+
+SPLIT = "split"
+"""The name of the mesh axis over which splits are divided."""
 
 FitOn = Literal["calibration", "all"]
 """Which votes a fit sees: those of the calibration items, or of the evaluation items too."""
@@ -155,7 +159,7 @@ def _evaluate_maps(
     return found
 
 
-@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "at_once"))
+@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "at_once", "mesh"))
 def _evaluate_all(
     method: Aggregator,
     calibrators: dict[str, Calibrator] | None,
@@ -170,18 +174,42 @@ def _evaluate_all(
     weight: Float[Array, " item"],
     fit_on: FitOn,
     at_once: int,
+    mesh: Mesh | None,
 ) -> Evaluation | dict[str, Evaluation]:
-    def one(
-        split: tuple[Int[Array, " calibration"], Int[Array, " evaluation"], PRNGKeyArray],
-    ) -> Evaluation | dict[str, Evaluation]:
-        here = (votes, labels, *split[:2], loss, split[2], fit_on, weight)
-        if calibrators is None:
-            return evaluate(method, *here)
-        return _evaluate_maps(method, calibrators, share, cross_fit, *here)
+    """Evaluate every split; with a mesh, each device its part of them, without a word between."""
 
-    found: Evaluation | dict[str, Evaluation]
-    found = jax.lax.map(one, (calibration, evaluation, keys), batch_size=at_once)
-    return found
+    def part(shared: _Shared, splits: _SplitArrays) -> Evaluation | dict[str, Evaluation]:
+        method, calibrators, share, votes, labels, loss, weight = shared
+
+        def one(split: _SplitArrays) -> Evaluation | dict[str, Evaluation]:
+            here = (votes, labels, *split[:2], loss, split[2], fit_on, weight)
+            if calibrators is None:
+                return evaluate(method, *here)
+            return _evaluate_maps(method, calibrators, share, cross_fit, *here)
+
+        return jax.lax.map(one, splits, batch_size=at_once)
+
+    shared = (method, calibrators, share, votes, labels, loss, weight)
+    splits = (calibration, evaluation, keys)
+    if mesh is None:
+        return part(shared, splits)
+    spread = PartitionSpec(SPLIT)
+    return jax.shard_map(
+        part, mesh=mesh, in_specs=(PartitionSpec(), spread), out_specs=spread, check_vma=False
+    )(shared, splits)
+
+
+_Shared = tuple[
+    Aggregator,
+    dict[str, Calibrator] | None,
+    Scalar | None,
+    Votes,
+    Int[Array, " item"],
+    Float[Array, "action class"],
+    Float[Array, " item"],
+]
+_SplitArrays = tuple[Array, Array, Array]
+"""Calibration items, evaluation items and key of one split, or of several."""
 
 
 @in_float64
@@ -194,6 +222,7 @@ def evaluate_splits(
     fit_on: FitOn,
     loss: Float[np.ndarray, "action class"] | None = None,
     seed: int = 0,
+    devices: Sequence[jax.Device] | None = None,
 ) -> Evaluation:
     """Fit and answer on every split at once, with a leading split axis.
 
@@ -212,13 +241,18 @@ def evaluate_splits(
         The loss matrix of the decisions; absolute error by default (P1 eq 6).
     seed
         Seed of the random restarts and draws, split by split.
+    devices
+        Devices to divide the splits between, `jax.devices()` say: also those of other processes
+        (`jax.distributed`), each of which then makes this call and gets the whole answer.
 
     Raises
     ------
     JudgeBayesError
         If `fit_on` is neither of the two, or a split points at an item that does not exist.
     """
-    found = _over_splits(method, None, None, None, votes, labels, splits, fit_on, loss, seed)
+    found = _over_splits(
+        method, None, None, None, votes, labels, splits, fit_on, loss, seed, devices
+    )
     assert isinstance(found, Evaluation)
     return found
 
@@ -236,6 +270,7 @@ def evaluate_calibrators(
     cross_fit: int | None = None,
     loss: Float[np.ndarray, "action class"] | None = None,
     seed: int = 0,
+    devices: Sequence[jax.Device] | None = None,
 ) -> dict[str, Evaluation]:
     """Fit an aggregator once per split and several calibrators behind it, by name.
 
@@ -248,7 +283,9 @@ def evaluate_calibrators(
         As `evaluate_splits`, and if the share or the number of folds is impossible.
     """
     maps = dict(calibrators)
-    found = _over_splits(method, maps, share, cross_fit, votes, labels, splits, fit_on, loss, seed)
+    found = _over_splits(
+        method, maps, share, cross_fit, votes, labels, splits, fit_on, loss, seed, devices
+    )
     assert isinstance(found, dict)
     return {name: found[name] for name in maps}
 
@@ -264,6 +301,7 @@ def _over_splits(
     fit_on: FitOn,
     loss: Float[np.ndarray, "action class"] | None,
     seed: int,
+    devices: Sequence[jax.Device] | None,
 ) -> Evaluation | dict[str, Evaluation]:
     if fit_on not in ("calibration", "all"):
         raise JudgeBayesError(f"fit_on={fit_on!r}; right would be 'calibration' or 'all'.")
@@ -274,21 +312,38 @@ def _over_splits(
         )
     n_items = _roomy(votes.n_items)
     extra = n_items - votes.n_items
-    return _evaluate_all(
+    n_devices = 1 if devices is None else len(devices)
+    each = -(-len(splits) // n_devices)
+    which = np.arange(each * n_devices) % len(splits)  # the last device's part filled up
+    keys = jax.random.split(jax.random.key(seed), len(splits))
+    found = _evaluate_all(
         method,
         calibrators,
         share,
         cross_fit,
         votes.padded(n_items),
         jnp.pad(jnp.asarray(labels), (0, extra), constant_values=MISSING),
-        _widened(splits.calibration),
-        _widened(splits.evaluation),
+        _widened(splits.calibration[which]),
+        _widened(splits.evaluation[which]),
         jnp.asarray(absolute_loss(votes.n_classes) if loss is None else loss),
-        jax.random.split(jax.random.key(seed), len(splits)),
+        keys[which],
         jnp.pad(jnp.ones(votes.n_items), (0, extra)),
         fit_on,
-        _splits_at_once(method, len(splits)),
+        _splits_at_once(method, each),
+        None if devices is None else Mesh(np.asarray(devices), (SPLIT,)),
     )
+    return found if devices is None else _gathered(found, len(splits))
+
+
+def _gathered(
+    found: Evaluation | dict[str, Evaluation], splits: int
+) -> Evaluation | dict[str, Evaluation]:
+    """Return what the devices of all processes found as arrays of this process."""
+    if jax.process_count() > 1:
+        from jax.experimental.multihost_utils import process_allgather
+
+        found = process_allgather(found, tiled=True)
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[:splits]), found)
 
 
 def _roomy(size: int) -> int:
@@ -350,6 +405,7 @@ def sweep(
     loss: Float[np.ndarray, "action class"] | None = None,
     metrics: Sequence[str] | Mapping[str, Metric] = ("mae", "accuracy"),
     seed: int = 0,
+    devices: Sequence[jax.Device] | None = None,
 ) -> pd.DataFrame:
     """Run methods on splits and return a tidy table: a row per method, split and metric.
 
@@ -363,7 +419,14 @@ def sweep(
     for name, method in methods.items():
         if calibrators is None:
             found = evaluate_splits(
-                method, votes, labels, splits, fit_on=fit_on, loss=loss, seed=seed
+                method,
+                votes,
+                labels,
+                splits,
+                fit_on=fit_on,
+                loss=loss,
+                seed=seed,
+                devices=devices,
             )
             tables.append(_tidy(found, metrics, {"method": name}))
             continue
@@ -378,6 +441,7 @@ def sweep(
             cross_fit=cross_fit,
             loss=loss,
             seed=seed,
+            devices=devices,
         )
         for calibrator, found in by_map.items():
             tables.append(_tidy(found, metrics, {"method": name, "calibrator": calibrator}))

@@ -78,8 +78,13 @@ def log_joint(
     """Return log p(votes, observed label, y = k) of every item and class."""
     n_classes = log_pi.shape[0]
     flat = jnp.swapaxes(log_confusion, 1, 2).reshape(-1, n_classes)  # (judge vote), class
-    clamp = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
-    return log_pi + count @ flat + jnp.where((labels >= 0)[:, None], clamp, 0.0)
+    return log_pi + count @ flat + clamp(labels, noise, n_classes)
+
+
+def clamp(labels: Int[Array, " item"], noise: Scalar, n_classes: int) -> Float[Array, "item class"]:
+    """Return log p(observed label | y = k), 0 where there is none."""
+    observed = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
+    return jnp.where((labels >= 0)[:, None], observed, 0.0)
 
 
 def log_prior(
@@ -102,9 +107,22 @@ def start(
     n_classes: int,
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
     """Return log pi, uniform, and log confusions: accuracy 0.75 beside the labelled votes."""
+    return start_from(tally(known_belief(labels, weight, n_classes), count))
+
+
+def known_belief(
+    labels: Int[Array, " item"], weight: Float[Array, " item"], n_classes: int
+) -> Float[Array, "item class"]:
+    """Return the weight of every labelled item at its label, 0 elsewhere."""
     used = jnp.where(labels >= 0, weight, 0.0)[:, None]
-    truth = used * jax.nn.one_hot(labels, n_classes, dtype=used.dtype)
-    seen = tally(truth, count)
+    return used * jax.nn.one_hot(labels, n_classes, dtype=used.dtype)
+
+
+def start_from(
+    seen: Float[Array, "judge class vote"],
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return the start of accuracy 0.75, given the votes on labelled items by class."""
+    n_classes = seen.shape[-1]
     other = (1 - START_ACCURACY) / (n_classes - 1)
     begin = jnp.where(jnp.eye(n_classes, dtype=bool), START_ACCURACY, other)
     votes = seen + START_COUNT * begin
@@ -118,12 +136,29 @@ def majority_start(
     n_classes: int,
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
     """Return the usual start: an item is of each class as the votes (or its label) say."""
-    for_class = count.reshape(count.shape[0], -1, n_classes).sum(1) + 1 / n_classes
-    share = for_class / for_class.sum(1, keepdims=True)
+    for_class = count.reshape(count.shape[0], -1, n_classes).sum(1)
+    belief = majority_belief(for_class, labels, weight)
+    return majority_start_from(belief.sum(0), tally(belief, count))
+
+
+def majority_belief(
+    for_class: Float[Array, "item class"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+) -> Float[Array, "item class"]:
+    """Return the weight of every item at its label, or divided as its votes are."""
+    n_classes = for_class.shape[1]
+    share = (for_class + 1 / n_classes) / (for_class.sum(1, keepdims=True) + 1)
     truth = jax.nn.one_hot(labels, n_classes, dtype=share.dtype)
-    belief = weight[:, None] * jnp.where((labels >= 0)[:, None], truth, share)
-    votes = tally(belief, count) + 1 / n_classes
-    classes = belief.sum(0) + 1 / n_classes
+    return weight[:, None] * jnp.where((labels >= 0)[:, None], truth, share)
+
+
+def majority_start_from(
+    share: Float[Array, " class"], seen: Float[Array, "judge class vote"]
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return the majority start, given its beliefs' totals and the votes by believed class."""
+    n_classes = share.shape[0]
+    votes, classes = seen + 1 / n_classes, share + 1 / n_classes
     return jnp.log(classes / classes.sum()), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 

@@ -36,7 +36,16 @@ import numpyro.distributions as dist
 from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
 
-__all__ = ["agreement", "log_likelihood", "log_seen", "model", "noise_matrix", "posterior"]
+__all__ = [
+    "agreement",
+    "log_likelihood",
+    "log_odds",
+    "log_seen",
+    "model",
+    "noise_matrix",
+    "posterior",
+    "table",
+]
 
 Scalar = float | Float[Array, ""]
 
@@ -114,6 +123,28 @@ def posterior(
     return jax.lax.cond(jnp.asarray(noise) == 0, lambda: (alpha, beta), with_noise)
 
 
+def log_odds(
+    alpha: Float[Array, "*batch judge"], beta: Float[Array, "*batch judge"], n_classes: int
+) -> Float[Array, "*batch judge"]:
+    """Return what one vote of each judge adds to the log-odds of its class (eq 1)."""
+    return jnp.log(alpha) - jnp.log(beta) + np.log(n_classes - 1)
+
+
+def table(
+    alpha: Float[Array, " judge"],
+    beta: Float[Array, " judge"],
+    most: int,
+    *,
+    n_classes: int,
+) -> Float[Array, "judge cast for_class"]:
+    """Return log p(votes of a judge | class) up to a constant, by how many it cast and for it."""
+    count = jnp.arange(most + 1)
+    of_n = betaln(
+        alpha[:, None, None] + count, beta[:, None, None] + jnp.maximum(count[:, None] - count, 0)
+    )
+    return of_n - (count[:, None] - count) * np.log(n_classes - 1)
+
+
 def log_likelihood(
     index: Int[Array, "item judge sample"],
     alpha: Float[Array, " judge"],
@@ -126,19 +157,14 @@ def log_likelihood(
     With one vote per judge a weighted count: no array of item x judge x class is ever made.
     """
     if index.shape[-1] == 1:
-        log_odds = jnp.log(alpha) - jnp.log(beta) + np.log(n_classes - 1)
+        weight = log_odds(alpha, beta, n_classes)
         given = index[..., 0]
-        votes_for = [jnp.where(given == k, log_odds, 0.0).sum(1) for k in range(n_classes)]
+        votes_for = [jnp.where(given == k, weight, 0.0).sum(1) for k in range(n_classes)]
         return jnp.stack(votes_for, axis=1)
-    most = index.shape[-1]
-    count = jnp.arange(most + 1)
-    of_n = betaln(
-        alpha[:, None, None] + count, beta[:, None, None] + jnp.maximum(count[:, None] - count, 0)
-    )
-    table = of_n - (count[:, None] - count) * np.log(n_classes - 1)  # judge, n, c
+    by_count = table(alpha, beta, index.shape[-1], n_classes=n_classes)
     cast = (index >= 0).sum(-1)
     judge = jnp.arange(index.shape[1])
-    found = [table[judge, cast, (index == k).sum(-1)].sum(1) for k in range(n_classes)]
+    found = [by_count[judge, cast, (index == k).sum(-1)].sum(1) for k in range(n_classes)]
     return jnp.stack(found, axis=1)
 
 

@@ -1,7 +1,9 @@
 """What every aggregator has in common: votes in, log-probabilities of the classes out."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -14,15 +16,19 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import Status
 from judgebayes.votes.array import Votes
+from judgebayes.votes.sparse import AnyVotes
 
 __all__ = [
     "Aggregator",
+    "CountingRule",
     "FittedAggregator",
     "FittedRule",
     "Reliability",
     "Rule",
     "Training",
+    "by_slab",
     "certain",
+    "checked",
     "log_mean_exp",
     "summarised",
     "training",
@@ -85,6 +91,20 @@ def training(
         If lengths differ from the number of items, or a weight is negative or NaN, or a label is
         not a class index.
     """
+    labels, weight = checked(votes, labels, weight)
+    key = jax.random.key(0) if key is None else key
+    if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
+        return Training(votes, labels, weight, key)
+    used = np.flatnonzero((np.asarray(labels) >= 0) & (np.asarray(weight) > 0))
+    if labelled_only and 0 < len(used) < votes.n_items:
+        return Training(votes.take(used), labels[used], weight[used], key)
+    return Training(votes, labels, weight, key)
+
+
+def checked(
+    votes: AnyVotes, labels: Any, weight: Any
+) -> tuple[Int[Array, " item"], Float[Array, " item"]]:
+    """Return labels and weights as arrays, checked against the votes as `training` says."""
     labels = jnp.asarray(labels)
     weight = jnp.ones(votes.n_items) if weight is None else jnp.asarray(weight, dtype=float)
     for name, array in (("labels", labels), ("weight", weight)):
@@ -98,9 +118,8 @@ def training(
             f"The labels are of type {labels.dtype}; right would be class indices (integers), -1 "
             "where unknown: Coding.labels makes them."
         )
-    key = jax.random.key(0) if key is None else key
     if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
-        return Training(votes, labels, weight, key)
+        return labels, weight
     if not bool((np.asarray(weight) >= 0).all()):
         raise JudgeBayesError("A weight is negative or NaN; weights are numbers from 0.")
     if bool((labels >= votes.n_classes).any()):
@@ -108,10 +127,22 @@ def training(
             f"A label is {int(labels.max())}; with {votes.n_classes} classes the highest index is "
             f"{votes.n_classes - 1}."
         )
-    used = np.flatnonzero((np.asarray(labels) >= 0) & (np.asarray(weight) > 0))
-    if labelled_only and 0 < len(used) < votes.n_items:
-        return Training(votes.take(used), labels[used], weight[used], key)
-    return Training(votes, labels, weight, key)
+    return labels, weight
+
+
+def by_slab(
+    answer: Callable[[AnyVotes], Float[Array, "item class"]], votes: AnyVotes
+) -> Float[Array, "item class"]:
+    """Return the items' answers; those of a list of votes slab by slab, so that memory stays low.
+
+    `answer` should be compiled: all slabs have one shape.
+    """
+    if isinstance(votes, Votes):
+        return answer(votes)
+    found = np.empty((votes.n_items, votes.n_classes))
+    for slab in votes.slabs():
+        found[slab.items] = np.asarray(answer(slab.votes))[: slab.items.stop - slab.items.start]
+    return jnp.asarray(found)
 
 
 class Reliability(NamedTuple):
@@ -127,18 +158,26 @@ class Rule(ABC):
 
     def fit(
         self,
-        votes: Votes,
+        votes: AnyVotes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        key: PRNGKeyArray | None = None,  # noqa: ARG002
     ) -> "FittedRule":
         """Return the rule itself, ready to be applied."""
-        training(votes, labels, weight, key, labelled_only=False)
+        checked(votes, labels, weight)
         return FittedRule(self, jnp.asarray(int(Status.CONVERGED)))
 
     @abstractmethod
     def apply(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return log-probabilities, certain of one class unless the rule leaves a draw."""
+
+
+class CountingRule(Rule):
+    """A rule that only counts votes, so that sparse ones will do."""
+
+    @abstractmethod
+    def apply(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return log-probabilities, certain of one class unless the rule leaves a draw."""
 
 
@@ -151,9 +190,21 @@ class FittedRule:
     status: Int[Array, "*batch"]
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities."""
-        return self.rule.apply(votes)
+        if isinstance(votes, Votes):
+            return self.rule.apply(votes)
+        if not isinstance(self.rule, CountingRule):
+            raise JudgeBayesError(
+                f"{type(self.rule).__name__} does not take sparse votes; SparseVotes.dense() makes "
+                "an array of them."
+            )
+        return by_slab(partial(_apply, self.rule), votes)
+
+
+@jax.jit
+def _apply(rule: CountingRule, votes: AnyVotes) -> Float[Array, "item class"]:
+    return rule.apply(votes)
 
 
 def certain(decisions: Int[Array, "*item"], n_classes: int) -> Float[Array, "*item class"]:

@@ -1,6 +1,7 @@
 """Dawid and Skene's aggregator: confusion matrices learnt from labels, or from agreement alone."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -8,7 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregate.base import Reliability, log_mean_exp, summarised, training
+from judgebayes.aggregate.base import (
+    Reliability,
+    by_slab,
+    log_mean_exp,
+    summarised,
+    training,
+)
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
 from judgebayes.inference.nuts import NUTS
@@ -17,6 +24,7 @@ from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import dawid_skene
 from judgebayes.models.dawid_skene import Prior
 from judgebayes.votes.array import MISSING, Votes
+from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
 __all__ = ["EM", "DawidSkene", "FittedDawidSkene"]
 
@@ -73,7 +81,7 @@ class DawidSkene:
     @in_float64
     def fit(
         self,
-        votes: Votes,
+        votes: AnyVotes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
@@ -81,12 +89,18 @@ class DawidSkene:
     ) -> "FittedDawidSkene":
         """Return the confusion matrices learnt from all items, labelled or not.
 
+        Sparse votes are fitted with memory linear in votes, on every device there is.
+
         Raises
         ------
         JudgeBayesError
-            If lengths differ, or a weight is negative.
+            If lengths differ, or a weight is negative, or sparse votes should be sampled.
         """
-        return _fit(self, *training(votes, labels, weight, key, labelled_only=False))
+        if isinstance(votes, Votes):
+            return _fit(self, *training(votes, labels, weight, key, labelled_only=False))
+        from judgebayes.aggregate.sparse_dawid_skene import fit_sparse
+
+        return fit_sparse(self, votes, labels, weight=weight)
 
 
 @jax.tree_util.register_dataclass
@@ -107,8 +121,10 @@ class FittedDawidSkene:
     """How many votes on each class the prior counts for."""
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities given their votes alone."""
+        if isinstance(votes, SparseVotes):
+            return by_slab(partial(_answer_slab, self.draws), votes)
         return log_mean_exp(_by_draw(self, votes, jnp.full(votes.n_items, MISSING)))
 
     @in_float64
@@ -175,7 +191,6 @@ def _maximise(
     n_classes: int,
 ) -> _Mode:
     """Run EM from both starts and return the higher mode; every step raises the log posterior."""
-    pseudo = prior.of_votes(n_classes)
     total = jnp.maximum(weight.sum(), 1.0)
 
     def expect(
@@ -192,13 +207,8 @@ def _maximise(
 
     def advance(state: _State) -> _State:
         value, belief = expect(state.log_pi, state.log_confusion)
-        share = belief.sum(0) + prior.classes
-        votes = dawid_skene.tally(belief, count) + pseudo
-        cast = votes.sum(-1, keepdims=True)
-        confusion = jnp.where(cast > 0, votes / jnp.where(cast > 0, cast, 1.0), 1 / n_classes)
         return _State(
-            jnp.log(jnp.maximum(share / share.sum(), LEAST)),
-            jnp.log(jnp.maximum(confusion, LEAST)),
+            *updated(belief.sum(0), dawid_skene.tally(belief, count), prior),
             value,
             jnp.where(state.step < 1, jnp.inf, value - state.value),
             state.step + 1,
@@ -229,19 +239,44 @@ def _maximise(
     return _Mode(end.log_pi, end.log_confusion, votes_by_class, value, end.step, status)
 
 
+def updated(
+    share: Float[Array, " class"], votes: Float[Array, "judge class vote"], prior: Prior
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return log pi and log confusions from expected counts of items and votes (the M-step)."""
+    n_classes = share.shape[0]
+    share, votes = share + prior.classes, votes + prior.of_votes(n_classes)
+    cast = votes.sum(-1, keepdims=True)
+    confusion = jnp.where(cast > 0, votes / jnp.where(cast > 0, cast, 1.0), 1 / n_classes)
+    return (
+        jnp.log(jnp.maximum(share / share.sum(), LEAST)),
+        jnp.log(jnp.maximum(confusion, LEAST)),
+    )
+
+
 def _switched(
     log_confusion: Float[Array, "judge class vote"],
     count: Float[Array, "item seen"],
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
 ) -> Int[Array, ""]:
-    """Return SWITCHED where most judges are below chance and the labelled items do not say so."""
     n_judges, n_classes, _ = log_confusion.shape
-    truth = jnp.where(labels >= 0, weight, 0.0)[:, None] * jax.nn.one_hot(labels, n_classes)
-    seen = dawid_skene.tally(truth, count)
+    belief = dawid_skene.known_belief(labels, weight, n_classes)
+    cast = (weight @ count).reshape(n_judges, n_classes).sum(-1)
+    return switched(log_confusion, dawid_skene.tally(belief, count), cast)
+
+
+def switched(
+    log_confusion: Float[Array, "judge class vote"],
+    seen: Float[Array, "judge class vote"],
+    cast: Float[Array, " judge"],
+) -> Int[Array, ""]:
+    """Return SWITCHED where most judges are below chance and the labelled items do not say so.
+
+    `seen` are the votes on labelled items by label, `cast` how many votes each judge gave.
+    """
+    n_classes = log_confusion.shape[1]
     on_labels = jnp.diagonal(seen, axis1=1, axis2=2).sum(-1) / jnp.maximum(seen.sum((1, 2)), 1e-9)
     known = dawid_skene.most_below_chance(on_labels, seen.sum((1, 2)), n_classes)
-    cast = (weight @ count).reshape(n_judges, n_classes).sum(-1)
     found = dawid_skene.most_below_chance(dawid_skene.accuracy(log_confusion), cast, n_classes)
     return when(found & ~known, Status.SWITCHED)
 
@@ -309,6 +344,15 @@ def _posterior(
     log_confusion = jnp.log(sites["confusion"])
     joint = dawid_skene.log_joint(jnp.log(sites["pi"]), log_confusion, count, labels, 0.0)
     return jax.nn.log_softmax(joint, axis=-1)
+
+
+@jax.jit
+def _answer_slab(draws: Sites, votes: SparseVotes) -> Float[Array, "item class"]:
+    def one(sites: Sites) -> Float[Array, "item class"]:
+        flat = jnp.swapaxes(jnp.log(sites["confusion"]), 1, 2).reshape(-1, votes.n_classes)
+        return jax.nn.log_softmax(jnp.log(sites["pi"]) + votes.item_sums(flat), axis=-1)
+
+    return log_mean_exp(jax.lax.map(one, draws))
 
 
 @jax.jit

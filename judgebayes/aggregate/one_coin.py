@@ -1,6 +1,7 @@
 """The Bayesian one-coin aggregator (P2, step 1)."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import jax
@@ -8,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregate.base import Reliability, training
+from judgebayes.aggregate.agreement import agreement
+from judgebayes.aggregate.base import Reliability, by_slab, checked
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
 from judgebayes.inference.problem import identified
 from judgebayes.models import one_coin
 from judgebayes.scores import known
-from judgebayes.votes.array import Votes
+from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
 __all__ = ["FittedOneCoin", "OneCoin", "class_log_prior"]
 
@@ -55,11 +57,11 @@ class OneCoin:
     @in_float64
     def fit(
         self,
-        votes: Votes,
+        votes: AnyVotes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        key: PRNGKeyArray | None = None,  # noqa: ARG002
     ) -> "FittedOneCoin":
         """Return the judges' posterior accuracies.
 
@@ -68,8 +70,9 @@ class OneCoin:
         JudgeBayesError
             If lengths differ, or a weight is negative.
         """
-        data = training(votes, labels, weight, key, labelled_only=False)
-        return _fit(self, data.votes, data.labels, data.weight)
+        truth, used = checked(votes, labels, weight)
+        correct, wrong = agreement(votes, truth, used)
+        return _fit(self, correct, wrong, truth, used, votes.n_classes)
 
 
 @jax.tree_util.register_dataclass
@@ -83,15 +86,15 @@ class FittedOneCoin:
     status: Int[Array, "*batch"]
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
-        return _apply(self, votes)
+        return by_slab(partial(_apply, self), votes)
 
     @in_float64
     def log_odds(self) -> Float[Array, "*batch judge"]:
         """Return what one vote of each judge adds to the log-odds of its class."""
         n_classes = self.log_prior.shape[-1]
-        return jnp.log(self.alpha) - jnp.log(self.beta) + np.log(n_classes - 1)
+        return one_coin.log_odds(self.alpha, self.beta, n_classes)
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's accuracy: posterior mean and central interval."""
@@ -121,12 +124,15 @@ def class_log_prior(
     return jnp.log(share / share.sum())
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="n_classes")
 def _fit(
-    method: OneCoin, votes: Votes, labels: Int[Array, " item"], weight: Float[Array, " item"]
+    method: OneCoin,
+    correct: Float[Array, " judge"],
+    wrong: Float[Array, " judge"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    n_classes: int,
 ) -> FittedOneCoin:
-    n_classes = votes.n_classes
-    correct, wrong = one_coin.agreement(votes.index, labels, weight)
     alpha, beta = one_coin.posterior(
         correct, wrong, method.prior, method.label_noise, n_classes=n_classes
     )
@@ -141,8 +147,30 @@ def _fit(
 
 
 @jax.jit
-def _apply(fitted: FittedOneCoin, votes: Votes) -> Float[Array, "item class"]:
-    evidence = one_coin.log_likelihood(
-        votes.index, fitted.alpha, fitted.beta, n_classes=votes.n_classes
-    )
+def _apply(fitted: FittedOneCoin, votes: AnyVotes) -> Float[Array, "item class"]:
+    alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
+    if isinstance(votes, SparseVotes):
+        evidence = _evidence(fitted, votes)
+    else:
+        evidence = one_coin.log_likelihood(votes.index, alpha, beta, n_classes=n_classes)
     return jax.nn.log_softmax(evidence + fitted.log_prior, axis=-1)
+
+
+def _evidence(fitted: FittedOneCoin, votes: SparseVotes) -> Float[Array, "item class"]:
+    """Return log p(an item's votes | class) of a list of votes, as `one_coin.log_likelihood`."""
+    alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
+    if votes.n_samples == 1:
+        return votes.weighted_counts(one_coin.log_odds(alpha, beta, n_classes))
+    # The votes of one judge on one item are a group; what they say depends on their counts.
+    group = jnp.cumsum(votes.starts()) - 1
+    size = len(votes)
+    voted = jnp.asarray(votes.index)[:, None] == jnp.arange(n_classes)
+    count = jax.ops.segment_sum(voted.astype(int), group, size)
+    judge, item = (
+        jax.ops.segment_max(jnp.asarray(x, int), group, size) for x in (votes.judge, votes.item)
+    )
+    table = one_coin.table(alpha, beta, votes.n_samples, n_classes=n_classes)
+    cast = count.sum(1)
+    said = table[jnp.maximum(judge, 0)[:, None], cast[:, None], count]
+    said = jnp.where(cast[:, None] > 0, said, 0.0)
+    return jax.ops.segment_sum(said, jnp.maximum(item, 0), votes.n_items)

@@ -5,18 +5,20 @@ it is a parameter here.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregate.base import Rule, training
+from judgebayes.aggregate.agreement import agreement
+from judgebayes.aggregate.base import CountingRule, by_slab, checked
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
 from judgebayes.inference.problem import identified
 from judgebayes.models import one_coin
-from judgebayes.votes.array import Votes
+from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
 __all__ = [
     "AccuracyWeighted",
@@ -29,7 +31,7 @@ __all__ = [
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class VoteShare(Rule):
+class VoteShare(CountingRule):
     r"""Answer with the smoothed share of the votes: the majority vote as probabilities.
 
     .. math:: p(k) = \frac{c_k + a}{n + K a}
@@ -39,7 +41,7 @@ class VoteShare(Rule):
 
     pseudo_count: float = 0.5
 
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+    def apply(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return the log of the smoothed shares."""
         return _log_share(_weighted_count(votes, jnp.ones(votes.n_judges)), self.pseudo_count)
 
@@ -69,11 +71,11 @@ class AccuracyWeighted:
     @in_float64
     def fit(
         self,
-        votes: Votes,
+        votes: AnyVotes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        key: PRNGKeyArray | None = None,  # noqa: ARG002
     ) -> "FittedAccuracyWeighted":
         """Return the judges' accuracies.
 
@@ -82,11 +84,9 @@ class AccuracyWeighted:
         JudgeBayesError
             If lengths differ, or a weight is negative.
         """
-        data = training(votes, labels, weight, key, labelled_only=False)
-        alpha, beta = _posterior(
-            data.votes, data.labels, data.weight, self.smoothing, self.label_noise
-        )
-        status = identified(data.labels, data.weight, votes.n_classes, 1)
+        truth, used = checked(votes, labels, weight)
+        alpha, beta = _posterior(votes, truth, used, self.smoothing, self.label_noise)
+        status = identified(truth, used, votes.n_classes, 1)
         return FittedAccuracyWeighted(alpha / (alpha + beta), self.pseudo_count, status)
 
 
@@ -100,9 +100,10 @@ class FittedAccuracyWeighted:
     status: Int[Array, "*batch"]
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return the log of the weighted shares."""
-        return _log_share(_weighted_count(votes, self.accuracy), self.pseudo_count)
+        count = by_slab(partial(_weighted_count, weight=self.accuracy), votes)
+        return _log_share(count, self.pseudo_count)
 
 
 @jax.tree_util.register_dataclass
@@ -130,11 +131,11 @@ class LogOddsWeighted:
     @in_float64
     def fit(
         self,
-        votes: Votes,
+        votes: AnyVotes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        key: PRNGKeyArray | None = None,  # noqa: ARG002
     ) -> "FittedLogOddsWeighted":
         """Return the log-odds of the judges' accuracies.
 
@@ -143,14 +144,10 @@ class LogOddsWeighted:
         JudgeBayesError
             If lengths differ, or a weight is negative.
         """
-        data = training(votes, labels, weight, key, labelled_only=False)
-        alpha, beta = _posterior(
-            data.votes, data.labels, data.weight, self.smoothing, self.label_noise
-        )
+        truth, used = checked(votes, labels, weight)
+        alpha, beta = _posterior(votes, truth, used, self.smoothing, self.label_noise)
         log_odds = jnp.log(alpha) - jnp.log(beta) + np.log(votes.n_classes - 1)
-        return FittedLogOddsWeighted(
-            log_odds, identified(data.labels, data.weight, votes.n_classes, 1)
-        )
+        return FittedLogOddsWeighted(log_odds, identified(truth, used, votes.n_classes, 1))
 
 
 @jax.tree_util.register_dataclass
@@ -162,25 +159,28 @@ class FittedLogOddsWeighted:
     status: Int[Array, "*batch"]
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities; an item without votes is uniform."""
-        return jax.nn.log_softmax(_weighted_count(votes, self.log_odds), axis=-1)
+        support = by_slab(partial(_weighted_count, weight=self.log_odds), votes)
+        return jax.nn.log_softmax(support, axis=-1)
 
 
 def _posterior(
-    votes: Votes,
+    votes: AnyVotes,
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
     smoothing: Scalar,
     noise: Scalar,
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-    correct, wrong = one_coin.agreement(votes.index, labels, weight)
+    correct, wrong = agreement(votes, labels, weight)
     prior = (smoothing, smoothing)
     return one_coin.posterior(correct, wrong, prior, noise, n_classes=votes.n_classes)
 
 
 @jax.jit
-def _weighted_count(votes: Votes, weight: Float[Array, " judge"]) -> Float[Array, "item class"]:
+def _weighted_count(votes: AnyVotes, weight: Float[Array, " judge"]) -> Float[Array, "item class"]:
+    if isinstance(votes, SparseVotes):
+        return votes.weighted_counts(weight)
     counted = [
         jnp.where(votes.index == k, weight[:, None], 0.0).sum((1, 2))
         for k in range(votes.n_classes)

@@ -3,15 +3,20 @@
 from judgebayes.votes.array import MISSING, Votes, from_counts
 from judgebayes.votes.classes import Classes, infer_classes
 from judgebayes.votes.coding import Coding, encode, encode_counts, encode_wide
+from judgebayes.votes.sparse import SparseVotes, from_dense
+from judgebayes.votes.sparse_coding import encode_sparse
 
 __all__ = [
     "MISSING",
     "Classes",
     "Coding",
+    "SparseVotes",
     "Votes",
     "encode",
     "encode_counts",
+    "encode_sparse",
     "encode_wide",
     "from_counts",
+    "from_dense",
     "infer_classes",
 ]

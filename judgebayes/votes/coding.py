@@ -86,9 +86,9 @@ class Coding:
                 "item",
                 "label",
             )
-        _require_columns(frame, {"item": item, "label": label})
+        require_columns(frame, {"item": item, "label": label})
         given = _class_indices(frame[label], self.classes, f"column {label!r}")
-        where = _align(self.items, _keys(frame[item], item))
+        where = _align(self.items, keys(frame[item], item))
         strangers = (where < 0) & (given >= 0)
         if strangers.any() and unknown_items == "error":
             names = frame.loc[strangers, item].unique()
@@ -238,7 +238,7 @@ def encode(
     >>> votes.pooled_counts().tolist()
     [[0, 1, 1], [1, 0, 0]]
     """
-    _require_columns(
+    require_columns(
         frame,
         {
             "item": item,
@@ -374,8 +374,8 @@ def encode_counts(
         For a missing column, an item with two rows, or a count that is not a whole number.
     """
     columns = list(counts.values())
-    _require_columns(frame, {"item": item, **{f"count of {c!r}": n for c, n in counts.items()}})
-    items = pd.Index(_keys(frame[item], item), name=item)
+    require_columns(frame, {"item": item, **{f"count of {c!r}": n for c, n in counts.items()}})
+    items = pd.Index(keys(frame[item], item), name=item)
     if items.has_duplicates:
         twice = items[items.duplicated()].unique()
         raise JudgeBayesError(f"Item {listing(twice)} has more than one row of counts.")
@@ -385,7 +385,8 @@ def encode_counts(
     return votes, Coding(items, judges, given_classes(list(counts), pairwise))
 
 
-def _require_columns(frame: pd.DataFrame, columns: dict[str, str | None]) -> None:
+def require_columns(frame: pd.DataFrame, columns: dict[str, str | None]) -> None:
+    """Check that a table has the columns of every role, each once."""
     for role, name in columns.items():
         if name is not None and name not in frame.columns:
             raise JudgeBayesError(
@@ -428,7 +429,7 @@ def _class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.nda
     return table[code]
 
 
-def _keys(column: pd.Series, name: str) -> pd.Index:
+def keys(column: pd.Series, name: str) -> pd.Index:
     """Return names of items or judges as hashable values; whole floats become integers."""
     blank = column.isna() | (column.astype(str).str.strip() == "")
     if blank.any():
@@ -453,8 +454,7 @@ def _align(items: pd.Index, names: pd.Index) -> Int[np.ndarray, " row"]:
 
 
 def _factorize(column: pd.Series, name: str) -> tuple[Int[np.ndarray, " row"], pd.Index]:
-    keys = _keys(column, name)
-    code, values = pd.factorize(keys)
+    code, values = pd.factorize(keys(column, name))
     return code, pd.Index(values, name=name)
 
 

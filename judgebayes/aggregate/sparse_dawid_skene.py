@@ -1,0 +1,334 @@
+"""Dawid and Skene's EM on a list of votes: memory linear in votes, on any number of devices.
+
+The items are divided between the devices, and each device's votes into slabs of one shape. A step
+goes over the slabs with sums by item (the E-step) and by judge and vote (the M-step), and its
+expected counts are added up over the devices: one all-reduce an iteration, of the size of the
+confusion matrices. Arithmetic is in float64 inside a slab, so that nothing of an item or a vote is
+kept in float64 for all of them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, Float, Int
+
+from judgebayes.aggregate.agreement import filled
+from judgebayes.aggregate.base import checked
+from judgebayes.aggregate.dawid_skene import (
+    EM,
+    SAME_MODE,
+    DawidSkene,
+    FittedDawidSkene,
+    switched,
+    updated,
+)
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.errors import JudgeBayesError
+from judgebayes.float64 import in_float64
+from judgebayes.inference.status import Status, worst
+from judgebayes.models import dawid_skene
+from judgebayes.votes.array import MISSING
+from judgebayes.votes.sparse import Slab, SlabShape, SparseVotes
+
+__all__ = ["fit_sparse"]
+
+SHARD = "shard"
+SLABS_READ = 8
+"""So many slabs a device are read at a time where the votes are memory maps."""
+
+
+class _Group(NamedTuple):
+    """Some slabs of every device, with the labels and weights of their items."""
+
+    votes: SparseVotes
+    labels: Int[Array, "shard slab item"]
+    weight: Float[Array, "shard slab item"]
+
+
+class _Totals(NamedTuple):
+    """Expected counts under each of several parameter values, and the log-likelihoods."""
+
+    likelihood: Float[Array, " start"]
+    share: Float[Array, "start class"]
+    votes: Float[Array, "start judge class vote"]
+
+
+class _Parameters(NamedTuple):
+    log_pi: Float[Array, "start class"]
+    log_confusion: Float[Array, "start judge class vote"]
+
+
+@in_float64
+def fit_sparse(
+    method: DawidSkene,
+    votes: SparseVotes,
+    labels: Int[AnyArray, " item"],
+    *,
+    weight: Float[AnyArray, " item"] | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    rows: int | None = None,
+) -> FittedDawidSkene:
+    """Return the fit that `DawidSkene.fit` gives the same votes as an array.
+
+    Parameters
+    ----------
+    method
+        Priors, label noise and when to stop; `inference` must be `EM`.
+    votes, labels, weight
+        As in `DawidSkene.fit`. In a program of several processes (`jax.distributed`), each one's
+        own items; judges and classes are numbered alike in all of them, and so is the answer.
+    devices
+        Those to work on; all by default, of every process.
+    rows
+        About how many votes a slab holds.
+
+    Raises
+    ------
+    JudgeBayesError
+        If lengths differ, or a weight is negative, or NUTS is asked for.
+    """
+    em = method.inference
+    if not isinstance(em, EM):
+        raise JudgeBayesError(
+            "Sparse votes are fitted by EM; for NUTS make an array of them: SparseVotes.dense()."
+        )
+    truth, used = (np.asarray(x) for x in checked(votes, labels, weight))
+    mesh = Mesh(np.asarray(jax.devices() if devices is None else devices), (SHARD,))
+    data = _Data.of(votes, truth, used, mesh, rows)
+    return _maximise(method, em, data)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Votes divided into slabs for the devices of this process: kept on them, or read each time."""
+
+    votes: SparseVotes
+    labels: Int[np.ndarray, " item"]
+    weight: Float[np.ndarray, " item"]
+    mesh: Mesh
+    shape: SlabShape
+    slabs: int
+    """How many slabs each device has, the same for all."""
+    kept: list[_Group] | None
+
+    @classmethod
+    def of(
+        cls,
+        votes: SparseVotes,
+        labels: Int[np.ndarray, " item"],
+        weight: Float[np.ndarray, " item"],
+        mesh: Mesh,
+        rows: int | None,
+    ) -> "_Data":
+        """Divide the votes; keep them on the devices unless they are memory maps."""
+        here = len(mesh.local_devices)
+        if rows is None and here > 1:
+            rows = min(SparseVotes.slab_shape(votes).rows, -(-len(votes) // here))
+        shape = SlabShape(*_largest(*votes.slab_shape(rows)))
+        (slabs,) = _largest(-(-sum(1 for _ in votes.bounds(shape)) // here))
+        data = cls(votes, labels, weight, mesh, shape, slabs, None)
+        if isinstance(votes.index, np.memmap):
+            return data
+        return cls(votes, labels, weight, mesh, shape, slabs, list(data.read(slabs)))
+
+    def groups(self) -> Iterator[_Group]:
+        """Yield the votes, some slabs of every device at a time."""
+        yield from self.read(SLABS_READ) if self.kept is None else self.kept
+
+    def read(self, at_once: int) -> Iterator[_Group]:
+        """Put the slabs on the devices, `at_once` of every device at a time."""
+        here = len(self.mesh.local_devices)
+        source = self.votes.slabs(self.shape)
+        for start in range(0, self.slabs, at_once):
+            some = min(at_once, self.slabs - start)
+            yield self._group(list(islice(source, here * some)), here, some)
+
+    def _group(self, slabs: list[Slab], here: int, some: int) -> _Group:
+        rows, items = self.shape
+        lead = (here * some,)
+        item = np.full((*lead, rows), items - 1, np.int32)
+        judge = np.zeros((*lead, rows), self.votes.judge.dtype)
+        index = np.full((*lead, rows), MISSING, self.votes.index.dtype)
+        labels = np.full((*lead, items), MISSING, np.int32)
+        weight = np.zeros((*lead, items))
+        for place, slab in enumerate(slabs):
+            item[place], judge[place] = slab.votes.item, slab.votes.judge
+            index[place] = slab.votes.index
+            labels[place] = filled(self.labels[slab.items], items, MISSING)
+            weight[place] = filled(self.weight[slab.items], items, 0.0)
+        sharding = NamedSharding(self.mesh, PartitionSpec(SHARD))
+
+        def put(array: np.ndarray) -> Array:
+            shaped = array.reshape(here, some, *array.shape[1:])
+            return jax.make_array_from_process_local_data(sharding, shaped)
+
+        v = self.votes
+        lists = SparseVotes(put(item), put(judge), put(index), items, v.n_judges, v.n_classes)
+        return _Group(lists, put(labels), put(weight))
+
+
+def _largest(*sizes: int) -> tuple[int, ...]:
+    """Return the largest of each size over the processes, so that all compile the same program."""
+    if jax.process_count() == 1:
+        return sizes
+    from jax.experimental.multihost_utils import process_allgather
+
+    return tuple(int(n) for n in np.asarray(process_allgather(np.array(sizes))).max(0))
+
+
+def _maximise(method: DawidSkene, em: EM, data: _Data) -> FittedDawidSkene:
+    """Run EM from both starts until neither gains, as the dense fit does; return the higher mode."""
+    begun = _over(data, _begin, 2)
+    seen, cast = begun.votes[0], begun.votes[1].sum((1, 2))
+    log_pi, log_confusion = (np.array(x) for x in _starts(begun))
+    enough = float(em.tolerance) * max(float(begun.share[1].sum()), 1.0)
+    value, gain, steps = np.full(2, -np.inf), np.full(2, np.inf), np.zeros(2, int)
+    while True:
+        going = np.flatnonzero((steps < em.max_steps) & (gain > enough))
+        if len(going) == 0:
+            break
+        here = _Parameters(jnp.asarray(log_pi[going]), jnp.asarray(log_confusion[going]))
+        now, there = _step(data, here, method)
+        log_pi[going], log_confusion[going] = there
+        gain[going] = np.where(steps[going] < 1, np.inf, now - value[going])
+        value[going] = now
+        steps[going] += 1
+    at = _Parameters(jnp.asarray(log_pi), jnp.asarray(log_confusion))
+    ends = _over(data, _expect, 2, at, method.label_noise)
+    value = np.asarray(_improved(ends, at, method.prior)[0])
+    best = int(value[1] > value[0] + SAME_MODE * abs(value[0]))
+    ended = Status.CONVERGED if gain[best] <= enough else Status.MAX_STEPS
+    ended = ended if np.isfinite(value[best]) else Status.NONFINITE
+    named = switched(at.log_confusion[best], seen, cast)
+    return FittedDawidSkene(
+        draws={
+            "pi": jnp.exp(at.log_pi[best])[None],
+            "confusion": jnp.exp(at.log_confusion[best])[None],
+        },
+        votes_by_class=ends.votes[best].sum(-1),
+        status=worst(jnp.asarray(int(ended)), named),
+        log_posterior=jnp.asarray(value[best]),
+        steps=jnp.asarray(steps[best]),
+        chains=None,
+        pseudo_votes=jnp.asarray(method.prior.right + method.prior.wrong),
+    )
+
+
+@jax.jit
+def _starts(begun: _Totals) -> _Parameters:
+    starts = (
+        dawid_skene.start_from(begun.votes[0]),
+        dawid_skene.majority_start_from(begun.share[1], begun.votes[1]),
+    )
+    return _Parameters(*(jnp.stack(x) for x in zip(*starts, strict=True)))
+
+
+def _step(
+    data: _Data, at: _Parameters, method: DawidSkene
+) -> tuple[Float[np.ndarray, " start"], _Parameters]:
+    """Return the log posterior of each parameter value, and the values that EM goes to."""
+    totals = _over(data, _expect, len(at.log_pi), at, method.label_noise)
+    value, there = _improved(totals, at, method.prior)
+    return np.asarray(value), there
+
+
+@jax.jit
+def _improved(
+    totals: _Totals, at: _Parameters, prior: dawid_skene.Prior
+) -> tuple[Float[Array, " start"], _Parameters]:
+    value = totals.likelihood + jax.vmap(dawid_skene.log_prior, (0, 0, None))(*at, prior)
+    return value, _Parameters(*jax.vmap(updated, (0, 0, None))(totals.share, totals.votes, prior))
+
+
+Pass = Callable[..., _Totals]
+"""Arguments, and the votes, labels and weights of a slab -> its part of the totals."""
+
+
+def _over(data: _Data, one: Pass, starts: int, *arguments: object) -> _Totals:
+    """Return the totals of a pass over all votes: each device adds up its own, then all of them."""
+    n_judges, n_classes = data.votes.n_judges, data.votes.n_classes
+    ends = starts * np.cumsum([1, n_classes, n_judges * n_classes**2])
+    flat = None
+    for group in data.groups():
+        found = _of_group(one, int(ends[-1]), data.mesh, arguments, group)
+        flat = found if flat is None else flat + found
+    added = np.asarray(_added(data.mesh, flat))
+    likelihood, share, votes = (jnp.asarray(x) for x in np.split(added, ends[:-1]))
+    return _Totals(
+        likelihood,
+        share.reshape(starts, n_classes),
+        votes.reshape(starts, n_judges, n_classes, n_classes),
+    )
+
+
+@partial(jax.jit, static_argnames="mesh")
+def _added(mesh: Mesh, flat: Float[Array, "shard total"]) -> Float[Array, " total"]:
+    """Return the sum over the devices, on all of them: the all-reduce."""
+    return jax.lax.with_sharding_constraint(flat.sum(0), NamedSharding(mesh, PartitionSpec()))
+
+
+@partial(jax.jit, static_argnames=("one", "size", "mesh"))
+def _of_group(
+    one: Pass, size: int, mesh: Mesh, arguments: tuple[object, ...], group: _Group
+) -> Float[Array, "shard total"]:
+    """Return each device's flattened sum over its slabs."""
+
+    def on_device(arguments: tuple[object, ...], group: _Group) -> Float[Array, "1 total"]:
+        def add(total: Float[Array, " total"], slab: _Group) -> tuple[Array, None]:
+            return total + ravel_pytree(one(*arguments, *slab))[0], None
+
+        own = jax.tree.map(lambda x: x[0], group)
+        return jax.lax.scan(add, jnp.zeros(size), own)[0][None]
+
+    spread = PartitionSpec(SHARD)
+    return jax.shard_map(
+        on_device, mesh=mesh, in_specs=(PartitionSpec(), spread), out_specs=spread, check_vma=False
+    )(arguments, group)
+
+
+def _begin(
+    votes: SparseVotes, labels: Int[Array, " item"], weight: Float[Array, " item"]
+) -> _Totals:
+    """Return the counts that the two starts are made of: of the labelled items, of majorities."""
+    n_classes = votes.n_classes
+    known = dawid_skene.known_belief(labels, weight, n_classes)
+    pooled = votes.pooled_counts().astype(float)
+    majority = dawid_skene.majority_belief(pooled, labels, weight)
+    return _totals(votes, jnp.zeros(2), jnp.stack([known, majority], axis=1))
+
+
+def _expect(
+    at: _Parameters,
+    noise: Scalar,
+    votes: SparseVotes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+) -> _Totals:
+    """Return the expected counts of a slab under each parameter value (the E-step)."""
+    starts, n_classes = at.log_pi.shape
+    table = at.log_confusion.transpose(1, 3, 0, 2).reshape(-1, starts * n_classes)
+    evidence = votes.item_sums(table).reshape(-1, starts, n_classes)
+    joint = at.log_pi + evidence + dawid_skene.clamp(labels, noise, n_classes)[:, None]
+    each = jax.nn.logsumexp(joint, axis=2)
+    belief = weight[:, None, None] * jnp.exp(joint - each[..., None])
+    likelihood = jnp.where(weight[:, None] > 0, weight[:, None] * each, 0.0).sum(0)
+    return _totals(votes, likelihood, belief)
+
+
+def _totals(
+    votes: SparseVotes,
+    likelihood: Float[Array, " start"],
+    belief: Float[Array, "item start class"],
+) -> _Totals:
+    _, starts, n_classes = belief.shape
+    seen = votes.cell_sums(belief.reshape(-1, starts * n_classes))
+    by_judge = seen.reshape(votes.n_judges, n_classes, starts, n_classes)
+    return _Totals(likelihood, belief.sum(0), by_judge.transpose(2, 0, 3, 1))

@@ -1,0 +1,267 @@
+"""The edge for many votes: a long table or a Parquet file in pieces in, a list of votes out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.array import MISSING
+from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
+from judgebayes.votes.coding import Coding, keys, require_columns
+from judgebayes.votes.sparse import SparseVotes, index_type, longest_run
+
+__all__ = ["encode_sparse"]
+
+ROWS = 2**20
+"""So many rows are read at a time."""
+
+Piece = dict[str, tuple[np.ndarray, pd.Series]]
+"""Of every column, the codes of some rows, -1 where there is no value, and the values coded."""
+
+
+def encode_sparse(
+    source: pd.DataFrame | Path | str,
+    *,
+    item: str = "item",
+    judge: str = "judge",
+    vote: str = "vote",
+    repeats: bool = False,
+    classes: Sequence[object] | Classes | None = None,
+    pairwise: bool | None = None,
+    store: Path | str | None = None,
+    rows: int = ROWS,
+) -> tuple[SparseVotes, Coding]:
+    """Turn a long table of votes, a row each, into a list of votes.
+
+    The answer is that of `encode`, items and judges in the order in which they appear; only the
+    memory differs: at most 17 bytes a vote, 7 when done, and the names of the items.
+
+    Parameters
+    ----------
+    source
+        The table, or a Parquet file, which is read in pieces of `rows` rows.
+    item, judge, vote
+        Its columns; a vote that is empty, NaN or None is missing and not kept.
+    repeats
+        Whether a judge may have voted several times on an item.
+    classes, pairwise
+        As in `encode`.
+    store
+        A folder for the arrays, which are then memory maps: for more votes than fit into memory.
+    rows
+        How many rows to work on at a time.
+
+    Raises
+    ------
+    JudgeBayesError
+        For a missing column or file, an unknown class, a row without item or judge, a repeated
+        vote, or a judge without votes.
+    """
+    names = {"item": item, "judge": judge, "vote": vote}
+    if isinstance(source, pd.DataFrame):
+        require_columns(source, dict(names))
+        total, pieces = len(source), _of_frame(source, names, rows)
+    else:
+        total, pieces = _of_parquet(Path(source), names, rows)
+    if total == 0:
+        raise JudgeBayesError("The table of votes has no row.")
+    folder = None if store is None else Path(store)
+    item_of, judge_of = (_array(folder, f"raw_{k}", total, np.int32) for k in ("item", "judge"))
+    given = _array(folder, "raw_vote", total, np.int16)
+    items, judges, values = _Names(item), _Names(judge), _Names(None)
+    at = 0
+    for piece in pieces:
+        end = at + len(piece["vote"][0])
+        item_of[at:end] = items.codes(*piece["item"], at)
+        judge_of[at:end] = judges.codes(*piece["judge"], at)
+        given[at:end] = values.codes(*piece["vote"], at)
+        at = end
+    scale, table = _classes(values, given, classes, pairwise, vote)
+    silent = np.zeros(len(judges.index), np.int64)
+    for part in _parts(total, rows):
+        given[part] = table[given[part]]
+        silent += np.bincount(judge_of[part][given[part] < 0], minlength=len(silent))
+    votes = _sorted(
+        (item_of, judge_of, given), len(items.index), len(judges.index), len(scale), folder, rows
+    )
+    del item_of, judge_of, given
+    for left in () if folder is None else folder.glob("raw_*.npy"):
+        left.unlink()
+    cast = _counts(votes.judge, len(silent), rows)
+    if (cast == 0).any():
+        raise JudgeBayesError(
+            f"Judge {listing(judges.index[cast == 0])} has no vote in column {vote!r}: every one is "
+            "missing. Leave such a judge out of the table."
+        )
+    coding = Coding(
+        items.index, judges.index, scale, missing=pd.Series(silent, judges.index, name="missing")
+    )
+    return _counted(votes, coding, repeats, rows), coding
+
+
+@dataclass
+class _Names:
+    """The names met so far, in order; `column` is None where a row may have no value."""
+
+    column: str | None
+    index: pd.Index = field(default_factory=lambda: pd.Index([]))
+
+    def codes(
+        self, code: Int[np.ndarray, " row"], values: pd.Series, first_row: int
+    ) -> Int[np.ndarray, " row"]:
+        """Return the place of each row's value among the names, and remember new ones."""
+        if self.column is None:
+            names = pd.Index([canonical(v) for v in values], dtype=object)
+        else:
+            if (code < 0).any():
+                row = first_row + int(np.argmax(code < 0))
+                raise JudgeBayesError(f"Row {row} has no value in column {self.column!r}.")
+            names = keys(values, self.column)
+        found = self.index.get_indexer(names)
+        if (found < 0).any():
+            new = names[found < 0].unique()
+            self.index = (self.index.append(new) if len(self.index) else new).rename(self.column)
+            found = self.index.get_indexer(names)
+        if len(found) == 0:
+            return code
+        return np.where(code >= 0, found[np.maximum(code, 0)], -1)
+
+
+def _of_frame(frame: pd.DataFrame, names: dict[str, str], rows: int) -> Iterator[Piece]:
+    for part in _parts(len(frame), rows):
+        piece = {}
+        for role, name in names.items():
+            code, values = pd.factorize(frame[name].iloc[part], use_na_sentinel=True)
+            piece[role] = (code, pd.Series(values))
+        yield piece
+
+
+def _of_parquet(path: Path, names: dict[str, str], rows: int) -> tuple[int, Iterator[Piece]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise JudgeBayesError(f"There is no file {str(path)!r}.")
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise JudgeBayesError(f"{str(path)!r} cannot be read as parquet: {error}.") from error
+    empty = file.schema_arrow.empty_table().to_pandas()
+    require_columns(empty, dict(names))
+
+    def pieces() -> Iterator[Piece]:
+        for batch in file.iter_batches(
+            batch_size=rows, columns=list(dict.fromkeys(names.values()))
+        ):
+            piece = {}
+            for role, name in names.items():
+                column = batch.column(name)
+                if not pa.types.is_dictionary(column.type):
+                    column = column.dictionary_encode()
+                code = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+                piece[role] = (code.astype(np.int64), column.dictionary.to_pandas())
+            yield piece
+
+    return file.metadata.num_rows, pieces()
+
+
+def _classes(
+    values: _Names,
+    given: Int[np.ndarray, " row"],
+    classes: Sequence[object] | Classes | None,
+    pairwise: bool | None,
+    vote: str,
+) -> tuple[Classes, Int[np.ndarray, " value"]]:
+    """Return the classes, and the class of each value met, missing last as -1 finds it."""
+    if isinstance(classes, Classes):
+        scale = classes
+    elif classes is not None:
+        scale = given_classes(classes, pairwise)
+    else:
+        scale = infer_classes(values.index, f"column {vote!r}")
+        scale = scale if pairwise is None else Classes(scale.values, pairwise)
+    known = [scale.index(value) for value in values.index]
+    if None in known:
+        strange = known.index(None)
+        row = int(np.argmax(given == strange))
+        raise JudgeBayesError(
+            f"Row {row} of column {vote!r} holds {values.index[strange]!r}, which is none of the "
+            f"classes {listing(scale.values)}."
+        )
+    return scale, np.array([*known, MISSING], np.int16)
+
+
+def _sorted(
+    raw: tuple[np.ndarray, np.ndarray, np.ndarray],
+    n_items: int,
+    n_judges: int,
+    n_classes: int,
+    folder: Path | None,
+    rows: int,
+) -> SparseVotes:
+    """Return the votes sorted by item and judge: a counting sort, then slab by slab."""
+    item_of, judge_of, given = raw
+    total = np.zeros(n_items, np.int64)
+    for part in _parts(len(item_of), rows):
+        total += np.bincount(item_of[part][given[part] >= 0], minlength=n_items)
+    free = np.cumsum(total) - total
+    size = int(total.sum())
+    item = _array(folder, "item", size, np.int32)
+    judge = _array(folder, "judge", size, index_type(n_judges))
+    index = _array(folder, "vote", size, index_type(n_classes))
+    for part in _parts(len(item_of), rows):
+        kept = np.flatnonzero(given[part] >= 0)
+        kept = kept[np.argsort(item_of[part][kept], kind="stable")]
+        here = item_of[part][kept]
+        first = np.searchsorted(here, here)
+        place = free[here] + np.arange(len(here)) - first
+        item[place], judge[place], index[place] = here, judge_of[part][kept], given[part][kept]
+        free += np.bincount(here, minlength=n_items)
+    ends = free
+    start = 0
+    while start < size:
+        last = int(item[min(start + rows, size) - 1])
+        end = int(ends[last])
+        order = np.lexsort((judge[start:end], item[start:end]))
+        judge[start:end], index[start:end] = judge[start:end][order], index[start:end][order]
+        start = end
+    return SparseVotes(item, judge, index, n_items, n_judges, n_classes)
+
+
+def _counted(votes: SparseVotes, coding: Coding, repeats: bool, rows: int) -> SparseVotes:
+    """Return the votes with the number of samples, checked."""
+    most = longest_run(rows, votes.item, votes.judge)
+    if most > 1 and not repeats:
+        item, judge = np.asarray(votes.item), np.asarray(votes.judge)
+        row = int(np.argmax((np.diff(item) == 0) & (np.diff(judge) == 0)))
+        raise JudgeBayesError(
+            f"Judge {canonical(coding.judges[judge[row]])!r} voted on item "
+            f"{canonical(coding.items[item[row]])!r} more than once; if it was asked again, pass "
+            "repeats=True."
+        )
+    return replace(votes, n_samples=most)
+
+
+def _counts(codes: AnyArray, size: int, rows: int) -> Int[np.ndarray, " name"]:
+    found = np.zeros(size, np.int64)
+    for part in _parts(len(codes), rows):
+        found += np.bincount(codes[part], minlength=size)
+    return found
+
+
+def _parts(total: int, rows: int) -> Iterator[slice]:
+    for start in range(0, total, rows):
+        yield slice(start, min(start + rows, total))
+
+
+def _array(folder: Path | None, name: str, size: int, dtype: type[np.generic]) -> np.ndarray:
+    if folder is None or size == 0:
+        return np.empty(size, dtype)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.npy"
+    return np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=(size,))

@@ -1,0 +1,68 @@
+"""Run as a program by test_devices: a sweep and a sparse fit on one device and on all there are.
+
+`sharded.py` alone uses the virtual devices of its environment; `sharded.py RANK COUNT PORT` is one
+of several processes that share the work.
+"""
+
+import json
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+from panels import judged
+
+from judgebayes.aggregate import DawidSkene, OneCoin
+from judgebayes.aggregate.sparse_dawid_skene import fit_sparse
+from judgebayes.calibrate import Identity
+from judgebayes.evaluate import sweep
+from judgebayes.splits import random_splits
+from judgebayes.votes import from_dense
+
+
+def swept(devices: list[Any] | None) -> list[float]:
+    """Five splits, so that they do not divide evenly; also with calibrators."""
+    votes, labels = judged(np.array([0.9, 0.7, 0.6]), 24, missing=0.2, seed=1)
+    splits = random_splits(24, splits=5, calibration=16, seed=0)
+    found = []
+    for maps in (None, {"none": Identity()}):
+        table = sweep(
+            {"one-coin": OneCoin()},
+            votes,
+            labels,
+            splits,
+            fit_on="calibration",
+            calibrators=maps,
+            metrics=("nll", "mae"),
+            devices=devices,
+        )
+        found += table["value"].tolist()
+    return found
+
+
+def fitted(devices: list[Any] | None, rank: int, count: int) -> list[float]:
+    votes, labels = judged(np.array([0.9, 0.8, 0.7, 0.6]), 90, missing=0.3, seed=2)
+    some = np.where(np.arange(90) % 5 == 0, labels, -1)
+    mine = np.arange(rank, 90, count)  # each process has items of its own
+    fit = fit_sparse(DawidSkene(), from_dense(votes.take(mine)), some[mine], devices=devices)
+    told = (fit.log_posterior, fit.steps, fit.status)
+    return [*np.asarray(fit.draws["confusion"]).ravel().tolist(), *map(float, told)]
+
+
+def main() -> None:
+    rank, count = 0, 1
+    if len(sys.argv) > 1:
+        rank, count, port = (int(x) for x in sys.argv[1:])
+        jax.distributed.initialize(f"localhost:{port}", count, rank)
+    answer = {
+        "devices": len(jax.devices()),
+        "sweep": [swept(None), swept(jax.devices())],
+        # One device of one process has all items; of several processes each has its own.
+        "fit": [fitted(jax.devices()[:1], 0, 1)] if count == 1 else [],
+    }
+    answer["fit"].append(fitted(None, rank, count))
+    sys.stdout.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main()
