@@ -35,12 +35,13 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.plots import curves
-from judgebayes.significance import Interval
+from judgebayes.significance import Interval, bootstrap_interval
 from judgebayes.splits import Splits
 
 BUDGETS = (10, 25, 50, 100, 200)
 SUBSET_BUDGETS = (50, 100)
 FOLDS = 5
+NATURAL = "LLMBar/Natural"
 COUNT, LARGE_COUNT = 40, 20
 """Splits, on panels of more than 200,000 votes the second: folds make five more fits of each."""
 STACKING = "stacking"
@@ -124,6 +125,22 @@ def chosen(found: dict[str, Answers], judged: dict[str, np.ndarray]) -> tuple[An
     return Answers(first.panel, taken, first.items), best
 
 
+def by_nature(
+    panel: Panel, parts: Parts, found: dict[str, Answers], size: int
+) -> list[dict[str, Any]]:
+    """Return methods' NLL by whether LLMBar's one subset that is not adversarial gave labels."""
+    natural = panel.subset[parts.splits.calibration] == panel.subsets.index(NATURAL)
+    seen = (natural & (parts.splits.calibration >= 0)).any(1)
+    records = []
+    for title, which in (("with Natural", seen), ("without Natural", ~seen)):
+        for name, one in found.items():
+            if which.any():
+                interval = bootstrap_interval(one.by_split("nll")[which])
+                what = f"nll, labels {title}"
+                records.append(value_row(panel, name, what, interval, int(which.sum()), n=size))
+    return records
+
+
 @experiment(
     PAPER,
     "audit-stacking",
@@ -202,6 +219,8 @@ def compared(
     for name, one in found.items():
         title = f"{name}{suffix}"
         records.append(value_row(panel, title, "nll", one.interval(), count, n=size))
+    if groups is not None and NATURAL in panel.subsets:
+        records += by_nature(panel, parts, {name: found[name] for name in pairs[0]}, size)
     for mine, rival in pairs:
         lead = advantage(found[mine], found[rival], groups=groups)
         title = f"best other minus {mine}{suffix}"
