@@ -41,6 +41,7 @@ from judgebayes.splits import Splits
 BUDGETS = (10, 25, 50, 100, 200)
 SUBSET_BUDGETS = (50, 100)
 FOLDS = 5
+NO_FLOOR = 1e-300
 NATURAL = "LLMBar/Natural"
 COUNT, LARGE_COUNT = 40, 20
 """Splits, on panels of more than 200,000 votes the second: folds make five more fits of each."""
@@ -55,7 +56,7 @@ def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
     """
 
     def mapped(method: Aggregator) -> Aggregator:
-        return Calibrated(method, Beta(symmetric=True), cross_fit=FOLDS)
+        return Calibrated(method, Beta(symmetric=True, clip=NO_FLOOR), cross_fit=FOLDS)
 
     found: dict[str, tuple[Aggregator, FitOn]] = {
         STACKING: (Stacking(), "calibration"),
@@ -180,7 +181,8 @@ def main(run: Run) -> Output:
     log_scales(figure, (10, 25, 50, 100, 200, 500, 1500))
     notes = [
         "In this table n is the number of labels. Methods are those of the command line: a "
-        f"symmetric beta map behind all but stacking, learnt by {FOLDS}-fold cross-fitting.",
+        f"symmetric beta map without a floor behind all but stacking, learnt by {FOLDS}-fold "
+        "cross-fitting.",
         f"auto takes, split by split, the method of least NLL in {FOLDS} folds of the split's own "
         f"labels, up to {BUDGETS[-1]}. The command line has 100 random divisions: less noise.",
         "Leads are over the best *other* method at that budget, chosen by the same numbers: an "
