@@ -16,7 +16,7 @@ from judgebayes.aggregate import Aggregator, DawidSkene, OneCoin, Stacking
 from judgebayes.calibrate import Beta, Calibrated, Identity
 from judgebayes.curate import top_k
 from judgebayes.decide import zero_one_loss
-from judgebayes.evaluate import FitOn, evaluate_splits, measure
+from judgebayes.evaluate import FitOn, evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import (
     LARGE,
     PAPER,
@@ -106,24 +106,36 @@ def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
 
 
 def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> np.ndarray:
-    """Return each split's cross-validated NLL of a method, over the folds of its labels."""
+    """Return a method's NLL of each split's labelled items, each held out once: split x item."""
     found = []
     for some in split_batches(panel, inner, fit_on):
         answered = evaluate_splits(
             method, panel.votes, panel.labels, some, fit_on=fit_on, loss=zero_one_loss(2)
         )
-        found.append(measure(answered, ("nll",))["nll"])
-    nll = np.where((inner.evaluation >= 0).any(1), np.concatenate(found), np.nan)
-    return np.nanmean(nll.reshape(-1, FOLDS), axis=1)
+        labels, log_probs = np.asarray(answered.labels), np.asarray(answered.log_probs)
+        own = np.take_along_axis(log_probs, np.maximum(labels, 0)[..., None], 2)[..., 0]
+        found.append(np.where(labels >= 0, -own, np.nan))
+    return np.concatenate(found).reshape(len(inner) // FOLDS, -1)
 
 
-def chosen(found: dict[str, Answers], judged: dict[str, np.ndarray]) -> tuple[Answers, np.ndarray]:
-    """Return the answers of the method that each split's own labels prefer, and its place."""
-    best = np.argmin(np.stack(list(judged.values())), axis=0)
+def chosen(
+    found: dict[str, Answers], judged: dict[str, np.ndarray], default: str
+) -> tuple[Answers, np.ndarray]:
+    """Return the answers of the method that each split's own labels prefer, and its place.
+
+    The default stays unless another is ahead of it by more than a standard error.
+    """
+    place = list(found).index(default)
+    each = np.stack([judged[name] for name in found])
+    best = np.argmin(np.nanmean(each, axis=2), axis=0)
+    rows = np.arange(len(best))
+    ahead = each[place] - each[best, rows]
+    count = np.isfinite(ahead).sum(1)
+    error = np.nanstd(ahead, axis=1) / np.sqrt(np.maximum(count - 1, 1))
+    best = np.where(np.nanmean(ahead, axis=1) > error, best, place)
     answered = np.stack([one.log_probs for one in found.values()])
-    first = next(iter(found.values()))
-    taken = answered[best, np.arange(len(best))]
-    return Answers(first.panel, taken, first.items), best
+    first = found[default]
+    return Answers(first.panel, answered[best, rows], first.items), best
 
 
 def by_nature(
@@ -183,8 +195,9 @@ def main(run: Run) -> Output:
         "In this table n is the number of labels. Methods are those of the command line: a "
         f"symmetric beta map without a floor behind all but stacking, learnt by {FOLDS}-fold "
         "cross-fitting.",
-        f"auto takes, split by split, the method of least NLL in {FOLDS} folds of the split's own "
-        f"labels, up to {BUDGETS[-1]}. The command line has 100 random divisions: less noise.",
+        f"auto takes, split by split, stacking, or the method of least NLL in {FOLDS} folds of the "
+        "split's own labels where that is ahead by more than a standard error "
+        f"(up to {BUDGETS[-1]} labels). The command line has 100 random divisions: less noise.",
         "Leads are over the best *other* method at that budget, chosen by the same numbers: an "
         "advantage for the other. Intervals allow for other items and other labels.",
         "Other subsets: labels come from half of the subsets, evaluation items from the rest, folds "
@@ -211,7 +224,7 @@ def compared(
     if size <= BUDGETS[-1]:
         inner = folds(parts, groups, run.seed)
         judged = {name: held_out(panel, *method, inner) for name, method in offered.items()}
-        auto, taken = chosen(found, judged)
+        auto, taken = chosen(found, judged, STACKING)
         for place, name in enumerate(offered):
             share = Interval(float((taken == place).mean()), np.nan, np.nan)
             title = f"{name}{suffix}"

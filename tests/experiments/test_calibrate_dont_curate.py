@@ -182,10 +182,14 @@ def test_folds_hold_every_label_out_once_and_keep_groups_whole() -> None:
 
 def test_auto_takes_each_splits_own_best(run: Run, panel: Panel) -> None:
     found = answers(run, panel, "one-coin", ("none", "beta"))
-    judged = {"none": np.array([1.0, 0.2, 0.3, 0.4]), "beta": np.array([0.5, 0.5, 0.1, 0.9])}
-    auto, taken = audit_stacking.chosen(found, judged)
-    assert taken.tolist() == [1, 0, 1, 0]
-    for s, name in enumerate(["beta", "none", "beta", "none"]):
+    base = np.random.default_rng(0).random((4, 50))
+    # Better for sure, worse, a little better but by chance, better for sure on the few items seen.
+    noise = np.random.default_rng(1).normal(size=(4, 50)) - [[0.5], [-0.5], [0.0], [0.5]]
+    noise[2] += -0.01 - noise[2].mean()
+    base[3, 30:] = np.nan
+    auto, taken = audit_stacking.chosen(found, {"none": base, "beta": base + noise}, "none")
+    assert taken.tolist() == [1, 0, 0, 1]
+    for s, name in enumerate(["beta", "none", "none", "beta"]):
         np.testing.assert_array_equal(auto.log_probs[s], found[name].log_probs[s])
 
 
