@@ -16,7 +16,7 @@ from judgebayes.aggregate import Aggregator, DawidSkene, OneCoin, Stacking
 from judgebayes.calibrate import Beta, Calibrated, Identity
 from judgebayes.curate import top_k
 from judgebayes.decide import zero_one_loss
-from judgebayes.evaluate import FitOn, evaluate_splits, measure
+from judgebayes.evaluate import FitOn, evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import (
     LARGE,
     PAPER,
@@ -35,12 +35,14 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.plots import curves
-from judgebayes.significance import Interval
+from judgebayes.significance import Interval, bootstrap_interval
 from judgebayes.splits import Splits
 
 BUDGETS = (10, 25, 50, 100, 200)
 SUBSET_BUDGETS = (50, 100)
 FOLDS = 5
+NO_FLOOR = 1e-300
+NATURAL = "LLMBar/Natural"
 COUNT, LARGE_COUNT = 40, 20
 """Splits, on panels of more than 200,000 votes the second: folds make five more fits of each."""
 STACKING = "stacking"
@@ -54,7 +56,7 @@ def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
     """
 
     def mapped(method: Aggregator) -> Aggregator:
-        return Calibrated(method, Beta(symmetric=True), cross_fit=FOLDS)
+        return Calibrated(method, Beta(symmetric=True, clip=NO_FLOOR), cross_fit=FOLDS)
 
     found: dict[str, tuple[Aggregator, FitOn]] = {
         STACKING: (Stacking(), "calibration"),
@@ -104,24 +106,52 @@ def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
 
 
 def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> np.ndarray:
-    """Return each split's cross-validated NLL of a method, over the folds of its labels."""
+    """Return a method's NLL of each split's labelled items, each held out once: split x item."""
     found = []
     for some in split_batches(panel, inner, fit_on):
         answered = evaluate_splits(
             method, panel.votes, panel.labels, some, fit_on=fit_on, loss=zero_one_loss(2)
         )
-        found.append(measure(answered, ("nll",))["nll"])
-    nll = np.where((inner.evaluation >= 0).any(1), np.concatenate(found), np.nan)
-    return np.nanmean(nll.reshape(-1, FOLDS), axis=1)
+        labels, log_probs = np.asarray(answered.labels), np.asarray(answered.log_probs)
+        own = np.take_along_axis(log_probs, np.maximum(labels, 0)[..., None], 2)[..., 0]
+        found.append(np.where(labels >= 0, -own, np.nan))
+    return np.concatenate(found).reshape(len(inner) // FOLDS, -1)
 
 
-def chosen(found: dict[str, Answers], judged: dict[str, np.ndarray]) -> tuple[Answers, np.ndarray]:
-    """Return the answers of the method that each split's own labels prefer, and its place."""
-    best = np.argmin(np.stack(list(judged.values())), axis=0)
+def chosen(
+    found: dict[str, Answers], judged: dict[str, np.ndarray], default: str
+) -> tuple[Answers, np.ndarray]:
+    """Return the answers of the method that each split's own labels prefer, and its place.
+
+    The default stays unless another is ahead of it by more than a standard error.
+    """
+    place = list(found).index(default)
+    each = np.stack([judged[name] for name in found])
+    best = np.argmin(np.nanmean(each, axis=2), axis=0)
+    rows = np.arange(len(best))
+    ahead = each[place] - each[best, rows]
+    count = np.isfinite(ahead).sum(1)
+    error = np.nanstd(ahead, axis=1) / np.sqrt(np.maximum(count - 1, 1))
+    best = np.where(np.nanmean(ahead, axis=1) > error, best, place)
     answered = np.stack([one.log_probs for one in found.values()])
-    first = next(iter(found.values()))
-    taken = answered[best, np.arange(len(best))]
-    return Answers(first.panel, taken, first.items), best
+    first = found[default]
+    return Answers(first.panel, answered[best, rows], first.items), best
+
+
+def by_nature(
+    panel: Panel, parts: Parts, found: dict[str, Answers], size: int
+) -> list[dict[str, Any]]:
+    """Return methods' NLL by whether LLMBar's one subset that is not adversarial gave labels."""
+    natural = panel.subset[parts.splits.calibration] == panel.subsets.index(NATURAL)
+    seen = (natural & (parts.splits.calibration >= 0)).any(1)
+    records = []
+    for title, which in (("with Natural", seen), ("without Natural", ~seen)):
+        for name, one in found.items():
+            if which.any():
+                interval = bootstrap_interval(one.by_split("nll")[which])
+                what = f"nll, labels {title}"
+                records.append(value_row(panel, name, what, interval, int(which.sum()), n=size))
+    return records
 
 
 @experiment(
@@ -142,7 +172,7 @@ def main(run: Run) -> Output:
             run.say(f"{panel.name}: {size} labels")
             parts = halves(run, panel, labels=size, count=count_of(panel))
             records += compared(run, panel, few_shapes(parts), size, None)
-        for size in run.few(list(SUBSET_BUDGETS)):
+        for size in () if run.smoke else SUBSET_BUDGETS:
             run.say(f"{panel.name}: {size} labels of other subsets")
             whole = by_subset(run, panel, labels=size)
             cal, ev = (part[: count_of(panel)] for part in vars(whole.splits).values())
@@ -163,9 +193,11 @@ def main(run: Run) -> Output:
     log_scales(figure, (10, 25, 50, 100, 200, 500, 1500))
     notes = [
         "In this table n is the number of labels. Methods are those of the command line: a "
-        f"symmetric beta map behind all but stacking, learnt by {FOLDS}-fold cross-fitting.",
-        f"auto takes, split by split, the method of least NLL in {FOLDS} folds of the split's own "
-        f"labels, up to {BUDGETS[-1]}. The command line has 100 random divisions: less noise.",
+        f"symmetric beta map without a floor behind all but stacking, learnt by {FOLDS}-fold "
+        "cross-fitting.",
+        f"auto takes, split by split, stacking, or the method of least NLL in {FOLDS} folds of the "
+        "split's own labels where that is ahead by more than a standard error "
+        f"(up to {BUDGETS[-1]} labels). The command line has 100 random divisions: less noise.",
         "Leads are over the best *other* method at that budget, chosen by the same numbers: an "
         "advantage for the other. Intervals allow for other items and other labels.",
         "Other subsets: labels come from half of the subsets, evaluation items from the rest, folds "
@@ -192,7 +224,7 @@ def compared(
     if size <= BUDGETS[-1]:
         inner = folds(parts, groups, run.seed)
         judged = {name: held_out(panel, *method, inner) for name, method in offered.items()}
-        auto, taken = chosen(found, judged)
+        auto, taken = chosen(found, judged, STACKING)
         for place, name in enumerate(offered):
             share = Interval(float((taken == place).mean()), np.nan, np.nan)
             title = f"{name}{suffix}"
@@ -202,6 +234,8 @@ def compared(
     for name, one in found.items():
         title = f"{name}{suffix}"
         records.append(value_row(panel, title, "nll", one.interval(), count, n=size))
+    if groups is not None and NATURAL in panel.subsets:
+        records += by_nature(panel, parts, {name: found[name] for name in pairs[0]}, size)
     for mine, rival in pairs:
         lead = advantage(found[mine], found[rival], groups=groups)
         title = f"best other minus {mine}{suffix}"

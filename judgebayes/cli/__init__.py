@@ -82,7 +82,8 @@ def calibrate(
     method: Annotated[
         str,
         typer.Option(
-            help="auto (the least held-out NLL of those that suit the votes), davidson, "
+            help="auto (stacking for a panel, davidson for one judge, unless another that suits the "
+            "votes has clearly less held-out NLL), davidson, "
             "hierarchical, one-coin, dawid-skene, stacking, top-3, top-5, top-10, vote-share, "
             "accuracy-weighted, log-odds, margin-threshold, sc or best-constant."
         ),

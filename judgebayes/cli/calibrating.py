@@ -129,7 +129,7 @@ def calibrate_votes(request: Request) -> None:
             )
     choice = choices[0]
     if compared is not None and len(choices) > 1:
-        best = compared.best([c.name for c in choices])
+        best = compared.best([c.name for c in choices], choices[0].name)
         choice = next(c for c in choices if c.name == best)
     method = build(choice, read.coding.classes, read.votes)
     with console.status(f"fitting {choice.name}"):
@@ -193,9 +193,16 @@ def _chosen(choice: Choice, choices: Sequence[Choice], compared: Compared | None
         return (
             f"Method: {choice.name}, the default: there are too few labels to compare methods on."
         )
+    least = min(choices, key=lambda c: compared.means[c.name]["nll"])
     others = ", ".join(
         f"{c.name} {compared.means[c.name]['nll']:.3f}" for c in choices if c != choice
     )
+    if least != choice:
+        return (
+            f"Method: {choice.name}, the default, with a held-out NLL of "
+            f"{compared.means[choice.name]['nll']:.3f}. {least.name} has less, but by less than the "
+            f"standard error of the difference ({others})."
+        )
     return (
         f"Method: {choice.name}, with the least held-out NLL, "
         f"{compared.means[choice.name]['nll']:.3f} ({others}). Being the best of {len(choices)} on "

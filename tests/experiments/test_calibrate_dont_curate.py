@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.calibrate_dont_curate import audit_published, h6, theory
+from judgebayes.experiments.calibrate_dont_curate import audit_published, audit_stacking, h6, theory
 from judgebayes.experiments.calibrate_dont_curate.appendix_d import bradley_terry
 from judgebayes.experiments.calibrate_dont_curate.common import (
     Parts,
@@ -26,7 +26,7 @@ from judgebayes.experiments.calibrate_dont_curate.h11 import agreement_strata, s
 from judgebayes.experiments.calibrate_dont_curate.twins import JUDGEBENCH, twin_panel
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
-from judgebayes.significance import permutation_test
+from judgebayes.significance import item_means, permutation_test
 from judgebayes.splits import Splits
 from judgebayes.votes import Votes
 
@@ -164,6 +164,35 @@ def test_hard_and_easy_items_are_both_there_unless_all_agree_alike() -> None:
         assert np.array(share)[hard].max() < np.array(share)[~hard].min()
 
 
+def test_folds_hold_every_label_out_once_and_keep_groups_whole() -> None:
+    calibration = np.array([[4, 1, 7, 0, 9, 3, 2, -1], [5, 6, 8, 9, 0, 1, -1, -1]])
+    parts = Parts("two", Splits(calibration, calibration))
+    groups = np.arange(10) // 4
+    for kept in (None, groups):
+        inner = audit_stacking.folds(parts, kept, 0)
+        for s, own in enumerate(calibration):
+            rows = range(5 * s, 5 * s + 5)
+            fitted, held = ([set(p[r][p[r] >= 0]) for r in rows] for p in vars(inner).values())
+            assert sorted(x for part in held for x in part) == sorted(own[own >= 0])
+            both = list(zip(fitted, held, strict=True))
+            assert all(a | b == set(own[own >= 0]) and not a & b for a, b in both)
+            if kept is not None:
+                assert not any({groups[i] for i in a} & {groups[i] for i in b} for a, b in both)
+
+
+def test_auto_takes_each_splits_own_best(run: Run, panel: Panel) -> None:
+    found = answers(run, panel, "one-coin", ("none", "beta"))
+    base = np.random.default_rng(0).random((4, 50))
+    # Better for sure, worse, a little better but by chance, better for sure on the few items seen.
+    noise = np.random.default_rng(1).normal(size=(4, 50)) - [[0.5], [-0.5], [0.0], [0.5]]
+    noise[2] += -0.01 - noise[2].mean()
+    base[3, 30:] = np.nan
+    auto, taken = audit_stacking.chosen(found, {"none": base, "beta": base + noise}, "none")
+    assert taken.tolist() == [1, 0, 0, 1]
+    for s, name in enumerate(["beta", "none", "none", "beta"]):
+        np.testing.assert_array_equal(auto.log_probs[s], found[name].log_probs[s])
+
+
 def test_every_statement_holds(run: Run) -> None:
     rng = np.random.default_rng(5)
     one = theory.monotonicity(rng)
@@ -219,10 +248,10 @@ def test_bradley_terry_of_two_is_the_log_odds() -> None:
 
 
 def test_a_method_that_sees_fewer_splits_is_compared_on_those(run: Run, panel: Panel) -> None:
-    found = answers(run, panel, "one-coin")["beta"]
-    other = answers(run, panel, "majority")["beta"]
-    parts = halves(run, panel)
-    first = Splits(parts.splits.calibration[:2], parts.splits.evaluation[:2])
-    few = answers(run, panel, "one-coin", parts=Parts("two", first))["beta"]
-    assert np.allclose(few.p, found.p[:2])
-    assert advantage(few, other).mean != advantage(found, other).mean
+    both = answers(run, panel, "one-coin", ("none", "beta"))
+    few = replace(both["beta"], log_probs=both["beta"].log_probs[:2], items=both["beta"].items[:2])
+    lead = advantage(few, both["none"])
+    by_hand = (both["none"].each("nll") - both["beta"].each("nll"))[:2]
+    means = item_means(by_hand, few.items, len(panel.labels))
+    assert lead.mean == pytest.approx(np.nanmean(means))
+    assert lead.mean != advantage(both["beta"], both["none"]).mean
