@@ -130,10 +130,10 @@ def simulated(seed: int = 0) -> list[Judged]:
 
 
 def simulated_sets(seed: int = 1) -> list[Judged]:
-    """Return five simulated data sets of one ensemble, which differ in their share of hard items."""
+    """Return simulated data sets of one ensemble, which differ in their share of hard items."""
     rng = np.random.default_rng(seed)
     found = []
-    for hard in (0.2, 0.3, 0.15, 0.25, 0.4):
+    for hard in (0.2, 0.3, 0.4):
         is_hard = rng.random(TWIN_ITEMS) < hard
         chance = np.where(is_hard, rng.beta(1.0, 3.0, TWIN_ITEMS), rng.beta(9.0, 1.0, TWIN_ITEMS))
         correct = rng.binomial(TWIN_VOTES, chance)

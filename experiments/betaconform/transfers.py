@@ -43,6 +43,8 @@ from judgebayes.inference import MAP
 
 __all__ = ["ABLATIONS", "FEW", "LIMITED", "REACHES", "Target", "limit", "margins", "targets"]
 
+POOLING = MAP(starts=12, max_steps=60)
+"""The default's starts; the best of them has converged long before the steps run out."""
 REACHES = (0.05, 0.1, REACH, 0.5, 1.0)
 """How far pooling may move the answer, in standard deviations of what the ten labels say."""
 
@@ -211,7 +213,7 @@ def pooled(
     full = np.stack([histograms(s, [np.arange(len(s.correct))])[0] for s in target.sources])
     return np.asarray(
         _pooled(
-            PooledBetaBinomial(),
+            PooledBetaBinomial(POOLING),
             votes,
             jnp.asarray(few),
             jnp.asarray(full),

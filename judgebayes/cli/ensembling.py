@@ -227,9 +227,11 @@ def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -
     if len(given) < FEW_LABELS:
         found.append(f"Only {len(given)} labels: believe the intervals, not the estimates.")
     if len(np.unique(given)) > 1:
+        largest = max((size for size in sizes if size <= counts.most), default=1)
         found.append(
             "Items have different numbers of votes: the model-free figure at k is that of the items "
-            "with at least k."
+            f"with at least k, which may be other items (at {largest}: "
+            f"{int((given >= largest).sum())} of {len(given)})."
         )
     if max(sizes) > counts.most:
         found.append(

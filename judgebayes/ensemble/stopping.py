@@ -233,7 +233,7 @@ class Session:
         self.votes = votes
         self._correct: list[int] = []
         for count in labelled:
-            self._take(count)
+            self._take(int(count))
 
     @property
     def advice(self) -> Advice:

@@ -52,7 +52,7 @@ def test_order_and_unlabelled_items_change_nothing(name: str, easy_and_hard: Cou
     np.testing.assert_allclose(found, errors(name, easy_and_hard), atol=1e-6)
 
 
-@methods
+@pytest.mark.parametrize("name", ["binomial", "mixture", "em"])  # the others share their code
 @in_float64
 def test_vmap_over_items_equals_a_loop(name: str, easy_and_hard: Counts) -> None:
     parts = np.stack([np.random.default_rng(s).permutation(60)[:40] for s in range(3)])

@@ -14,10 +14,13 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import judgebayes.experiments.sbc
+from judgebayes.ensemble import BetaBinomial, Counts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import experiments
 from judgebayes.experiments.sbc import engine, report
-from judgebayes.experiments.sbc.subjects import MOST, SUBJECTS, drawn_counts
+from judgebayes.experiments.sbc.subjects import GIVEN, MOST, SUBJECTS, drawn_counts
+from judgebayes.float64 import in_float64
+from judgebayes.inference import PriorImportance
 from judgebayes.inference.problem import Chains
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import Parameters
@@ -163,6 +166,35 @@ def test_the_sampler_is_calibrated(name: str) -> None:
     assert set(found["quantity"]) == QUANTITIES[name]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "simulations", "least"), [(1, 500, 1e-4), (7, 3000, 1e-2)])
+@in_float64
+def test_the_mixture_without_a_sampler(seed: int, simulations: int, least: float) -> None:
+    """The same simulations, their posteriors found by weighing draws from the prior.
+
+    With seed 1 the ranks of the error stray as far as the sampler's do: it is the draw of these
+    500 simulations and not the sampler. Three thousand others are uniform.
+    """
+    subject = SUBJECTS["beta-binomial-mixture"]()
+    pairs = np.array([(given, s) for given in (4, MOST) for s in range(given + 1)])
+    cells = Counts(jnp.asarray(pairs[:, 1]), jnp.asarray(pairs[:, 0]), MOST)
+    method = BetaBinomial(2, PriorImportance(2**16, kept=1000))
+
+    def one(key: Array) -> Array:
+        truth, counts = subject.generate(jax.random.split(key)[0])
+        same = (counts == cells.correct[:, None]) & (jnp.asarray(GIVEN) == cells.given[:, None])
+        errors = method.fit(cells, weight=same.sum(1).astype(float)).errors((MOST,))[:, 0]
+        return (errors < truth["error"]).mean()
+
+    keys = jax.random.split(jax.random.PRNGKey(seed), simulations)
+    found = jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=100))(keys)
+    ranks = np.minimum((np.asarray(found) * 128).astype(int), 127)
+    p_value = engine.ecdf_band(127, simulations).p_value(ranks)
+    assert p_value > least
+    if seed == 1:
+        assert p_value < 0.01
+
+
 def test_the_votes_of_a_subject_are_those_of_its_model() -> None:
     """Drawn by component, chance and vote, their frequencies are the Beta-Binomial's."""
     theta = Parameters(jnp.array([0.3, 0.7]), jnp.array([0.25, 0.9]), jnp.array([0.5, 0.1]))
@@ -170,7 +202,7 @@ def test_the_votes_of_a_subject_are_those_of_its_model() -> None:
     each = jax.tree.map(lambda x: jnp.broadcast_to(x, (4000, 2)), theta)
     counts = jax.jit(lambda key: drawn_counts(each, given, key))(jax.random.key(3))
     seen = np.bincount(np.asarray(counts), minlength=MOST + 1)
-    expected = 4000 * np.exp(np.asarray(beta_binomial.log_pmf(theta, MOST)))
+    expected = 4000 * np.exp(np.asarray(beta_binomial.log_pmf(theta, MOST), float))
     assert stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > 1e-3
 
 
