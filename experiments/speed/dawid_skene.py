@@ -98,7 +98,8 @@ def growth(sizes: tuple[int, ...], judges: int = 1000, each: int = 20, steps: in
         unknown = np.full(votes.n_items, -1, np.int32)
         method = DawidSkene(EM(max_steps=steps, tolerance=1e-9))
         side = Side(partial(method.fit, votes, unknown))
-        with peak() as memory:
+        race([side], 0)
+        with peak() as memory:  # without what compiling takes
             race([side], 1 if size > 20_000_000 else 3)
         warm.append(float(np.median(side.seconds)))
         fit = side.answer

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from judgebayes.experiments.beyond_consensus.common import calibration_sets, matrix, shown
+from judgebayes.experiments.beyond_consensus.common import calibration_sets, levels, matrix, shown
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.float64 import in_float64
@@ -20,7 +20,7 @@ STARTS = 25
 @in_float64
 def p4_fig6(run: Run, rounds: int, sample: int = 4, released: bool = False) -> list[Row]:
     """Return the rows; peers are timed on `sample` sets, the released loop on a single start."""
-    cell = matrix(run, "original")
+    cell = matrix(run, levels(run)[0])
     sets = calibration_sets(range(7))
     masks = jnp.asarray(shown(sets, len(cell.generators)))
     aims = jax.vmap(lambda mask: targets(cell.counts.reveal(mask)))(masks)
