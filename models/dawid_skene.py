@@ -21,7 +21,7 @@ right more often than chance *on the average*: right > wrong / (K - 1), and star
 and at the majority vote. No judge is barred from being worse than chance.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +32,7 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.models.one_coin import noise_matrix
 
 __all__ = [
+    "Counts",
     "Prior",
     "accuracy",
     "counts",
@@ -47,6 +48,21 @@ Scalar = float | Float[Array, ""]
 START_ACCURACY = 0.75
 START_COUNT = 4.0
 """How many votes the starting accuracy counts for, beside those on labelled items."""
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """How often each judge gave each class, item x (judge class): an array, or a factor like one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the matrix."""
+
+    def __matmul__(self, table: Array, /) -> Array:
+        """Return counts @ table."""
+
+    def __rmatmul__(self, rows: Array, /) -> Array:
+        """Return rows @ counts."""
 
 
 class Prior(NamedTuple):
@@ -71,7 +87,7 @@ def counts(index: Int[Array, "item judge sample"], n_classes: int) -> Float[Arra
 def log_joint(
     log_pi: Float[Array, " class"],
     log_confusion: Float[Array, "judge class vote"],
-    count: Float[Array, "item seen"],
+    count: Counts,
     labels: Int[Array, " item"],
     noise: Scalar,
 ) -> Float[Array, "item class"]:
@@ -101,7 +117,7 @@ def _times(count: Scalar | Array, log: Array) -> Array:
 
 
 def start(
-    count: Float[Array, "item seen"],
+    count: Counts,
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
     n_classes: int,
@@ -130,13 +146,14 @@ def start_from(
 
 
 def majority_start(
-    count: Float[Array, "item seen"],
+    count: Counts,
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
     n_classes: int,
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
     """Return the usual start: an item is of each class as the votes (or its label) say."""
-    for_class = count.reshape(count.shape[0], -1, n_classes).sum(1)
+    n_judges = count.shape[1] // n_classes
+    for_class = count @ jnp.tile(jnp.eye(n_classes), (n_judges, 1))
     belief = majority_belief(for_class, labels, weight)
     return majority_start_from(belief.sum(0), tally(belief, count))
 
@@ -162,9 +179,7 @@ def majority_start_from(
     return jnp.log(classes / classes.sum()), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 
-def tally(
-    belief: Float[Array, "item class"], count: Float[Array, "item seen"]
-) -> Float[Array, "judge class vote"]:
+def tally(belief: Float[Array, "item class"], count: Counts) -> Float[Array, "judge class vote"]:
     """Return the expected votes of each judge by class and vote."""
     n_classes = belief.shape[1]
     return jnp.swapaxes((belief.T @ count).reshape(n_classes, -1, n_classes), 0, 1)
@@ -187,7 +202,7 @@ def most_below_chance(
 
 
 def model(
-    count: Float[Array, "item seen"],
+    count: Counts,
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
     *,

@@ -74,10 +74,11 @@ def agreement(
 
     Missing votes and items without a label count on neither side.
     """
-    used = jnp.where(labels >= 0, weight, 0.0)[:, None, None]
+    used = jnp.where(labels >= 0, weight, 0.0)
     truth = labels[:, None, None].astype(index.dtype)
-    correct = jnp.where(index == truth, used, 0.0).sum((0, 2))
-    cast = jnp.where(index >= 0, used, 0.0).sum((0, 2))
+    # Products with the weights: over many sets of weights, one product of matrices.
+    correct = used @ (index == truth).sum(2).astype(used.dtype)
+    cast = used @ (index >= 0).sum(2).astype(used.dtype)
     return correct, cast - correct
 
 
@@ -154,12 +155,12 @@ def log_likelihood(
 ) -> Float[Array, "item class"]:
     """Return log p(an item's votes | class), accuracies integrated out, up to a constant per item.
 
-    With one vote per judge a weighted count: no array of item x judge x class is ever made.
+    With one vote per judge a weighted count, the product of the votes for a class with the weights.
     """
     if index.shape[-1] == 1:
         weight = log_odds(alpha, beta, n_classes)
         given = index[..., 0]
-        votes_for = [jnp.where(given == k, weight, 0.0).sum(1) for k in range(n_classes)]
+        votes_for = [(given == k).astype(weight.dtype) @ weight for k in range(n_classes)]
         return jnp.stack(votes_for, axis=1)
     by_count = table(alpha, beta, index.shape[-1], n_classes=n_classes)
     cast = (index >= 0).sum(-1)

@@ -1,11 +1,24 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from panels import judged
 
-from judgebayes.aggregate import BaseRate, Davidson, MajorityVote, MarginThreshold
+from judgebayes.aggregate import BaseRate, Davidson, MajorityVote, MarginThreshold, OneCoin
+from judgebayes.calibrate import Calibrated, Temperature
 from judgebayes.decide import absolute_loss, bayes_action, zero_one_loss
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate import Evaluation, _evaluate_all, evaluate_splits, measure, sweep
+from judgebayes.evaluate import (
+    Evaluation,
+    _evaluate_all,
+    _shown,
+    evaluate,
+    evaluate_calibrators,
+    evaluate_splits,
+    measure,
+    sweep,
+)
+from judgebayes.float64 import in_float64
 from judgebayes.inference import DRPS
 from judgebayes.splits import Splits, random_splits
 from judgebayes.votes import Votes
@@ -133,3 +146,42 @@ def test_impossible_requests_get_a_sentence(
         return
     with pytest.raises(JudgeBayesError, match=sentence):
         sweep({"sc": MajorityVote()}, votes, labels, **given)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_over_all_items_are_those_over_the_parts(weighted: bool) -> None:
+    """The one-coin model is not given a copy of each split's votes; the answers must not know."""
+    panel, truth = judged(np.array([0.9, 0.7, 0.6]), 40, missing=0.2, seed=1)
+    truth = np.where(np.arange(40) % 7 == 0, -1, truth)
+    weight = np.linspace(0, 2, 40) if weighted else None
+    calibration, evaluation = np.r_[np.arange(25), -1, -1], np.arange(20, 40)
+
+    @in_float64
+    def run() -> tuple[np.ndarray, np.ndarray]:
+        shown = _shown(panel, jnp.asarray(truth), jnp.asarray(calibration), "calibration", weight)
+        expected = OneCoin(class_prior="labels").fit(**shown)(panel.take(evaluation))
+        found = evaluate(
+            OneCoin(class_prior="labels"),
+            panel,
+            jnp.asarray(truth),
+            jnp.asarray(calibration),
+            jnp.asarray(evaluation),
+            jnp.asarray(absolute_loss(2)),
+            jax.random.key(0),
+            "calibration",
+            weight,
+        )
+        return np.asarray(found.log_probs), np.asarray(expected)
+
+    np.testing.assert_allclose(*run(), atol=1e-12)
+
+
+def test_so_they_are_with_a_map_behind() -> None:
+    panel, truth = judged(np.array([0.9, 0.7, 0.6]), 40, missing=0.2, seed=1)
+    splits = random_splits(40, splits=3, calibration=25, seed=0)
+    method = Calibrated(OneCoin(), Temperature(), None)
+    nested = evaluate_splits(method, panel, truth, splits, fit_on="calibration")
+    summed = evaluate_calibrators(
+        OneCoin(), {"t": Temperature()}, panel, truth, splits, fit_on="calibration", share=None
+    )["t"]
+    np.testing.assert_allclose(summed.log_probs, nested.log_probs, atol=1e-9)

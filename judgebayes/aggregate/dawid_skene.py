@@ -16,13 +16,14 @@ from judgebayes.aggregate.base import (
     summarised,
     training,
 )
+from judgebayes.aggregate.words import MANY_ITEMS, pack
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import dawid_skene
-from judgebayes.models.dawid_skene import Prior
+from judgebayes.models.dawid_skene import Counts, Prior
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
@@ -97,7 +98,9 @@ class DawidSkene:
             If lengths differ, or a weight is negative, or sparse votes should be sampled.
         """
         if isinstance(votes, Votes):
-            return _fit(self, *training(votes, labels, weight, key, labelled_only=False))
+            data = training(votes, labels, weight, key, labelled_only=False)
+            apart = isinstance(votes.index, jax.core.Tracer)  # one of many fits side by side
+            return _fit(self, *data, packed=not apart and votes.n_items >= MANY_ITEMS)
         from judgebayes.aggregate.sparse_dawid_skene import fit_sparse
 
         return fit_sparse(self, votes, labels, weight=weight)
@@ -183,7 +186,7 @@ class _Mode(NamedTuple):
 
 def _maximise(
     em: EM,
-    count: Float[Array, "item seen"],
+    count: Counts,
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
     prior: Prior,
@@ -197,8 +200,8 @@ def _maximise(
         log_pi: Float[Array, " class"], log_confusion: Float[Array, "judge class vote"]
     ) -> tuple[Float[Array, ""], Float[Array, "item class"]]:
         joint = dawid_skene.log_joint(log_pi, log_confusion, count, labels, noise)
-        each = jax.nn.logsumexp(joint, axis=1)
-        belief = weight[:, None] * jnp.exp(joint - each[:, None])
+        each, belief = believed(joint)
+        belief = weight[:, None] * belief
         likelihood = jnp.where(weight > 0, weight * each, 0.0).sum()
         return likelihood + dawid_skene.log_prior(log_pi, log_confusion, prior), belief
 
@@ -239,6 +242,16 @@ def _maximise(
     return _Mode(end.log_pi, end.log_confusion, votes_by_class, value, end.step, status)
 
 
+def believed(
+    joint: Float[Array, "*batch class"],
+) -> tuple[Float[Array, "*batch"], Float[Array, "*batch class"]]:
+    """Return the log of the sum over the classes, and their probabilities, by one exponential."""
+    most = joint.max(-1, keepdims=True)
+    mass = jnp.exp(joint - most)
+    total = mass.sum(-1, keepdims=True)
+    return (most + jnp.log(total))[..., 0], mass / total
+
+
 def updated(
     share: Float[Array, " class"], votes: Float[Array, "judge class vote"], prior: Prior
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
@@ -255,13 +268,13 @@ def updated(
 
 def _switched(
     log_confusion: Float[Array, "judge class vote"],
-    count: Float[Array, "item seen"],
+    count: Counts,
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
 ) -> Int[Array, ""]:
     n_judges, n_classes, _ = log_confusion.shape
     belief = dawid_skene.known_belief(labels, weight, n_classes)
-    cast = (weight @ count).reshape(n_judges, n_classes).sum(-1)
+    cast = (weight[None] @ count).reshape(n_judges, n_classes).sum(-1)
     return switched(log_confusion, dawid_skene.tally(belief, count), cast)
 
 
@@ -281,16 +294,17 @@ def switched(
     return when(found & ~known, Status.SWITCHED)
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="packed")
 def _fit(
     method: DawidSkene,
     votes: Votes,
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
+    packed: bool,
 ) -> FittedDawidSkene:
     n_classes = votes.n_classes
-    count = dawid_skene.counts(votes.index, n_classes)
+    count: Counts = (pack if packed else dawid_skene.counts)(votes.index, n_classes)
     em = method.inference if isinstance(method.inference, EM) else EM()
     mode = _maximise(em, count, labels, weight, method.prior, method.label_noise, n_classes)
     if isinstance(method.inference, EM):
@@ -339,7 +353,7 @@ def _fit(
 
 
 def _posterior(
-    sites: Sites, count: Float[Array, "item seen"], labels: Int[Array, " item"]
+    sites: Sites, count: Counts, labels: Int[Array, " item"]
 ) -> Float[Array, "item class"]:
     log_confusion = jnp.log(sites["confusion"])
     joint = dawid_skene.log_joint(jnp.log(sites["pi"]), log_confusion, count, labels, 0.0)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -53,6 +53,7 @@ class OneCoin:
     prior: tuple[float, float] = (1.0, 1.0)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
+    by_sums: ClassVar[bool] = True
 
     @in_float64
     def fit(

@@ -27,6 +27,7 @@ from judgebayes.aggregate.dawid_skene import (
     SAME_MODE,
     DawidSkene,
     FittedDawidSkene,
+    believed,
     switched,
     updated,
 )
@@ -317,8 +318,8 @@ def _expect(
     table = at.log_confusion.transpose(1, 3, 0, 2).reshape(-1, starts * n_classes)
     evidence = votes.item_sums(table).reshape(-1, starts, n_classes)
     joint = at.log_pi + evidence + dawid_skene.clamp(labels, noise, n_classes)[:, None]
-    each = jax.nn.logsumexp(joint, axis=2)
-    belief = weight[:, None, None] * jnp.exp(joint - each[..., None])
+    each, belief = believed(joint)
+    belief = weight[:, None, None] * belief
     likelihood = jnp.where(weight[:, None] > 0, weight[:, None] * each, 0.0).sum(0)
     return _totals(votes, likelihood, belief)
 

@@ -6,6 +6,7 @@ it is a parameter here.
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -67,6 +68,7 @@ class AccuracyWeighted:
     smoothing: float = 1.0
     pseudo_count: float = 0.5
     label_noise: float = 0.0
+    by_sums: ClassVar[bool] = True
 
     @in_float64
     def fit(
@@ -127,6 +129,7 @@ class LogOddsWeighted:
 
     smoothing: float = 0.5
     label_noise: float = 0.0
+    by_sums: ClassVar[bool] = True
 
     @in_float64
     def fit(
@@ -182,8 +185,7 @@ def _weighted_count(votes: AnyVotes, weight: Float[Array, " judge"]) -> Float[Ar
     if isinstance(votes, SparseVotes):
         return votes.weighted_counts(weight)
     counted = [
-        jnp.where(votes.index == k, weight[:, None], 0.0).sum((1, 2))
-        for k in range(votes.n_classes)
+        (votes.index == k).sum(2).astype(weight.dtype) @ weight for k in range(votes.n_classes)
     ]
     return jnp.stack(counted, axis=1)
 

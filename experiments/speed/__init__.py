@@ -1,0 +1,1 @@
+"""How fast the library is beside others: see README.md."""

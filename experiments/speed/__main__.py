@@ -1,0 +1,74 @@
+"""`python -m judgebayes.experiments.speed [ROW]...`: our time beside others', as a Markdown table.
+
+Command: python -m judgebayes.experiments.speed --data DIR
+Runtime: about ten minutes on two quiet cores; `--smoke` two.
+Expected: the table of README.md; ratios, not seconds, carry over to other machines.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+ROWS = ("p1-sweep", "p4-fig6", "one-coin-beta", "dawid-skene", "growth", "command-line")
+
+
+def main(
+    rows: Annotated[
+        Optional[list[str]],  # noqa: UP045  (typer reads it)
+        typer.Argument(metavar="[ROW]...", help=f"{', '.join(ROWS)}; all if none is named."),
+    ] = None,
+    data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
+    rounds: Annotated[int, typer.Option(min=1, help="How often each program runs, in turns.")] = 5,
+    votes: Annotated[
+        Optional[list[float]],  # noqa: UP045
+        typer.Option(help="Numbers of votes of the growth table; 1e8 needs 3 GB and minutes."),
+    ] = None,
+    released: Annotated[
+        bool, typer.Option("--released", help="Also run P4's double loop, once: a minute.")
+    ] = False,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Small sizes, one round.")] = False,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to write the tables as well: a Markdown file."),
+    ] = None,
+) -> None:
+    """Measure, print and write the table."""
+    os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"  # cold means cold
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from judgebayes.experiments.core import Run, default_data
+    from judgebayes.experiments.speed import command_line, dawid_skene, one_coin_beta, p1_sweep
+    from judgebayes.experiments.speed.measure import markdown
+    from judgebayes.experiments.speed.p4_fig6 import p4_fig6
+
+    for name in rows or []:
+        if name not in ROWS:
+            raise typer.BadParameter(f"There is no row {name!r}: take {', '.join(ROWS)}.")
+    run = Run(data=data or default_data(), smoke=smoke)
+    rounds = 1 if smoke else rounds
+    wanted = rows or [r for r in ROWS if r in ROWS[3:] or run.data is not None]
+    found, notes = [], []
+    if "p1-sweep" in wanted:
+        found += p1_sweep.p1_sweep(run, rounds)
+        notes.append(f"Distance to the limit: {p1_sweep.distance_to_the_limit(run, rounds)}")
+    if "p4-fig6" in wanted:
+        found += p4_fig6(run, rounds, released=released)
+    if "one-coin-beta" in wanted:
+        found += one_coin_beta.one_coin_beta(run, rounds)
+    if "dawid-skene" in wanted:
+        found += dawid_skene.against_peers(rounds, 0.02 if smoke else 1.0)
+    if "growth" in wanted:
+        sizes = votes or ([2e4, 4e4] if smoke else [1e6, 3e6, 1e7])
+        notes.append(dawid_skene.growth(tuple(int(n) for n in sizes)))
+    if "command-line" in wanted:
+        notes.append(command_line.command_line(rounds))
+    text = "\n\n".join(([markdown(found)] if found else []) + notes) + "\n"
+    typer.echo(text)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text)
+
+
+if __name__ == "__main__":
+    typer.run(main)

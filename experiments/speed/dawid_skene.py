@@ -1,0 +1,115 @@
+"""Dawid-Skene by EM: beside crowd-kit and NumPy, and how time grows with the number of votes."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from judgebayes.aggregate import EM, DawidSkene
+from judgebayes.experiments.speed.measure import Row, Side, peak, race
+from judgebayes.experiments.speed.panels import dense_panel, sparse_panel
+from judgebayes.models.dawid_skene import Prior
+from judgebayes.votes import Votes
+
+__all__ = ["against_peers", "growth"]
+
+ITEMS, JUDGES = 100_000, 38
+TOLERANCE = 1e-9
+FLAT = Prior(0.0, 0.0, 0.0)
+
+
+def against_peers(rounds: int, share: float = 1.0) -> list[Row]:
+    """Return the rows of 100,000 items and 38 judges; a share of the items for a trial."""
+    votes, labels = dense_panel(int(ITEMS * share), JUDGES)
+    with jax.enable_x64(True):
+        given = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
+    unknown = np.full(len(labels), -1)
+    method = DawidSkene(EM(tolerance=TOLERANCE), prior=FLAT)
+
+    def ours() -> jax.Array:
+        return method.fit(given, unknown)(given)
+
+    sides = [Side(ours), Side(lambda: numpy_em(votes, TOLERANCE))]
+    names = ["NumPy EM"]
+    table = crowd_kit_table(votes)
+    if table is not None:
+        sides.append(Side(lambda: crowd_kit(table)))
+        names.append("crowd-kit DawidSkene")
+    race(sides, rounds)
+    mine = np.exp(np.asarray(sides[0].answer))
+    rows = []
+    for name, side, bar in zip(names, sides[1:], (3.0, 40.0), strict=False):
+        apart = np.abs(mine - side.answer).max()
+        same = f"largest difference of a posterior {apart:.1e}"
+        what = f"Dawid-Skene, {len(votes):,} x {JUDGES}, 5 % missing"
+        rows.append(Row(what, name, sides[0], side, bar, same))
+    return rows
+
+
+def numpy_em(
+    votes: Int[np.ndarray, "item judge"], tolerance: float
+) -> Float[np.ndarray, "item class"]:
+    """Return the posterior of maximum likelihood, from the majority vote, by matrix products."""
+    seen = np.concatenate([votes == k for k in range(2)], axis=1).astype(float)
+    count = np.stack([(votes == k).sum(1) for k in range(2)], axis=1) + 0.5
+    belief, last = count / count.sum(1, keepdims=True), -np.inf
+    while True:
+        share = belief.mean(0)
+        cast = (belief.T @ seen).reshape(2, 2, -1)
+        log_confusion = np.log(cast / cast.sum(1, keepdims=True))
+        joint = seen @ log_confusion.reshape(2, -1).T + np.log(share)
+        most = joint.max(1, keepdims=True)
+        mass = np.exp(joint - most)
+        total = mass.sum(1, keepdims=True)
+        value, belief = (most + np.log(total)).sum(), mass / total
+        if value - last < tolerance * len(votes):
+            return belief
+        last = value
+
+
+def crowd_kit_table(votes: Int[np.ndarray, "item judge"]) -> pd.DataFrame | None:
+    """Return the votes as crowd-kit takes them; None where it is not installed."""
+    try:
+        import crowdkit.aggregation  # noqa: F401
+    except ImportError:
+        return None
+    item, judge = np.nonzero(votes >= 0)
+    return pd.DataFrame({"task": item, "worker": judge, "label": votes[item, judge]})
+
+
+def crowd_kit(table: pd.DataFrame) -> Float[np.ndarray, "item class"]:
+    """Return crowd-kit's posterior; it stops by the change of its loss, an item on average."""
+    from crowdkit.aggregation import DawidSkene as Peer
+
+    found = Peer(n_iter=100, tol=TOLERANCE).fit_predict_proba(table)
+    return found.sort_index()[[0, 1]].to_numpy()
+
+
+def growth(sizes: tuple[int, ...], judges: int = 1000, each: int = 20, steps: int = 10) -> str:
+    """Return a table of time and memory of sparse fits by number of votes, and the slope."""
+    lines = ["| votes | s, cold | s, warm | ns a vote and step | bytes a vote | error |"]
+    lines += ["|" + "---|" * 6]
+    warm = []
+    for size in sizes:
+        votes, _, accuracy = sparse_panel(size // each, judges, each)
+        unknown = np.full(votes.n_items, -1, np.int32)
+        method = DawidSkene(EM(max_steps=steps, tolerance=1e-9))
+        side = Side(partial(method.fit, votes, unknown))
+        race([side], 0)
+        with peak() as memory:  # without what compiling takes
+            race([side], 1 if size > 20_000_000 else 3)
+        warm.append(float(np.median(side.seconds)))
+        fit = side.answer
+        found = np.diagonal(np.asarray(fit.draws["confusion"])[0], axis1=1, axis2=2)
+        passes = int(fit.steps) + 2
+        lines.append(
+            f"| {len(votes):,} | {side.cold:.1f} | {warm[-1]:.2f} | "
+            f"{warm[-1] / passes / len(votes) * 1e9:.1f} | "
+            f"{memory.megabytes * 2**20 / len(votes):.1f} | "
+            f"{np.abs(found - accuracy).mean():.4f} |"
+        )
+    slope = np.polyfit(np.log(sizes), np.log(warm), 1)[0] if len(sizes) > 1 else float("nan")
+    return "\n".join([*lines, "", f"{judges:,} judges, {each} votes an item; slope {slope:.3f}."])

@@ -1,0 +1,128 @@
+"""Timing two programs in one run, in turns, with the memory that each takes."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+__all__ = ["COLUMNS", "Row", "Side", "markdown", "peak", "race"]
+
+COLUMNS = (
+    "what",
+    "peer",
+    "ours cold, s",
+    "ours warm, s",
+    "peer, s",
+    "ratio",
+    "bar",
+    "memory ours, MB",
+    "memory peer, MB",
+    "the same?",
+)
+
+
+@dataclass
+class Side:
+    """One program: what to run, and for which share of the whole work that stands."""
+
+    run: Callable[[], Any]
+    share: float = 1.0
+    """A peer that would take hours runs on a sample; its time is divided by this."""
+    cold: float = float("nan")
+    seconds: list[float] = field(default_factory=list)
+    memory: float = float("nan")
+    answer: Any = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    peer: str
+    ours: Side
+    theirs: Side
+    bar: float | None
+    same: str
+    """How the answers were compared, and what came out."""
+
+    def cells(self) -> dict[str, str]:
+        """Return the line's cells as text."""
+        each = np.array(self.theirs.seconds) / np.array(self.ours.seconds)
+        return {
+            "what": self.what,
+            "peer": self.peer + (" (sample)" if self.theirs.share < 1 else ""),
+            "ours cold, s": f"{self.ours.cold:.3g}",
+            "ours warm, s": f"{np.median(self.ours.seconds):.3g}",
+            "peer, s": f"{np.median(self.theirs.seconds):.3g}",
+            "ratio": f"{np.median(each):.3g} ({each.min():.3g} to {each.max():.3g})",
+            "bar": "" if self.bar is None else f"{self.bar:g}",
+            "memory ours, MB": f"{self.ours.memory:.0f}",
+            "memory peer, MB": f"{self.theirs.memory:.0f}",
+            "the same?": self.same,
+        }
+
+
+def race(sides: list[Side], rounds: int) -> None:
+    """Run every side once cold, then `rounds` times in turns, so that all meet the same load."""
+    for side in sides:
+        if side.answer is not None:
+            continue
+        with peak() as found:
+            started = time.perf_counter()
+            side.answer = jax.block_until_ready(side.run())
+            side.cold = (time.perf_counter() - started) / side.share
+        side.memory = found.megabytes
+    for _ in range(rounds):
+        for side in sides:
+            started = time.perf_counter()
+            jax.block_until_ready(side.run())
+            side.seconds.append((time.perf_counter() - started) / side.share)
+
+
+class peak:  # noqa: N801  (used as a verb)
+    """Measure how far memory rises while something runs (Linux; NaN elsewhere)."""
+
+    megabytes: float = float("nan")
+
+    def __enter__(self) -> "peak":
+        """Forget the highest mark so far."""
+        try:
+            Path("/proc/self/clear_refs").write_text("5")
+        except OSError:
+            self._before = float("nan")
+            return self
+        self._before = _status("VmRSS")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Read the highest mark."""
+        self.megabytes = _status("VmHWM") - self._before
+
+
+def _status(name: str) -> float:
+    """Return a number of megabytes from the system's account of this process."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return float("nan")
+    return next((int(x.split()[1]) / 1024 for x in lines if x.startswith(name)), float("nan"))
+
+
+def markdown(rows: list[Row]) -> str:
+    """Return the table, and under it where and when it was measured."""
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
+    lines += [f"| {' | '.join(row.cells().values())} |" for row in rows]
+    one, five, _ = os.getloadavg()
+    lines += [
+        "",
+        f"{os.cpu_count()} cores, JAX {jax.__version__} on {jax.devices()[0].platform}; load "
+        f"{one:.1f} (last minute) and {five:.1f} (last five) when finished. Ratios are medians over "
+        "rounds, least and largest in brackets.",
+    ]
+    return "\n".join(lines)

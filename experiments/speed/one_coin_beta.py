@@ -1,0 +1,79 @@
+"""P2's one-coin model and beta map on 100 splits of RewardBench, beside NumPy and betacal."""
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from judgebayes.aggregate import OneCoin
+from judgebayes.calibrate import Beta
+from judgebayes.evaluate import evaluate_calibrators
+from judgebayes.experiments.core import Run
+from judgebayes.experiments.panels import rewardbench_panel
+from judgebayes.experiments.speed.measure import Row, Side, race
+from judgebayes.splits import random_splits
+
+__all__ = ["one_coin_beta"]
+
+
+def one_coin_beta(run: Run, rounds: int, sample: int = 5) -> list[Row]:
+    """Return the row; the peer is timed on `sample` splits."""
+    panel = rewardbench_panel(run, broken=True)
+    votes, labels = panel.votes, panel.labels
+    splits = random_splits(votes.n_items, splits=run.splits, calibration=0.5, seed=0)
+
+    def ours() -> jax.Array:
+        found = evaluate_calibrators(
+            OneCoin(),
+            {"beta": Beta(penalty=0.0, free_slopes=True, clip=float(np.finfo(float).eps))},
+            votes,
+            labels,
+            splits,
+            fit_on="calibration",
+            share=None,
+        )
+        return found["beta"].log_probs
+
+    index = np.asarray(votes.index)[..., 0]
+    chosen = range(min(sample, len(splits)))
+    peer = Side(
+        lambda: np.array(
+            [by_numpy(index, labels, splits.calibration[s], splits.evaluation[s]) for s in chosen]
+        ),
+        len(chosen) / len(splits),
+    )
+    sides = [Side(ours), peer]
+    race(sides, rounds)
+    size = splits.evaluation.shape[1]
+    mine = np.exp(np.asarray(sides[0].answer))[: len(chosen), :size, 1]
+    truth = labels[splits.evaluation[: len(chosen)]]
+    losses = [nll(p, truth) for p in (mine, peer.answer)]
+    what = f"one-coin + beta, {len(splits)} splits of {index.shape[0]:,} x {index.shape[1]}"
+    same = f"held-out NLL {losses[0]:.5f} and {losses[1]:.5f}"
+    return [Row(what, "NumPy + betacal, a loop", sides[0], peer, 50.0, same)]
+
+
+def by_numpy(
+    index: Int[np.ndarray, "item judge"],
+    labels: Int[np.ndarray, " item"],
+    calibration: Int[np.ndarray, " calibration"],
+    evaluation: Int[np.ndarray, " evaluation"],
+) -> Float[np.ndarray, " evaluation"]:
+    """Return the probability of class 1 of one split's evaluation items."""
+    from betacal import BetaCalibration  # type: ignore[import-untyped, unused-ignore]
+
+    here, truth = index[calibration], labels[calibration]
+    right = ((here == truth[:, None]) & (here >= 0)).sum(0)
+    weight = np.log(right + 1) - np.log((here >= 0).sum(0) - right + 1)
+
+    def answer(votes: np.ndarray) -> np.ndarray:
+        log_odds = np.where(votes == 1, weight, 0).sum(1) - np.where(votes == 0, weight, 0).sum(1)
+        return 1 / (1 + np.exp(-log_odds))
+
+    calibrator = BetaCalibration("abm").fit(answer(here).reshape(-1, 1), truth)
+    return calibrator.predict(answer(index[evaluation]).reshape(-1, 1))
+
+
+def nll(p: np.ndarray, truth: np.ndarray) -> float:
+    """Return the mean negative log-likelihood of class 1's probabilities."""
+    sure = np.clip(np.where(truth == 1, p, 1 - p), 1e-12, None)
+    return float(-np.log(sure).mean())

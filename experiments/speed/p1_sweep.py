@@ -1,0 +1,182 @@
+"""P1's sweep: Davidson by DRPS on 100 splits of 24 cells at two numbers of votes, five starts."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from scipy.optimize import minimize as scipy_minimise
+
+from judgebayes.aggregate import Davidson
+from judgebayes.evaluate import evaluate_splits
+from judgebayes.experiments.core import Run
+from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
+from judgebayes.experiments.speed.measure import Row, Side, race
+from judgebayes.float64 import in_float64
+from judgebayes.inference import DRPS
+from judgebayes.inference.optimise import minimise
+from judgebayes.inference.point import spread
+from judgebayes.models import davidson
+from judgebayes.scores import drps
+from judgebayes.splits import Splits, random_splits
+from judgebayes.votes import Votes
+
+__all__ = ["distance_to_the_limit", "p1_sweep"]
+
+CELLS, STARTS, CALIBRATION = 24, 5, 50
+LOWER, UPPER = np.array([davidson.BOX[k] for k in ("beta", "eta0", "gamma")]).T
+
+
+class Work(NamedTuple):
+    """A cell of the sweep at a number of votes."""
+
+    votes: Votes
+    labels: Int[np.ndarray, " item"]
+    splits: Splits
+
+
+def sweep_of(run: Run) -> list[Work]:
+    """Return the sweep: 24 cells of RewardBench 2, four and eight votes, 100 splits."""
+    cells = [rb2(run, judge, task) for judge in rb2_judges(run) for task in rb2_tasks(run)][:CELLS]
+    found = []
+    for place, cell in enumerate(run.few(cells)):
+        known = np.flatnonzero(cell.labels >= 0)
+        parts = random_splits(
+            cell.votes.n_items, splits=run.splits, calibration=CALIBRATION, among=known, seed=place
+        )
+        found += [Work(cell.votes.first(n), cell.labels, parts) for n in (4, 8)]
+    return found
+
+
+def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
+    """Return the rows against SciPy's loop with both gradients, timed on `sample` splits."""
+    works = sweep_of(run)
+    method = Davidson(DRPS(starts=STARTS))
+
+    def ours() -> list[Array]:
+        found = [
+            evaluate_splits(method, w.votes, w.labels, w.splits, fit_on="calibration")
+            for w in works
+        ]
+        return [f.log_probs for f in found]
+
+    share = sample / (len(works) * run.splits)
+    chosen = [(works[i % len(works)], i % run.splits) for i in range(sample)]
+
+    def scipy(analytic: bool) -> Side:
+        return Side(lambda: np.array([by_scipy(w, s, analytic) for w, s in chosen]), share)
+
+    sides = [Side(ours), scipy(True), scipy(False)]
+    race(sides, rounds)
+    best = np.array([our_minimum(w, s) for w, s in chosen])
+    what = f"P1 sweep, {len(works) * run.splits * STARTS:,} fits"
+    names = ("SciPy L-BFGS-B, analytic gradient", "SciPy L-BFGS-B, numerical gradient")
+    return [
+        Row(
+            what,
+            name,
+            sides[0],
+            side,
+            bar,
+            f"objective minus theirs {(best - side.answer).min():.1e} to "
+            f"{(best - side.answer).max():.1e}",
+        )
+        for name, side, bar in zip(names, sides[1:], (40.0, 100.0), strict=True)
+    ]
+
+
+def calibration_part(work: Work, split: int) -> tuple[Votes, Int[np.ndarray, " item"]]:
+    """Return the votes and labels that one fit learns from."""
+    items = work.splits.calibration[split]
+    return work.votes.take(items), work.labels[items]
+
+
+@in_float64
+def our_minimum(work: Work, split: int) -> float:
+    """Return the objective that our fit ends at."""
+    votes, labels = calibration_part(work, split)
+    return float(Davidson(DRPS(starts=STARTS)).fit(votes, labels).objective)
+
+
+@in_float64
+def features_of(votes: Votes) -> Float[np.ndarray, "item 2"]:
+    """Return margin and tie evidence as NumPy arrays."""
+    found = davidson.features(votes.pooled_counts())
+    return np.stack([np.asarray(found.margin), np.asarray(found.tie)[:, 0]], axis=1)
+
+
+def begins() -> Float[np.ndarray, "start 3"]:
+    """Return five starts: the centre of the priors, and points two deviations around it."""
+    prior = davidson.Prior()
+    centre, scale = np.array([prior.beta, prior.eta0, prior.gamma]).T
+    return np.clip(centre + 2 * scale * spread(STARTS, 3), LOWER, UPPER)
+
+
+def by_scipy(work: Work, split: int, analytic: bool) -> float:
+    """Return the least DRPS of five starts by L-BFGS-B."""
+    votes, labels = calibration_part(work, split)
+    margin, tie = features_of(votes).T
+    below = (labels[:, None] <= np.arange(2)).astype(float)
+
+    def value_and_slope(x: np.ndarray) -> tuple[float, np.ndarray]:
+        u, eta = x[0] * margin, x[1] + x[2] * tie
+        z = np.stack([-u, eta, u], axis=1)
+        p = np.exp(z - z.max(1, keepdims=True))
+        p /= p.sum(1, keepdims=True)
+        gap = p.cumsum(1)[:, :2] - below
+        by_p = np.stack([2 * gap.sum(1), 2 * gap[:, 1], np.zeros(len(p))], axis=1)
+        by_z = p * (by_p - (p * by_p).sum(1, keepdims=True))
+        slope = [margin @ (by_z[:, 2] - by_z[:, 0]), by_z[:, 1].sum(), tie @ by_z[:, 1]]
+        return float((gap**2).sum() / len(p)), np.array(slope) / len(p)
+
+    bounds = list(zip(LOWER, UPPER, strict=True))
+    objective = value_and_slope if analytic else lambda x: value_and_slope(x)[0]
+    return min(
+        scipy_minimise(objective, x, jac=analytic or None, bounds=bounds, method="L-BFGS-B").fun
+        for x in begins()
+    )
+
+
+@in_float64
+def distance_to_the_limit(run: Run, rounds: int) -> str:
+    """Return the time of 500 fits over that of as many bare passes as the slowest fit took."""
+    work = sweep_of(run)[0]
+    parts = [calibration_part(work, s) for s in range(run.splits)]
+    evidence = jnp.asarray(np.stack([features_of(v) for v, _ in parts]))
+    labels = jnp.asarray(np.stack([y for _, y in parts]))
+    start = jnp.asarray(begins())
+
+    def objective(x: Array, evidence: Array, labels: Array) -> Array:
+        at = davidson.Parameters(x[0], x[1:2], x[2:3], jnp.zeros(()))
+        seen = davidson.Features(evidence[:, 0], evidence[:, 1:])
+        return jax.vmap(drps)(davidson.link(at, seen, n_classes=3), labels).mean()
+
+    @jax.jit
+    def fits() -> Array:
+        def one(x: Array, e: Array, y: Array) -> Array:
+            low, high = jnp.asarray(LOWER), jnp.asarray(UPPER)
+            return minimise(lambda v: objective(v, e, y), x, low, high).steps
+
+        over_starts = jax.vmap(one, (0, None, None))
+        return jax.vmap(over_starts, (None, 0, 0))(start, evidence, labels)
+
+    @jax.jit
+    def bare(shift: float) -> Array:
+        def one(x: Array, e: Array, y: Array) -> Array:
+            value, slope = jax.value_and_grad(objective)(x + shift, e, y)
+            return value + slope.sum() + jax.hessian(objective)(x + shift, e, y).sum()
+
+        over_starts = jax.vmap(one, (0, None, None))
+        return jax.vmap(over_starts, (None, 0, 0))(start, evidence, labels)
+
+    sides = [Side(fits), Side(lambda: bare(0.0))]
+    race(sides, max(rounds, 9))
+    steps = np.asarray(sides[0].answer)
+    whole, one = (float(np.median(s.seconds)) for s in sides)
+    return (
+        f"{steps.size} fits take {whole * 1e3:.1f} ms; a bare pass of objective, gradient and "
+        f"Hessian over all of them {one * 1e3:.2f} ms. The slowest fit takes {steps.max()} steps, "
+        f"the mean {steps.mean():.1f}: {whole / one / steps.max():.2f} times the limit of the "
+        f"slowest (bar: 3), {whole / one / steps.mean():.2f} times that of the mean."
+    )

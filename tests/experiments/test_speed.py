@@ -1,0 +1,49 @@
+"""The benchmark's own parts: what is timed gives the answers that it is compared with."""
+
+import numpy as np
+import pytest
+
+from judgebayes.experiments.speed import p1_sweep
+from judgebayes.experiments.speed.dawid_skene import numpy_em
+from judgebayes.experiments.speed.measure import Row, Side, markdown, race
+from judgebayes.experiments.speed.panels import dense_panel, sparse_panel
+from judgebayes.splits import Splits
+from judgebayes.votes import Votes
+
+
+def test_sides_run_in_turns_and_shares_scale_their_time() -> None:
+    turns = []
+    sides = [Side(lambda: turns.append("a") or 1), Side(lambda: turns.append("b") or 2, 0.5)]
+    race(sides, 2)
+    assert turns == ["a", "b"] * 3
+    assert [s.answer for s in sides] == [1, 2]
+    assert [len(s.seconds) for s in sides] == [2, 2]
+    sides[0].seconds, sides[1].seconds = [1.0, 1.0, 1.0], [2.0, 3.0, 7.0]
+    table = markdown([Row("work", "peer", *sides, 2.0, "equal")])
+    assert "| work | peer (sample) |" in table
+    assert "| 3 (2 to 7) | 2 |" in table
+
+
+def test_a_sparse_panel_is_what_it_says() -> None:
+    votes, labels, accuracy = sparse_panel(500, 30, 6, seed=1)
+    assert len(votes) == 3000
+    assert votes.n_samples == 1
+    counts = np.asarray(votes.dense().index[..., 0] >= 0)
+    assert (counts.sum(1) == 6).all()
+    right = votes.index == labels[votes.item]
+    expected = accuracy[votes.judge, labels[votes.item]].mean()
+    assert right.mean() == pytest.approx(expected, abs=0.03)
+
+
+def test_the_numpy_peer_recovers_the_labels() -> None:
+    votes, labels = dense_panel(400, 20, seed=2)
+    belief = numpy_em(votes, 1e-9)
+    assert ((belief[:, 1] > 0.5) == labels).mean() > 0.95
+
+
+def test_scipys_loop_ends_at_our_objective(votes: Votes, labels: np.ndarray) -> None:
+    known = np.flatnonzero(labels >= 0)
+    work = p1_sweep.Work(votes, labels, Splits(known[None, :40], known[None, 40:]))
+    ours = p1_sweep.our_minimum(work, 0)
+    for analytic in (True, False):
+        assert ours == pytest.approx(p1_sweep.by_scipy(work, 0, analytic), abs=1e-6)
