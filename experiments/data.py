@@ -13,9 +13,12 @@ from judgebayes.votes import Coding, Votes, encode
 __all__ = [
     "LLMBAR",
     "MTBENCH",
+    "MTBENCH_PEOPLE",
     "Cell",
+    "crowd",
     "llmbar_orders",
     "llmbar_prompts",
+    "model_pairs",
     "mtbench_orders",
     "pairs",
     "rb2",
@@ -28,6 +31,7 @@ __all__ = [
 RB2 = "rb2_k8_scores"
 MTBENCH = "mtbench_repetition_9judges"
 LLMBAR = "llmbar_evaluators"
+MTBENCH_PEOPLE = "mtbench_human_gpt4"
 WMT23 = "wmt23_sxs_mqm"
 
 CLASSES = (-1, 0, 1)
@@ -201,3 +205,47 @@ def wmt23(run: Run, pair: str) -> pd.DataFrame:
     """Return the human ratings of a language pair (`zhen` or `ende`): item, rater, vote."""
     ratings = _table(run, WMT23, "ratings").astype({"item": str, "rater": str, "lp": str})
     return ratings[ratings["lp"] == pair]
+
+
+def crowd(run: Run, name: str) -> tuple[Votes, Int[np.ndarray, " item"]]:
+    """Return the votes of a binary crowd-sourced set, and the labels of all of its items."""
+    votes = _table(run, "crowd_labels", "votes").astype({"item": str, "worker": str})
+    votes = votes[votes["dataset"] == name].drop_duplicates(["item", "worker"])
+    labels = _table(run, "crowd_labels", "labels").astype({"item": str})
+    labels = labels[labels["dataset"] == name]
+    known = votes["item"].isin(labels["item"])
+    encoded, coding = encode(
+        votes[known].astype({"label": int}), judge="worker", vote="label", classes=(0, 1)
+    )
+    return encoded, coding.labels(labels.astype({"truth": int}), label="truth")
+
+
+def model_pairs(
+    run: Run,
+) -> tuple[
+    Votes,
+    Int[np.ndarray, " item"],
+    Int[np.ndarray, " item"],
+    list[tuple[int, int]],
+    list[str],
+]:
+    """Return GPT-4's votes on MT-Bench pairs that people decided, and which models they compare.
+
+    1 is a win of the pair's first model, for people and for GPT-4; a tie of GPT-4 is no vote. Then
+    the pair of each item, the two models of each pair, and the models' names.
+    """
+    table = _table(run, MTBENCH_PEOPLE, "labels")
+    table = table[table["label"] != 0].reset_index(drop=True)
+    names = sorted(set(table["m1"]) | set(table["m2"]))
+    code, keys = pd.factorize(pd.MultiIndex.from_frame(table[["m1", "m2"]]), sort=True)
+    long = pd.DataFrame(
+        {
+            "item": np.arange(len(table)),
+            "judge": "gpt-4",
+            "vote": table["gpt4"].map({1: 1, -1: 0}).astype(float),
+        }
+    )
+    votes, coding = encode(long, classes=(0, 1))
+    order = np.asarray(coding.items, int)
+    labels = (table["label"].to_numpy() == 1).astype(int)[order]
+    return votes, labels, code[order], [(names.index(a), names.index(b)) for a, b in keys], names

@@ -32,21 +32,39 @@ each cell has a deviation e_ij of its own (one judge's taste for one generator's
     eta_i ~ Normal(mu_g, 1.5)
 
 Item level, where the votes of each item are at hand: the label of an unlabelled item is latent and
-summed out; an item's difficulty z_i ~ Normal(0, 1) moves all of its judges together::
+summed out; so is an item's leaning z_i ~ Normal(0, 1), which moves all of its judges together and
+is what makes their errors on a shared item correlate::
 
-    logit P(vote_ij = 1 | label = 1) = alpha_j + tau z_i + w
-    logit P(vote_ij = 1 | label = 0) = beta_j + tau z_i + w,     w = w_generator(i)
+    logit P(vote_ij = 1 | label = 1) = alpha_j + tau z_i + w_1g
+    logit P(vote_ij = 1 | label = 0) = alpha_j - gap_j + tau z_i + w_0g
+    w_yg ~ Normal(follow (eta_g - mu_g), sigma_y)
+
+with g the item's generator: its shifts follow its quality or are its own.
 """
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-__all__ = ["Counted", "flat_model", "hierarchical_model", "item_model", "link", "rates"]
+__all__ = [
+    "Counted",
+    "ItemSites",
+    "flat_model",
+    "hierarchical_model",
+    "item_log_joint",
+    "item_model",
+    "item_sites",
+    "link",
+    "rates",
+]
+
+POINTS = 15
+"""Nodes of the quadrature over an item's leaning."""
 
 
 class Counted(NamedTuple):
@@ -140,40 +158,99 @@ def hierarchical_model(data: Counted, *, slope: tuple[float, float] = (0.9, 0.3)
     _observe_all(data, g, moved(tpr), moved(fpr), moved(link(g, tpr, fpr)))
 
 
+class ItemSites(NamedTuple):
+    """The item-level parameters, in the units of the story."""
+
+    eta: Float[Array, " generator"]
+    alpha: Float[Array, " judge"]
+    gap: Float[Array, " judge"]
+    tau: Float[Array, ""]
+    shift: Float[Array, "class generator"]
+    """w, invalid items first."""
+
+
+def item_sites(sites: dict[str, Array]) -> ItemSites:
+    """Return the parameters of one draw of `item_model`'s sites."""
+    eta = sites["centre"][2] + 1.5 * sites["eta"]
+    sigma = jnp.exp(sites["log_sigma"])
+    shift = sites["follow"] * 1.5 * sites["eta"] + sigma[:, None] * sites["w"]
+    return ItemSites(
+        eta,
+        sites["centre"][0] + 0.7 * sites["alpha"],
+        sites["centre"][1] + 0.7 * sites["gap"],
+        jnp.exp(sites["log_tau"]) if "log_tau" in sites else jnp.zeros(()),
+        shift,
+    )
+
+
+def item_log_joint(
+    at: ItemSites,
+    votes: Int[Array, "item judge"],
+    generator: Int[Array, " item"],
+    points: int = POINTS,
+) -> Float[Array, "item class"]:
+    """Return log P(label, votes) of every item, the leaning summed out; invalid first.
+
+    By Gauss-Hermite quadrature. A missing vote is a factor of one.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(points)
+    log_weight = jnp.asarray(np.log(weights / weights.sum()))
+    seen, sign = votes >= 0, jnp.where(votes == 1, 1.0, -1.0)
+
+    def of_label(base: Array, shift: Array) -> Array:
+        logits = (base + shift[generator][:, None])[:, None, :] + at.tau * nodes[:, None]
+        each = jnp.where(seen[:, None, :], jax.nn.log_sigmoid(sign[:, None, :] * logits), 0.0)
+        return jax.nn.logsumexp(each.sum(2) + log_weight, axis=1)
+
+    own = at.eta[generator]
+    return jnp.stack(
+        [
+            jax.nn.log_sigmoid(-own) + of_label(at.alpha - at.gap, at.shift[0]),
+            jax.nn.log_sigmoid(own) + of_label(at.alpha, at.shift[1]),
+        ],
+        axis=1,
+    )
+
+
 def item_model(
     votes: Int[Array, "item judge"],
     labels: Int[Array, " item"],
     generator: Int[Array, " item"],
+    weight: Float[Array, " item"],
     *,
     n_generators: int,
+    points: int = POINTS,
+    independent: bool = False,
 ) -> None:
-    """Sample judges, generators and item difficulties; unknown labels are summed out.
+    """Sample judges, generators and their shifts; labels and leanings are summed out.
 
-    `votes` are 1, 0 or -1 (missing), `labels` likewise. Sites: `g` (generator), `alpha`, `beta`
-    (judge), `tau`, `z` (item), `w` (generator, in units of its spread), `sigma_w`.
+    `votes` are 1, 0 or -1 (missing), `labels` likewise. Sites: `alpha`, `gap` (judge), `eta`
+    (generator) and `w` (class, generator), all in units of their spread; `centre` (means of alpha,
+    gap, eta), `log_tau` (unless judges are `independent` given the label), `log_sigma` (class),
+    `follow`.
     """
-    items, judges = votes.shape
+    judges = votes.shape[1]
 
-    def normal(name: str, size: int) -> Array:
-        drawn: Array = numpyro.sample(name, dist.Normal(0.0, 1.0).expand((size,)).to_event(1))
+    def normal(name: str, shape: tuple[int, ...]) -> Array:
+        site = dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape))
+        drawn: Array = numpyro.sample(name, site)
         return drawn
 
-    g = numpyro.sample("g", dist.Beta(1, 1).expand((n_generators,)).to_event(1))
-    alpha = 2.0 + 1.5 * normal("alpha", judges)
-    beta = 1.5 * normal("beta", judges)
-    tau = numpyro.sample("tau", dist.HalfNormal(1.5))
-    spread = numpyro.sample("sigma_w", dist.HalfNormal(0.3))
-    moved = (tau * normal("z", items) + (spread * normal("w", n_generators))[generator])[:, None]
-    seen = votes >= 0
-
-    def of_label(base: Array) -> Array:
-        logits = base + moved
-        each = jnp.where(votes == 1, -jax.nn.softplus(-logits), -jax.nn.softplus(logits))
-        return jnp.where(seen, each, 0.0).sum(1)
-
-    own = jnp.clip(g[generator], 1e-9, 1 - 1e-9)
-    valid, invalid = jnp.log(own) + of_label(alpha), jnp.log1p(-own) + of_label(beta)
-    total = jnp.where(
-        labels < 0, jnp.logaddexp(valid, invalid), jnp.where(labels == 1, valid, invalid)
-    )
-    numpyro.factor("votes", total.sum())
+    location, scale = jnp.array([2.0, 1.5, 1.5]), jnp.array([1.5, 1.0, 1.5])
+    sites = {
+        "centre": numpyro.sample("centre", dist.Normal(location, scale).to_event(1)),
+        "log_sigma": numpyro.sample(
+            "log_sigma", dist.Normal(jnp.log(jnp.array([0.3, 0.3])), 0.5).to_event(1)
+        ),
+        "follow": numpyro.sample("follow", dist.Normal(0.5, 0.5)),
+        "alpha": normal("alpha", (judges,)),
+        "gap": normal("gap", (judges,)),
+        "eta": normal("eta", (n_generators,)),
+        "w": normal("w", (2, n_generators)),
+    }
+    if not independent:
+        sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(0.0, 0.7))
+    joint = item_log_joint(item_sites(sites), votes, generator, points)
+    known = jnp.take_along_axis(joint, jnp.maximum(labels, 0)[:, None], axis=1)[:, 0]
+    each = jnp.where(labels < 0, jax.nn.logsumexp(joint, axis=1), known)
+    numpyro.factor("votes", jnp.where(weight > 0, weight * each, 0.0).sum())

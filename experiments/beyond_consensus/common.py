@@ -18,7 +18,9 @@ __all__ = [
     "ItemVotes",
     "Matrix",
     "calibration_sets",
+    "cells",
     "errors",
+    "expected_errors",
     "item_votes",
     "levels",
     "matrix",
@@ -86,15 +88,20 @@ def matrix(run: Run, level: str) -> Matrix:
     return run.remember((DATASET, level), lambda: _matrix(run, level))
 
 
+def cells(run: Run, level: str) -> pd.DataFrame:
+    """Return the released matrix, a row per generator and validator, with missing counts."""
+    found = _table(run, "gv_matrix.csv")
+    return found[found["repair"] == level]
+
+
 def _matrix(run: Run, level: str) -> Matrix:
-    cells = _table(run, "gv_matrix.csv")
-    cells = cells[cells["repair"] == level]
+    given = cells(run, level)
     confusion = _table(run, "confusion.csv")
     confusion = confusion[confusion["repair"] == level].set_index(["generator", "validator"])
     known = truth()
-    generators = [*known.index, *sorted(set(cells["generator"]) - set(known.index))]
-    judges = list(dict.fromkeys(cells["validator"]))
-    at = cells.set_index(["generator", "validator"])
+    generators = [*known.index, *sorted(set(given["generator"]) - set(known.index))]
+    judges = list(dict.fromkeys(given["validator"]))
+    at = given.set_index(["generator", "validator"])
 
     def square(values: pd.Series) -> Float[np.ndarray, "generator judge"]:
         wide = values.unstack().reindex(index=generators, columns=judges)
@@ -153,6 +160,20 @@ def shown(sets: list[tuple[int, ...]], generators: int) -> Bool[np.ndarray, "set
     for row, chosen in zip(mask, sets, strict=True):
         row[list(chosen)] = True
     return mask
+
+
+def expected_errors(level: str, size: int) -> Float[np.ndarray, " annotated"]:
+    """Return the released error of each generator that alone is held out (`size` is five)."""
+    printed = expected(PAPER, "fig6")
+    names = list(truth().index)
+    own = printed[
+        (printed["task"] == level) & (printed["n"] == size) & (printed["metric"] == "mean error")
+    ]
+    found = np.full(len(names), np.nan)
+    for labelled, value in zip(own["judge"], own["value"], strict=True):
+        (left,) = set(names) - set(labelled.split("+"))
+        found[names.index(left)] = float(value)
+    return found
 
 
 def errors(

@@ -32,6 +32,7 @@ from judgebayes.float64 import in_float64
 from judgebayes.plots import curves
 from judgebayes.precision import (
     Impression,
+    PrecisionCounts,
     as_published,
     best_judge,
     logit_shift,
@@ -59,19 +60,22 @@ def estimates(
     cell: Matrix, masks: Bool[np.ndarray, "set generator"]
 ) -> dict[str, Float[np.ndarray, "set ..."]]:
     """Return every fast method's estimates, and the recommended one's intervals."""
+    found = _all_sets(cell.counts, jnp.asarray(masks))
+    return {name: np.asarray(x) for name, x in found.items()}
 
-    @jax.jit
-    def all_sets(given: Bool[jax.Array, "set generator"]) -> dict[str, jax.Array]:
-        def one(mask: jax.Array) -> dict[str, jax.Array]:
-            counts = cell.counts.reveal(mask)
-            fit = Impression().fit(counts)
-            low, high = fit.interval(0.9)
-            found = {name: rule(counts) for name, rule in RULES.items()}
-            return {**found, "impression": fit.estimate(), "low": low, "high": high}
 
-        return jax.vmap(one)(given)
+@jax.jit
+def _all_sets(
+    counts: PrecisionCounts, masks: Bool[jax.Array, "set generator"]
+) -> dict[str, jax.Array]:
+    def one(mask: jax.Array) -> dict[str, jax.Array]:
+        known = counts.reveal(mask)
+        fit = Impression().fit(known)
+        low, high = fit.interval(0.9)
+        found = {name: rule(known) for name, rule in RULES.items()}
+        return {**found, "impression": fit.estimate(), "low": low, "high": high}
 
-    return {name: np.asarray(x) for name, x in all_sets(jnp.asarray(masks)).items()}
+    return jax.vmap(one)(masks)
 
 
 @experiment(

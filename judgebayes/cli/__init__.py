@@ -292,9 +292,23 @@ def precision(
         Optional[str],  # noqa: UP045
         typer.Option(help="Column of the generator, in the votes or in the labels."),
     ] = None,
+    systems: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="Two columns, A,B, if each item compares two systems: win rates and a ranking."
+        ),
+    ] = None,
     classes: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(help="The two classes, invalid first: invalid,valid."),
+        typer.Option(help="The classes, invalid first: invalid,valid. With --systems: B,tie,A."),
+    ] = None,
+    next_labels: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--next", min=1, help="Say which items to label next, this many."),
+    ] = None,
+    next_out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Where to write the items of --next, with an empty label column."),
     ] = None,
     wide: Wide = False,
     out: Annotated[
@@ -313,7 +327,20 @@ def precision(
 
     columns = Columns(item, judge, vote, "none", "none", label)
     source = Source(votes, columns, wide=wide)
-    estimate_precision(PrecisionRequest(source, labels, generator, classes, out, plot, seed))
+    estimate_precision(
+        PrecisionRequest(
+            source,
+            labels,
+            generator,
+            systems,
+            classes,
+            next_labels,
+            next_out,
+            out,
+            plot,
+            seed,
+        )
+    )
 
 
 @app.command()

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.cli.reading import Reading, Source, classes_of, open_source, read_votes
+from judgebayes.cli.systems import Matches, binary_votes, read_matches, system_table
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import Status
@@ -20,11 +21,16 @@ from judgebayes.io import write_table
 from judgebayes.plots import intervals
 from judgebayes.precision import (
     FittedImpression,
+    FittedStratified,
     Impression,
+    Labelling,
     PrecisionCounts,
     count_votes,
     mean_prediction,
+    stratify,
+    valid_share,
 )
+from judgebayes.votes import Votes
 
 __all__ = ["PrecisionRequest", "estimate_precision"]
 
@@ -32,6 +38,11 @@ GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
 LEVEL = 0.9
 SETTLED = 0.95
 FEW_INVALID = 10
+WHOLE = 0.9
+"""The share of labelled items from which a generator counts as labelled in full."""
+SHOWN = 20
+
+Fit = FittedImpression | FittedStratified
 
 
 @dataclass(frozen=True)
@@ -39,17 +50,44 @@ class PrecisionRequest:
     """What `judgebayes precision` was asked for."""
 
     source: Source
-    labels: Path | None
-    generator: str | None
-    classes: str | None
-    out: Path | None
-    plot: Path | None
-    seed: int
+    labels: Path | None = None
+    generator: str | None = None
+    systems: str | None = None
+    """Two columns, if each item compares two systems: win rates are asked for."""
+    classes: str | None = None
+    next_labels: int | None = None
+    next_out: Path | None = None
+    out: Path | None = None
+    plot: Path | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Votes, labels and generators of the items, whatever file they came from."""
+
+    read: Reading
+    votes: Votes
+    labels: Int[np.ndarray, " item"]
+    generator: Int[np.ndarray, " item"]
+    names: list[str]
+    matches: Matches | None
+    notes: list[str]
+
+    @property
+    def noun(self) -> str:
+        """What a row of the main table is."""
+        return "generator" if self.matches is None else "pair"
+
+    def labelling(self) -> Labelling:
+        """Return the items sorted by their votes, with the labels so far."""
+        strata = stratify(valid_share(self.votes))
+        return Labelling(strata, self.generator, self.labels, len(self.names))
 
 
 @in_float64
 def estimate_precision(request: PrecisionRequest) -> None:
-    """Read votes and labels, estimate, print both tables, write what was asked for.
+    """Read votes and labels, estimate, print the tables, write what was asked for.
 
     Raises
     ------
@@ -57,19 +95,52 @@ def estimate_precision(request: PrecisionRequest) -> None:
         For bad input, or if the generator of an item cannot be told.
     """
     console = Console()
+    known = _known(request)
+    counts = count_votes(known.votes, known.labels, known.generator, len(known.names))
+    labelling = known.labelling()
+    in_part = _in_part(counts)
+    fit: Fit = labelling.fit() if in_part else Impression().fit(counts)
+    shown = generator_table(known.names, counts, fit, request.seed)
+    _say(console, known.notes)
+    title = "Generators" if known.matches is None else "Win rates"
+    readable = _readable(shown, known.noun)
+    if known.matches is not None:  # which of two win rates is larger is nobody's question
+        readable = readable.drop(columns="beats next")
+    _print(console, readable, title, percent=("estimate", "raw mean"))
+    if known.matches is not None:
+        draws = np.asarray(fit.draws(key=jax.random.key(request.seed)))
+        ranked = system_table(known.matches, draws, LEVEL)
+        _print(console, _ranking(ranked), "Systems", percent=("mean win rate",))
+    judges = judge_table([str(j) for j in known.read.coding.judges], counts)
+    _print(console, judges, "Judges", percent=("TPR", "TNR", "voted on"))
+    for line in _warnings(counts, fit, in_part):
+        console.print(f"[yellow]![/] {escape(line)}", soft_wrap=True, highlight=False)
+    if request.next_labels is not None:
+        _propose(console, known, labelling, request)
+    if request.out is not None:
+        write_table(shown.rename(columns={"generator": known.noun}), request.out)
+    if request.plot is not None:
+        _plot(shown, request.plot, "Generator precision" if known.matches is None else "Win rates")
+
+
+def _known(request: PrecisionRequest) -> _Known:
     opened = open_source(request.source, request.labels)
-    classes = classes_of(opened, request.classes, pairwise=False)
-    if len(classes.values) != 2:
+    paired = request.systems is not None
+    classes = classes_of(opened, request.classes, pairwise=paired)
+    if len(classes.values) != 2 and not paired:
         raise JudgeBayesError(
             f"The votes are of {len(classes.values)} classes; precision needs two, invalid before "
-            "valid: --classes invalid,valid names them."
+            "valid: --classes invalid,valid names them. If each item compares two systems, name "
+            "their columns: --systems A,B."
         )
     read = read_votes(opened, classes)
     tables = [(opened.table, str(opened.columns["item"]))]
     labels = np.full(read.votes.n_items, -1)
+    strangers = 0
     if opened.labels is not None:
         gold = opened.labels
         tables.append((gold.table, gold.item))
+        named = gold.table[gold.label].notna()
         labels = read.coding.labels(
             gold.table,
             item=gold.item,
@@ -77,20 +148,65 @@ def estimate_precision(request: PrecisionRequest) -> None:
             unknown_items="drop",
             allow_degenerate=True,
         )
-    names, generator = _generators(tables, read, request.generator)
-    counts = count_votes(read.votes, labels, generator, len(names))
-    fit = Impression().fit(counts)
-    shown = generator_table(names, counts, fit, request.seed)
-    _say(console, _words(read, labels, counts, classes.names[1]))
-    _print(console, _readable(shown), "Generators", percent=("estimate", "raw mean"))
-    judges = judge_table([str(j) for j in read.coding.judges], counts)
-    _print(console, judges, "Judges", percent=("TPR", "TNR", "voted on"))
-    for line in _warnings(counts, fit):
-        console.print(f"[yellow]![/] {escape(line)}", soft_wrap=True, highlight=False)
-    if request.out is not None:
-        write_table(shown, request.out)
-    if request.plot is not None:
-        _plot(shown, request.plot)
+        items = set(pd.Index(read.coding.items).astype(str))
+        strangers = int((named & ~gold.table[gold.item].astype(str).isin(items)).sum())
+    if request.systems is None:
+        names, generator = _generators(tables, read, request.generator)
+        votes, matches, ties = read.votes, None, 0
+    else:
+        matches = read_matches(tables, read, request.systems)
+        votes, labels, ties = binary_votes(read.votes, labels, classes, matches)
+        names, generator = matches.names, matches.of_item
+    notes = _words(votes, labels, generator, len(names), classes.names[-1], matches)
+    if strangers:
+        notes.append(f"{strangers} label(s) of items without votes are left out.")
+    if ties:
+        notes.append(f"{ties} vote(s) for a tie count as none: win rates are of decided items.")
+    return _Known(read, votes, labels, generator, names, matches, notes)
+
+
+def _in_part(counts: PrecisionCounts) -> bool:
+    """Tell whether some generator has labels, but not nearly of all of its items.
+
+    `Impression` takes a generator's labels as those of all its items, give or take chance, and is
+    too sure of itself where they are few.
+    """
+    labelled = np.asarray(counts.valid + counts.invalid)
+    share = labelled / np.maximum(labelled + np.asarray(counts.unlabelled), 1)
+    return bool(((share > 0) & (share < WHOLE)).any())
+
+
+def _propose(
+    console: Console, known: _Known, labelling: Labelling, request: PrecisionRequest
+) -> None:
+    """Print and write which items to label next."""
+    assert request.next_labels is not None
+    items = labelling.propose(request.next_labels, seed=request.seed)
+    expected = np.asarray(labelling.fit().validity())
+    share = valid_share(known.votes)[items]
+    place = known.generator[items]
+    table = pd.DataFrame(
+        {
+            "item": pd.Index(known.read.coding.items)[items],
+            known.noun: [known.names[g] for g in place],
+            "valid votes": share,
+            "P(valid)": expected[place, labelling.strata.of_item[items]],
+        }
+    )
+    title = f"Label next: {len(table)} item(s)"
+    _print(console, table.head(SHOWN), title, percent=("valid votes",))
+    if len(table) > SHOWN:
+        more = " --next-out FILE writes all." if request.next_out is None else ""
+        _say(console, [f"{len(table) - SHOWN} more are not shown.{more}"])
+    if request.next_out is not None:
+        write_table(table[["item", known.noun]].assign(label=""), request.next_out)
+        _say(
+            console,
+            [
+                f"{request.next_out} has a row for each: fill in its label column, add its rows to "
+                "the labels, and run again."
+            ],
+        )
 
 
 def _generators(
@@ -127,7 +243,7 @@ def _generators(
 
 
 def generator_table(
-    names: list[str], counts: PrecisionCounts, fit: FittedImpression, seed: int = 0
+    names: list[str], counts: PrecisionCounts, fit: Fit, seed: int = 0
 ) -> pd.DataFrame:
     """Return a row per generator, the best first, and whether it is settled to beat the next.
 
@@ -151,10 +267,9 @@ def generator_table(
     table = table.iloc[order].reset_index(drop=True)
     above = [float((draws[:, a] > draws[:, b]).mean()) for a, b in pairwise(order)]
     table["P(better than next)"] = [*above, np.nan]
-    table["order settled"] = [
-        *("yes" if p >= SETTLED else "no" for p in above),
-        "",
-    ]
+    # Without labels the order is the votes', and what the prior makes of it.
+    some = bool(counts.labelled.any())
+    table["order settled"] = [*("yes" if some and p >= SETTLED else "no" for p in above), ""]
     return table
 
 
@@ -176,18 +291,26 @@ def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
 
 
 def _words(
-    read: Reading, labels: Int[np.ndarray, " item"], counts: PrecisionCounts, valid: str
+    votes: Votes,
+    labels: Int[np.ndarray, " item"],
+    generator: Int[np.ndarray, " item"],
+    n_generators: int,
+    top: str,
+    matches: Matches | None,
 ) -> list[str]:
-    generators = counts.valid.shape[0]
+    what = "a generator" if matches is None else "a pair of systems"
+    meaning = "valid" if matches is None else "a win of the system in the first column"
+    labelled = len(np.unique(generator[labels >= 0]))
     return [
-        f"{generators} generator(s), {read.votes.n_items} items, {read.votes.n_judges} judge(s); "
-        f"a vote for {valid!r} is valid.",
-        f"{int((labels >= 0).sum())} items of {int(counts.labelled.sum())} generator(s) are "
-        f"labelled, {int((labels == 0).sum())} of them invalid.",
+        f"{n_generators} {what.removeprefix('a ')}(s), {votes.n_items} items, {votes.n_judges} "
+        f"judge(s); a vote for {top!r} is {meaning}.",
+        f"{int((labels >= 0).sum())} items of {labelled} {what.removeprefix('a ')}(s) are "
+        f"labelled, {int((labels == 0).sum())} of them "
+        f"{'invalid' if matches is None else 'lost by the first of the pair'}.",
     ]
 
 
-def _warnings(counts: PrecisionCounts, fit: FittedImpression) -> list[str]:
+def _warnings(counts: PrecisionCounts, fit: Fit, in_part: bool) -> list[str]:
     lines = []
     if int(fit.status) != Status.CONVERGED:
         lines.append(Status(int(fit.status)).sentence)
@@ -195,12 +318,17 @@ def _warnings(counts: PrecisionCounts, fit: FittedImpression) -> list[str]:
     if labelled == 0:
         lines.append(
             "No item is labelled: the intervals show what the priors allow, and no more. Label "
-            "the items of one generator at least."
+            "the items of one generator at least; --next 50 says which to begin with."
         )
     elif labelled == 1:
         lines.append(
             "One generator has labels: how much generators differ in the judges' eyes is taken "
             "from the prior."
+        )
+    if in_part:
+        lines.append(
+            "Some generators are labelled in part: precision is estimated by strata of votes, which "
+            "holds however their items were chosen. TPR and TNR are those of the labelled items."
         )
     if labelled and float(counts.invalid.sum()) < FEW_INVALID:
         lines.append(
@@ -224,30 +352,55 @@ def _say(console: Console, lines: list[str]) -> None:
 
 
 def _print(console: Console, frame: pd.DataFrame, title: str, percent: tuple[str, ...]) -> None:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=None)
     for place, name in enumerate(frame.columns):
-        table.add_column(str(name), justify="left" if place == 0 else "right")
+        table.add_column(
+            str(name),
+            justify="left" if place == 0 else "right",
+            no_wrap=place > 0,
+            overflow="fold",
+        )
     for row in frame.itertuples(index=False):
         table.add_row(*(_cell(n, v, percent) for n, v in zip(frame.columns, row, strict=True)))
     console.print(table)
 
 
-def _readable(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of generators with the interval in one column and short headers."""
-    ends = [
-        f"{low:.1%} to {high:.1%}" for low, high in zip(table["low"], table["high"], strict=True)
+def _ends(table: pd.DataFrame) -> list[str]:
+    return [
+        f"{100 * low:.1f} - {100 * high:.1f}" if high > low + 1e-9 else "known"
+        for low, high in zip(table["low"], table["high"], strict=True)
     ]
+
+
+def _ranking(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of systems with the interval in one column."""
     return pd.DataFrame(
         {
-            "generator": table["generator"],
+            "system": table["system"],
+            "mean win rate": table["mean win rate"],
+            "90 % interval": _ends(table),
+            "P(better than next)": table["P(better than next)"],
+        }
+    )
+
+
+def _readable(table: pd.DataFrame, noun: str) -> pd.DataFrame:
+    """Return the table of generators with the interval in one column and short headers."""
+    return pd.DataFrame(
+        {
+            noun: table["generator"],
             "estimate": table["estimate"],
-            "90 % interval": ends,
+            "90 % interval": _ends(table),
             "raw mean": table["raw mean"],
             "labelled": [
-                f"{a} of {b}" for a, b in zip(table["labelled"], table["items"], strict=True)
+                f"{a}/{b}" for a, b in zip(table["labelled"], table["items"], strict=True)
             ],
-            "P(> next)": table["P(better than next)"],
-            "settled": table["order settled"],
+            "beats next": [
+                "" if np.isnan(p) else f"{p:.2f}, {'settled' if settled == 'yes' else 'open'}"
+                for p, settled in zip(
+                    table["P(better than next)"], table["order settled"], strict=True
+                )
+            ],
         }
     )
 
@@ -260,7 +413,7 @@ def _cell(name: str, value: object, percent: tuple[str, ...]) -> str:
     return escape(str(value))
 
 
-def _plot(table: pd.DataFrame, path: Path) -> None:
+def _plot(table: pd.DataFrame, path: Path, title: str) -> None:
     raw = table.assign(value=table["raw mean"], low=np.nan, high=np.nan, series="raw mean")
     ours = table.assign(value=table["estimate"], series="estimate, 90 % interval")
     both = pd.concat([ours, raw])
@@ -271,7 +424,7 @@ def _plot(table: pd.DataFrame, path: Path) -> None:
         label="generator",
         series="series",
         xlabel="valid items, %",
-        title="Generator precision",
+        title=title,
     )
     try:
         figure.savefig(path, dpi=150)

@@ -163,7 +163,7 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
         if all(canonical(v) is None for v in given):
             return votes
         _refuse_mixed(votes, {canonical(v) for v in given}, int(gold.table[gold.label].count()))
-        votes = infer_classes([*_vote_values(opened), *given], what)
+        votes = infer_classes([*_vote_values(opened), *given], f"{what} and the labels")
     return votes if pairwise is None else Classes(votes.values, pairwise)
 
 

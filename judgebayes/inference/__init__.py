@@ -3,6 +3,7 @@
 from judgebayes.inference.importance import PriorImportance
 from judgebayes.inference.laplace import Laplace
 from judgebayes.inference.loss import MinimumLoss
+from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.point import DRPS, MAP, MinimumScore
 from judgebayes.inference.status import Status
@@ -14,6 +15,7 @@ __all__ = [
     "Laplace",
     "MinimumLoss",
     "MinimumScore",
+    "NormalAtMode",
     "PriorImportance",
     "Status",
 ]

@@ -9,6 +9,17 @@ from judgebayes.precision.baselines import (
 )
 from judgebayes.precision.counts import PrecisionCounts, Rates, count_votes, counts_from_matrix
 from judgebayes.precision.impression import FittedImpression, Impression, ImpressionPrior
+from judgebayes.precision.items import ItemLevel
+from judgebayes.precision.labelling import (
+    FittedStratified,
+    Labelling,
+    Strata,
+    Stratified,
+    StratumCounts,
+    count_strata,
+    stratify,
+    valid_share,
+)
 from judgebayes.precision.regression import (
     Regression,
     Targets,
@@ -28,15 +39,22 @@ from judgebayes.precision.voting import (
 __all__ = [
     "Choice",
     "FittedImpression",
+    "FittedStratified",
     "Impression",
     "ImpressionPrior",
+    "ItemLevel",
+    "Labelling",
     "PrecisionCounts",
     "Rates",
     "Regression",
+    "Strata",
+    "Stratified",
+    "StratumCounts",
     "Targets",
     "as_published",
     "best_judge",
     "choose_threshold",
+    "count_strata",
     "count_votes",
     "counts_from_matrix",
     "ensemble_precision",
@@ -47,6 +65,8 @@ __all__ = [
     "rogan_gladen",
     "rogan_gladen_by_judge",
     "starts",
+    "stratify",
     "targets",
     "true_minimum",
+    "valid_share",
 ]

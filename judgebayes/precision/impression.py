@@ -86,8 +86,9 @@ class Impression:
     def fit(self, counts: PrecisionCounts) -> "FittedImpression":
         """Return the posterior of every generator's precision.
 
-        Works under `jax.jit` and `jax.vmap`. Any pairs of generator and judge may be missing, and
-        any part of any generator's items may be labelled.
+        Works under `jax.jit` and `jax.vmap`. Any pairs of generator and judge may be missing. A
+        generator should be labelled in full, or nearly, or not at all: with few labels of many
+        generators the intervals are too narrow, and `Stratified` is the estimator to take.
         """
         return _fit(self, counts)
 

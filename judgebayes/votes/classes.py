@@ -20,6 +20,15 @@ _SIGNS: dict[str, int] = {
     **dict.fromkeys(("tie", "same", "[[same]]", "[[c]]", "a=b", "b=a", "equal", "draw"), 0),
 }
 
+# Verdicts on one output as people write them, lower case: (bad, good).
+_VERDICTS = (
+    ("invalid", "valid"),
+    ("incorrect", "correct"),
+    ("wrong", "right"),
+    ("bad", "good"),
+    ("fail", "pass"),
+)
+
 
 @dataclass(frozen=True)
 class Classes:
@@ -99,9 +108,10 @@ def listing(values: Iterable[object], limit: int = 8) -> str:
 def infer_classes(values: Iterable[object], what: str) -> Classes:
     """Return the classes that some values speak of: binary, ternary, or a sentence asking.
 
-    Numbers 0 and 1 (or True and False) are binary. -1, 0 and 1 are ternary, and so are words for
-    "A is better", "tie" and "B is better"; without a tie among them they are a forced choice of
-    two. Anything else has an order that only the user knows.
+    Numbers 0 and 1 (or True and False) are binary, and so are the words of a verdict, such as
+    invalid and valid. -1, 0 and 1 are ternary, and so are words for "A is better", "tie" and "B is
+    better"; without a tie among them they are a forced choice of two. Anything else has an order
+    that only the user knows.
     """
     plain = list(dict.fromkeys(p for p in map(canonical, values) if p is not None))
     if not plain:
@@ -116,11 +126,16 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
     if None not in signs:
         low, middle, high = signs.get(-1, "B"), signs.get(0), signs.get(1, "A")
         return Classes((low, high) if middle is None else (low, middle, high), pairwise=True)
+    words = {p.casefold(): p for p in reversed(plain) if isinstance(p, str)}
+    for low, high in _VERDICTS:
+        if len(words) == len({str(p).casefold() for p in plain}) and set(words) <= {low, high}:
+            return Classes((words.get(low, low), words.get(high, high)), pairwise=False)
     ordered = sorted(plain, key=lambda p: (isinstance(p, str), p))
     raise JudgeBayesError(
         f"The values {listing(ordered)} in {what} are neither binary (0, 1) nor ternary (-1, 0, 1; "
         "or A, tie, B): name the classes from lowest to highest, "
-        f"classes=({', '.join(repr(p) for p in ordered[:6])}{', ...' if len(ordered) > 6 else ''})."
+        f"classes=({', '.join(repr(p) for p in ordered[:6])}{', ...' if len(ordered) > 6 else ''}), "
+        "at the command line --classes LOW,HIGH."
     )
 
 

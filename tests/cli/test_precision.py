@@ -63,3 +63,55 @@ def test_what_cannot_be_told_is_asked_for(
     found = run(tmp_path / "votes.csv")
     assert isinstance(found.exception, JudgeBayesError)
     assert "Which column is the generator?" in str(found.exception)
+
+
+def test_labels_of_a_part_are_estimated_by_strata(
+    tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    votes, labels, chosen = (tmp_path / f"{n}.csv" for n in ("votes", "labels", "chosen"))
+    tables[0].to_csv(votes, index=False)
+    tables[1].to_csv(labels, index=False)
+    found = run(votes, "--labels", labels, "--next", 30, "--next-out", chosen)
+    assert found.exit_code == 0, (found.output, found.exception)
+    assert "Label next: 30 item(s)" in found.output
+    assert "10 more are not shown" in found.output
+    template = pd.read_csv(chosen)
+    # The other two generators are labelled in full.
+    assert set(template["generator"]) == {"gamma"}
+    assert template["item"].is_unique
+    assert template["label"].isna().all()
+    template["label"] = np.arange(30) % 2
+    pd.concat([tables[1], template]).to_csv(labels, index=False)
+    found = run(votes, "--labels", labels)
+    assert found.exit_code == 0, (found.output, found.exception)
+    assert "by strata of votes" in found.output.replace("\n", " ")
+
+
+def test_win_rates_and_a_ranking_of_systems(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    strength = {"weak": 0.0, "middling": 1.0, "strong": 2.5}
+    rows = []
+    for i in range(450):
+        a, b = rng.permutation(list(strength))[:2]
+        won = rng.random() < 1 / (1 + np.exp(strength[b] - strength[a]))
+        label = "A" if won else "B"
+        for judge in ("one", "two", "three"):
+            vote = "tie" if rng.random() < 0.1 else label
+            if rng.random() < 0.15:
+                vote = "B" if won else "A"
+            rows.append((i, a, b, judge, vote, label if i % 2 else None))
+    table = pd.DataFrame(rows, columns=["item", "left", "right", "judge", "vote", "label"])
+    table.to_csv(tmp_path / "votes.csv", index=False)
+    out = tmp_path / "out.csv"
+    found = run(tmp_path / "votes.csv", "--systems", "left,right", "--out", out)
+    assert found.exit_code == 0, (found.output, found.exception)
+    assert "vote(s) for a tie count as none" in found.output
+    rates = pd.read_csv(out).set_index("pair")
+    assert rates.loc["middling over strong", "high"] < 0.5
+    assert rates.loc["strong over weak", "low"] > 0.5
+    ranking = found.output[found.output.index("Systems") :]
+    assert ranking.index("strong") < ranking.index("middling") < ranking.index("weak")
+    wrong = run(tmp_path / "votes.csv", "--systems", "left")
+    assert "names two columns" in str(wrong.exception)
+    wrong = run(tmp_path / "votes.csv", "--systems", "left,top")
+    assert "no columns 'left' and 'top'" in str(wrong.exception)

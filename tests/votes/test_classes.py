@@ -53,6 +53,8 @@ def test_plain_form_is_stable(value: object) -> None:
         (["A", "B"], ("B", "A"), True),
         (["A>B", "B>A", "A=B", "A>>B"], ("B>A", "A=B", "A>B"), True),
         (["[[A]]", "[[C]]"], ("B", "[[C]]", "[[A]]"), True),
+        (["Valid", "invalid", None], ("invalid", "Valid"), False),
+        (["incorrect"], ("incorrect", "correct"), False),
     ],
 )
 def test_binary_and_ternary_are_inferred(
@@ -67,6 +69,7 @@ def test_binary_and_ternary_are_inferred(
     [
         ([1, 2, 3, 4, 5], r"classes=\(1, 2, 3, 4, 5\)"),
         (["yes", "no"], "name the classes from lowest to highest"),
+        (["valid", "bad"], "--classes LOW,HIGH"),
         (["A", "B", "C"], "name the classes"),
         ([0, 1, 2], "name the classes"),
         ([None, ""], "every value is missing"),

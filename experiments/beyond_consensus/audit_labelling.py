@@ -1,0 +1,388 @@
+"""Audit: which outputs to label next, against random ones, by replay.
+
+Claim: none in the paper, which leaves the choice of what to annotate to future work.
+Command: judgebayes reproduce beyond-consensus/audit-labelling --data DIR
+Runtime: about 6 minutes (40 replays a setting).
+Expected: a new generator of P4 needs 47, 54, 55, 57, 62 and 69 % of random choice's labels for widths
+of 10, 8, 7, 6, 5 and 4 points (the upper ends of the 95 % intervals: 53 to 71 %), six generators at
+once 69 and 63 % for 10 and 8 points; coverage 91 % (by generator 87 to 97 %). Against random labels
+without votes it is 18 to 57 %. On LLMBar and RTE, one generator each and nothing to learn it from, the
+choice itself saves 5 to 14 % only: votes save half there (50 to 70 % of the labels that labels-only
+needs), whatever is labelled, and even if every stratum's validity were known beforehand, no
+allocation could do with less than 83 and 78 % at small widths (`neyman-limit`).
+
+A replay hides the labels, reveals them in rounds of 20 and notes the 90 % interval before every
+round. `acquisition` reveals the items that `Stratified.next_labels` asks for, `random` as many at
+random; both intervals are `Stratified`'s, so that only the choice differs. `labels-only` is what
+random labels say without any vote (Agresti & Coull's interval with the finite-population factor).
+Labels needed for a width: the first round that is at most as wide, interpolated; a replay that never
+gets there counts as all of its labels. Coverage is taken at that very round: stopping when the
+interval looks narrow enough must not cost it. Settings: a new generator of P4 when the five others
+are labelled in full (six settings, each generator once); P4's six generators with no labels at all
+(mean width over the six); and two binary sets with stronger judges, LLMBar (GPT-4's evaluators in
+both orders; the share that A wins) and RTE (ten workers an item).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, item_votes
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.data import LLMBAR, crowd, llmbar_orders
+from judgebayes.float64 import in_float64
+from judgebayes.plots import curves
+from judgebayes.precision import Strata, Stratified, StratumCounts, stratify, valid_share
+
+REPLAYS = 40
+ROUND = 20
+ROUNDS = 25
+DRAWS = 600
+WIDTHS = (0.10, 0.08, 0.07, 0.06, 0.05, 0.04)
+Z90 = 1.6448536269514722
+RESAMPLES = 1000
+METHODS = ("acquisition", "random", "labels-only")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Items with scores and labels, and what is known of them at the start of a replay."""
+
+    dataset: str
+    task: str
+    strata: Strata
+    labels: Int[np.ndarray, " item"]
+    generator: Int[np.ndarray, " item"]
+    given: Bool[np.ndarray, " item"]
+    targets: Bool[np.ndarray, " generator"]
+
+    @property
+    def truth(self) -> Float[np.ndarray, " generator"]:
+        """The share of valid items of each generator."""
+        return np.bincount(self.generator, weights=self.labels) / np.bincount(self.generator)
+
+
+def settings(run: Run) -> list[Setting]:
+    """Return the settings that the data allow."""
+    found = []
+    if run.has(DATASET):
+        cell = item_votes(run, "fcnhp")
+        strata = stratify(valid_share(cell.votes))
+        none = np.zeros(len(cell.labels), bool)
+        for place, name in run.few(list(enumerate(cell.generators)), 1):
+            new = np.arange(6) == place
+            given = ~new[cell.generator]
+            task = f"new generator: {name}"
+            found.append(Setting(DATASET, task, strata, cell.labels, cell.generator, given, new))
+        every = np.ones(6, bool)
+        if not run.smoke:
+            task = "six generators, no labels"
+            found.append(Setting(DATASET, task, strata, cell.labels, cell.generator, none, every))
+    if run.has(LLMBAR) and not run.smoke:
+        votes, coding, labels = llmbar_orders(run)
+        strong = [i for i, name in enumerate(coding.judges) if str(name).startswith("GPT-4/")]
+        index = np.asarray(votes.index)[:, strong].reshape(votes.n_items, -1)
+        # Classes are B, tie, A: a tie is half a vote for either.
+        share = np.where(index < 0, 0.0, index / 2).sum(1) / np.maximum((index >= 0).sum(1), 1)
+        found.append(_alone(LLMBAR, "LLMBar: A wins", share, (labels == 2).astype(int)))
+    if run.has("crowd_labels") and not run.smoke:
+        votes, labels = crowd(run, "rte")
+        found.append(_alone("crowd_labels", "RTE", valid_share(votes), labels))
+    return found
+
+
+def _alone(dataset: str, task: str, score: np.ndarray, labels: np.ndarray) -> Setting:
+    one = np.zeros(len(labels), int)
+    nothing = np.zeros(len(labels), bool)
+    return Setting(dataset, task, stratify(score), labels, one, nothing, np.ones(1, bool))
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Intervals and counts of the targets, by replay and round."""
+
+    labels: Float[np.ndarray, "replay round"]
+    low: Float[np.ndarray, "replay round generator"]
+    middle: Float[np.ndarray, "replay round generator"]
+    high: Float[np.ndarray, "replay round generator"]
+    valid: Float[np.ndarray, "replay round generator"]
+    n: Float[np.ndarray, "replay round generator"]
+
+
+@in_float64
+def replay(setting: Setting, replays: int, *, choose: bool, seed: int) -> Replay:
+    """Return what is known before every round, when items are chosen or drawn at random."""
+    strata = len(setting.strata.position)
+    cell = setting.generator * strata + setting.strata.of_item
+    keys = jax.random.split(jax.random.key(seed), replays)
+    out = _replay(
+        keys,
+        jnp.asarray(np.eye(len(setting.targets) * strata)[cell]),
+        jnp.asarray(setting.labels, float),
+        jnp.asarray(setting.given),
+        jnp.asarray(setting.targets),
+        jnp.asarray(setting.strata.position),
+        jnp.asarray(choose),
+    )
+    quantiles, valid, n, total = (np.asarray(a) for a in out)
+    pick = setting.targets
+    low, middle, high = (quantiles[:, :, i][..., pick] for i in range(3))
+    return Replay(total, low, middle, high, valid[..., pick], n[..., pick])
+
+
+@jax.jit
+def _replay(
+    keys: Array,
+    cell: Float[Array, "item cell"],
+    labels: Float[Array, " item"],
+    given: Bool[Array, " item"],
+    targets: Bool[Array, " generator"],
+    position: Float[Array, " stratum"],
+    choose: Bool[Array, ""],
+) -> tuple[Array, Array, Array, Array]:
+    shape = len(targets), len(position)
+
+    def one(key: Array) -> tuple[Array, Array, Array, Array]:
+        order = jnp.argsort(jnp.where(given, 2.0, jax.random.uniform(key, labels.shape)))
+        place = jnp.argsort(order)
+        sorted_cells = cell[order] * ~given[order][:, None]
+        before = ((jnp.cumsum(sorted_cells, 0) - sorted_cells) * sorted_cells).sum(1)
+        in_cell = jnp.zeros(labels.shape).at[order].set(before)
+
+        def step(asked: Array, _: None) -> tuple[Array, tuple[Array, Array, Array, Array]]:
+            total = asked.sum()
+            shown = jnp.where(choose, in_cell < cell @ asked, place < total)
+            shown = given | (shown & ~given)
+            valid, n, rest = (
+                (w @ cell).reshape(shape) for w in (shown * labels, shown * 1.0, (~shown) * 1.0)
+            )
+            fit = Stratified().fit(StratumCounts(valid, n - valid, rest, position))
+            known = fit.quantiles((0.05, 0.5, 0.95), DRAWS)
+            wanted = jax.lax.cond(
+                choose,
+                lambda: fit.next_labels(ROUND, targets).ravel(),
+                lambda: jnp.zeros(asked.shape).at[0].set(ROUND),
+            )
+            return asked + wanted, (known, valid.sum(1), n.sum(1), total)
+
+        return jax.lax.scan(step, jnp.zeros(cell.shape[1]), None, length=ROUNDS)[1]
+
+    return jax.lax.map(one, keys, batch_size=8)
+
+
+def labels_only(
+    found: Replay, size: Float[np.ndarray, " generator"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of Agresti and Coull's intervals of random labels, shrunk for a finite pool."""
+    n = found.n + Z90**2
+    share = (found.valid + Z90**2 / 2) / n
+    left = np.sqrt(np.clip(1 - found.n / size, 0, 1))
+    half = Z90 * np.sqrt(share * (1 - share) / n) * left
+    return share - half, share + half
+
+
+def needed(
+    width: Float[np.ndarray, "replay round"],
+    labels: Float[np.ndarray, "replay round"],
+    goal: float,
+) -> Float[np.ndarray, " replay"]:
+    """Return how many labels each replay needed for a width; all of them if it never got there."""
+    found = []
+    for w, n in zip(width, labels, strict=True):
+        there = w <= goal
+        k = int(np.argmax(there))
+        if not there.any():
+            found.append(n[-1])
+        elif k == 0:
+            found.append(n[0])
+        else:
+            found.append(n[k - 1] + (n[k] - n[k - 1]) * (w[k - 1] - goal) / (w[k - 1] - w[k]))
+    return np.array(found)
+
+
+@experiment(
+    PAPER,
+    "audit-labelling",
+    "Audit: which outputs to label next",
+    "labels chosen by expected variance reduction need at most 70 % of random ones",
+    needs=(DATASET,),
+)
+def main(run: Run) -> Output:
+    """Return labels needed, their ratio to random choice, coverage and mean widths."""
+    records: list[dict[str, Any]] = []
+    pooled: dict[float, dict[str, list[np.ndarray]]] = {w: {} for w in WIDTHS}
+    replays = min(REPLAYS, run.splits)
+    for setting in settings(run):
+        run.say(setting.task)
+        truth = setting.truth[setting.targets]
+        size = np.bincount(setting.generator).astype(float)[setting.targets]
+        found = {
+            "acquisition": replay(setting, replays, choose=True, seed=run.seed),
+            "random": replay(setting, replays, choose=False, seed=run.seed),
+        }
+        ends = {name: (f.low, f.high) for name, f in found.items()}
+        ends["labels-only"] = labels_only(found["random"], size)
+        labels = {name: found[name if name in found else "random"].labels for name in METHODS}
+        base = {"dataset": setting.dataset, "task": setting.task, "splits": replays}
+        width = {name: (high - low).mean(2) for name, (low, high) in ends.items()}
+        for name in METHODS:
+            low, high = ends[name]
+            inside = ((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean(2)
+            for k in range(ROUNDS):
+                spread = 1.96 * width[name][:, k].std() / np.sqrt(replays)
+                mean = float(width[name][:, k].mean())
+                records.append(
+                    base
+                    | {
+                        "n": k * ROUND,
+                        "method": name,
+                        "metric": "width",
+                        "value": mean,
+                        "low": mean - spread,
+                        "high": mean + spread,
+                    }
+                )
+            start = 1 if name == "labels-only" else 0
+            records.append(
+                base
+                | {"method": name, "metric": "coverage", "value": float(inside[:, start:].mean())}
+            )
+        records.append(
+            base | {"method": "neyman-limit", "metric": "ratio of labels"} | _limit(setting)
+        )
+        for goal in WIDTHS:
+            if (width["random"][:, 0] <= goal).all():
+                continue  # nothing to label for
+            counts = {name: needed(width[name], labels[name], goal) for name in METHODS}
+            if (counts["random"] >= labels["random"][:, -1]).mean() > 0.5:
+                continue  # most replays ran out of labels: no ratio can be told
+            records += _needs(base, goal, counts, ends, width, truth)
+            if setting.task.startswith("new"):
+                for name in METHODS:
+                    pooled[goal].setdefault(name, []).append(counts[name])
+    records += _pooled(pooled, run)
+    table = rows(PAPER, "audit-labelling", records)
+    return Output(table, {"width": _figure(table)}, _notes(table))
+
+
+def _limit(setting: Setting) -> dict[str, float]:
+    """Return the least ratio of labels at small widths, were every cell's validity known.
+
+    The variance of a stratified mean under Neyman's allocation over that under proportional
+    allocation, which random choice with an estimate by strata comes to.
+    """
+    ratios = []
+    for place in np.flatnonzero(setting.targets):
+        own = setting.generator == place
+        size = np.bincount(setting.strata.of_item[own]).astype(float)
+        valid = np.bincount(setting.strata.of_item[own], weights=setting.labels[own])
+        share = (valid + 0.5) / (size + 1)
+        spread = np.sqrt(share * (1 - share))
+        part = size / size.sum()
+        ratios.append((part @ spread) ** 2 / (part @ spread**2))
+    return {"value": float(np.mean(ratios))}
+
+
+def _needs(
+    base: dict[str, Any],
+    goal: float,
+    counts: dict[str, np.ndarray],
+    ends: dict[str, tuple[np.ndarray, np.ndarray]],
+    width: dict[str, np.ndarray],
+    truth: np.ndarray,
+) -> list[dict[str, Any]]:
+    """Return labels needed for a width, their ratio to random choice, and coverage on stopping."""
+    records = []
+    shown = base | {"judge": f"width {100 * goal:.0f} points"}
+    for name, n in counts.items():
+        low, high = ends[name]
+        stop = np.where((width[name] <= goal).any(1), (width[name] <= goal).argmax(1), ROUNDS - 1)
+        at = np.arange(len(stop)), stop
+        held = (low[at] <= truth + 1e-12) & (truth <= high[at] + 1e-12)
+        records.append(shown | {"method": name, "metric": "labels needed", "value": n.mean()})
+        records.append(
+            shown | {"method": name, "metric": "coverage on stopping", "value": held.mean()}
+        )
+    for other in ("random", "labels-only"):
+        ratio, low_end, high_end = _ratio([counts["acquisition"]], [counts[other]], 0)
+        records.append(
+            shown
+            | {
+                "method": f"acquisition / {other}",
+                "metric": "ratio of labels",
+                "value": ratio,
+                "low": low_end,
+                "high": high_end,
+            }
+        )
+    return records
+
+
+def _ratio(
+    ours: list[np.ndarray], theirs: list[np.ndarray], seed: int
+) -> tuple[float, float, float]:
+    """Return the ratio of mean labels over settings, with its bootstrap interval over replays."""
+    rng = np.random.default_rng(seed)
+
+    def once(pick: bool) -> float:
+        parts = []
+        for group in (ours, theirs):
+            each = [x[rng.integers(0, len(x), len(x))] if pick else x for x in group]
+            parts.append(np.mean([x.mean() for x in each]))
+        return float(parts[0] / parts[1]) if parts[1] > 0 else np.nan
+
+    drawn = [once(True) for _ in range(RESAMPLES)]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return once(False), float(low), float(high)
+
+
+def _pooled(counts: dict[float, dict[str, list[np.ndarray]]], run: Run) -> list[dict[str, Any]]:
+    """Return ratios over all new generators that reach a width."""
+    records = []
+    for goal, by_method in counts.items():
+        if not by_method:
+            continue
+        for other in ("random", "labels-only"):
+            ratio, low, high = _ratio(by_method["acquisition"], by_method[other], run.seed)
+            records.append(
+                {
+                    "dataset": DATASET,
+                    "task": f"new generator, {len(by_method['random'])} of 6",
+                    "judge": f"width {100 * goal:.0f} points",
+                    "method": f"acquisition / {other}",
+                    "metric": "ratio of labels",
+                    "value": ratio,
+                    "low": low,
+                    "high": high,
+                }
+            )
+    return records
+
+
+def _figure(table: Any) -> Any:
+    drawn = table[table["metric"] == "width"].copy()
+    drawn[["value", "low", "high"]] = 100 * drawn[["value", "low", "high"]].astype(float)
+    drawn = drawn[(drawn["method"] != "labels-only") | (drawn["n"] >= ROUND)]
+    return curves(
+        drawn,
+        "n",
+        panel="task",
+        metric="width",
+        xlabel="labels",
+        ylabel="90 % interval's width, points",
+        title="Replay: width against labels",
+    )
+
+
+def _notes(table: Any) -> list[str]:
+    ratio = table[(table["metric"] == "ratio of labels") & table["task"].str.startswith("new gen")]
+    ratio = ratio[ratio["task"].str.endswith("of 6") & ratio["method"].str.endswith("random")]
+    return [
+        f"{row.task}, {row.judge}: {100 * row.value:.0f} % of the labels that random choice needs "
+        f"({100 * row.low:.0f} to {100 * row.high:.0f})."
+        for row in ratio.itertuples()
+    ]

@@ -1,0 +1,319 @@
+"""Audit: success rates, differences, win rates and rankings of systems, and whether intervals hold.
+
+Claim: none in the paper, which gives no interval at all.
+Command: judgebayes reproduce beyond-consensus/audit-systems --data DIR
+Runtime: about 2 minutes.
+Expected: intervals that know that items share programs cover 85, 88 and 93 % at 25, 50 and 100 labelled
+programs with labels only (prediction-powered 83, 87, 92), those that do not 80, 82 and 88 %; judges this
+weak make them 5 % narrower, and Rogan and Gladen's correction useless (wider than [0, 1]).
+Differences: 87, 91 and 93 %. Win rates of pairs with 10, 20 and 40 % of the items labelled:
+`stratified` 92, 91 and 90 %, at two thirds of prediction-powered's width; `impression` 87 to 78 %.
+Mean win rates: 81 to 88 % and 75 to 83 %; every order that is called settled is the right one. With
+60 labels of three generators each `impression` covers 65 % and is too sure of itself, `stratified`
+93 %; with 200, 78 and 94 %: the command line takes `stratified` wherever a generator is labelled in
+part.
+
+Success rates: whole programs of one of P4's generators are labelled at random (a person who labels
+a program labels all of its items), and the mean vote of 14 judges is the score. Differences: the
+same programs of two generators. Win rates: MT-Bench, where each item compares two of six models,
+GPT-4 is the judge, people are the labels and ties are left out; a part of the items is labelled at
+random, and `impression` and `stratified` take a pair of models as a generator. The truth is the
+share among all labels, so that intervals, which are for more items like these, err on the wide side
+as the labelled part grows. Last, three generators of P4 with 60 or 200 labels each, drawn at random:
+whether both estimators know how little that is.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from judgebayes.experiments.beyond_consensus.common import (
+    DATASET,
+    PAPER,
+    ItemVotes,
+    item_votes,
+)
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.data import MTBENCH_PEOPLE, model_pairs
+from judgebayes.float64 import in_float64
+from judgebayes.plots import intervals
+from judgebayes.precision import (
+    Impression,
+    PrecisionCounts,
+    Stratified,
+    StratumCounts,
+    count_strata,
+    count_votes,
+    stratify,
+    valid_share,
+)
+from judgebayes.precision.systems import (
+    Method,
+    difference,
+    interval,
+    mean_win_rates,
+    success_rate,
+)
+
+METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")
+PROGRAMS = (25, 50, 100)
+REPLAYS = 200
+MATCHES = 40
+LABELLED = (0.1, 0.2, 0.4)
+PARTS = (60, 200)
+
+
+def _summary(
+    base: dict[str, Any], ends: Sequence[np.ndarray], truth: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return coverage, mean width and mean error over replays (first axis) and systems.
+
+    `ends` are the low end, the estimate and the high end.
+    """
+    low, middle, high = ends
+    values = {
+        "coverage": (low <= truth) & (truth <= high),
+        "width": high - low,
+        "mean error": np.abs(middle - truth),
+    }
+    found = []
+    for metric, each in values.items():
+        by_replay = np.asarray(each, float).reshape(len(low), -1).mean(1)
+        half = 1.96 * by_replay.std(ddof=1) / np.sqrt(len(low))
+        mean = float(by_replay.mean())
+        found.append(
+            base
+            | {"metric": metric, "value": mean, "low": mean - half, "high": mean + half}
+            | {"splits": len(low)}
+        )
+    return found
+
+
+def _shown(cell: ItemVotes, chosen: np.ndarray, place: int) -> Int[np.ndarray, " item"]:
+    """Return the labels of a generator's items, those of the chosen programs only."""
+    own = cell.generator == place
+    return np.where(np.isin(cell.program[own], chosen), cell.labels[own], -1)
+
+
+def _success(run: Run, cell: ItemVotes, replays: int) -> list[dict[str, Any]]:
+    score = valid_share(cell.votes)
+    rng = np.random.default_rng(run.seed)
+    truth = np.array([cell.labels[cell.generator == i].mean() for i in range(6)])
+    records = []
+    for n in run.few(list(PROGRAMS), 1):
+        drawn: dict[tuple[str, str], list[list[tuple[float, float, float]]]] = {}
+        for _ in range(replays):
+            chosen = rng.choice(cell.program.max() + 1, n, replace=False)
+            each: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+            for place in range(6):
+                own = cell.generator == place
+                labels = _shown(cell, chosen, place)
+                for method in METHODS:
+                    if method == "rogan-gladen" and len(set(labels[labels >= 0])) < 2:
+                        answer = success_rate("labels", score[own], labels)
+                    else:
+                        answer = success_rate(method, score[own], labels)
+                    for name, groups in (("programs", cell.program[own]), ("items", None)):
+                        found = interval(answer, groups)
+                        each.setdefault((method, name), []).append(
+                            (found.low, found.mean, found.high)
+                        )
+            for key, values in each.items():
+                drawn.setdefault(key, []).append(values)
+        for (answered, name), found_values in drawn.items():
+            array = np.asarray(found_values)
+            base = {"dataset": DATASET, "task": "success rate", "n": n}
+            base |= {"method": f"{answered}, by {name}"}
+            records += _summary(base, list(np.moveaxis(array, -1, 0)), truth)
+    return records
+
+
+def _differences(run: Run, cell: ItemVotes, replays: int) -> list[dict[str, Any]]:
+    score = valid_share(cell.votes)
+    rng = np.random.default_rng(run.seed + 1)
+    pairs = list(combinations(range(6), 2))
+    share = np.array([cell.labels[cell.generator == i].mean() for i in range(6)])
+    truth = np.array([share[a] - share[b] for a, b in pairs])
+    records = []
+    for n in run.few(list(PROGRAMS), 1):
+        drawn: dict[str, list[list[tuple[float, float, float]]]] = {"paired": [], "apart": []}
+        for _ in range(replays):
+            chosen = rng.choice(cell.program.max() + 1, n, replace=False)
+            groups = [cell.program[cell.generator == i] for i in range(6)]
+            answers = [
+                success_rate(
+                    "prediction-powered", score[cell.generator == i], _shown(cell, chosen, i)
+                )
+                for i in range(6)
+            ]
+            # Apart: each system's programs as if they were other programs.
+            own = [g + 10_000 * i for i, g in enumerate(groups)]
+            for name, given in (("paired", groups), ("apart", own)):
+                found = [difference(answers[a], answers[b], (given[a], given[b])) for a, b in pairs]
+                drawn[name].append([(f.low, f.mean, f.high) for f in found])
+        for name, values in drawn.items():
+            array = np.asarray(values)
+            base = {"dataset": DATASET, "task": "difference of two systems", "n": n}
+            base |= {"method": f"prediction-powered, {name}"}
+            records += _summary(base, list(np.moveaxis(array, -1, 0)), truth)
+    return records
+
+
+@in_float64
+def _parts(run: Run, cell: ItemVotes, replays: int) -> list[dict[str, Any]]:
+    """Return what both estimators say when three generators are labelled in part, at random."""
+    strata = stratify(valid_share(cell.votes))
+    rng = np.random.default_rng(run.seed + 3)
+    truth = np.array([cell.labels[cell.generator == i].mean() for i in range(6)])
+    records = []
+    for n in run.few(list(PARTS), 1):
+        found: dict[str, list[np.ndarray]] = {"impression": [], "stratified": []}
+        shown = []
+        for _ in range(replays):
+            chosen = rng.choice(6, 3, replace=False)
+            labels = np.full(len(cell.labels), -1)
+            for i in chosen:
+                own = rng.choice(np.flatnonzero(cell.generator == i), n, replace=False)
+                labels[own] = cell.labels[own]
+            shown.append(np.isin(np.arange(6), chosen))
+            draws = _both(
+                count_votes(cell.votes, jnp.asarray(labels), jnp.asarray(cell.generator), 6),
+                count_strata(strata, labels, cell.generator, 6),
+            )
+            for name, each in draws.items():
+                found[name].append(np.quantile(np.asarray(each), [0.05, 0.5, 0.95], axis=0))
+        inside = np.array(shown)
+        for name, values in found.items():
+            low, middle, high = np.stack(values, axis=1)
+            for which, mask in (("labelled in part", inside), ("without labels", ~inside)):
+                base = {"dataset": DATASET, "task": f"generators {which}", "n": n, "method": name}
+                own = np.broadcast_to(truth, mask.shape)
+                ends = [a[mask].reshape(replays, 3) for a in (low, middle, high)]
+                records += _summary(base, ends, own[mask].reshape(replays, 3))
+    return records
+
+
+@jax.jit
+def _both(counts: PrecisionCounts, by_stratum: StratumCounts) -> dict[str, jax.Array]:
+    return {
+        "impression": Impression().fit(counts).draws(1000),
+        "stratified": Stratified().fit(by_stratum).draws(1000),
+    }
+
+
+@in_float64
+def _win_rates(run: Run, replays: int) -> tuple[list[dict[str, Any]], Any]:
+    votes, labels, generator, pairs, names = model_pairs(run)
+    score = valid_share(votes)
+    strata = stratify(score)
+    truth = np.bincount(generator, weights=labels) / np.bincount(generator)
+    to_systems = mean_win_rates(pairs, len(names))
+    strength = to_systems @ (truth - 0.5) + 0.5
+    rng = np.random.default_rng(run.seed + 2)
+    records: list[dict[str, Any]] = []
+    drawn_rows: list[dict[str, Any]] = []
+
+    for part in run.few(list(LABELLED), 1):
+        drawn: dict[str, list[np.ndarray]] = {}
+        for _ in range(replays):
+            shown = np.where(rng.random(len(labels)) < part, labels, -1)
+            found = _both(
+                count_votes(votes, jnp.asarray(shown), jnp.asarray(generator), len(pairs)),
+                count_strata(strata, shown, generator, len(pairs)),
+            )
+            for name, draws in found.items():
+                drawn.setdefault(name, []).append(np.asarray(draws))
+            each = []
+            for place in range(len(pairs)):
+                own = generator == place
+                ends = _powered(score[own], shown[own])
+                each.append(ends)
+            drawn.setdefault("prediction-powered", []).append(np.array(each).T)
+        for name, values in drawn.items():
+            array = np.stack(values)
+            base = {"dataset": MTBENCH_PEOPLE, "task": "win rate of a pair", "n": 100 * part}
+            if name == "prediction-powered":
+                low, middle, high = (array[:, i] for i in range(3))
+            else:
+                low, middle, high = np.quantile(array, [0.05, 0.5, 0.95], axis=1)
+                systems = 0.5 + (array - 0.5) @ to_systems.T
+                ends = np.quantile(systems, [0.05, 0.5, 0.95], axis=1)
+                ranked = base | {"task": "mean win rate of a model", "method": name}
+                records += _summary(ranked, list(ends), strength)
+                records.append(ranked | _orders(systems, strength))
+                if part == LABELLED[0]:
+                    drawn_rows += [
+                        {"system": names[i], "value": 100 * ends[1][0, i], "series": name}
+                        | {"low": 100 * ends[0][0, i], "high": 100 * ends[2][0, i]}
+                        for i in np.argsort(-strength)
+                    ]
+            records += _summary(base | {"method": name}, [low, middle, high], truth)
+    drawn_rows += [
+        {"system": names[i], "value": 100 * strength[i], "low": np.nan, "high": np.nan}
+        | {"series": "people, all labels"}
+        for i in np.argsort(-strength)
+    ]
+    return records, drawn_rows
+
+
+def _powered(
+    score: Float[np.ndarray, " item"], labels: Int[np.ndarray, " item"]
+) -> tuple[float, float, float]:
+    """Return the prediction-powered interval, or all of [0, 1] with fewer than two labels."""
+    if (labels >= 0).sum() < 2:
+        return 0.0, 0.5, 1.0
+    found = interval(success_rate("prediction-powered", score, labels))
+    return found.low, found.mean, found.high
+
+
+def _orders(
+    systems: Float[np.ndarray, "replay draw system"], strength: Float[np.ndarray, " system"]
+) -> dict[str, Any]:
+    """Return how often an order that is called settled (95 %) is the right one."""
+    right = total = 0
+    for a, b in combinations(range(len(strength)), 2):
+        above = (systems[..., a] > systems[..., b]).mean(1)
+        settled = (above >= 0.95) | (above <= 0.05)
+        total += int(settled.sum())
+        right += int((settled & ((above > 0.5) == (strength[a] > strength[b]))).sum())
+    return {"metric": "settled orders that are right", "value": right / max(total, 1)} | {
+        "splits": total
+    }
+
+
+@experiment(
+    PAPER,
+    "audit-systems",
+    "Audit: success rates, differences, win rates and rankings",
+    "intervals that know shared items and judge bias cover what they say",
+    needs=(DATASET,),
+)
+def main(run: Run) -> Output:
+    """Return coverage, width and error of every answer, and the ranking of one replay."""
+    cell = item_votes(run, "fcnhp")
+    replays = min(REPLAYS, 2 * run.splits)
+    run.say("success rates")
+    records = _success(run, cell, replays)
+    run.say("differences")
+    records += _differences(run, cell, replays)
+    run.say("labels of a part")
+    records += _parts(run, cell, min(MATCHES, run.splits))
+    figures = {}
+    if run.has(MTBENCH_PEOPLE):
+        run.say("win rates")
+        found, drawn = _win_rates(run, min(MATCHES, run.splits))
+        records += found
+        figures["ranking"] = intervals(
+            pd.DataFrame(drawn),
+            label="system",
+            series="series",
+            xlabel="mean win rate, %: 10 % of the items labelled",
+            title="MT-Bench: ranking with GPT-4 as the judge",
+        )
+    return Output(rows(PAPER, "audit-systems", records), figures)

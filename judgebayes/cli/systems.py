@@ -1,0 +1,135 @@
+"""Pairs of systems as generators: win rates instead of success rates."""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from judgebayes.cli.reading import Reading
+from judgebayes.errors import JudgeBayesError
+from judgebayes.float64 import in_float64
+from judgebayes.precision.systems import mean_win_rates
+from judgebayes.votes import Classes, Votes
+
+__all__ = ["Matches", "binary_votes", "read_matches", "system_table"]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Which two systems each item compares; the first in the alphabet comes first."""
+
+    systems: list[str]
+    pairs: list[tuple[int, int]]
+    of_item: Int[np.ndarray, " item"]
+    turned: Int[np.ndarray, " item"]
+    """1 where the file has the pair the other way round."""
+
+    @property
+    def names(self) -> list[str]:
+        """Return the pairs in words."""
+        return [f"{self.systems[a]} over {self.systems[b]}" for a, b in self.pairs]
+
+
+def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: str) -> Matches:
+    """Return the pair of systems of every item, from two columns of the votes or the labels.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the columns are not two, not there, or an item compares no or several pairs.
+    """
+    columns = [name.strip() for name in named.split(",")]
+    if len(columns) != 2:
+        raise JudgeBayesError(
+            f"--systems names two columns, those of the systems that are compared; {named!r} names "
+            f"{len(columns)}."
+        )
+    for table, item in tables:
+        if not set(columns) <= set(table.columns):
+            continue
+        found = table[[item, *columns]].dropna().drop_duplicates().astype(str)
+        twice = found[item].duplicated()
+        if twice.any():
+            raise JudgeBayesError(
+                f"Item {found[item][twice].iloc[0]!r} compares more than one pair of systems, or "
+                "one pair both ways round; an item has one pair, in one order."
+            )
+        found = found.set_index(item).reindex(pd.Index(read.coding.items).astype(str))
+        if found.isna().to_numpy().any():
+            missing = found.index[found.isna().any(axis=1)][0]
+            raise JudgeBayesError(f"Item {missing!r} does not say which systems it compares.")
+        both = found.to_numpy(str)
+        if (both[:, 0] == both[:, 1]).any():
+            same = found.index[both[:, 0] == both[:, 1]][0]
+            raise JudgeBayesError(f"Item {same!r} compares a system with itself.")
+        ordered = np.sort(both, axis=1)
+        systems = sorted(set(both.ravel()))
+        place = {name: i for i, name in enumerate(systems)}
+        code, keys = pd.factorize(pd.MultiIndex.from_arrays(ordered.T), sort=True)
+        pairs = [(place[a], place[b]) for a, b in keys]
+        return Matches(systems, pairs, code, (both[:, 0] != ordered[:, 0]).astype(int))
+    raise JudgeBayesError(
+        f"There are no columns {' and '.join(map(repr, columns))} for the systems, in the votes or "
+        "in the labels."
+    )
+
+
+@in_float64
+def binary_votes(
+    votes: Votes, labels: Int[np.ndarray, " item"], classes: Classes, matches: Matches
+) -> tuple[Votes, Int[np.ndarray, " item"], int]:
+    """Return votes and labels for the first system of each pair, and how many ties were left out.
+
+    The highest class is a win of the system in the first column, the lowest a loss. A tie is no
+    vote: win rates are among decided comparisons.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are more than three classes.
+    """
+    if len(classes) > 3:
+        raise JudgeBayesError(
+            f"The votes are of {len(classes)} classes; a win rate needs two (B, A), or three with "
+            "ties in the middle (B, tie, A): --classes names them, a win of the first system last."
+        )
+    top = len(classes) - 1
+    turned = matches.turned == 1
+
+    def binary(index: np.ndarray, swap: np.ndarray) -> np.ndarray:
+        won = np.where(index == top, 1, np.where(index == 0, 0, -1))
+        return np.where(swap & (won >= 0), 1 - won, won)
+
+    index = np.asarray(votes.index)
+    ties = int(((index > 0) & (index < top)).sum())
+    decided = binary(index, turned[:, None, None])
+    found = replace(votes, index=jnp.asarray(decided, votes.index.dtype), n_classes=2)
+    return found, binary(np.asarray(labels), turned), ties
+
+
+def system_table(
+    matches: Matches, draws: Float[np.ndarray, "draw pair"], level: float
+) -> pd.DataFrame:
+    """Return a row per system, the best first: its mean win rate over the pairs that it is in.
+
+    From joint draws of the pairs' win rates: what pairs share, the judges, is in the intervals
+    and cancels in the order.
+    """
+    to_systems = mean_win_rates(matches.pairs, len(matches.systems))
+    drawn = 0.5 + (draws - 0.5) @ to_systems.T
+    middle = np.median(drawn, axis=0)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    order = np.argsort(-middle, kind="stable")
+    above = [float((drawn[:, a] > drawn[:, b]).mean()) for a, b in pairwise(order)]
+    return pd.DataFrame(
+        {
+            "system": [matches.systems[i] for i in order],
+            "mean win rate": middle[order],
+            "low": low[order],
+            "high": high[order],
+            "P(better than next)": [*above, np.nan],
+        }
+    )
