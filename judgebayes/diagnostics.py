@@ -148,7 +148,10 @@ def _beta(
 
     tail = (1 - level) / 2
     a, b = 1 + hits, 1 + trials - hits
-    return betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)
+    # An interval holds the observed share, also where it is 0 or 1 (Brown, Cai & DasGupta 2001).
+    low = np.where((hits == 0) & (trials > 0), 0.0, betaincinv(a, b, tail))
+    high = np.where((hits == trials) & (trials > 0), 1.0, betaincinv(a, b, 1 - tail))
+    return low, high
 
 
 def _share(part: Float[np.ndarray, "*judge"], whole: Float[np.ndarray, "*judge"]) -> np.ndarray:
@@ -446,7 +449,9 @@ def diagnose(
         names, tally = [names[j] for j in kept], tally.of_judges(kept)
         found += _below_chance(tally, names, limits) + _one_coin(tally, names, limits)
         found += _redundancy(tally, names, limits)
-        if tally.n_classes == 2 and len(np.unique(tally.label)) == 2 and len(names) > 1:
+        both = tally.n_classes == 2 and len(np.unique(tally.label)) == 2
+        # Of a few labels a panel may well know all.
+        if both and len(names) > 1 and len(tally.label) >= limits.common:
             rest = np.asarray(votes.index)[:, kept]
             found += _saturation(_curve(rest, np.asarray(labels), tally, 20, 0), limits)
     if not any(finding.severity == "bad" for finding in found):
@@ -454,7 +459,7 @@ def diagnose(
             Finding(
                 "good",
                 f"{votes.n_judges} judge(s) and {len(tally.label)} labels: no reason not to "
-                "calibrate on them.",
+                "calibrate on them" + (", with the notes above in mind." if found else "."),
             )
         )
     return sorted(found, key=lambda f: ("bad", "note", "good").index(f.severity))

@@ -39,7 +39,7 @@ from judgebayes.finding import Finding
 from judgebayes.fit_file import SavedFit, drift, load_fit, profile, save_fit
 from judgebayes.float64 import in_float64
 from judgebayes.inference import Status
-from judgebayes.io import write_table
+from judgebayes.io import check_writable, write_table
 from judgebayes.splits import random_splits
 from judgebayes.votes import MISSING, Coding, Votes
 
@@ -87,6 +87,8 @@ def calibrate_votes(request: Request) -> None:
         raise JudgeBayesError(
             f"--conformal {request.conformal}; right would be a coverage between 0 and 1: 0.9."
         )
+    check_writable(request.out)
+    check_writable(request.save, table=False)
     opened = open_source(request.source, request.labels)
     read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
     if opened.labels is None and request.method != "sc":
@@ -265,7 +267,13 @@ def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
     """Read a kept fit and new votes, say what has drifted, and write the answers."""
     console = Console()
     known("loss", loss, tuple(LOSSES))
+    check_writable(out)
     saved = load_fit(fit)
+    source = replace(
+        source,
+        wide=source.wide or bool(saved.notes.get("wide")),
+        repeats=source.repeats or bool(saved.notes.get("repeats")),
+    )
     read = read_votes(open_source(source, None), saved.classes)
     votes = read.votes
     if saved.tasks:
@@ -274,7 +282,17 @@ def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
         votes = _reseated(console, read, votes, saved.judges)
     log_probs = saved.fitted(votes)
     _say(console, [f"The fit: {saved.method}, {saved.notes.get('labels', '?')} labels."])
-    _say(console, read.coding.words(votes))
+    _say(console, read.words())
+    others = {str(name) for name in read.coding.judges} - set(saved.notes.get("judges", []))
+    if not saved.judges and "judges" in saved.notes and others:
+        _say(
+            console,
+            [
+                f"The fit is to the votes of {', '.join(saved.notes['judges'][:8])}; those of "
+                f"{', '.join(sorted(others)[:8])} are answered as if they were theirs."
+            ],
+            "[yellow]![/] ",
+        )
     _say(console, drift(saved.profile, profile(votes), saved.classes), "[yellow]![/] ")
     _write(console, out, read.coding, votes, log_probs, LOSSES[loss](votes.n_classes))
 
@@ -285,9 +303,7 @@ def _say(console: Console, lines: Sequence[str], mark: str = "") -> None:
 
 
 def _sentences(read: Reading, labels: Int[np.ndarray, " item"]) -> list[str]:
-    used = {role: name for role, name in read.columns.items() if name is not None}
-    lines = ["Columns: " + ", ".join(f"{role} = {name!r}" for role, name in used.items()) + "."]
-    lines += read.coding.words(read.votes)
+    lines = read.words()
     given = labels[labels >= 0]
     if len(given):
         counts = np.bincount(given, minlength=read.votes.n_classes)
@@ -405,10 +421,10 @@ def _write(
         table["set"] = [" | ".join(names[inside]) for inside in sets]
     made = np.bincount(np.asarray(decisions), minlength=votes.n_classes)
     shares = ", ".join(f"{n} {c}" for n, c in zip(coding.classes.names, made, strict=True))
-    _say(
-        console,
-        [f"Decisions: {shares}; mean expected loss {float(np.mean(np.asarray(expected))):.3f}."],
-    )
+    # A rule answers 0 or 1, which says nothing of how often it is wrong.
+    sure = bool(np.isin(np.exp(np.asarray(log_probs)), (0.0, 1.0)).all())
+    mean = "" if sure else f"; mean expected loss {float(np.mean(np.asarray(expected))):.3f}"
+    _say(console, [f"Decisions: {shares}{mean}."])
     if out is not None:
         write_table(table, out)
         _say(console, [f"Probabilities, decision and expected loss of every item are in {out}."])
@@ -431,6 +447,9 @@ def _save(
         "items": read.votes.n_items,
         "version": __version__,
         "seed": request.seed,
+        "judges": [str(name) for name in read.coding.judges],
+        "wide": request.source.wide,
+        "repeats": request.source.repeats,
     }
     tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
     judges = [str(name) for name in read.coding.judges] if choice.method in BY_JUDGE else []

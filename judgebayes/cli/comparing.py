@@ -156,6 +156,11 @@ def print_comparison(
             soft_wrap=True,
             highlight=False,
         )
+    console.print(
+        "Extra loss: mean loss of the decisions minus that of the method, with a 95 % interval.",
+        soft_wrap=True,
+        highlight=False,
+    )
     console.print()
 
 

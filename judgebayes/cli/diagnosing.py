@@ -13,7 +13,7 @@ from judgebayes.cli.reading import Source, classes_of, open_source, read_votes
 from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.finding import Finding
 from judgebayes.float64 import in_float64
-from judgebayes.io import write_table
+from judgebayes.io import check_writable, write_table
 from judgebayes.plots import judge_map
 from judgebayes.votes import MISSING
 
@@ -48,6 +48,8 @@ def diagnose_votes(request: Request) -> list[Finding]:
     Returns the findings. Labels may be constant: that is one of the things to be found.
     """
     console = Console()
+    check_writable(request.out)
+    check_writable(request.plot, table=False)
     opened = open_source(request.source, request.labels)
     read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
     labels = np.full(read.votes.n_items, MISSING)
@@ -60,7 +62,8 @@ def diagnose_votes(request: Request) -> list[Finding]:
             unknown_items="drop" if request.drop_unknown_labels else "error",
             allow_degenerate=True,
         )
-    for line in read.coding.words(read.votes):
+    labelled = f"{int((labels >= 0).sum())} of {len(labels)} items are labelled."
+    for line in [*read.words(), labelled]:
         console.print(escape(line), soft_wrap=True, highlight=False)
     table = judge_table(read.votes, labels, read.coding)
     _print_judges(console, table, request.judges)

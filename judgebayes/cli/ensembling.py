@@ -26,7 +26,7 @@ from judgebayes.ensemble import (
 )
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, Status
-from judgebayes.io import write_table
+from judgebayes.io import check_writable, write_table
 
 __all__ = ["EnsembleRequest", "ensemble_error", "sizes_of"]
 
@@ -64,6 +64,8 @@ def ensemble_error(request: EnsembleRequest) -> None:
         If there are no labels, or the numbers of votes or the level make no sense.
     """
     console = Console()
+    check_writable(request.out)
+    check_writable(request.plot, table=False)
     if not 0 < request.level < 1:
         raise JudgeBayesError(f"--level {request.level} is no probability; right would be 0.9.")
     if not 0 < request.target_width < 1:
@@ -140,7 +142,7 @@ def _read(request: EnsembleRequest) -> tuple[Counts, list[str]]:
     if len(given) == 0:
         raise JudgeBayesError("No item has both a vote and a label: label one at least.")
     between = f"{given.max()}" if given.min() == given.max() else f"{given.min()} to {given.max()}"
-    words = read.coding.words(read.votes)
+    words = read.words()
     each = "1 vote" if between == "1" else f"{between} votes"
     words.append(f"{len(given)} of {len(labels)} items are labelled, with {each} each.")
     return counts, words

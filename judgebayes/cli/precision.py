@@ -17,7 +17,7 @@ from judgebayes.cli.systems import Matches, binary_votes, read_matches, system_t
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import Status
-from judgebayes.io import write_table
+from judgebayes.io import check_writable, write_table
 from judgebayes.plots import intervals
 from judgebayes.precision import (
     FittedImpression,
@@ -95,6 +95,9 @@ def estimate_precision(request: PrecisionRequest) -> None:
         For bad input, or if the generator of an item cannot be told.
     """
     console = Console()
+    check_writable(request.out)
+    check_writable(request.next_out)
+    check_writable(request.plot, table=False)
     known = _known(request)
     counts = count_votes(known.votes, known.labels, known.generator, len(known.names))
     labelling = known.labelling()

@@ -15,6 +15,9 @@ from judgebayes.votes.coding import ORDERS, SUSPICIOUS_VOTES
 
 __all__ = ["Columns", "Labels", "Reading", "Source", "open_source", "read_votes"]
 
+COMMON = 0.02
+"""A value of fewer votes than this share is taken for a slip, not a class."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -70,6 +73,11 @@ class Reading:
     groups: Int[np.ndarray, " item"] | None
     columns: dict[str, str | None]
 
+    def words(self) -> list[str]:
+        """Return which columns were taken for what, and what was read, in sentences."""
+        used = [f"{role} = {name!r}" for role, name in self.columns.items() if name is not None]
+        return [f"Columns: {', '.join(used)}.", *self.coding.words(self.votes)]
+
 
 def open_source(source: Source, labels: Path | None) -> Opened:
     """Read the file of votes and that of the labels, if any, and tell their columns.
@@ -86,9 +94,10 @@ def open_source(source: Source, labels: Path | None) -> Opened:
     if source.wide:
         # The other columns are judges: only what was named is something else.
         given |= dict.fromkeys(("judge", "sample", "order"), "none")
-        given["label"] = given["label"] or "none"
         given.pop("vote")
         columns = guess_columns(table.columns, given) | {"vote": None}
+        if labels is not None or columns["label"] not in (source.columns.label, *_plainly(table)):
+            columns["label"] = None  # "human" or "reference" may be a judge
     else:
         if labels is not None:
             given["label"] = given["label"] if given["label"] in table.columns else "none"
@@ -108,6 +117,11 @@ def open_source(source: Source, labels: Path | None) -> Opened:
     return Opened(
         source, table, columns, _open_labels(labels, source.columns, str(columns["item"]))
     )
+
+
+def _plainly(table: pd.DataFrame) -> list[str]:
+    """Return the columns that no judge would be called."""
+    return [n for n in table.columns if n.casefold() in ("label", "gold", "truth", "gold label")]
 
 
 def _has_vote(table: pd.DataFrame) -> bool:
@@ -156,15 +170,48 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
     if named is not None:
         return given_classes(named.split(","), pairwise)
     what = opened.source.path.name
-    votes = infer_classes(_vote_values(opened), what)
+    votes = _inferred(opened, what)
     if opened.labels is not None:
         gold = opened.labels
         given = gold.table[gold.label].dropna().unique()
         if all(canonical(v) is None for v in given):
             return votes
         _refuse_mixed(votes, {canonical(v) for v in given}, int(gold.table[gold.label].count()))
-        votes = infer_classes([*_vote_values(opened), *given], f"{what} and the labels")
+        try:
+            votes = infer_classes([*_vote_values(opened), *given], f"{what} and the labels")
+        except JudgeBayesError as error:
+            odd = next(v for v in given if votes.index(v) is None)
+            row = int(np.argmax(gold.table[gold.label] == odd))
+            raise JudgeBayesError(
+                f"Row {row} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; the votes "
+                f"are {', '.join(votes.names)}. Labels and votes must be of one scale."
+            ) from error
     return votes if pairwise is None else Classes(votes.values, pairwise)
+
+
+def _inferred(opened: Opened, what: str) -> Classes:
+    """Return the classes of the votes; a few odd ones among many are told by their rows."""
+    values = _vote_values(opened)
+    try:
+        return infer_classes(values, what)
+    except JudgeBayesError as error:
+        table = opened.table
+        cells = (
+            table[_judge_columns(opened)].melt(ignore_index=False)["value"]
+            if opened.source.wide
+            else table[str(opened.columns["vote"])]
+        )
+        share = cells.map(canonical).value_counts(normalize=True)
+        try:
+            usual = infer_classes(share.index[share >= COMMON], what)
+        except JudgeBayesError:
+            raise error from None
+        odd = cells[cells.map(lambda v: usual.index(v) is None)]
+        raise JudgeBayesError(
+            f"Row {odd.index[0]} of {what} holds {canonical(odd.iloc[0])!r}; {len(odd)} of {len(cells)} "
+            f"votes are none of {', '.join(usual.names)}. Correct them, leave the cells empty, or "
+            "name all classes in order: --classes 'LOW,...,HIGH'."
+        ) from None
 
 
 def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:

@@ -53,14 +53,18 @@ def reproduce_papers(
         bar = progress.add_task("starting", total=len(chosen))
         run = Run(folder, splits, smoke, seed, lambda text: progress.update(bar, description=text))
         skipped = [e for e in chosen if not e.runnable(run)]
-        for experiment in chosen:
+        for number, experiment in enumerate(chosen, start=1):
             if experiment not in skipped:
                 run.say(experiment.title)
                 output = experiment.run(run)
                 page = write(experiment, output, out)
                 pages.append((experiment, page, output))
+                came_out = grades(output)
+                if came_out == "-":
+                    came_out = "no claim to grade"
                 progress.console.print(
-                    f"  {experiment.title}: {escape(grades(output))}", soft_wrap=True
+                    f"  {number:2d}/{len(chosen)} {experiment.title}: {escape(came_out)}",
+                    soft_wrap=True,
                 )
             progress.advance(bar)
     for experiment in skipped:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["read_table", "write_table"]
+__all__ = ["check_writable", "read_table", "write_table"]
 
 SUFFIXES = ".csv, .tsv, .jsonl (or .ndjson) or .parquet, the text ones also with .gz"
 
@@ -30,6 +30,8 @@ def read_table(path: Path | str) -> pd.DataFrame:
         suffix says.
     """
     path = Path(path)
+    if path.is_dir():
+        raise JudgeBayesError(f"{str(path)!r} is a folder; name a file in it.")
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     kind = _kind(path)
@@ -58,6 +60,24 @@ def read_table(path: Path | str) -> pd.DataFrame:
     return frame
 
 
+def check_writable(path: Path | None, *, table: bool = True) -> None:
+    """Raise now what writing to a path would raise after the work.
+
+    Raises
+    ------
+    JudgeBayesError
+        If its folder does not exist, it is a folder itself, or, for a table, the suffix is unknown.
+    """
+    if path is None:
+        return
+    if table:
+        _kind(path)
+    if path.is_dir():
+        raise JudgeBayesError(f"{str(path)!r} is a folder; name a file in it.")
+    if not path.absolute().parent.is_dir():
+        raise JudgeBayesError(f"There is no folder {str(path.parent)!r} to write {path.name!r} to.")
+
+
 def write_table(frame: pd.DataFrame, path: Path | str) -> None:
     """Write a table in the format that the suffix tells.
 
@@ -71,6 +91,7 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
     """
     path = Path(path)
     kind = _kind(path)
+    check_writable(path)
     try:
         if kind == "parquet":
             frame.to_parquet(path, index=False)
@@ -80,7 +101,9 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
             harmless = frame.map(_harmless)
             harmless.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
     except OSError as error:
-        raise JudgeBayesError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+        raise JudgeBayesError(
+            f"{str(path)!r} cannot be written: {error.strerror or error}."
+        ) from error
 
 
 def _kind(path: Path) -> str:
@@ -96,7 +119,10 @@ def _kind(path: Path) -> str:
         ".parquet": "parquet",
     }
     if last not in kinds:
-        raise JudgeBayesError(f"{str(path)!r} has no known suffix; right would be {SUFFIXES}.")
+        raise JudgeBayesError(
+            f"{str(path)!r} has no known suffix; right would be {SUFFIXES} (a spreadsheet can be "
+            "saved as CSV)."
+        )
     return kinds[last]
 
 
@@ -106,6 +132,12 @@ def _read_csv(path: Path, separator: str | None) -> pd.DataFrame:
         header = pd.read_csv(path, sep="\x01", nrows=0, encoding="utf-8-sig").columns
         counts = {s: str(header[0]).count(s) for s in (",", ";", "\t")} if len(header) else {}
         separator = max(counts, key=lambda s: counts[s]) if any(counts.values()) else ","
+    # pandas would rename the second of two columns that have one name.
+    names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, encoding="utf-8-sig")
+    written = names.iloc[0].dropna().str.strip()
+    if written.duplicated().any():
+        twice = written[written.duplicated()].iloc[0]
+        raise JudgeBayesError(f"{str(path)!r} has two columns named {twice!r}.")
     with warnings.catch_warnings():
         # A row longer than the header would become an index, or lose its end with a warning.
         warnings.simplefilter("error", pd.errors.ParserWarning)

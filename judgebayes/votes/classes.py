@@ -13,10 +13,13 @@ BINARY = (0, 1)
 TERNARY = (-1, 0, 1)
 MISSING_WORDS = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>", "missing", "unparsed"})
 
-# Verdicts on a pair as people write them, lower case: the sign of "A, the first, is better".
+# Verdicts on a pair as people write them, lower case, spaces for underscores: the sign of "A, the
+# first, is better".
 _SIGNS: dict[str, int] = {
-    **dict.fromkeys(("a", "[[a]]", "a>b", "a>>b", "output_1", "response_a", "model_a"), 1),
-    **dict.fromkeys(("b", "[[b]]", "b>a", "b>>a", "output_2", "response_b", "model_b"), -1),
+    **dict.fromkeys(("a", "[[a]]", "a>b", "a>>b", "output 1", "response a", "model a"), 1),
+    **dict.fromkeys(("b", "[[b]]", "b>a", "b>>a", "output 2", "response b", "model b"), -1),
+    **dict.fromkeys(("a better", "a is better", "a wins", "assistant a"), 1),
+    **dict.fromkeys(("b better", "b is better", "b wins", "assistant b"), -1),
     **dict.fromkeys(("tie", "same", "[[same]]", "[[c]]", "a=b", "b=a", "equal", "draw"), 0),
 }
 
@@ -27,6 +30,7 @@ _VERDICTS = (
     ("wrong", "right"),
     ("bad", "good"),
     ("fail", "pass"),
+    ("no", "yes"),
 )
 
 
@@ -70,7 +74,7 @@ class Classes:
 
 
 def _sign(value: object) -> int | None:
-    return _SIGNS.get(value.casefold()) if isinstance(value, str) else None
+    return _SIGNS.get(value.casefold().replace("_", " ")) if isinstance(value, str) else None
 
 
 def canonical(value: object) -> Hashable | None:
@@ -132,10 +136,9 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
             return Classes((words.get(low, low), words.get(high, high)), pairwise=False)
     ordered = sorted(plain, key=lambda p: (isinstance(p, str), p))
     raise JudgeBayesError(
-        f"The values {listing(ordered)} in {what} are neither binary (0, 1) nor ternary (-1, 0, 1; "
-        "or A, tie, B): name the classes from lowest to highest, "
-        f"classes=({', '.join(repr(p) for p in ordered[:6])}{', ...' if len(ordered) > 6 else ''}), "
-        "at the command line --classes LOW,HIGH."
+        f"The values {listing(ordered)} in {what} are neither binary (0, 1; no, yes; invalid, valid) "
+        "nor ternary (-1, 0, 1; B, tie, A). Name the classes in order, from the lowest to the highest: "
+        "--classes 'LOW,...,HIGH' at the command line, classes=(LOW, ..., HIGH) in Python."
     )
 
 

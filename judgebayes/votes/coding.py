@@ -95,7 +95,7 @@ class Coding:
             raise JudgeBayesError(
                 f"Column {label!r} labels {len(names)} item(s) that have no votes: "
                 f"{listing(names)}. Check that the items are named alike in both tables, or drop "
-                "those labels."
+                "those labels (--drop-unknown-labels, unknown_items='drop')."
             )
         result = np.full(len(self.items), MISSING, np.int32)
         keep = (where >= 0) & (given >= 0)
@@ -117,8 +117,8 @@ class Coding:
             raise JudgeBayesError(
                 f"Every label in column {label!r} is {self.classes.values[known[0]]!r}. With a "
                 "constant label any calibrator looks perfect by learning that constant; give the "
-                "votes an orientation in which labels differ (response order, say), or pass "
-                "allow_degenerate=True."
+                "votes an orientation in which labels differ (response order, say), or insist: "
+                "--allow-degenerate at the command line, allow_degenerate=True in Python."
             )
         return result
 
@@ -332,8 +332,9 @@ def encode_wide(
     present = set(map(canonical, pd.unique(cells.ravel())))
     if classes is None and missing is None and -1 in present and present <= {-1, 0, 1}:
         raise JudgeBayesError(
-            "The matrix holds -1 and no empty cell: pass missing=-1 if -1 means no vote, or "
-            "classes=(-1, 0, 1) if it is a class."
+            "The matrix holds -1 and no empty cell. If -1 means no vote, pass missing=-1 (in a file, "
+            "leave such cells empty); if it is a class, name the classes: classes=(-1, 0, 1), "
+            "--classes=-1,0,1 at the command line."
         )
     long = pd.DataFrame(
         {
@@ -416,8 +417,8 @@ def _class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.nda
             row = int(np.argmax(code == position))
             value = canonical(values[position])
             hint = (
-                " The scale looks binary, but this value belongs to a ternary one: pass "
-                "classes=(-1, 0, 1) if it is."
+                " The scale looks binary, but this value belongs to a ternary one. If it is, name the "
+                "classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
                 if classes.values == (0, 1) and value == -1
                 else ""
             )
@@ -502,8 +503,8 @@ def _refuse_mixed(
         if len(own) >= SUSPICIOUS_VOTES and set(own.tolist()) == {1, 2}:
             raise JudgeBayesError(
                 f"Judge {judges[judge]!r} votes 0 and 1 only, {len(own)} times, while others also "
-                "vote -1: binary and ternary votes may be mixed. Pass classes=(-1, 0, 1) if its "
-                "votes are ternary."
+                "vote -1: binary and ternary votes may be mixed. If its votes are ternary, name the "
+                "classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
             )
 
 
@@ -527,7 +528,8 @@ def _slots(
         raise JudgeBayesError(
             f"Rows {first} and {row} hold the same vote twice ({where}). "
             + (
-                "If the judge was asked again, name the column that numbers its votes: sample=..."
+                "If the judge was asked again, name the column that numbers its votes, sample=... "
+                "(at the command line --sample COLUMN, or --repeats where there is none)."
                 if sample is None
                 else "Votes of one judge on one item need different samples."
             )

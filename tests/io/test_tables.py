@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import read_table, write_table
+from judgebayes.io import check_writable, read_table, write_table
 
 TABLE = pd.DataFrame({"item": ["x", "y"], "vote": [1, -1]})
 
@@ -57,6 +57,7 @@ def test_words_that_look_like_missing_are_kept_for_the_edge_to_decide(tmp_path: 
         ("a.xlsx", b"x", "no known suffix; right would be .csv"),
         ("a", b"x", "no known suffix"),
         ("a.csv", b"item, item\n1,2\n", "two columns named 'item'"),
+        ("b.csv", b"item;vote;vote\n1;0;1\n", "two columns named 'vote'"),
     ],
 )
 def test_bad_files_get_a_sentence(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
@@ -69,6 +70,20 @@ def test_bad_files_get_a_sentence(tmp_path: Path, name: str, content: bytes, sen
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(JudgeBayesError, match="There is no file"):
         read_table(tmp_path / "none.csv")
+
+
+def test_places_that_cannot_be_written_are_told_beforehand(tmp_path: Path) -> None:
+    check_writable(None)
+    check_writable(tmp_path / "a.csv")
+    check_writable(tmp_path / "a.json", table=False)
+    with pytest.raises(JudgeBayesError, match="no known suffix"):
+        check_writable(tmp_path / "a.xlsx")
+    with pytest.raises(JudgeBayesError, match=r"There is no folder '.*/none' to write 'a.csv' to"):
+        check_writable(tmp_path / "none" / "a.csv")
+    with pytest.raises(JudgeBayesError, match="is a folder; name a file in it"):
+        check_writable(tmp_path, table=False)
+    with pytest.raises(JudgeBayesError, match="is a folder; name a file in it"):
+        read_table(tmp_path)
 
 
 def test_formulas_come_out_harmless(tmp_path: Path) -> None:

@@ -67,13 +67,13 @@ def test_binary_and_ternary_are_inferred(
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ([1, 2, 3, 4, 5], r"classes=\(1, 2, 3, 4, 5\)"),
-        (["yes", "no"], "name the classes from lowest to highest"),
-        (["valid", "bad"], "--classes LOW,HIGH"),
-        (["A", "B", "C"], "name the classes"),
-        ([0, 1, 2], "name the classes"),
+        ([1, 2, 3, 4, 5], r"--classes 'LOW,...,HIGH' at the command line"),
+        (["yes", "perhaps"], "Name the classes in order, from the lowest"),
+        (["valid", "bad"], r"classes=\(LOW, ..., HIGH\) in Python"),
+        (["A", "B", "C"], "Name the classes"),
+        ([0, 1, 2], "Name the classes"),
         ([None, ""], "every value is missing"),
-        ([-1, 0, 1, "tie"], "name the classes"),
+        ([-1, 0, 1, "tie"], "Name the classes"),
     ],
 )
 def test_other_scales_are_asked_for(values: list[object], sentence: str) -> None:
@@ -83,8 +83,14 @@ def test_other_scales_are_asked_for(values: list[object], sentence: str) -> None
 
 def test_spellings_of_a_verdict_share_its_class() -> None:
     scale = infer_classes(["A", "tie", "B"], "here")
-    spellings = ("a", "[[B]]", "A=B", "A>>B", "B>A")
-    assert [scale.index(v) for v in spellings] == [2, 0, 1, 2, 0]
+    spellings = ("a", "[[B]]", "A=B", "A>>B", "B>A", "A better", "model_b")
+    assert [scale.index(v) for v in spellings] == [2, 0, 1, 2, 0, 2, 0]
+    assert infer_classes(["B better", "Tie", "A better"], "here").values == (
+        "B better",
+        "Tie",
+        "A better",
+    )
+    assert infer_classes(["yes", "no"], "here").values == ("no", "yes")
     assert scale.index("C") is None
     assert scale.index(1) is None  # a number would have to be guessed at
     assert scale.index("") == -1

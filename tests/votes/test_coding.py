@@ -118,7 +118,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "a scale to be named",
         lambda: encode(LONG.assign(vote=[1, 2, 3, 4, 5])),
-        "name the classes from lowest to highest",
+        "Name the classes in order",
     ),
     (
         "duplicate vote",
@@ -218,7 +218,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "-1 of unknown meaning",
         lambda: encode_wide(np.array([[1, -1], [0, 1]])),
-        "missing=-1 if -1 means no vote",
+        "If -1 means no vote, pass missing=-1",
     ),
     (
         "two columns of a judge",

@@ -1,0 +1,52 @@
+"""What the command line makes of a user's files before anything is fitted."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from judgebayes.cli.reading import Columns, Reading, Source, classes_of, open_source, read_votes
+from judgebayes.errors import JudgeBayesError
+
+
+def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Reading, str | None]:
+    opened = open_source(Source(path, Columns(), wide=wide), labels)
+    return read_votes(opened, classes_of(opened, None, None)), opened.columns["label"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_label"), [("Gold", True), ("label", True), ("human", False), ("target", False)]
+)
+def test_the_label_of_a_wide_file_is_told_unless_it_may_be_a_judge(
+    tmp_path: Path, name: str, is_label: bool
+) -> None:
+    table = pd.DataFrame({"item": range(4), "j": ["yes", "no"] * 2, "k": ["no", "yes"] * 2})
+    table[name] = ["yes", None, "no", None]
+    table.to_csv(tmp_path / "wide.csv", index=False)
+    found, label = read(tmp_path / "wide.csv", wide=True)
+    assert label == (name if is_label else None)
+    assert found.votes.n_judges == (2 if is_label else 3)
+    assert found.coding.classes.values == ("no", "yes")
+    assert f"label = {name!r}" in found.words()[0] or not is_label
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_one_odd_vote_among_many_is_told_by_its_row(tmp_path: Path, wide: bool) -> None:
+    votes: list[object] = [0, 1] * 40
+    votes[61] = "maybe"
+    table = pd.DataFrame({"item": range(80), ("judge one" if wide else "vote"): votes})
+    table.to_csv(tmp_path / "v.csv", index=False)
+    with pytest.raises(
+        JudgeBayesError,
+        match=r"Row 61 of v.csv holds 'maybe'; 1 of 80 votes are none of 0, 1",
+    ):
+        read(tmp_path / "v.csv", wide=wide)
+
+
+def test_labels_of_another_scale_are_blamed_and_not_the_votes(tmp_path: Path) -> None:
+    pd.DataFrame({"item": range(6), "vote": [0, 1] * 3}).to_csv(tmp_path / "v.csv", index=False)
+    pd.DataFrame({"item": range(3), "label": [0, 5, 1]}).to_csv(tmp_path / "g.csv", index=False)
+    with pytest.raises(
+        JudgeBayesError, match=r"Row 1 of column 'label', the labels, holds 5; the votes are 0, 1"
+    ):
+        read(tmp_path / "v.csv", tmp_path / "g.csv")
