@@ -123,6 +123,11 @@ def _print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     if left_out:
         columns = " and ".join(", ".join(left_out).rsplit(", ", 1))
         console.print(f"Too wide to show here: {columns} (--out FILE).", highlight=False)
+    console.print(
+        "Weight: what one vote of the judge adds to the log-odds of its class, by its accuracy.",
+        highlight=False,
+        soft_wrap=True,
+    )
     console.print()
 
 

@@ -167,7 +167,17 @@ def test_repeats_without_a_sample_column(
     gold.to_csv(tmp_path / "g.csv", index=False)
     args = ["calibrate", tmp_path / "v.csv", "--labels", tmp_path / "g.csv", *FAST]
     assert "hold the same vote twice" in str(run(*args).exception)
-    assert "233 votes of 1 judge(s)" in run(*args, "--repeats", "--method", "sc").output
+    fit = tmp_path / "fit.json"
+    said = run(*args, "--repeats", "--method", "sc", "--save", fit).output
+    assert "233 votes of 1 judge(s)" in said
+    assert "expected loss" not in said.split("Decisions")[1].splitlines()[0]  # a rule has none
+    # A kept fit remembers how its votes were read, and whose they were.
+    again = run("apply", fit, args[1]).output
+    assert "233 votes of 1 judge(s)" in again
+    assert "as if they were theirs" not in again
+    pd.read_csv(args[1]).assign(Judge="claude").to_csv(tmp_path / "other.csv", index=False)
+    said = run("apply", fit, tmp_path / "other.csv").output
+    assert "fit is to the votes of gpt; those of claude are answered as if they were theirs" in said
 
 
 BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], str]] = [
