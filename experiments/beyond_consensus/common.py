@@ -24,6 +24,8 @@ __all__ = [
     "item_votes",
     "levels",
     "matrix",
+    "shown",
+    "spread_over_generators",
     "truth",
 ]
 
@@ -174,6 +176,27 @@ def expected_errors(level: str, size: int) -> Float[np.ndarray, " annotated"]:
         (left,) = set(names) - set(labelled.split("+"))
         found[names.index(left)] = float(value)
     return found
+
+
+def spread_over_generators(
+    estimates: Float[np.ndarray, "set generator"],
+    known: Float[np.ndarray, " annotated"],
+    sets: list[tuple[int, ...]],
+) -> float:
+    """Return half of Student's 90 % interval of a mean error, generators being the sample.
+
+    A generator's error is its mean over the sets that do not label it.
+    """
+    from scipy.stats import t
+
+    each = []
+    for place, value in enumerate(known):
+        held = [r for r, chosen in enumerate(sets) if place not in chosen]
+        if held:
+            each.append(float(np.abs(estimates[held, place] - value).mean()))
+    if len(each) < 2:
+        return float("nan")
+    return float(t.ppf(0.95, len(each) - 1) * np.std(each, ddof=1) / np.sqrt(len(each)))
 
 
 def errors(

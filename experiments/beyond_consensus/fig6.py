@@ -6,7 +6,8 @@ Runtime: about 20 minutes, most of it SciPy's; --smoke a minute.
 Expected: the released procedure is reproduced (mean MaxAE per s within 0.4 points of the released);
 its loss is above the true minimum of the same loss at every calibration set with labels, and at
 that minimum the error is ten times as large. MaxAE is a maximum over 6 - s generators and falls
-with s for any method: mean errors stand beside it, all methods on the same held-out generators.
+with s for any method: mean errors stand beside it, all methods on the same held-out generators, with
+90 % intervals over generators, the only independent units.
 """
 
 from typing import Any
@@ -26,6 +27,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     levels,
     matrix,
     shown,
+    spread_over_generators,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.float64 import in_float64
@@ -133,6 +135,9 @@ def main(run: Run) -> Output:
                 if size == 0 and name == "best-judge":
                     continue
                 each = [errors(found[name][r], cell.truth, sets[r]) for r in rows_of]
+                half = spread_over_generators(
+                    found[name][rows_of], cell.truth, [sets[r] for r in rows_of]
+                )
                 for metric in METRICS:
                     value = float(np.mean([e[metric] for e in each]))
                     row: dict[str, Any] = {
@@ -144,6 +149,8 @@ def main(run: Run) -> Output:
                         "value": value,
                         "splits": len(each),
                     }
+                    if metric == "mean error":
+                        row |= {"low": value - half, "high": value + half}
                     if name == "as-published" and not run.smoke:
                         theirs = float(np.mean(printed[level, size].xs(metric, level="metric")))
                         close = abs(value - theirs) < WITHIN
@@ -164,7 +171,7 @@ def main(run: Run) -> Output:
         drawn = table[(table["metric"] == metric) & (table["n"] > 0)]
         drawn = drawn[~drawn["method"].isin(["true-minimum", "rogan-gladen"])]
         figures[metric.replace(" ", "-")] = curves(
-            drawn.assign(value=100 * drawn["value"].astype(float), low=np.nan, high=np.nan),
+            drawn.assign(**{c: 100 * drawn[c].astype(float) for c in ("value", "low", "high")}),
             "n",
             panel="task",
             metric=metric,

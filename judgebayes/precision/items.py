@@ -4,6 +4,10 @@ Where the votes of single items are at hand, the judges' agreement on an item sa
 together: an item's leaning moves all of its judges (`judgebayes.models.generator_validator`), so
 that fourteen judges who agree are not fourteen witnesses. Items with the same votes, label and
 generator are one row with a weight.
+
+The model learns from how votes split. Where judges share a liking that the model does not have, an
+unlabelled generator can be far off (`experiments/beyond_consensus`, audit-items): `Impression`, which
+looks at mean votes only, and `Stratified`, which goes by labels, are the estimators to take.
 """
 
 from dataclasses import dataclass, field

@@ -4,12 +4,15 @@ The outputs of every generator are sorted into strata by their votes: the share 
 an output valid, or any other score. In stratum h of generator g an output is valid with probability
 
 .. math::
-    \mathrm{logit}\,p_{gh} = \alpha + \beta x_h + \nu_h + \delta_g + \gamma_g x_h + \epsilon_{gh}
+    \mathrm{logit}\,p_{gh} = \alpha + \beta x_h + \nu_h + \lambda (\bar x_g - \bar x) + \delta_g
+                            + \gamma_g x_h + \epsilon_{gh}
 
-with :math:`x_h` the stratum's place on the scale of scores. All terms are normal; the spreads of
-:math:`\delta` (generators differ) and :math:`\epsilon` (a generator's strata differ as nobody else's
-do) are integrated over. The precision of a generator is what is known of its labelled outputs plus
-the expected validity of the others.
+with :math:`x_h` the stratum's place among all outputs and :math:`\bar x_g` the mean place of a
+generator's outputs: where judges think better of a generator, an output with the same votes is more
+often valid. All terms are normal; the spreads of :math:`\delta` (generators differ) and
+:math:`\epsilon` (a generator's strata differ as nobody else's do) are integrated over. The
+precision of a generator is what is known of its labelled outputs plus the expected validity of the
+others.
 
 Labels may be chosen by votes and earlier labels in any way, as long as they are drawn at random
 within a cell (a stratum of a generator): given the cells, the choice says nothing about validity,
@@ -86,7 +89,7 @@ class StratumPrior(NamedTuple):
     level: tuple[float, float] = (1.5, 1.5)
     """alpha: more outputs are valid than not, but anything is possible."""
     slope: tuple[float, float] = (0.7, 0.7)
-    """beta: by how much validity rises with a standard deviation of the score."""
+    """beta: by how much validity rises with the place on the normal scale of ranks."""
     bend: float = 0.4
     """The spread of nu: by how much a stratum departs from the line, for all generators."""
     tilt: float = 0.25

@@ -164,7 +164,7 @@ def _rogan_gladen(y: np.ndarray, f: np.ndarray, rest: np.ndarray) -> _Parts:
 
 
 def covariance(
-    answers: Sequence[Answer], groups: Sequence[Int[np.ndarray, " item"] | None] | None = None
+    answers: Sequence[Answer], groups: Sequence[Int[np.ndarray, " _"] | None] | None = None
 ) -> Float[np.ndarray, "system system"]:
     """Return the covariance of answers; `groups` tell, for each, what its items share.
 
