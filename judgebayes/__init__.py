@@ -55,9 +55,11 @@ if TYPE_CHECKING:
     from judgebayes.votes import (
         Classes,
         Coding,
+        SparseVotes,
         Votes,
         encode,
         encode_counts,
+        encode_sparse,
         encode_wide,
         from_counts,
     )
@@ -113,9 +115,11 @@ _HOME = {
     "judgebayes.votes": (
         "Classes",
         "Coding",
+        "SparseVotes",
         "Votes",
         "encode",
         "encode_counts",
+        "encode_sparse",
         "encode_wide",
         "from_counts",
     ),
@@ -125,10 +129,12 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "encode",
     "encode_counts",
+    "encode_sparse",
     "encode_wide",
     "from_counts",
     "Classes",
     "Coding",
+    "SparseVotes",
     "Votes",
     "AccuracyWeighted",
     "BaseRate",

@@ -99,8 +99,7 @@ class DawidSkene:
         """
         if isinstance(votes, Votes):
             data = training(votes, labels, weight, key, labelled_only=False)
-            apart = isinstance(votes.index, jax.core.Tracer)  # one of many fits side by side
-            return _fit(self, *data, packed=not apart and votes.n_items >= MANY_ITEMS)
+            return _fit(self, *data, packed=_worth_packing(votes))
         from judgebayes.aggregate.sparse_dawid_skene import fit_sparse
 
         return fit_sparse(self, votes, labels, weight=weight)
@@ -128,12 +127,14 @@ class FittedDawidSkene:
         """Return the items' log-probabilities given their votes alone."""
         if isinstance(votes, SparseVotes):
             return by_slab(partial(_answer_slab, self.draws), votes)
-        return log_mean_exp(_by_draw(self, votes, jnp.full(votes.n_items, MISSING)))
+        unknown = jnp.full(votes.n_items, MISSING)
+        return log_mean_exp(_by_draw(self, votes, unknown, packed=_worth_packing(votes)))
 
     @in_float64
     def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw."""
-        return _by_draw(self, votes, jnp.full(votes.n_items, MISSING))
+        unknown = jnp.full(votes.n_items, MISSING)
+        return _by_draw(self, votes, unknown, packed=_worth_packing(votes))
 
     def __repr__(self) -> str:
         """Summarise."""
@@ -240,6 +241,11 @@ def _maximise(
     )
     votes_by_class = dawid_skene.tally(belief, count).sum(-1)
     return _Mode(end.log_pi, end.log_confusion, votes_by_class, value, end.step, status)
+
+
+def _worth_packing(votes: Votes) -> bool:
+    """Tell whether there are many items, and this is not one of many fits side by side."""
+    return votes.n_items >= MANY_ITEMS and not isinstance(votes.index, jax.core.Tracer)
 
 
 def believed(
@@ -369,9 +375,9 @@ def _answer_slab(draws: Sites, votes: SparseVotes) -> Float[Array, "item class"]
     return log_mean_exp(jax.lax.map(one, draws))
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="packed")
 def _by_draw(
-    fitted: FittedDawidSkene, votes: Votes, labels: Int[Array, " item"]
+    fitted: FittedDawidSkene, votes: Votes, labels: Int[Array, " item"], packed: bool
 ) -> Float[Array, "draw item class"]:
-    count = dawid_skene.counts(votes.index, votes.n_classes)
+    count: Counts = (pack if packed else dawid_skene.counts)(votes.index, votes.n_classes)
     return jax.vmap(lambda sites: _posterior(sites, count, labels))(fitted.draws)
