@@ -123,7 +123,7 @@ def chosen(
 ) -> tuple[Answers, np.ndarray]:
     """Return the answers of the method that each split's own labels prefer, and its place.
 
-    The default stays unless another is ahead of it by more than a standard error.
+    The default stays unless another is ahead of it by more than two standard errors.
     """
     place = list(found).index(default)
     each = np.stack([judged[name] for name in found])
@@ -132,7 +132,7 @@ def chosen(
     ahead = each[place] - each[best, rows]
     count = np.isfinite(ahead).sum(1)
     error = np.nanstd(ahead, axis=1) / np.sqrt(np.maximum(count - 1, 1))
-    best = np.where(np.nanmean(ahead, axis=1) > error, best, place)
+    best = np.where(np.nanmean(ahead, axis=1) > 2 * error, best, place)
     answered = np.stack([one.log_probs for one in found.values()])
     first = found[default]
     return Answers(first.panel, answered[best, rows], first.items), best
@@ -196,7 +196,7 @@ def main(run: Run) -> Output:
         f"symmetric beta map without a floor behind all but stacking, learnt by {FOLDS}-fold "
         "cross-fitting.",
         f"auto takes, split by split, stacking, or the method of least NLL in {FOLDS} folds of the "
-        "split's own labels where that is ahead by more than a standard error "
+        "split's own labels where that is ahead by two standard errors "
         f"(up to {BUDGETS[-1]} labels). The command line has 100 random divisions: less noise.",
         "Leads are over the best *other* method at that budget, chosen by the same numbers: an "
         "advantage for the other. Intervals allow for other items and other labels.",

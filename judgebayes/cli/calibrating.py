@@ -200,8 +200,8 @@ def _chosen(choice: Choice, choices: Sequence[Choice], compared: Compared | None
     if least != choice:
         return (
             f"Method: {choice.name}, the default, with a held-out NLL of "
-            f"{compared.means[choice.name]['nll']:.3f}. {least.name} has less, but by less than the "
-            f"standard error of the difference ({others})."
+            f"{compared.means[choice.name]['nll']:.3f}. {least.name} has less, but not clearly: "
+            f"the 95 % interval of the difference holds zero ({others})."
         )
     return (
         f"Method: {choice.name}, with the least held-out NLL, "
