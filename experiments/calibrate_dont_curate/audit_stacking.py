@@ -4,8 +4,12 @@ Claim: with 50 labels or more no other method is better than stacking, and the m
 cross-validation on the labels takes (`judgebayes calibrate --method auto`) is never clearly worse
 than the best.
 Command: judgebayes reproduce calibrate-dont-curate/audit-stacking --data DIR
-Runtime: about 25 minutes.
-Expected: to be measured.
+Runtime: about 15 minutes on a quiet core.
+Expected: stacking is the best of all at every budget that was run, and its lead over the best other
+excludes zero: 0.067, 0.036 and 0.044 nats with 25, 50 and 100 labels on LLMBar, 0.025 and 0.013 with 50
+and 100 on RewardBench 2, 0.030 and 0.023 on the reward models. Taking the least cross-validated NLL, or
+the least by one standard error, was clearly worse than stacking with 25 and 50 labels; by two standard
+errors, the rule that was kept, it is stacking. That rule was chosen on these very panels.
 """
 
 from typing import Any
