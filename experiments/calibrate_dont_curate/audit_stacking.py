@@ -46,6 +46,7 @@ BUDGETS = (10, 25, 50, 100, 200)
 SUBSET_BUDGETS = (50, 100)
 FOLDS = 5
 NO_FLOOR = 1e-300
+FEWEST = 30
 NATURAL = "LLMBar/Natural"
 COUNT, LARGE_COUNT = 40, 20
 """Splits, on panels of more than 200,000 votes the second: folds make five more fits of each."""
@@ -127,7 +128,8 @@ def chosen(
 ) -> tuple[Answers, np.ndarray]:
     """Return the answers of the method that each split's own labels prefer, and its place.
 
-    The default stays unless another is ahead of it by more than two standard errors.
+    The default stays unless there are 30 labels and another is ahead of it by more than two
+    standard errors.
     """
     place = list(found).index(default)
     each = np.stack([judged[name] for name in found])
@@ -136,7 +138,8 @@ def chosen(
     ahead = each[place] - each[best, rows]
     count = np.isfinite(ahead).sum(1)
     error = np.nanstd(ahead, axis=1) / np.sqrt(np.maximum(count - 1, 1))
-    best = np.where(np.nanmean(ahead, axis=1) > 2 * error, best, place)
+    clear = (np.nanmean(ahead, axis=1) > 2 * error) & (count >= FEWEST)
+    best = np.where(clear, best, place)
     answered = np.stack([one.log_probs for one in found.values()])
     first = found[default]
     return Answers(first.panel, answered[best, rows], first.items), best
@@ -200,7 +203,7 @@ def main(run: Run) -> Output:
         f"symmetric beta map without a floor behind all but stacking, learnt by {FOLDS}-fold "
         "cross-fitting.",
         f"auto takes, split by split, stacking, or the method of least NLL in {FOLDS} folds of the "
-        "split's own labels where that is ahead by two standard errors "
+        "split's own labels where that is ahead by two standard errors, from 30 labels on "
         f"(up to {BUDGETS[-1]} labels). The command line has 100 random divisions: less noise.",
         "Leads are over the best *other* method at that budget, chosen by the same numbers: an "
         "advantage for the other. Intervals allow for other items and other labels.",
