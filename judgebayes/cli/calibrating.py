@@ -130,7 +130,7 @@ def calibrate_votes(request: Request) -> None:
                 label_noise=request.label_noise,
             )
     choice = choices[0]
-    if compared is not None and len(choices) > 1:
+    if compared is not None and len(choices) > 1 and (labels >= 0).sum() >= FEW_LABELS:
         best = compared.best([c.name for c in choices], choices[0].name)
         choice = next(c for c in choices if c.name == best)
     method = build(choice, read.coding.classes, read.votes)
@@ -138,7 +138,7 @@ def calibrate_votes(request: Request) -> None:
         fitted = method.fit(read.votes, labels, key=jax.random.key(request.seed))
         log_probs = fitted(read.votes)
     if request.method == "auto":
-        _say(console, [_chosen(choice, choices, compared)])
+        _say(console, [_chosen(choice, choices, compared, int((labels >= 0).sum()))])
     _say(console, fitted.words() if hasattr(fitted, "words") else [])
     warnings = _warnings(request, read, labels, fitted)
     unsound = _unsound(read, labels)
@@ -190,10 +190,17 @@ def _compared_methods(
     return found
 
 
-def _chosen(choice: Choice, choices: Sequence[Choice], compared: Compared | None) -> str:
+def _chosen(
+    choice: Choice, choices: Sequence[Choice], compared: Compared | None, labels: int
+) -> str:
     if compared is None:
         return (
             f"Method: {choice.name}, the default: there are too few labels to compare methods on."
+        )
+    if labels < FEW_LABELS:
+        return (
+            f"Method: {choice.name}, the default: fewer than {FEW_LABELS} labels are too few to "
+            "choose by."
         )
     least = min(choices, key=lambda c: compared.means[c.name]["nll"])
     others = ", ".join(
@@ -202,8 +209,8 @@ def _chosen(choice: Choice, choices: Sequence[Choice], compared: Compared | None
     if least != choice:
         return (
             f"Method: {choice.name}, the default, with a held-out NLL of "
-            f"{compared.means[choice.name]['nll']:.3f}. {least.name} has less, but by less than the "
-            f"standard error of the difference ({others})."
+            f"{compared.means[choice.name]['nll']:.3f}. {least.name} has less, but not clearly: "
+            f"the 95 % interval of the difference holds zero ({others})."
         )
     return (
         f"Method: {choice.name}, with the least held-out NLL, "

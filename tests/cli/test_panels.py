@@ -56,7 +56,7 @@ def test_auto_says_what_it_compared_and_adds_conformal_sets(
     said = run(
         "calibrate", votes, "--labels", gold, "--splits", 3, "--conformal", 0.8, "--out", out
     ).output
-    assert "with the least held-out NLL" in said
+    assert "held-out NLL" in said
     for name in ("davidson", "one-coin + beta", "dawid-skene + beta", "stacking", "best-constant"):
         assert name in said
     assert "Conformal sets at 80%: method fitted on 40 labels, threshold from the other 20" in said

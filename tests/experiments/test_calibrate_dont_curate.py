@@ -186,7 +186,7 @@ def test_auto_takes_each_splits_own_best(run: Run, panel: Panel) -> None:
     # Better for sure, worse, a little better but by chance, better for sure on the few items seen.
     noise = np.random.default_rng(1).normal(size=(4, 50)) - [[0.5], [-0.5], [0.0], [0.5]]
     noise[2] += -0.01 - noise[2].mean()
-    base[3, 30:] = np.nan
+    base[3, 40:] = np.nan
     auto, taken = audit_stacking.chosen(found, {"none": base, "beta": base + noise}, "none")
     assert taken.tolist() == [1, 0, 0, 1]
     for s, name in enumerate(["beta", "none", "none", "beta"]):
