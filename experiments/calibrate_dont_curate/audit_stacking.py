@@ -11,7 +11,7 @@ and 0.030 nats with 50 labels on LLMBar, RewardBench 2 and the reward models, 0.
 100. Taking the least cross-validated NLL was clearly worse than stacking with 25 and 50 labels; by two
 standard errors it loses 0.000 to 0.018 with 50 and 0.000 to 0.008 with 100, and clearly loses below 30,
 where the default is kept. That rule was chosen on these very panels. Across LLMBar's five subsets
-stacking loses to the top 5 where no label is of Natural (0.497, 0.272), not where some are (0.383, 0.414).
+stacking loses to the top 5 where no label is of Natural (0.497, 0.272), not where some are.
 """
 
 from typing import Any
