@@ -350,7 +350,7 @@ def intervals(
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:g}")
         if panel is None or ax in axes[-3:]:
-            ax.set_xlabel(xlabel if panel is None else textwrap.fill(xlabel, 46))
+            ax.set_xlabel(xlabel if panel is None else textwrap.fill(xlabel, 40))
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="x", color="#DDDDDD", linewidth=0.6)
         ax.set_axisbelow(True)
