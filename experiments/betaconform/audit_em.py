@@ -3,7 +3,7 @@
 Claim: the paper's EM estimates the mixture of eq 4.
 Command: judgebayes reproduce betaconform/audit-em
 Runtime: a minute; no data.
-Expected, with two peaks: as printed both components coincide and the margin is the Binomial's, 10.6
+Expected: with two peaks, as printed both components coincide and the margin is the Binomial's, 10.6
 points from 56 labels and 10.5 from 400; with gamma_j it is 4.3 and 2.9; the posterior mode of eq 4
 and the model-free estimate reach 3.5 and 1.2.
 """

@@ -5,7 +5,7 @@ cross-validation on the labels takes (`judgebayes calibrate --method auto`) is n
 than the best.
 Command: judgebayes reproduce calibrate-dont-curate/audit-stacking --data DIR
 Runtime: about 15 minutes on a quiet core.
-Expected (README has the table; run panel by panel so far, other subsets on LLMBar with 100 labels only):
+Expected: (README has the table; run panel by panel so far, other subsets on LLMBar with 100 labels only)
 stacking is the best of all at every budget, and its lead over the best other excludes zero: 0.036, 0.025
 and 0.030 nats with 50 labels on LLMBar, RewardBench 2 and the reward models, 0.044, 0.014 and 0.023 with
 100. Taking the least cross-validated NLL was clearly worse than stacking with 25 and 50 labels; by two
