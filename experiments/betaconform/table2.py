@@ -31,6 +31,10 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.plots import intervals
 from judgebayes.significance import Interval, normal_interval
 
+Margins = tuple[Target, dict[str, Float[np.ndarray, " split"]]]
+"""A target and the margins of every method over runs."""
+
+ELSEWHERE = "pooled, limit chosen on the other sources"
 SHOWN = ("em", "mixture-map", "thinning", "transfer", "transfer-map", "pooled", LIMITED)
 DRAWN = ("mixture-map", "transfer", "pooled", LIMITED)
 CLAIMS = (
@@ -53,7 +57,7 @@ CLAIMS = (
 def main(run: Run) -> Output:
     """Return margins by target, and graded rows for transfer and for pooling."""
     records: list[dict[str, Any]] = []
-    found: list[tuple[Target, dict[str, Float[np.ndarray, " split"]]]] = []
+    found: list[Margins] = []
     for target in targets(run):
         run.say(target.judged.name)
         made = margins(run, target)
@@ -66,6 +70,8 @@ def main(run: Run) -> Output:
                 runs = len(made[one])
                 records.append(claim(target.judged, text, "gain in error margin", gain, runs))
     harms = [harm(found, name) for name in (*map(limit, REACHES), "pooled")]
+    if len({target.judged.dataset for target, _ in found}) > 1:
+        harms.append(harm(_reach_from_elsewhere(found), ELSEWHERE))
     table = rows(PAPER, "table2", records + [row for each in harms for row in each.rows()])
     notes = [_means(found, text) for text in (True, False)]
     notes = [note for note in notes if note] + _verdicts(table)
@@ -131,7 +137,26 @@ class Harm:
         )
 
 
-def harm(found: list[tuple[Target, dict[str, Float[np.ndarray, " split"]]]], method: str) -> Harm:
+def _reach_from_elsewhere(found: list[Margins]) -> list[Margins]:
+    """Return each target with the reach that the other data sources would choose.
+
+    That is the largest at which none of their targets is worse by more than its interval: what
+    somebody with a new source of data could have done.
+    """
+    answer: list[Margins] = []
+    for source in dict.fromkeys(target.judged.dataset for target, _ in found):
+        others = [each for each in found if each[0].judged.dataset != source]
+        harmless = [reach for reach in REACHES if not harm(others, limit(reach)).beyond]
+        reach = max(harmless, default=min(REACHES))
+        answer += [
+            (target, made | {ELSEWHERE: made[limit(reach)]})
+            for target, made in found
+            if target.judged.dataset == source
+        ]
+    return answer
+
+
+def harm(found: list[Margins], method: str) -> Harm:
     """Return what a method costs against the mixture fitted to the target's own labels."""
     rise = [normal_interval(made[method] - made["mixture-map"]) for _, made in found]
     own = [normal_interval(made["mixture-map"]) for _, made in found]
@@ -160,7 +185,7 @@ def margin_row(target: Target, name: str, values: Float[np.ndarray, " split"]) -
     }
 
 
-def _means(found: list[tuple[Target, dict[str, Float[np.ndarray, " split"]]]], text: bool) -> str:
+def _means(found: list[Margins], text: bool) -> str:
     own = [made for target, made in found if (target.embeddings is not None) == text]
     if not own:
         return ""
