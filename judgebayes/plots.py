@@ -431,11 +431,11 @@ def judge_map(table: pd.DataFrame, *, title: str, named: int = 8) -> Figure:
         markersize=4,
     )
     for j in _outstanding(at, named):
-        left = at[j, 0] > 0.5
+        left = at[j, 0] > 0.4
         ax.annotate(
             str(table["judge"].iloc[j]),
             at[j],
-            xytext=(-5 if left else 5, 4),
+            xytext=(-9, 6) if left else (9, -3),
             textcoords="offset points",
             fontsize=7,
             ha="right" if left else "left",

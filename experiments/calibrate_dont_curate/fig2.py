@@ -2,10 +2,16 @@
 
 Claim: before calibration small panels win; after it, NLL falls as more judges are kept.
 Command: judgebayes reproduce calibrate-dont-curate/fig2 --data DIR
-Runtime: about 3 minutes.
-Expected: in the true orientation the calibrated one-coin curve rises again after a few judges on the
-reward models (0.13 at 5, 0.26 at 148); the stacking curve falls, or stays, to the full panel. Under
-the correctness encoding the calibrated curves are flat at the floor.
+Runtime: about 9 minutes with three others running.
+Expected: contradicted in the true orientation on the reward models and RewardBench 2: the
+calibrated one-coin curve falls to 5 judges (0.132 [0.130, 0.134], 0.178 [0.173, 0.183]) and rises
+again to the full panel (0.262 [0.260, 0.265], 0.231 [0.228, 0.234]); the difference is 0.131
+[0.109, 0.152] and 0.054 [0.039, 0.070]. On LLMBar it rises to 0.389 at 40 judges and falls to
+0.346 at 65, not distinguishable from 0.322 at 5. The *stacking* curve falls up to the full panel
+everywhere, which is the shape that the paper claims: 0.132, 0.126, 0.112, 0.094 with 3, 10, 40 and
+148 reward models. Uncalibrated one-coin NLL rises from 2 judges on (on the twin from 5), as the
+paper says, but for its last step on LLMBar (0.906 to 0.760). Under the correctness encoding the
+calibrated curves are flat at 0.003 to 0.004, from the first judge on.
 """
 
 from typing import Any

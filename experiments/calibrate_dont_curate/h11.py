@@ -4,12 +4,16 @@ Claim: with random labels NLL is that of a coin, so the calibrator extracts noth
 items where judges disagree calibration removes 98.9 % of the NLL.
 Command: judgebayes reproduce calibrate-dont-curate/h11 --data DIR
 Runtime: about 2 minutes.
-Expected: random labels give 0.695 to 0.720 in either orientation: the check cannot see a constant
-label. Shuffled votes can: without any information the correctness encoding still scores an NLL of 0.001
-to 0.003 at 100 %. In the true orientation noise is worse than a coin: 0.709 on RewardBench 2, 0.741 on
-the reward models and 0.781 on LLMBar where votes are shuffled, because map and judges learn from the
-same labels. Calibration removes 49, 55 and 52 % of the NLL where judges disagree most (0.256, 0.535,
-0.310 remain) and on RewardBench 2 adds to it where nearly all agree (0.084 against 0.064).
+Expected: random labels give 0.695 to 0.723 in either orientation: the check cannot see a constant
+label. Shuffled votes can: without any information the correctness encoding still scores an NLL of
+0.001 to 0.003 at 100 %. In the true orientation noise is worse than a coin where votes are
+shuffled: 0.709 [0.708, 0.710] on RewardBench 2 (within 0.02 of log 2, replicated), 0.741 [0.739,
+0.744] on the reward models and 0.781 [0.772, 0.790] on LLMBar (both contradicted), because map and
+judges learn from the same labels. Calibration removes 49, 55 and 52 % of the NLL on the third of
+the items where judges disagree most (reward models 0.493 [0.490, 0.497], RewardBench 2 0.549
+[0.548, 0.551], LLMBar 0.519 [0.505, 0.532]; paper: 98.9 %), and 0.256, 0.535 and 0.310 nats
+remain. It removes more elsewhere: on the middle third of the reward models (0.543) and on the easy
+third of LLMBar (0.572). Where nearly all of RewardBench 2 agree it adds (0.084 against 0.064).
 """
 
 from dataclasses import replace

@@ -3,14 +3,19 @@
 Claim: a calibrator learnt on hard items serves easy ones; learnt on easy items it serves hard ones
 badly, and difficulty-aware, stratified and importance-weighted Platt scaling help only in part.
 Command: judgebayes reproduce calibrate-dont-curate/h8-difficulty --data DIR
-Runtime: about 3 minutes.
-Expected (50 splits, measured while items at the median counted as hard; RewardBench 2 not measured):
-replicated in the true orientation on the reward models and LLMBar: labels of the easy side cost hard
-items 0.36 and 0.21 nats behind Platt (0.697 against 0.335, 0.501 against 0.287), more than the reverse
-(by 0.43 [0.42, 0.45] and 0.15 [0.10, 0.19]). That labels at random are best is not: on the reward models
-easy items are served *better* by labels of hard ones (0.133) than by random ones (0.203). Weights that
-make strata as frequent as the target's help hard items most where a tenth of the labels is theirs
-(0.512 against 0.573 on the reward models). Under the correctness encoding all are at the floor.
+Runtime: about 1 minute.
+Expected: replicated in the true orientation on all three public panels: labels of the easy side
+cost hard items 0.357, 0.394 and 0.205 nats behind Platt (0.681 against 0.324 with random labels on
+the reward models, 0.941 against 0.547 on RewardBench 2, 0.500 against 0.295 on LLMBar), more than
+the reverse by 0.436 [0.417, 0.455], 0.330 [0.272, 0.387] and 0.139 [0.105, 0.174] (intervals over
+splits). That labels at random are best is not so on the reward models: easy items are served
+*better* by labels of hard ones (0.133 [0.129, 0.137]) than by random ones (0.212 [0.208, 0.216]).
+With no label of its own side the agreement feature hurts hard items on all three (0.752, 0.994,
+0.534), weights help on the reward models (0.604) and hurt on LLMBar (0.628). With a tenth they
+help: 0.502 against 0.553, 0.522 against 0.698, 0.412 against 0.424. On RewardBench 2 two strata,
+or weights, help with random labels too (0.480 [0.472, 0.488] against 0.547 [0.530, 0.563]). Under
+the correctness encoding nearly all are at the floor, but not where a feature or a stratum has only
+easy labels (agreement on hard items of RewardBench 2: 1.196).
 """
 
 from typing import Any

@@ -3,11 +3,17 @@
 Claim: calibrated methods stay calibrated under seven distortions of the raw score; monotone ones
 change nothing (Proposition 3).
 Command: judgebayes reproduce calibrate-dont-curate/h8-distortions --data DIR
-Runtime: about 1 minute.
-Expected: in the true orientation monotone distortions cost at most 0.008 nats behind beta and Platt,
-noise what it destroys (0.55 with a fifth of the answers turned), and a shuffled score is worth log 2.
-Isotonic calibration is ahead of both on the reward models (0.236 against 0.260) where scores are not
-squeezed. Under the correctness encoding every distortion, the shuffled one too, stays at the floor.
+Runtime: about 7 minutes with three others running.
+Expected: grade simulated (the distortions are ours). In the true orientation beta and Platt lose
+at most 0.005 and 0.008 nats to square and root of p on the public panels (0.006 and 0.009 on the
+twin), noise of 5 nats at most 0.008 (0.044 on the twin), a fifth of the answers turned 0.24 to
+0.32 (0.556 [0.553, 0.558] instead of 0.260 [0.257, 0.263] on the reward models), and a shuffled
+score is worth log 2 (0.693 to 0.700). So the claim holds for beta and Platt, not quite for
+isotonic: square and root cost it 0.015 and 0.010 on the reward models and 0.025 and 0.016 on
+RewardBench 2, since a squeezed score ties at the floor, and an inverted one is worth log 2 to it.
+Undistorted, isotonic is ahead of beta on the reward models (0.236 [0.232, 0.239] against 0.260)
+and RewardBench 2 (0.201 [0.197, 0.206] against 0.229 [0.224, 0.233]) and behind on the twin (0.562
+against 0.533). Under the correctness encoding all, the shuffled score too, have 0.001 to 0.002.
 """
 
 from collections.abc import Callable

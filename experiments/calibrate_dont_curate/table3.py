@@ -3,9 +3,10 @@
 Claim: no curator beats all judges: beam search and greedy forward lose, backward elimination ties.
 Command: judgebayes reproduce calibrate-dont-curate/table3 --data DIR
 Runtime: about 15 minutes.
-Expected: contradicted in the true orientation on the reward models, where a handful of judges chosen
-by any rule but chance beats all 148 behind the one-coin model. Under the correctness encoding every
-panel, a random one too, is at the floor.
+Expected: (from shorter runs; not yet measured with 100 splits on the public panels) contradicted
+in the true orientation on the reward models, where a handful of judges chosen by any rule but
+chance beats all 148 behind the one-coin model. Under the correctness encoding every panel, a
+random one too, is at the floor.
 """
 
 from typing import Any
