@@ -59,7 +59,7 @@ def by_numpy(
     evaluation: Int[np.ndarray, " evaluation"],
 ) -> Float[np.ndarray, " evaluation"]:
     """Return the probability of class 1 of one split's evaluation items."""
-    from betacal import BetaCalibration  # type: ignore[import-untyped, unused-ignore]
+    from betacal import BetaCalibration
 
     here, truth = index[calibration], labels[calibration]
     right = ((here == truth[:, None]) & (here >= 0)).sum(0)
