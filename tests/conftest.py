@@ -27,6 +27,9 @@ import pytest
 from judgebayes.experiments.core import Run, default_data
 from judgebayes.votes import Votes, from_counts
 
+# Queued execution once lost a wake-up on two cores: every thread idle, the result never ready.
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+
 
 @pytest.fixture(scope="session")
 def data() -> Path:
