@@ -50,7 +50,7 @@ def binomials(
     return float(total)
 
 
-def agree(
+def assert_the_same_density(
     model: Callable[..., None],
     args: tuple,
     shape: dict,
@@ -79,7 +79,7 @@ def test_the_flat_density_is_that_of_the_story(counted: gv.Counted) -> None:
 
     rng = np.random.default_rng(0)
     points = [{"g": rng.random(G), "tpr": rng.random(J), "fpr": rng.random(J)} for _ in range(3)]
-    agree(gv.flat_model, (counted,), {}, twin, points)
+    assert_the_same_density(gv.flat_model, (counted,), {}, twin, points)
 
 
 def test_the_hierarchical_density_is_that_of_the_story(counted: gv.Counted) -> None:
@@ -108,7 +108,7 @@ def test_the_hierarchical_density_is_that_of_the_story(counted: gv.Counted) -> N
     shapes = {"slope": (), "centre": 3, "log_sigma": 3, "a": J, "kappa": J, "eta": G, "d": G}
     shapes |= {"u": G, "e": (G, J)}
     points = [{n: 0.7 * rng.normal(size=s) for n, s in shapes.items()} for _ in range(3)]
-    agree(gv.hierarchical_model, (counted,), {}, twin, points)
+    assert_the_same_density(gv.hierarchical_model, (counted,), {}, twin, points)
 
 
 @in_float64
@@ -175,7 +175,7 @@ def item_twin(at: Point, weight: np.ndarray) -> float:
 def test_the_item_level_density_is_that_of_the_story(
     item_points: list[Point], weight: np.ndarray
 ) -> None:
-    agree(
+    assert_the_same_density(
         gv.item_model,
         (VOTES, LABELS, GENERATOR, weight),
         {"n_generators": 2, "points": 81},

@@ -83,7 +83,7 @@ def frame() -> pd.DataFrame:
     return table.astype({"vote": object})
 
 
-def same(found: tuple, expected: tuple) -> None:
+def assert_the_same(found: tuple, expected: tuple) -> None:
     votes, coding = found
     np.testing.assert_array_equal(votes.dense().counts(), expected[0].counts())
     pd.testing.assert_index_equal(coding.items, expected[1].items, exact="equiv")
@@ -96,7 +96,7 @@ def same(found: tuple, expected: tuple) -> None:
 
 @pytest.mark.parametrize("rows", [7, 1000])
 def test_a_table_is_coded_as_by_encode(frame: pd.DataFrame, rows: int) -> None:
-    same(encode_sparse(frame, rows=rows), encode(frame))
+    assert_the_same(encode_sparse(frame, rows=rows), encode(frame))
 
 
 @pytest.mark.parametrize("numbers", [False, True])
@@ -109,7 +109,7 @@ def test_a_parquet_file_is_coded_as_by_encode(
         )
     frame.to_parquet(tmp_path / "votes.parquet", index=False)
     found = encode_sparse(tmp_path / "votes.parquet", rows=16, store=tmp_path / "store")
-    same(found, encode(frame))
+    assert_the_same(found, encode(frame))
     assert isinstance(found[0].item, np.memmap)
     assert not list((tmp_path / "store").glob("raw_*"))
 
