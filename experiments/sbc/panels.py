@@ -24,10 +24,9 @@ from judgebayes.models import generator_validator as generator_model
 from judgebayes.models import irt as irt_model
 from judgebayes.models import one_coin as one_coin_model
 from judgebayes.models import stacking as stacking_model
-from judgebayes.models.generator_validator import Counted
 from judgebayes.models.stacking import Form
 from judgebayes.precision.counts import PrecisionCounts
-from judgebayes.precision.posterior import GeneratorValidator
+from judgebayes.precision.posterior import GeneratorValidator, counted
 from judgebayes.votes import Votes
 
 __all__ = ["dawid_skene", "generator_validator", "item_response", "one_coin", "stacking"]
@@ -169,7 +168,7 @@ def generator_validator(form: Any) -> Subject:
 
     def generate(key: PRNGKeyArray) -> tuple[Sites, Any]:
         of_sites, *keys = jax.random.split(key, 5)
-        sites = from_prior(partial(model, told(nothing_counted())), of_sites)
+        sites = from_prior(partial(model, counted(nothing_counted())), of_sites)
         g, tpr, fpr, fitted = shifted_rates(sites) if hierarchical else flat_rates(sites)
         outputs = jnp.where(labelled, OUTPUTS, 0)
         valid = jax.random.binomial(keys[0], outputs, g)
@@ -192,8 +191,8 @@ def generator_validator(form: Any) -> Subject:
         return chains_of(GeneratorValidator(form, SAMPLER).fit(counts, key=key))
 
     def log_likelihood(sites: Sites, counts: Any) -> Float[Array, ""]:
-        empty = told(nothing_counted())
-        return factor_of(partial(model, told(counts)), partial(model, empty), sites)
+        empty = counted(nothing_counted())
+        return factor_of(partial(model, counted(counts)), partial(model, empty), sites)
 
     return Subject(f"Generators and judges, {form} form", generate, fit, log_likelihood)
 
@@ -235,20 +234,6 @@ def nothing_counted() -> PrecisionCounts:
     """Return counts of zero."""
     cell, row = jnp.zeros((GENERATORS, JUDGES)), jnp.zeros(GENERATORS)
     return PrecisionCounts(cell, cell, cell, cell, cell, cell, row, row, row)
-
-
-def told(counts: PrecisionCounts) -> Counted:
-    """Return the counts as the model takes them."""
-    return Counted(
-        counts.accepted,
-        counts.judged,
-        counts.true_accepted,
-        counts.valid_judged,
-        counts.false_accepted,
-        counts.invalid_judged,
-        counts.valid,
-        counts.valid + counts.invalid,
-    )
 
 
 def unasked() -> Int[Array, "item judge 1"]:

@@ -16,7 +16,7 @@ from judgebayes.models.generator_validator import Counted
 from judgebayes.precision.counts import PrecisionCounts
 from judgebayes.summary import summary
 
-__all__ = ["FittedGeneratorValidator", "GeneratorValidator"]
+__all__ = ["FittedGeneratorValidator", "GeneratorValidator", "counted"]
 
 
 @jax.tree_util.register_dataclass
@@ -79,11 +79,9 @@ class FittedGeneratorValidator:
         return low, high
 
 
-@jax.jit
-def _fit(
-    method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray
-) -> FittedGeneratorValidator:
-    data = Counted(
+def counted(counts: PrecisionCounts) -> Counted:
+    """Return the counts as the model takes them."""
+    return Counted(
         counts.accepted,
         counts.judged,
         counts.true_accepted,
@@ -93,6 +91,13 @@ def _fit(
         counts.valid,
         counts.valid + counts.invalid,
     )
+
+
+@jax.jit
+def _fit(
+    method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray
+) -> FittedGeneratorValidator:
+    data = counted(counts)
     hierarchical = method.form == "hierarchical"
 
     def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:  # noqa: ARG001
