@@ -1,8 +1,10 @@
 """The results of a check on disk: a CSV, a figure, and the lines of a Markdown table."""
 
+from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
+from PIL import Image
 
 from judgebayes.experiments.sbc.engine import Ranks, assess, bins, ecdf_band
 from judgebayes.plots import ranks as rank_figure
@@ -10,6 +12,7 @@ from judgebayes.plots import ranks as rank_figure
 __all__ = ["markdown", "verdict", "write"]
 
 LEVEL = 0.01
+COLOURS = 32
 
 
 def write(name: str, title: str, found: Ranks, folder: Path) -> pd.DataFrame:
@@ -25,7 +28,10 @@ def write(name: str, title: str, found: Ranks, folder: Path) -> pd.DataFrame:
         bins(found.kept, n),
         title=f"{title}: {n} simulations, ranks among {found.kept} draws",
     )
-    figure.savefig(folder / f"{name}.png", dpi=80)
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=80)
+    # Dozens of panels in four colours: a palette makes a quarter of the file.
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(folder / f"{name}.png", optimize=True)
     return table
 
 
