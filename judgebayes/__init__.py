@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
     from judgebayes.diagnostics import diagnose, judge_table
     from judgebayes.errors import JudgeBayesError
-    from judgebayes.evaluate import evaluate_splits, sweep
     from judgebayes.inference import DRPS, MAP, NUTS, Laplace, MinimumLoss, MinimumScore, Status
     from judgebayes.irt import ItemResponse
     from judgebayes.report.versions import show_versions
     from judgebayes.sklearn import SklearnCalibrator
     from judgebayes.splits import Splits, random_splits
+    from judgebayes.sweeps import evaluate_splits, sweep
     from judgebayes.votes import (
         Classes,
         Coding,
@@ -103,7 +103,7 @@ _HOME = {
     "judgebayes.irt": ("ItemResponse",),
     "judgebayes.decide": ("absolute_loss", "bayes_action", "risk", "zero_one_loss"),
     "judgebayes.errors": ("JudgeBayesError",),
-    "judgebayes.evaluate": ("evaluate_splits", "sweep"),
+    "judgebayes.sweeps": ("evaluate_splits", "sweep"),
     "judgebayes.inference": (
         "DRPS",
         "MAP",

@@ -15,10 +15,10 @@ from panels import judged
 from judgebayes.aggregate import DawidSkene, OneCoin
 from judgebayes.aggregate.sparse_dawid_skene import fit_sparse
 from judgebayes.calibrate import Identity
-from judgebayes.evaluate import sweep
 from judgebayes.irt_sparse import listed_mode
 from judgebayes.models.irt import Prior
 from judgebayes.splits import random_splits
+from judgebayes.sweeps import sweep
 from judgebayes.votes import from_dense
 
 

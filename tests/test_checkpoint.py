@@ -15,14 +15,16 @@ import pandas as pd
 import pytest
 
 import judgebayes.checkpoint as checkpoint
-import judgebayes.evaluate as evaluation
+import judgebayes.sweeps as sweeps
 from judgebayes.aggregate import BaseRate, Davidson, MajorityVote
+from judgebayes.batches import memory, splits_per_batch
 from judgebayes.calibrate import Temperature
 from judgebayes.checkpoint import clear_half_written, digest_of, kept_part, locked
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate import Evaluation, evaluate_splits, splits_per_batch, sweep
+from judgebayes.evaluate import Evaluation
 from judgebayes.inference import DRPS
 from judgebayes.splits import Splits, random_splits
+from judgebayes.sweeps import evaluate_splits, sweep
 from judgebayes.votes import Votes
 
 METHODS = {"sc": MajorityVote(), "rate": BaseRate()}
@@ -55,7 +57,7 @@ def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
                 raise KeyboardInterrupt
         return kept_part(folder, name, make)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(evaluation, "kept_part", counting)
+    monkeypatch.setattr(sweeps, "kept_part", counting)
     with pytest.raises(KeyboardInterrupt):
         table(votes, labels, parts, tmp_path / "cut")
     resumed = table(votes, labels, parts, tmp_path / "cut")
@@ -206,9 +208,9 @@ def test_batches_grow_smaller_with_the_votes(items: int, judges: int) -> None:
     index = np.zeros((items, judges, 1), np.int8)
     votes = Votes(index, None, None, None, 2)  # type: ignore[arg-type]
     parts = Splits(np.zeros((4, items // 2), int), np.zeros((4, items // 2), int))
-    memory = evaluation.memory()
-    assert memory > 2**28
-    expected = memory * 0.25 / (items * (2 * judges + 2) * 8 * 6)
+    held = memory()
+    assert held > 2**28
+    expected = held * 0.25 / (items * (2 * judges + 2) * 8 * 6)
     assert splits_per_batch(Davidson(), votes, parts, "calibration") == int(expected)
 
 

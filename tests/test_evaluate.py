@@ -8,18 +8,11 @@ from judgebayes.aggregate import BaseRate, Davidson, MajorityVote, MarginThresho
 from judgebayes.calibrate import Calibrated, Temperature
 from judgebayes.decide import absolute_loss, bayes_action, zero_one_loss
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate import (
-    Evaluation,
-    _shown,
-    evaluate,
-    evaluate_calibrators,
-    evaluate_splits,
-    measure,
-    sweep,
-)
+from judgebayes.evaluate import Evaluation, _shown, evaluate, measure
 from judgebayes.float64 import in_float64
 from judgebayes.inference import DRPS
 from judgebayes.splits import Splits, random_splits
+from judgebayes.sweeps import evaluate_calibrators, evaluate_splits, sweep
 from judgebayes.votes import Votes
 
 FEW = Davidson(DRPS(starts=1))

@@ -20,11 +20,12 @@ from judgebayes import programs
 from judgebayes.aggregate import BaseRate, Davidson, DawidSkene, OneCoin, Stacking
 from judgebayes.aggregate.base import Aggregator
 from judgebayes.calibrate import Beta, Calibrated, Identity
-from judgebayes.evaluate import Evaluation, evaluate_calibrators, evaluate_splits
+from judgebayes.evaluate import Evaluation
 from judgebayes.float64 import in_float64
 from judgebayes.inference import DRPS
 from judgebayes.programs import kept
 from judgebayes.splits import random_splits
+from judgebayes.sweeps import evaluate_calibrators, evaluate_splits
 from judgebayes.votes import Votes
 
 COMPILED = "/jax/core/compile/backend_compile_duration"

@@ -2,7 +2,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import scoringrules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,8 @@ def forecasts(n_classes: int, n: int = 40, seed: int = 0) -> tuple[jax.Array, ja
 
 @pytest.mark.parametrize("n_classes", SIZES)
 def test_drps_equals_scoringrules(n_classes: int) -> None:
+    import scoringrules  # compiles for seconds
+
     log_probs, labels = forecasts(n_classes)
     ours = jax.vmap(scores.drps)(log_probs, labels)
     # scoringrules numbers classes from 1.

@@ -22,7 +22,7 @@ from judgebayes.aggregate import Aggregator, DawidSkene, OneCoin, Stacking
 from judgebayes.calibrate import Beta, Calibrated, Identity
 from judgebayes.curate import top_k
 from judgebayes.decide import zero_one_loss
-from judgebayes.evaluate import FitOn, evaluate_splits
+from judgebayes.evaluate import FitOn
 from judgebayes.experiments.calibrate_dont_curate.common import (
     LARGE,
     PAPER,
@@ -43,6 +43,7 @@ from judgebayes.experiments.panels import Panel
 from judgebayes.plots import curves
 from judgebayes.significance import Interval, bootstrap_interval
 from judgebayes.splits import Splits
+from judgebayes.sweeps import evaluate_splits
 
 BUDGETS = (10, 25, 50, 100, 200)
 SUBSET_BUDGETS = (50, 100)

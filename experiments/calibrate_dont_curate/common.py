@@ -22,7 +22,7 @@ from judgebayes.calibrate import Beta, Calibrator, Identity, Isotonic, Platt, Te
 from judgebayes.curate import Curated, OnePerFamily, families_of, top_k
 from judgebayes.decide import zero_one_loss
 from judgebayes.diagnostics import diagnose
-from judgebayes.evaluate import FitOn, evaluate_calibrators
+from judgebayes.evaluate import FitOn
 from judgebayes.experiments.calibrate_dont_curate.twins import twin_panel
 from judgebayes.experiments.core import Grade, Run, expected, grade
 from judgebayes.experiments.data import LLMBAR, RB2
@@ -41,6 +41,7 @@ from judgebayes.significance import (
     two_way_interval,
 )
 from judgebayes.splits import Splits, random_splits
+from judgebayes.sweeps import evaluate_calibrators
 
 __all__ = [
     "CLIP",

@@ -16,12 +16,13 @@ from jaxtyping import Float, Int
 from judgebayes.aggregate import Aggregator, BaseRate, MajorityVote, OneCoin
 from judgebayes.cli.comparing import Compared, compare, grow
 from judgebayes.decide import absolute_loss
-from judgebayes.evaluate import Evaluation, evaluate_splits
+from judgebayes.evaluate import Evaluation
 from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population
 from judgebayes.report.sections import BINS, HeldOut, confidence_bins
 from judgebayes.splits import Splits
+from judgebayes.sweeps import evaluate_splits
 
 __all__ = ["held_out"]
 

@@ -19,7 +19,7 @@ from judgebayes.aggregate import (
     SoftVote,
 )
 from judgebayes.checkpoint import digest_of, kept_part
-from judgebayes.evaluate import evaluate_splits, measure
+from judgebayes.evaluate import measure
 from judgebayes.experiments.core import Grade, Run, expected, grade
 from judgebayes.experiments.data import Cell
 from judgebayes.experiments.distribution_calibrated.twins import twin_cells
@@ -27,6 +27,7 @@ from judgebayes.inference import MinimumLoss, MinimumScore
 from judgebayes.scores import nll
 from judgebayes.significance import Interval, item_means, normal_interval, two_way_interval
 from judgebayes.splits import Splits, random_splits
+from judgebayes.sweeps import evaluate_splits
 
 __all__ = [
     "PAPER",

@@ -6,11 +6,11 @@ from jaxtyping import Float, Int
 
 from judgebayes.aggregate import OneCoin
 from judgebayes.calibrate import Beta
-from judgebayes.evaluate import evaluate_calibrators
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import rewardbench_panel
 from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.splits import random_splits
+from judgebayes.sweeps import evaluate_calibrators
 
 __all__ = ["one_coin_beta"]
 

@@ -9,7 +9,6 @@ from jaxtyping import Array, Float, Int
 from scipy.optimize import minimize as scipy_minimise
 
 from judgebayes.aggregate import Davidson
-from judgebayes.evaluate import evaluate_splits
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.speed.measure import Row, Side, race
@@ -21,6 +20,7 @@ from judgebayes.inference.softmax import Design, scaled, score_derivatives
 from judgebayes.models import davidson
 from judgebayes.scores import drps
 from judgebayes.splits import Splits, random_splits
+from judgebayes.sweeps import evaluate_splits
 from judgebayes.votes import Votes
 
 __all__ = ["distance_to_the_limit", "p1_sweep"]

@@ -13,10 +13,11 @@ from rich.table import Table
 
 from judgebayes.aggregate import Aggregator
 from judgebayes.arrays import Scalar
-from judgebayes.evaluate import Evaluation, FitOn, evaluate_splits, measure
+from judgebayes.evaluate import Evaluation, FitOn, measure
 from judgebayes.models.one_coin import log_seen
 from judgebayes.significance import Interval, two_way_interval
 from judgebayes.splits import Splits, random_splits
+from judgebayes.sweeps import evaluate_splits
 from judgebayes.votes import Votes
 
 __all__ = [

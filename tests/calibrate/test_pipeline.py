@@ -13,11 +13,11 @@ from judgebayes.aggregate.base import training
 from judgebayes.calibrate import Beta, Calibrated, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrate.pipeline import random_places
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate import evaluate_splits, sweep
 from judgebayes.float64 import in_float64
 from judgebayes.inference import Status
 from judgebayes.scores import known
 from judgebayes.splits import Splits, random_splits
+from judgebayes.sweeps import evaluate_splits, sweep
 from judgebayes.votes import Votes
 
 

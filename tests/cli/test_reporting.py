@@ -16,7 +16,7 @@ from judgebayes.cli.comparing import compare, grow
 from judgebayes.cli.examples import example_tables
 from judgebayes.decide import absolute_loss
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate import evaluate_splits
+from judgebayes.sweeps import evaluate_splits
 from judgebayes.votes import Votes
 
 

@@ -8,7 +8,6 @@ from scipy import optimize
 
 from judgebayes import scores
 from judgebayes.aggregate import BaseRate, Davidson, MajorityVote, MarginThreshold
-from judgebayes.evaluate import sweep
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import Cell, rb2
 from judgebayes.float64 import in_float64
@@ -16,6 +15,7 @@ from judgebayes.inference import Status
 from judgebayes.models import davidson
 from judgebayes.models.davidson import BOX
 from judgebayes.splits import Splits, random_splits
+from judgebayes.sweeps import sweep
 
 METHODS = {
     "davidson": Davidson(),

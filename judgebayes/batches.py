@@ -1,0 +1,221 @@
+"""Batches of splits: sizes that programs share, what suits the memory, and who runs which."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Float, Int
+
+from judgebayes.aggregate.base import Aggregator
+from judgebayes.arrays import AnyArray
+from judgebayes.calibrate.pipeline import Calibrated
+from judgebayes.checkpoint import digest_of
+from judgebayes.curate import Curated
+from judgebayes.decide import absolute_loss
+from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate import Evaluation, FitOn
+from judgebayes.inference.nuts import NUTS
+from judgebayes.programs import kept
+from judgebayes.splits import Splits
+from judgebayes.votes.array import MISSING, Votes
+
+__all__ = ["OverSplits", "Plan", "Pytree", "SplitArrays", "each_split", "over_splits"]
+
+R = TypeVar("R")
+
+SHARE_OF_MEMORY, NUMBER_BYTES, COPIES = 0.25, 8, 6
+"""A batch of splits may take this share of the memory, with so many copies of what a fit sees."""
+ONE_BY_ONE = 10
+"""So many splits make a batch where they are fitted one after the other."""
+
+SPLIT = "split"
+"""The name of the mesh axis over which splits are divided."""
+
+Pytree = Any
+"""A tree of arrays."""
+SplitArrays = tuple[Array, Array, Array]
+"""Calibration items, evaluation items and key of one split, or of several."""
+
+
+class Plan(NamedTuple):
+    """How to answer a batch of splits, and all that the answers hang on."""
+
+    run: Callable[["OverSplits"], list[Evaluation]]
+    names: tuple[str, ...]
+    """Of the maps behind the method, an answer each; one of no name if there is none."""
+    made_of: Pytree
+    settings: object
+
+
+@dataclass(frozen=True)
+class OverSplits:
+    """The arrays of a sweep, of sizes that others share, and where it runs."""
+
+    votes: Votes
+    labels: Int[Array, " item"]
+    weight: Float[Array, " item"]
+    loss: Float[Array, "action class"]
+    splits: SplitArrays
+    n_splits: int
+    at_once: int
+    mesh: Mesh | None
+    folder: Path | None
+
+    def run(self, function: Callable[..., R], args: tuple[Any, ...], **static: Any) -> R:
+        """Call a compiled function; on this process's own device, by a kept program if there is."""
+        if self.mesh is not None:
+            return function(*args, **static, mesh=self.mesh)
+        return kept(function, *args, **static, mesh=None)
+
+    def name(self, plan: Plan, *what: object) -> str:
+        """Return the name under which something that a plan gives on these splits is kept."""
+        items = [np.asarray(part, np.int32) for part in self.splits[:2]]  # half to digest
+        data = (self.votes, self.labels, self.weight, self.loss, items, self.splits[2])
+        devices = None if self.mesh is None else self.mesh.size
+        settings = (plan.settings, what, self.n_splits, self.at_once, devices)
+        return digest_of((plan.made_of, data), *settings)
+
+    def trimmed(self, found: Evaluation) -> Evaluation:
+        """Return what all devices found, without the splits that filled up the last one's part."""
+        if self.mesh is None and len(found.status) == self.n_splits:
+            return found
+        return _gathered(found, self.n_splits)
+
+
+def over_splits(
+    method: Aggregator,
+    votes: Votes,
+    labels: Int[AnyArray, " item"],
+    splits: Splits,
+    fit_on: FitOn,
+    loss: Float[np.ndarray, "action class"] | None,
+    seed: int,
+    devices: Sequence[jax.Device] | None,
+    batch_size: int | None,
+    checkpoint: Path | str | None,
+) -> list[OverSplits]:
+    """Return the batches of a sweep, all of one size: they share their programs."""
+    if fit_on not in ("calibration", "all"):
+        raise JudgeBayesError(f"fit_on={fit_on!r}; right would be 'calibration' or 'all'.")
+    highest = max(int(splits.calibration.max()), int(splits.evaluation.max()))
+    if highest >= votes.n_items:
+        raise JudgeBayesError(
+            f"The splits speak of item {highest}, but there are {votes.n_items} items."
+        )
+    n_items = _roomy(votes.n_items)
+    extra = n_items - votes.n_items
+    n_devices = 1 if devices is None else len(devices)
+    if batch_size is None:
+        batch_size = splits_per_batch(method, votes, splits, fit_on)
+    if batch_size < 1:
+        raise JudgeBayesError(f"batch_size={batch_size}; right would be 1 split or more.")
+    n_batches = -(-len(splits) // (batch_size * n_devices))
+    each = -(-len(splits) // (n_batches * n_devices))
+    size = each * n_devices
+    # The last device's part, and the last batch, are filled up.
+    which = np.arange(n_batches * size).reshape(n_batches, size) % len(splits)
+    keys = jax.random.split(jax.random.key(seed), len(splits))
+    every = OverSplits(
+        votes=votes.padded(n_items),
+        labels=jnp.asarray(np.pad(np.asarray(labels), (0, extra), constant_values=MISSING)),
+        weight=jnp.asarray(np.pad(np.ones(votes.n_items), (0, extra))),
+        loss=jnp.asarray(absolute_loss(votes.n_classes) if loss is None else loss),
+        splits=(jnp.zeros(0), jnp.zeros(0), keys),
+        n_splits=len(splits),
+        at_once=_splits_at_once(method, each),
+        mesh=None if devices is None else Mesh(np.asarray(devices), (SPLIT,)),
+        folder=None if checkpoint is None else Path(checkpoint),
+    )
+    return [
+        replace(
+            every,
+            splits=(
+                _widened(splits.calibration[some]),
+                _widened(splits.evaluation[some]),
+                keys[some],
+            ),
+            n_splits=min(size, len(splits) - place * size),
+        )
+        for place, some in enumerate(which)
+    ]
+
+
+def _gathered(found: Evaluation, splits: int) -> Evaluation:
+    """Return what the devices of all processes found as arrays of this process."""
+    if jax.process_count() > 1:
+        from jax.experimental.multihost_utils import process_allgather
+
+        found = process_allgather(found, tiled=True)
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[:splits]), found)
+
+
+def each_split(
+    one: Callable[[Pytree, Pytree], Pytree],
+    shared: Pytree,
+    splits: Pytree,
+    at_once: int,
+    mesh: Mesh | None,
+) -> Pytree:
+    """Run every split; with a mesh, each device its part of them, without a word between."""
+
+    def part(shared: Pytree, splits: Pytree) -> Pytree:
+        return jax.lax.map(partial(one, shared), splits, batch_size=at_once)
+
+    if mesh is None:
+        return part(shared, splits)
+    spread = PartitionSpec(SPLIT)
+    return jax.shard_map(
+        part, mesh=mesh, in_specs=(PartitionSpec(), spread), out_specs=spread, check_vma=False
+    )(shared, splits)
+
+
+def _roomy(size: int) -> int:
+    """Return the next of 8, 12, 16, 24, 32, 48, ...: few shapes, so few compilations."""
+    room = 8
+    while room < size:
+        room = room * 3 // 2 if room & (room - 1) == 0 else room * 4 // 3
+    return room
+
+
+def _widened(part: Int[np.ndarray, "split part"]) -> Int[Array, "split wide"]:
+    extra = _roomy(part.shape[1]) - part.shape[1]
+    return jnp.asarray(np.pad(part, ((0, 0), (0, extra)), constant_values=-1))
+
+
+def _splits_at_once(method: Aggregator, splits: int) -> int:
+    """Return how many splits to fit side by side: chains are vectorised already."""
+    if isinstance(method, Curated) and hasattr(method.curator, "criterion"):
+        return 1  # it tries many panels side by side
+    if isinstance(method, (Calibrated, Curated)):
+        return _splits_at_once(method.aggregator, splits)
+    return 1 if isinstance(getattr(method, "inference", None), NUTS) else splits
+
+
+def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: FitOn) -> int:
+    """Return how many splits at once suit the memory of this machine.
+
+    A split's fit holds copies of the votes that it sees, and of their probabilities. Where splits
+    are fitted one by one, memory does not grow with them: such fits are long, and a batch is what a
+    killed run loses.
+    """
+    if _splits_at_once(method, len(splits)) == 1:
+        return ONE_BY_ONE
+    seen = votes.n_items if fit_on == "all" else splits.calibration.shape[1]
+    items = seen + min(splits.evaluation.shape[1], votes.n_items)
+    cells = votes.n_judges * votes.n_samples * votes.n_classes + votes.n_classes
+    return max(1, int(memory() * SHARE_OF_MEMORY / (items * cells * NUMBER_BYTES * COPIES)))
+
+
+def memory() -> int:
+    """Return the bytes of memory that this machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 * 2**30  # a system that does not tell
