@@ -28,6 +28,9 @@ COLUMNS = (
     "the same?",
 )
 
+TURN = 0.5
+"""Seconds of a side's turn in a round."""
+
 
 @dataclass
 class Side:
@@ -72,7 +75,11 @@ class Row:
 
 
 def race(sides: list[Side], rounds: int) -> None:
-    """Run every side once cold, then `rounds` times in turns, so that all meet the same load."""
+    """Run every side once cold, then in `rounds` rounds in turns, so that all meet the same load.
+
+    A round runs a side for `TURN` seconds, as often as it fits in and once at least, and takes the
+    mean: a single short call would measure the caches that the others left behind.
+    """
     for side in sides:
         if side.answer is not None:
             continue
@@ -83,9 +90,11 @@ def race(sides: list[Side], rounds: int) -> None:
         side.memory = found.megabytes
     for _ in range(rounds):
         for side in sides:
-            started = time.perf_counter()
-            jax.block_until_ready(side.run())
-            side.seconds.append((time.perf_counter() - started) / side.share)
+            calls, started, took = 0, time.perf_counter(), 0.0
+            while took < TURN:
+                jax.block_until_ready(side.run())
+                calls, took = calls + 1, time.perf_counter() - started
+            side.seconds.append(took / calls / side.share)
 
 
 class peak:  # noqa: N801  (used as a verb)

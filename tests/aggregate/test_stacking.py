@@ -80,7 +80,7 @@ def test_drawing_agrees_with_laplace_where_labels_are_many(
 ) -> None:
     votes, labels = copied
     small = votes.of_judges([0, 1, 2])
-    drawn = Stacking(NUTS(draws=250, warmup=250, chains=2)).fit(small, labels)
+    drawn = Stacking(NUTS(draws=150, warmup=150, chains=2)).fit(small, labels)
     laplace = Stacking().fit(small, labels)
     np.testing.assert_allclose(np.exp(drawn(small)), np.exp(laplace(small)), atol=0.03)
     one, other = drawn.reliability(), laplace.reliability()

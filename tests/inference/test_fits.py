@@ -194,7 +194,7 @@ def _with(fit: FittedDavidson, draws: dict[str, jax.Array]) -> FittedDavidson:
 
 def test_nuts_of_a_score_is_the_generalised_posterior(votes: Votes, labels: np.ndarray) -> None:
     """With the NLL at temperature 1 it is the ordinary posterior; hotter is wider."""
-    few = {"draws": 400, "warmup": 400, "chains": 2}
+    few = {"draws": 250, "warmup": 250, "chains": 2}
     ordinary = Davidson(NUTS(**few)).fit(votes, labels)
     gibbs = Davidson(NUTS(score=scores.nll, **few)).fit(votes, labels)
     hot = Davidson(NUTS(score=scores.nll, temperature=8.0, **few)).fit(votes, labels)
