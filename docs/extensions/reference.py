@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from typer.cli import get_docs_for_click
@@ -84,18 +84,7 @@ def command_page() -> str:
     command = typer.main.get_command(command_line)
     context = typer.Context(command, info_name="judgebayes")
     page = get_docs_for_click(obj=command, ctx=context, name="judgebayes", title="Command line")
-    for name, below in _below(command):  # lists of commands break sentences off
-        page = page.replace(
-            f"* `{name}`: {below.get_short_help_str()}\n",
-            f"* `{name}`: {below.get_short_help_str(limit=300)}\n",
-        )
-    return page
-
-
-def _below(command: Any) -> list[tuple[str, Any]]:
-    """Return the commands below a command, with their names."""
-    own = list(getattr(command, "commands", {}).items())
-    return [*own, *(found for _, each in own for found in _below(each))]
+    return page.replace("\b\n", "")  # what keeps a terminal's lists as they are
 
 
 def write_pages(app: "Sphinx") -> None:

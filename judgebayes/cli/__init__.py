@@ -1,6 +1,8 @@
 """The command line: `judgebayes --help`. Heavy imports wait until a command runs."""
 
+import inspect
 import os
+import textwrap
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -44,13 +46,12 @@ app = typer.Typer(
     help="Aggregate and calibrate the votes of LLM judges, and reproduce four papers about them.",
     no_args_is_help=True,
     add_completion=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,  # its tables cut options and words off at 80 columns
     pretty_exceptions_enable=False,
 )
 
-data_app = typer.Typer(
-    help="Fetch the public data sets that `reproduce` reads, and list them.", no_args_is_help=True
-)
+DATA_HELP = "Fetch the public data sets that `reproduce` reads, and list them."
+data_app = typer.Typer(help=DATA_HELP, short_help=DATA_HELP, no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
 Cache = Annotated[
@@ -61,10 +62,13 @@ Cache = Annotated[
 
 def _import_help() -> str:
     """Return the help of `judgebayes import`: the formats, a line each."""
-    listed = "".join(f"\n* `{name}`: {known.says}" for name, known in FORMATS.items())
+    listed = "\n".join(
+        textwrap.fill(f"* {name}: {known.says}", 76, subsequent_indent="  ")
+        for name, known in FORMATS.items()
+    )
     return (
         "Bring votes from other tools' files into a tidy table that every other command reads.\n\n"
-        f"FORMAT is one of\n{listed}\n\n"
+        f"FORMAT is one of\n\n\b\n{listed}\n\n"
         "What cannot be read as a vote stays a missing vote, and every record is accounted for."
     )
 
@@ -278,6 +282,7 @@ def collect(
 
 @app.command()
 def calibrate(
+    context: Context,
     votes: VotesFile,
     labels: LabelsFile = None,
     method: Annotated[
@@ -338,6 +343,7 @@ def calibrate(
 ) -> None:
     """Calibrate your own votes: probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli.calibrating import Request, calibrate_votes
+    from judgebayes.cli.command import other_command
     from judgebayes.cli.reading import Columns, Source
 
     columns = Columns(item, judge, vote, sample, order, label, task, group)
@@ -359,7 +365,9 @@ def calibrate(
             drop_unknown_labels,
             allow_degenerate,
             label_noise,
-        )
+        ),
+        diagnosing=other_command(context, "diagnose"),
+        reporting=other_command(context, "report"),
     )
 
 
@@ -839,6 +847,16 @@ def version() -> None:
     typer.echo(f"judgebayes {__version__}")
 
 
+def _list_whole_summaries(*apps: typer.Typer) -> None:
+    """Let lists of commands show each one's first sentence whole, not what fits on a line."""
+    for command in (command for each in apps for command in each.registered_commands):
+        words = command.help or inspect.getdoc(command.callback) or ""
+        command.short_help = " ".join(words.partition("\n\n")[0].split())
+
+
+_list_whole_summaries(app, data_app)
+
+
 def main() -> None:
     """Run the command line; a known error is one sentence, without a traceback."""
     _set_environment()
@@ -847,7 +865,9 @@ def main() -> None:
     except JudgeBayesError as error:
         from rich.console import Console
 
-        Console(stderr=True).print(f"[bold red]Error:[/] {_escaped(str(error))}", soft_wrap=True)
+        console = Console(stderr=True)
+        said = f"[bold red]Error:[/] {_escaped(str(error))}"
+        console.print(said, soft_wrap=not console.is_terminal)
         raise SystemExit(2) from None
 
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from rich.console import Console
-from rich.markup import escape
 
 from judgebayes import __version__
 from judgebayes.aggregate import (
@@ -22,7 +21,15 @@ from judgebayes.aggregate import (
 )
 from judgebayes.aggregate.base import by_slab
 from judgebayes.arrays import AnyArray
-from judgebayes.cli.comparing import SEE_ALL, Compared, compare, print_comparison, within_noise
+from judgebayes.cli.comparing import (
+    LOSSES_IN_WORDS,
+    SEE_ALL,
+    Compared,
+    compare,
+    print_comparison,
+    within_noise,
+)
+from judgebayes.cli.diagnosing import print_judges
 from judgebayes.cli.methods import (
     BASELINES,
     BY_JUDGE,
@@ -43,9 +50,10 @@ from judgebayes.cli.reading import (
     read_any_votes,
     read_votes,
 )
+from judgebayes.cli.saying import WARNING, say, say_commands
 from judgebayes.conformal import SplitConformal, coverage_law
 from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
-from judgebayes.diagnostics import diagnose
+from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.fit_file import SavedFit, drift, load_fit, profile, save_fit
@@ -53,7 +61,6 @@ from judgebayes.float64 import in_float64
 from judgebayes.inference import Status
 from judgebayes.io import check_writable, write_table
 from judgebayes.programs import kept
-from judgebayes.sentence import sentence
 from judgebayes.significance import Interval
 from judgebayes.splits import random_splits
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
@@ -70,10 +77,13 @@ __all__ = [
     "calibrate_votes",
     "decide",
     "read_request",
-    "say",
 ]
 
 LOSSES = {"absolute": absolute_loss, "zero-one": zero_one_loss}
+JUDGES = 6
+"""How many judges are printed at most, from both ends."""
+SHOWN = ("judge", "votes", "accuracy", "accuracy_low", "accuracy_high")
+"""What is printed of them."""
 FEW_LABELS = 30
 LEAST_FOR_SPLITS = 10
 FITTED_SHARE = 2 / 3
@@ -159,28 +169,51 @@ class Calibration:
         bad = [f for f in self.findings if f.severity == "bad"]
         return bad if (self.labels >= 0).any() else []
 
+    @property
+    def counted(self) -> str:
+        """How many of the findings are bad, and how many are notes."""
+        bad, notes = (sum(f.severity == kind for f in self.findings) for kind in ("bad", "note"))
+        return f"{bad} problem(s), {notes} note(s)"
+
 
 @in_float64
-def calibrate_votes(request: Request) -> None:
-    """Read, choose, fit, compare on held-out labels, print the summary, write what was asked for."""
+def calibrate_votes(request: Request, diagnosing: str, reporting: str) -> None:
+    """Read, choose, fit, compare on held-out labels, print the summary, write what was asked for.
+
+    The two commands are what to run next on the same files.
+    """
     console = Console()
     check_writable(request.out)
     check_writable(request.save, table=False)
     given = read_request(request)
     say(console, given.words())
     found = answer(request, given, console)
+    if given.labelled:
+        table = found.table
+        judges = judge_table(table.votes, found.labels, table.coding, groups=table.groups)
+        print_judges(console, judges[list(SHOWN)], JUDGES)
     say(console, found.chosen)
     if found.compared is not None:
-        print_comparison(console, found.compared, found.leads, hide_nll=found.hide_nll)
-    say(console, [f.sentence for f in found.unsound] + found.warnings, "[yellow]![/] ")
+        print_comparison(
+            console, found.compared, found.leads, request.loss, hide_nll=found.hide_nll
+        )
+    say(console, [f.sentence for f in found.unsound] + found.warnings, WARNING)
     sets = None
     if found.sets is not None:
         say(console, found.sets.sentences)
         sets = found.sets.inside
     read = given.read
-    _write(console, request.out, read.coding, read.votes, found.log_probs, given.loss, sets)
+    _write(console, request.out, read.coding, read.votes, found.log_probs, request.loss, sets)
     if request.save is not None:
         _save(console, request, found.choice, read, given.labels, found.fitted)
+    console.print()
+    say_commands(
+        console,
+        [
+            (f"Next, every judge, and what is wrong ({found.counted}):", diagnosing),
+            ("All of this as a page, with figures and what more labels would buy:", reporting),
+        ],
+    )
 
 
 def read_request(request: Request) -> Given:
@@ -238,17 +271,16 @@ def answer(request: Request, given: Given, console: Console) -> Calibration:
     once = isinstance(read, Listing) and choices[0].method in SEE_ALL
     compared = None
     if enough and not once:
-        with console.status("comparing on held-out labels"):
-            compared = compare(
-                _compared_methods(request, table, choices),
-                table.votes,
-                own,
-                table.groups,
-                given.loss,
-                splits=request.splits,
-                seed=request.seed,
-                label_noise=request.label_noise,
-            )
+        compared = compare(
+            _compared_methods(request, table, choices),
+            table.votes,
+            own,
+            table.groups,
+            given.loss,
+            splits=request.splits,
+            seed=request.seed,
+            label_noise=request.label_noise,
+        )
     choice = choices[0]
     if compared is not None and len(choices) > 1 and (labels >= 0).sum() >= FEW_LABELS:
         best = compared.best([c.name for c in choices], choices[0].name)
@@ -283,6 +315,8 @@ def answer(request: Request, given: Given, console: Console) -> Calibration:
     if request.conformal is not None:
         with console.status("finding conformal sets"):
             sets = _conformal_sets(request, choice, method, read, labels)
+            decisions = np.asarray(decide(log_probs, given.loss)[0])
+            sets.sentences.extend(_outside(sets.inside, decisions, read.coding, request.conformal))
     return Calibration(
         table=table,
         labels=own,
@@ -467,9 +501,8 @@ def _conformal_sets(
     sentences = [
         f"Conformal sets at {level:.0%}: method fitted on {len(fitted_on)} labels, threshold from "
         f"the other {len(held)}. {int((size == 1).sum())} items have one class, "
-        f"{int((size > 1).sum())} more than one, {int((size == 0).sum())} none (unlike all that "
-        f"was labelled). With {len(held)} labels for the threshold the coverage lies between "
-        f"{law.low:.0%} and {law.high:.0%} (95 %)."
+        f"{int((size > 1).sum())} more than one, {int((size == 0).sum())} none. With {len(held)} "
+        f"labels for the threshold the coverage lies between {law.low:.0%} and {law.high:.0%} (95 %)."
     ]
     if int(threshold.status) != Status.CONVERGED:
         sentences.append(
@@ -477,6 +510,32 @@ def _conformal_sets(
             "class."
         )
     return ConformalSets(sets, sentences, len(held))
+
+
+def _outside(
+    inside: Bool[np.ndarray, "item class"],
+    decisions: Int[np.ndarray, " item"],
+    coding: Coding,
+    level: float,
+) -> list[str]:
+    """Return on how many items the decision is not in the set, and which of the two to use when."""
+    out = ~inside[np.arange(len(decisions)), decisions]
+    if not out.any():
+        return []
+    first, empty = str(coding.items[int(np.argmax(out))]), int((~inside.any(1)).sum())
+    lines = [
+        f"On {int(out.sum())} of {len(out)} items, {first!r} the first, the decision is not in the "
+        "set: a set holds the classes that are probable enough, by a fit to fewer labels, the decision "
+        "is the class of least expected loss, by the fit to all. Use the decision where one answer is "
+        "needed, the set where what it leaves out must rarely be right."
+    ]
+    if empty:
+        lines.append(
+            f"{empty} of these sets are empty: no class is as probable there as labels usually are. "
+            f"That happens where a method is right more often than {level:.0%} of the time and can "
+            "leave its least certain items out; a higher --conformal fills them."
+        )
+    return lines
 
 
 @in_float64
@@ -508,16 +567,10 @@ def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
                 f"The fit is to the votes of {', '.join(saved.notes['judges'][:8])}; those of "
                 f"{', '.join(sorted(others)[:8])} are answered as if they were theirs."
             ],
-            "[yellow]![/] ",
+            WARNING,
         )
-    say(console, drift(saved.profile, profile(votes), saved.classes), "[yellow]![/] ")
-    _write(console, out, read.coding, votes, log_probs, LOSSES[loss](votes.n_classes))
-
-
-def say(console: Console, lines: Sequence[str], mark: str = "") -> None:
-    """Print sentences, a line each, behind a mark."""
-    for line in lines:
-        console.print(mark + escape(sentence(line)), soft_wrap=True, highlight=False)
+    say(console, drift(saved.profile, profile(votes), saved.classes), WARNING)
+    _write(console, out, read.coding, votes, log_probs, loss)
 
 
 def _sentences(read: Reading | Listing, labels: Int[np.ndarray, " item"]) -> list[str]:
@@ -526,7 +579,7 @@ def _sentences(read: Reading | Listing, labels: Int[np.ndarray, " item"]) -> lis
     if len(given):
         counts = np.bincount(given, minlength=read.votes.n_classes)
         shares = ", ".join(
-            f"{name} {n}" for name, n in zip(read.coding.classes.names, counts, strict=True)
+            f"{name}: {n}" for name, n in zip(read.coding.classes.names, counts, strict=True)
         )
         lines.append(f"{len(given)} of {len(labels)} items are labelled ({shares}).")
     if len(read.coding.judges) > 1:
@@ -598,7 +651,7 @@ def _retasked(console: Console, read: Reading, known_tasks: list[str]) -> Votes:
         say(
             console,
             [f"Task {', '.join(new)} is new to the fit: it is answered from the tasks' centre."],
-            "[yellow]![/] ",
+            WARNING,
         )
     return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(known_tasks))
 
@@ -619,7 +672,7 @@ def _reseated(console: Console, read: Reading, votes: Votes, known_judges: list[
         said.append(f"The votes of {', '.join(new)} are not used: the fit does not know them.")
     if absent:
         said.append(f"{len(absent)} judge(s) of the fit gave no votes here: {', '.join(absent)}.")
-    say(console, said, "[yellow]![/] ")
+    say(console, said, WARNING)
     places = np.array([place.get(name, MISSING) for name in names])
     return votes.seated(places, len(known_judges))
 
@@ -630,21 +683,22 @@ def _write(
     coding: Coding,
     votes: AnyVotes,
     log_probs: Float[Array, "item class"],
-    loss: Float[np.ndarray, "action class"],
+    loss: str,
     sets: Bool[np.ndarray, "item class"] | None = None,
 ) -> None:
-    decisions, expected = decide(log_probs, loss)
+    decisions, expected = decide(log_probs, LOSSES[loss](votes.n_classes))
     table = coding.decode(log_probs, decisions, expected)
     table["votes"] = counts_by_item(votes).sum(1)
     if sets is not None:
         names = np.array(coding.classes.names)
         table["set"] = [" | ".join(names[inside]) for inside in sets]
     made = np.bincount(np.asarray(decisions), minlength=votes.n_classes)
-    shares = ", ".join(f"{n} {c}" for n, c in zip(coding.classes.names, made, strict=True))
+    shares = ", ".join(f"{n}: {c}" for n, c in zip(coding.classes.names, made, strict=True))
     # A rule answers 0 or 1, which says nothing of how often it is wrong.
     sure = bool(np.isin(np.exp(np.asarray(log_probs)), (0.0, 1.0)).all())
-    mean = "" if sure else f"; mean expected loss {float(np.mean(np.asarray(expected))):.3f}"
-    say(console, [f"Decisions: {shares}{mean}."])
+    mean = float(np.mean(np.asarray(expected)))
+    what = f"each of least expected {loss} loss ({LOSSES_IN_WORDS[loss][0]}), {mean:.3f} on average"
+    say(console, [f"Decisions: {shares}." if sure else f"Decisions: {shares}; {what}."])
     if out is not None:
         write_table(table, out)
         say(console, [f"Probabilities, decision and expected loss of every item are in {out}."])

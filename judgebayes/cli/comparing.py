@@ -13,8 +13,10 @@ from rich.table import Table
 
 from judgebayes.aggregate import Aggregator
 from judgebayes.arrays import Scalar
+from judgebayes.cli.saying import say, show
 from judgebayes.evaluate import Evaluation, FitOn, measure
 from judgebayes.models.one_coin import log_seen
+from judgebayes.progress import tracked
 from judgebayes.significance import Interval, two_way_interval
 from judgebayes.splits import Splits, random_splits
 from judgebayes.sweeps import evaluate_splits
@@ -22,6 +24,7 @@ from judgebayes.votes import Votes
 
 __all__ = [
     "HEAD",
+    "LOSSES_IN_WORDS",
     "Compared",
     "Growth",
     "compare",
@@ -39,6 +42,17 @@ AT_ONCE = 4
 """So many methods are fitted at once, if there are as many cores: each takes memory of its own."""
 METRICS = ("mae", "accuracy", "nll", "ece")
 HEAD = ("method", "MAE", "accuracy", "NLL", "ECE", "extra loss [95 %]")
+LOSSES_IN_WORDS = {
+    "absolute": ("class steps from the label", "its mean is the MAE"),
+    "zero-one": ("1 if it is not the label", "its mean is 1 - accuracy"),
+}
+"""What the loss of a decision is, and how its mean is related to a metric of the comparison."""
+SIMPLE = {
+    "best-constant": "best-constant: one answer for all, the best on the labels it was fitted on.",
+    "sc": "sc: a plain majority vote (self-consistency).",
+    "margin-threshold": "margin-threshold: a tie unless the margin reaches a calibrated one.",
+}
+"""What to beat."""
 LEAST_SIZE, MOST_SIZES = 10, 6
 """Fewest labels of a point of `grow`, and how many points there are."""
 
@@ -65,7 +79,7 @@ class Compared:
         """What the comparison is, in a line."""
         return (
             f"Held out: fitted on {self.held_in} labels, decided the others, mean of "
-            f"{len(self.parts)} splits"
+            f"{len(self.parts)} splits" + ("" if self.groups is None else " between groups")
         )
 
     def interval(
@@ -107,16 +121,10 @@ class Compared:
     def leads(
         self, method: str, loss: Float[np.ndarray, "action class"], *, level: float = 0.95
     ) -> dict[str, Interval]:
-        """Return how much more every other method loses than this one."""
-        own = self.evaluations[method]
+        """Return how much more every other method loses than this one: by their means."""
+        own = self.evaluations[method].losses(loss)
         return {
-            name: two_way_interval(
-                other.losses(loss) - own.losses(loss),
-                np.asarray(own.items),
-                self.n_items,
-                self.groups,
-                level=level,
-            )
+            name: self.interval(name, other.losses(loss) - own, level=level)
             for name, other in self.evaluations.items()
             if name != method
         }
@@ -133,7 +141,7 @@ def compare(
     seed: int,
     label_noise: float = 0.0,
 ) -> Compared:
-    """Fit on four fifths of the labels and decide the rest, many times.
+    """Fit on four fifths of the labels and decide the rest, many times; show how far it is.
 
     With label noise, NLL is that of the labels as they were seen.
     """
@@ -151,9 +159,13 @@ def compare(
             methods[name], votes, labels, parts, fit_on=_fit_on(name), loss=loss, seed=seed
         )
 
-    # One method is compiled while another runs.
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, AT_ONCE)) as pool:
-        found = dict(zip(methods, pool.map(one, methods), strict=True))
+    what = f"methods held out on {splits} splits"
+    # One method is compiled while another runs; the splits of a method are fitted all at once.
+    with (
+        ThreadPoolExecutor(min(os.cpu_count() or 1, AT_ONCE)) as pool,
+        tracked(methods, what, shown=True) as following,
+    ):
+        found = dict(zip(following, pool.map(one, methods), strict=True))
     means = {
         name: {m: float(v.mean()) for m, v in measure(e, METRICS).items()}
         for name, e in found.items()
@@ -198,18 +210,19 @@ def grow(
     sizes.reverse()
     parts, whole = compared.parts, compared.evaluations[name]
     place = np.arange(parts.calibration.shape[1])
-    found = [
-        evaluate_splits(
-            method,
-            votes,
-            labels,
-            replace(parts, calibration=np.where(place < size, parts.calibration, -1)),
-            fit_on=_fit_on(name),
-            loss=loss,
-            seed=seed,
-        )
-        for size in sizes[:-1]
-    ]
+    with tracked(sizes[:-1], "numbers of labels to learn from", shown=True) as following:
+        found = [
+            evaluate_splits(
+                method,
+                votes,
+                labels,
+                replace(parts, calibration=np.where(place < size, parts.calibration, -1)),
+                fit_on=_fit_on(name),
+                loss=loss,
+                seed=seed,
+            )
+            for size in following
+        ]
     nll = [_nll(each, compared.label_noise) for each in (*found, whole)]
     losses = [each.losses(loss) for each in (*found, whole)]
     by_score = nll if not any(np.isinf(each).any() for each in nll[-2:]) else losses
@@ -243,23 +256,21 @@ def _log_seen(
 
 
 def print_comparison(
-    console: Console, compared: Compared, leads: Mapping[str, Interval], *, hide_nll: bool
+    console: Console,
+    compared: Compared,
+    leads: Mapping[str, Interval],
+    loss: str,
+    *,
+    hide_nll: bool,
 ) -> None:
-    """Print a row per method: metrics, and the loss minus the chosen method's."""
-    table = Table(
-        title=compared.title,
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+    """Print a row per method, metrics and extra loss, and what they mean."""
+    table = Table(box=None, pad_edge=False)
     for name in HEAD:
         table.add_column(name, justify="left" if name == "method" else "right")
     for row in comparison_rows(compared, leads, hide_nll=hide_nll):
         table.add_row(*row)
-    console.print()
-    console.print(table)
-    for line in comparison_words(compared, hide_nll=hide_nll):
-        console.print(line, soft_wrap=True, highlight=False)
+    show(console, compared.title, table)
+    say(console, comparison_words(compared, leads, loss, hide_nll=hide_nll))
     console.print()
 
 
@@ -278,15 +289,35 @@ def comparison_rows(
     return rows
 
 
-def comparison_words(compared: Compared, *, hide_nll: bool) -> list[str]:
-    """Return what the cells of the comparison mean, in sentences."""
+def comparison_words(
+    compared: Compared, leads: Mapping[str, Interval], loss: str, *, hide_nll: bool
+) -> list[str]:
+    """Return what the cells of the comparison mean, in sentences.
+
+    `leads` is of all methods but the chosen one, `loss` the name of the decisions' loss.
+    """
     words = []
-    if not hide_nll and any(not np.isfinite(m["nll"]) for m in compared.means.values()):
-        words.append("NLL is - where a method is certain and wrong: a rule has no probabilities.")
-    return [
-        *words,
-        "Extra loss: mean loss of the decisions minus that of the method, with a 95 % interval.",
-    ]
+    if leads:
+        chosen = next(name for name in compared.means if name not in leads)
+        what, mean = LOSSES_IN_WORDS[loss]
+        words.append(
+            f"Loss of a decision: {what}; {mean}. Extra loss: a method's mean loss minus that of "
+            f"{chosen}, with a 95 % interval; above 0 the method does worse."
+        )
+    if not hide_nll:
+        held = int((compared.parts.evaluation[0] >= 0).sum())
+        words.append(
+            "NLL: mean -log of the label's probability"
+            + (
+                ", - where a method is certain and wrong: a rule has no probabilities."
+                if any(not np.isfinite(m["nll"]) for m in compared.means.values())
+                else "."
+            )
+            + f" ECE: how far probabilities are from frequencies; on {held} held-out labels a split "
+            "it errs upwards, least for best-constant, which is calibrated and knows no item: choose "
+            "by NLL."
+        )
+    return [*words, " ".join(text for name, text in SIMPLE.items() if name in compared.means)]
 
 
 def _figure(value: float) -> str:
@@ -302,7 +333,7 @@ def within_noise(leads: Mapping[str, Interval]) -> list[str]:
     }
     return [
         f"Held out, {words[name]} is {'better' if lead.high < 0 else 'not clearly worse'} "
-        f"(loss {lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}])."
+        f"(extra loss {lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}])."
         for name, lead in leads.items()
         if name in words and lead.low <= 0 and not (name == "margin-threshold" and lead.high >= 0)
     ]

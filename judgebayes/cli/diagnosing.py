@@ -5,22 +5,22 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from judgebayes.cli.reading import Source, classes_of, open_source, read_votes
+from judgebayes.cli.reading import Reading, Source, classes_of, open_source, read_votes
+from judgebayes.cli.saying import MARKS, say, show
 from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.finding import Finding
 from judgebayes.float64 import in_float64
 from judgebayes.io import check_writable, write_table
 from judgebayes.plots import judge_map
-from judgebayes.sentence import sentence
 from judgebayes.votes import MISSING
 
-__all__ = ["Request", "diagnose_votes"]
+__all__ = ["Request", "diagnose_votes", "print_judges"]
 
-MARKS = {"bad": "[bold red]x[/]", "note": "[yellow]![/]", "good": "[green]+[/]"}
 INTERVALS = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
 LEAST_NEEDED = ("votes", "not asked", "TNR", "TPR")
 """What a narrow console does without, in this order."""
@@ -64,13 +64,16 @@ def diagnose_votes(request: Request) -> list[Finding]:
             allow_degenerate=True,
         )
     labelled = f"{int((labels >= 0).sum())} of {len(labels)} items are labelled."
-    for line in [*read.words(), labelled]:
-        console.print(escape(line), soft_wrap=True, highlight=False)
+    say(console, [*read.words(), labelled])
     table = judge_table(read.votes, labels, read.coding, groups=read.groups)
-    _print_judges(console, table, request.judges)
+    print_judges(console, table, request.judges)
+    if read.groups is not None:
+        alone = judge_table(read.votes, labels, read.coding)
+        say(console, _grouped(read, labels, table, alone))
+        console.print()
     found = diagnose(read.votes, labels, read.coding)
     for finding in found:
-        _print_finding(console, finding)
+        say(console, [finding.sentence], MARKS[finding.severity])
     if request.out is not None:
         write_table(table, request.out)
         console.print(escape(f"The table of all judges is in {request.out}."), highlight=False)
@@ -80,26 +83,36 @@ def diagnose_votes(request: Request) -> list[Finding]:
     return found
 
 
-def _print_finding(console: Console, finding: Finding) -> None:
-    """Print a finding behind its mark: in a terminal broken between words, in a file one line."""
-    mark, said = MARKS[finding.severity], escape(sentence(finding.sentence))
-    if not console.is_terminal:
-        console.print(f"{mark} {said}", soft_wrap=True, highlight=False)
-        return
-    hanging = Table.grid(padding=(0, 1, 0, 0))
-    hanging.add_column()
-    hanging.add_column(overflow="fold")
-    hanging.add_row(mark, said)
-    console.print(hanging, highlight=False)
+def _grouped(
+    read: Reading, labels: Int[np.ndarray, " item"], judges: pd.DataFrame, alone: pd.DataFrame
+) -> list[str]:
+    """Return what the groups of items changed; `alone` is the table of judges without them."""
+    assert read.groups is not None
+    known = labels >= 0
+    said = (
+        f"--group: {len(labels)} items in {len(np.unique(read.groups))} groups of column "
+        f"{read.columns['group']!r}, the {int(known.sum())} labelled ones in "
+        f"{len(np.unique(read.groups[known]))}. Items of a group may be alike. That leaves every "
+        "estimate as it is and changes the intervals"
+    )
+    wide, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (judges, alone))
+    ratio = (wide / narrow).dropna()
+    if len(ratio):
+        said += f": of accuracy they are {ratio.median():.2f} times as wide as without"
+        if len(ratio) > 1:
+            said += f" (median; {ratio.min():.2f} to {ratio.max():.2f})"
+    return [f"{said}. The findings below count every item for itself."]
 
 
-def _print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
+def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     """Print a line per judge, the most accurate first; of many, those at both ends.
 
     Shares are in per cent. Where the console is narrow, long names lose their middle, and columns
-    that would not fit are left out, and named. Columns of which nothing is known are not there.
+    that would not fit are left out, and named. Columns of which nothing is known are not there, nor
+    those that the table lacks.
     """
     labelled = bool(np.isfinite(judges["accuracy"]).any())
+    weighed = labelled and "weight" in judges
     ranked = judges.sort_values("accuracy", ascending=False, kind="stable")
     shown = f"{min(most, len(judges))}"
     if len(ranked) > most:
@@ -109,7 +122,11 @@ def _print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
             shown = f"{len(best)} most and {len(worst)} least accurate"
     cells = {
         "votes": [str(n) for n in ranked["votes"]],
-        "missing": [f"{share:.0%}" for share in ranked["missing"]],
+        **(
+            {"missing": [f"{share:.0%}" for share in ranked["missing"]]}
+            if "missing" in judges
+            else {}
+        ),
         **(
             {"not asked": [f"{share:.0%}" for share in ranked["not_asked"]]}
             if "not_asked" in judges and (judges["not_asked"] > 0).any()
@@ -120,7 +137,7 @@ def _print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
             for name, head in INTERVALS.items()
             if name in judges and np.isfinite(judges[name]).any()
         },
-        **({"weight": [f"{weight:+.2f}" for weight in ranked["weight"]]} if labelled else {}),
+        **({"weight": [f"{weight:+.2f}" for weight in ranked["weight"]]} if weighed else {}),
     }
     taken = {head: max(len(cell) for cell in (head, *column)) for head, column in cells.items()}
     left_out = []
@@ -130,28 +147,22 @@ def _print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
             left_out.append(head)
             del cells[head], taken[head]
     room = max(console.width - sum(taken.values()) - 2 * len(taken), needed)
-    table = Table(
-        title=f"{shown} of {len(judges)} judges, in % with 90 % intervals",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+    of = "The judge" if len(judges) == 1 else f"{shown} of {len(judges)} judges"
+    table = Table(box=None, pad_edge=False)
     table.add_column("judge", no_wrap=True)
     for head in cells:
         table.add_column(head, justify="right", no_wrap=True)
     for name, *row in zip(ranked["judge"], *cells.values(), strict=True):
         table.add_row(escape(_shortened(str(name), room)), *row)
-    console.print()
-    console.print(table)
+    show(console, f"{of}, in % with 90 % intervals", table)
     if left_out:
         columns = " and ".join(", ".join(left_out).rsplit(", ", 1))
         console.print(f"Too wide to show here: {columns} (--out FILE).", highlight=False)
-    if labelled:
-        console.print(
-            "Weight: what one vote of the judge adds to the log-odds of its class, by its accuracy.",
-            highlight=False,
-            soft_wrap=not console.is_terminal,
+    if weighed:
+        words = (
+            "Weight: what one vote of the judge adds to the log-odds of its class, by its accuracy."
         )
+        say(console, [words])
     console.print()
 
 

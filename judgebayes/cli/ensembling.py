@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.cli.reading import Source, classes_of, open_source, read_votes
+from judgebayes.cli.saying import WARNING, say, show
 from judgebayes.ensemble import (
     BetaBinomial,
     Binomial,
@@ -85,16 +85,16 @@ def ensemble_error(request: EnsembleRequest) -> None:
         "model-free": free.curve(sizes, level=request.level, population=population),
     }
     independent = np.asarray(Binomial().fit(counts).estimate(sizes))
-    _say(console, [*words, *(fit.words() if counts.most > 1 else [])])
+    say(console, [*words, *(fit.words() if counts.most > 1 else [])])
     _print(console, curves, independent, request.level)
-    _say(console, _labels_to_go(request, free, counts, population))
-    _say(console, _warnings(fit, counts, sizes), "[yellow]![/] ")
+    say(console, _labels_to_go(request, free, counts, population))
+    say(console, _warnings(fit, counts, sizes), WARNING)
     if request.out is not None:
         write_table(_frame(curves), request.out)
-        _say(console, [f"The table is in {request.out}."])
+        say(console, [f"The table is in {request.out}."])
     if request.plot is not None:
         _plot(curves, independent, request)
-        _say(console, [f"The plot is in {request.plot}."])
+        say(console, [f"The plot is in {request.plot}."])
 
 
 def sizes_of(asked: str | None, most: int) -> tuple[int, ...]:
@@ -148,23 +148,13 @@ def _read(request: EnsembleRequest) -> tuple[Counts, list[str]]:
     return counts, words
 
 
-def _say(console: Console, lines: list[str], mark: str = "") -> None:
-    for line in lines:
-        console.print(mark + escape(line), soft_wrap=True, highlight=False)
-
-
 def _print(
     console: Console,
     curves: dict[str, ErrorCurve],
     independent: Float[np.ndarray, " size"],
     level: float,
 ) -> None:
-    table = Table(
-        title=f"Error of a majority vote, with {level:.0%} intervals",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+    table = Table(box=None, pad_edge=False)
     for name in ("votes", *curves, "independent", ""):
         table.add_column(name, justify="right", no_wrap=True)
     first = next(iter(curves.values()))
@@ -172,10 +162,9 @@ def _print(
         cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in curves.values()]
         note = "extrapolated" if first.extrapolated[i] else ""
         table.add_row(str(size), *cells, f"{independent[i]:.3f}", note)
+    show(console, f"Error of a majority vote, with {level:.0%} intervals", table)
     console.print()
-    console.print(table)
-    console.print()
-    _say(console, [COLUMNS])
+    say(console, [COLUMNS])
 
 
 def _interval(error: float, low: float, high: float) -> str:

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.cli.reading import Reading, Source, classes_of, open_source, read_votes
+from judgebayes.cli.saying import WARNING, say, show
 from judgebayes.cli.systems import Matches, binary_votes, read_matches, system_table
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
@@ -104,20 +105,36 @@ def estimate_precision(request: PrecisionRequest) -> None:
     in_part = _in_part(counts)
     fit: Fit = labelling.fit() if in_part else Impression().fit(counts)
     shown = generator_table(known.names, counts, fit, request.seed)
-    _say(console, known.notes)
+    say(console, known.notes)
     title = "Generators" if known.matches is None else "Win rates"
     readable = _readable(shown, known.noun)
     if known.matches is not None:  # which of two win rates is larger is nobody's question
         readable = readable.drop(columns="beats next")
     _print(console, readable, title, percent=("estimate", "raw mean"))
+    lines = [
+        "Estimate: corrected for the judges' errors; known where every item is labelled. Raw mean: of "
+        "the votes as they are."
+    ]
+    if "beats next" in readable:
+        lines.append(
+            f"Beats next: the probability of being better than the row below, settled from {SETTLED:g}."
+        )
+    say(console, lines)
     if known.matches is not None:
         draws = np.asarray(fit.draws(key=jax.random.key(request.seed)))
         ranked = system_table(known.matches, draws, LEVEL)
         _print(console, _ranking(ranked), "Systems", percent=("mean win rate",))
     judges = judge_table([str(j) for j in known.read.coding.judges], counts)
     _print(console, judges, "Judges", percent=("TPR", "TNR", "voted on"))
-    for line in _warnings(counts, fit, in_part):
-        console.print(f"[yellow]![/] {escape(line)}", soft_wrap=True, highlight=False)
+    good, poor = ("valid", "invalid") if known.matches is None else ("won", "lost")
+    say(
+        console,
+        [
+            f"TPR: the share of {good} items (on valid) that the judge votes {good} for, TNR: of "
+            f"{poor} items (on invalid) {poor}, pooled over generators."
+        ],
+    )
+    say(console, _warnings(counts, fit, in_part), WARNING)
     if request.next_labels is not None:
         _propose(console, known, labelling, request)
     if request.out is not None:
@@ -200,10 +217,10 @@ def _propose(
     _print(console, table.head(SHOWN), title, percent=("valid votes",))
     if len(table) > SHOWN:
         more = " --next-out FILE writes all." if request.next_out is None else ""
-        _say(console, [f"{len(table) - SHOWN} more are not shown.{more}"])
+        say(console, [f"{len(table) - SHOWN} more are not shown.{more}"])
     if request.next_out is not None:
         write_table(table[["item", known.noun]].assign(label=""), request.next_out)
-        _say(
+        say(
             console,
             [
                 f"{request.next_out} has a row for each: fill in its label column, add its rows to "
@@ -371,13 +388,8 @@ def _warnings(counts: PrecisionCounts, fit: Fit, in_part: bool) -> list[str]:
     return lines
 
 
-def _say(console: Console, lines: list[str]) -> None:
-    for line in lines:
-        console.print(escape(line), soft_wrap=True, highlight=False)
-
-
 def _print(console: Console, frame: pd.DataFrame, title: str, percent: tuple[str, ...]) -> None:
-    table = Table(title=title, title_justify="left", box=None)
+    table = Table(box=None, pad_edge=False)
     for place, name in enumerate(frame.columns):
         table.add_column(
             str(name),
@@ -387,7 +399,7 @@ def _print(console: Console, frame: pd.DataFrame, title: str, percent: tuple[str
         )
     for row in frame.itertuples(index=False):
         table.add_row(*(_cell(n, v, percent) for n, v in zip(frame.columns, row, strict=True)))
-    console.print(table)
+    show(console, title, table)
 
 
 def _ends(table: pd.DataFrame) -> list[str]:

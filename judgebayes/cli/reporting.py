@@ -20,10 +20,16 @@ from judgebayes.cli.calibrating import (
     answer,
     decide,
     read_request,
-    say,
 )
-from judgebayes.cli.comparing import HEAD, comparison_rows, comparison_words, grow
+from judgebayes.cli.comparing import (
+    HEAD,
+    LOSSES_IN_WORDS,
+    comparison_rows,
+    comparison_words,
+    grow,
+)
 from judgebayes.cli.reading import Listing
+from judgebayes.cli.saying import say
 from judgebayes.diagnostics import judge_table
 from judgebayes.finding import Finding
 from judgebayes.float64 import in_float64
@@ -38,12 +44,6 @@ from judgebayes.votes.sparse import counts_by_item
 __all__ = ["write_report"]
 
 RULES = ("sc", "margin-threshold")
-SIMPLE = {
-    "best-constant": "best-constant gives every item the same answer.",
-    "sc": "sc is a plain majority vote (self-consistency).",
-    "margin-threshold": "margin-threshold calls a tie unless the margin reaches a calibrated one.",
-}
-"""What to beat."""
 
 
 @in_float64
@@ -66,12 +66,11 @@ def write_report(request: Request, out: Path, command: Sequence[str]) -> None:
     found = answer(request, given, console)
     curve = None
     if found.compared is not None:
-        with console.status("learning from fewer labels"):
-            curve = _curve(request, given, found)
+        curve = _curve(request, given, found)
     page = _page(request, given, found, curve, command)
     with atomically(out) as beside:
         beside.write_text(render(page), encoding="utf-8")
-    say(console, [f"The report is in {out}: method {found.choice.name}, {_counted(found)}."])
+    say(console, [f"The report is in {out}: method {found.choice.name}, {found.counted}."])
 
 
 def _presentable(given: Given) -> Given:
@@ -158,7 +157,7 @@ def _page(
                 None if rule else expected,
                 sets,
                 found.sets.sentences if found.sets is not None else few,
-                request.loss,
+                f"{request.loss} loss: {LOSSES_IN_WORDS[request.loss][0]}",
                 given.labels >= 0,
             ),
             parts.labels_section(
@@ -186,7 +185,7 @@ def _summary(given: Given, found: Calibration, decisions: Int[np.ndarray, " item
             f"{len(coding.judges):,} judge(s) on {len(labels):,} items",
         ),
         ("Labels", f"{int((labels >= 0).sum()):,} of {len(labels):,} items"),
-        ("Diagnostics", _counted(found)),
+        ("Diagnostics", found.counted),
         ("Method", found.choice.name),
     ]
     compared, name = found.compared, found.choice.name
@@ -215,11 +214,6 @@ def _summary(given: Given, found: Calibration, decisions: Int[np.ndarray, " item
     return blocks
 
 
-def _counted(found: Calibration) -> str:
-    bad, notes = (sum(f.severity == kind for f in found.findings) for kind in ("bad", "note"))
-    return f"{bad} problem(s), {notes} note(s)"
-
-
 def _held_out(found: Calibration) -> parts.HeldOut | None:
     if found.compared is None:
         return None
@@ -240,8 +234,7 @@ def _method(request: Request, found: Calibration) -> Section:
     if compared is not None:
         rows = comparison_rows(compared, found.leads, hide_nll=found.hide_nll)
         table = Table(compared.title, HEAD, rows)
-        words = comparison_words(compared, hide_nll=found.hide_nll)
-        words.append(" ".join(text for name, text in SIMPLE.items() if name in compared.means))
+        words = comparison_words(compared, found.leads, request.loss, hide_nll=found.hide_nll)
     said = found.chosen or [f"Method: {found.choice.name}, as asked for."]
     return parts.method_section(said, table, words, _settings(request, found))
 

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from rich.table import Table
 from judgebayes import __version__
 from judgebayes.cli.precision import generators_of
 from judgebayes.cli.reading import Source, classes_of, open_source, read_votes
+from judgebayes.cli.saying import MARKS, say, say_commands, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.float64 import in_float64
@@ -48,7 +49,6 @@ ROWS = 24
 """Rows of the summary that are printed."""
 CHECKS = 12
 FIXED = 1e-9
-MARKS = {"good": "[green]ok[/] ", "note": "", "bad": "[yellow]![/] "}
 PLOTS = ("forest", "ranks", "predictive")
 FORMS = ("svg", "png")
 FOREST_ROWS = 40
@@ -98,8 +98,8 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     data, words = read_data(request)
     story = build(data, request.model, variant)
     nuts = request.nuts
-    _say(console, [*words, *story.words])
-    _say(
+    say(console, [*words, *story.words])
+    say(
         console,
         [
             f"Sampling {request.model}, {variant}: {nuts.chains} chains of {nuts.warmup} steps to "
@@ -120,23 +120,47 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
         _tell(console, [Finding("bad", "Until that is mended, nothing below can be relied on.")])
     checks = check(drawn)
     _print_checks(console, checks)
-    _tell(console, in_words(checks, story.advice))
+    said = in_words(checks, story.advice)
+    # Draws that are not from the posterior speak neither for the model nor against it.
+    _tell(console, [replace(found, severity="note") for found in said] if bad else said)
     for target in targets(drawn):
         _tell(console, one_left_out(drawn, target))
     if request.table is not None:
         write_table(table.rename_axis("parameter").reset_index(), request.table)
-        _say(console, [f"The summary of all {len(table)} parameters is in {request.table}."])
+        say(console, [f"The summary of all {len(table)} parameters is in {request.table}."])
     if request.plots is not None:
         _plot(request, drawn, story, shown, checks)
-        _say(console, [f"Forest, rank and predictive plots are in {request.plots}."])
+        say(console, [f"Forest, rank and predictive plots are in {request.plots}."])
     size = request.out.stat().st_size / 1e6
-    _say(
+    say(
         console,
-        [
-            f"The posterior is in {request.out} ({size:.1f} MB): arviz.from_netcdf opens it, "
-            f"judgebayes posterior-compare {shlex.quote(str(request.out))} OTHER.nc compares it."
-        ],
+        [f"The posterior is in {request.out} ({size:.1f} MB): arviz.from_netcdf opens it."],
     )
+    if bad:
+        _tell(console, [Finding("bad", "Do not use it: the chains failed, as said above.")])
+        again = shlex.join(_longer(command, nuts))
+        say_commands(console, [("Next, more draws, into the same file:", again)])
+        return
+    beside = f"judgebayes posterior-compare {shlex.quote(str(request.out))} OTHER.nc"
+    say_commands(
+        console,
+        [("Next, a second model of the same data, and which foretells them better:", beside)],
+    )
+
+
+def _longer(command: Sequence[str], nuts: NUTS) -> list[str]:
+    """Return the command with twice the steps, the default at least, over the same files."""
+    words, kept = iter(command), []
+    for word in words:
+        if word in ("--draws", "--warmup"):
+            next(words)
+        elif word != "--overwrite":
+            kept.append(word)
+    draws, warmup = (
+        max(2 * given, usual)
+        for given, usual in ((nuts.draws, NUTS().draws), (nuts.warmup, NUTS().warmup))
+    )
+    return [*kept, "--draws", str(draws), "--warmup", str(warmup), "--overwrite"]
 
 
 def compare_posteriors(paths: Sequence[Path], target: str | None) -> None:
@@ -158,7 +182,7 @@ def compare_posteriors(paths: Sequence[Path], target: str | None) -> None:
         )
     files = {str(path): posterior.load(path) for path in paths}
     compared = compare(files, target)
-    _say(console, [f"All of {next(iter(files.values())).attrs['data']}."])
+    say(console, [f"All of {next(iter(files.values())).attrs['data']}."])
     for name, data in files.items():
         faults = json.loads(data.attrs.get(FAULTS, "[]"))
         _tell(console, [Finding("bad", f"{name}: {sentence}") for sentence in faults])
@@ -236,7 +260,7 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     )
     given = labels[labels >= 0]
     counts = np.bincount(given, minlength=len(classes.names))
-    shares = ", ".join(f"{n} {c}" for n, c in zip(classes.names, counts, strict=True))
+    shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, counts, strict=True))
     words = [*read.words(), f"{len(given)} of {len(labels)} items are labelled ({shares})."]
     if generators:
         words.append(f"{len(generators)} generators; a vote for {classes.names[-1]!r} is valid.")
@@ -311,7 +335,7 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
 
 
 def _print_summary(console: Console, shown: pd.DataFrame, story: Story) -> None:
-    table = _table("Posterior: mean, 90 % interval, and what the draws are worth", "")
+    table = _table("")
     for head in ("mean", "sd", "5 %", "95 %", "ESS", "R-hat"):
         table.add_column(head, justify="right", no_wrap=True)
     kept = _both_ends(shown, ROWS)
@@ -324,10 +348,9 @@ def _print_summary(console: Console, shown: pd.DataFrame, story: Story) -> None:
         table.add_row(
             escape(str(name)), *cells, f"{worth:.0f}" if np.isfinite(worth) else "-", agree
         )
-    console.print()
-    console.print(table)
+    show(console, "Posterior: mean, 90 % interval, and what the draws are worth", table)
     if len(kept) < len(shown):
-        _say(
+        say(
             console,
             [
                 f"{len(shown) - len(kept)} of {len(shown)} rows are not shown, those between the "
@@ -335,7 +358,7 @@ def _print_summary(console: Console, shown: pd.DataFrame, story: Story) -> None:
             ],
         )
     names = dict.fromkeys(shown["variable"])
-    _say(console, [f"{n}: {story.meanings[n]}." for n in names if n in story.meanings])
+    say(console, [f"{n}: {story.meanings[n]}." for n in names if n in story.meanings])
     console.print()
 
 
@@ -354,7 +377,7 @@ def _both_ends(shown: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 def _print_checks(console: Console, checks: Sequence[Check]) -> None:
-    table = _table("Data drawn anew from the fitted model, beside those observed", "share or rate")
+    table = _table("share or rate")
     for head in ("observed", "drawn anew [90 %]", "p"):
         table.add_column(head, justify="right", no_wrap=True)
     kept = _most_telling(checks, CHECKS)
@@ -362,15 +385,14 @@ def _print_checks(console: Console, checks: Sequence[Check]) -> None:
         low, high = np.quantile(each.replicated, (0.05, 0.95))
         anew = f"{each.replicated.mean():.3f} [{low:.3f}, {high:.3f}]"
         table.add_row(escape(each.name), f"{each.observed:.3f}", anew, f"{each.p:.3f}")
-    console.print()
-    console.print(table)
+    show(console, "Data drawn anew from the fitted model, beside those observed", table)
     rest = len(checks) - len(kept)
     lines = [
         "p: the share of replications above what was observed; near 0 or 1 the model misses it."
     ]
     if rest:
         lines.append(f"{rest} more, nearer to what the model expects, are not shown.")
-    _say(console, lines)
+    say(console, lines)
 
 
 def _most_telling(checks: Sequence[Check], most: int) -> list[Check]:
@@ -382,11 +404,7 @@ def _most_telling(checks: Sequence[Check], most: int) -> list[Check]:
 
 
 def _print_comparison(console: Console, found: Compared, files: dict[str, Any]) -> None:
-    table = _table(
-        f"Foretelling {TARGETS[found.target]}, from all other items (PSIS-LOO, "
-        f"{found.n_items} items)",
-        "posterior",
-    )
+    table = _table("posterior")
     table.add_column("model", overflow="fold")
     for head in ("log score", "per item", "behind", "k > 0.7"):
         table.add_column(head, justify="right", no_wrap=True)
@@ -401,10 +419,14 @@ def _print_comparison(console: Console, found: Compared, files: dict[str, Any]) 
             f"{gap:.1f} ± {error:.1f}" if place else "",
             str(len(own.unreliable)),
         )
-    console.print()
-    console.print(table)
+    what = TARGETS[found.target]
+    show(
+        console,
+        f"Foretelling {what}, from all other items (PSIS-LOO, {found.n_items} items)",
+        table,
+    )
     if found.only_common:
-        _say(console, ["Items that only some of them foretell are left out."])
+        say(console, ["Items that only some of them foretell are left out."])
 
 
 def _plot(
@@ -491,20 +513,15 @@ def _checks_table(checks: Sequence[Check]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["statistic", "data", "value", "low", "high"])
 
 
-def _table(title: str, first: str) -> Table:
+def _table(first: str) -> Table:
     """Return a table whose first column gives way where the console is narrow."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     table.add_column(first, overflow="fold", min_width=12)
     return table
 
 
 def _tell(console: Console, findings: Sequence[Finding]) -> None:
+    """Print findings behind their marks; what is no fault has none."""
     for found in findings:
-        console.print(
-            MARKS[found.severity] + escape(found.sentence), soft_wrap=True, highlight=False
-        )
-
-
-def _say(console: Console, lines: Sequence[str]) -> None:
-    for line in lines:
-        console.print(escape(line), soft_wrap=True, highlight=False)
+        mark = "" if found.severity == "note" else MARKS[found.severity]
+        say(console, [found.sentence], mark)

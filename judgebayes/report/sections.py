@@ -411,7 +411,7 @@ def decisions_section(
         head.append("mean expected loss")
     blocks: list[Block] = [
         Paragraph(
-            f"Each item gets the decision of least expected loss ({loss} loss)."
+            f"Each item gets the decision of least expected loss ({loss})."
             + (
                 f" Over all {len(decisions):,} items the mean expected loss is "
                 f"{expected_loss.mean():.3f}."

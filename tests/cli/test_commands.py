@@ -1,8 +1,13 @@
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from judgebayes import cli
 
@@ -64,6 +69,40 @@ def test_help_names_the_commands() -> None:
         assert command in found.stdout
 
 
+def below(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """A command and those below it, with the words that call them."""
+    yield words, command
+    for name, each in getattr(command, "commands", {}).items():
+        yield from below(each, (*words, name))
+
+
+COMMANDS = dict(below(typer.main.get_command(cli.app)))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_is_whole_at_80_columns(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every option, every word that explains it, and every summary is there, on no longer line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    said = CliRunner().invoke(cli.app, [*words, "--help"]).output
+    assert max(map(len, said.splitlines())) <= 80
+    assert "…" not in said
+    bare = re.sub(r"\s", "", said)
+
+    def whole(text: str) -> bool:
+        return re.sub(r"[\s\b]", "", text) in bare
+
+    command = COMMANDS[words]
+    assert whole(command.help)
+    for parameter in command.params:
+        assert whole(parameter.help), parameter.name
+        for name in parameter.opts if parameter.param_type_name == "option" else ():
+            assert re.search(rf"(^|\s){name}[\s,]", said), name
+    for name, each in getattr(command, "commands", {}).items():
+        assert whole(name + each.help.partition("\n\n")[0]), name
+
+
 def test_a_known_error_is_one_sentence_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -78,8 +117,6 @@ def test_a_known_error_is_one_sentence_without_a_traceback(
 
 
 def test_example_writes_files_that_calibrate_reads(tmp_path: Path) -> None:
-    from typer.testing import CliRunner
-
     folder = tmp_path / "try"
     said = CliRunner().invoke(cli.app, ["example", str(folder)])
     assert said.exit_code == 0, said.output
