@@ -1,12 +1,15 @@
 """The command line on files of the shapes that users have."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app
@@ -170,7 +173,25 @@ def test_repeats_without_a_sample_column(
     fit = tmp_path / "fit.json"
     said = run(*args, "--repeats", "--method", "sc", "--save", fit).output
     assert "233 votes of 1 judge(s)" in said
-    assert "expected loss" not in said.split("Decisions")[1].splitlines()[0]  # a rule has none
+    assert "expected" not in said.split("Decisions")[1].splitlines()[0]  # a rule has none
+    # What to run next, with the options that the other command has, runs.
+    diagnosing, reporting = (
+        shlex.split(line) for line in said.splitlines() if "  judgebayes " in line
+    )
+    assert diagnosing == ["judgebayes", "diagnose", *map(str, args[1:4]), "--repeats"]
+    seen = run(*diagnosing[1:]).output
+    assert reporting[:2] == ["judgebayes", "report"]
+    command: Any = typer.main.get_command(app)
+    asked = command.commands["report"].make_context("report", reporting[2:]).params
+    assert (asked["votes"], asked["method"], asked["splits"]) == (args[1], "sc", 3)
+    assert (asked["repeats"], asked["out"]) == (True, Path("report.html"))
+    # The judge's accuracy is the same in both: its share of right votes, item by item.
+    votes = pd.read_csv(args[1]).dropna().merge(gold)
+    right = (votes["Verdict"] == votes["gold"]).groupby(votes["Question ID"]).mean().mean()
+    row = next(line for line in said.splitlines() if line.startswith("gpt "))
+    assert row.split()[1:3] == ["233", f"{100 * right:.0f}"]
+    cell = " ".join(row.split()[2:])
+    assert cell in seen
     # A kept fit remembers how its votes were read, and whose they were.
     again = run("apply", fit, args[1]).output
     assert "233 votes of 1 judge(s)" in again

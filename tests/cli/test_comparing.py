@@ -1,11 +1,17 @@
 """Which method `auto` takes, from held-out answers made up by hand."""
 
+from collections.abc import Callable
+
+import jax
 import numpy as np
 import pytest
 
-from judgebayes.cli.comparing import Compared
+from judgebayes.aggregate import BaseRate, MajorityVote
+from judgebayes.cli.comparing import Compared, compare, comparison_rows, comparison_words
+from judgebayes.decide import absolute_loss, zero_one_loss
 from judgebayes.evaluate import Evaluation
 from judgebayes.splits import Splits
+from judgebayes.votes import Votes
 
 ITEMS = 60
 PARTS = Splits(np.tile(np.arange(40), (2, 1)), np.tile(np.arange(ITEMS), (2, 1)))
@@ -52,3 +58,65 @@ def test_a_default_that_is_certain_and_wrong_goes() -> None:
 def test_nll_is_that_of_the_labels_as_they_were_seen() -> None:
     found = compared(0.1, own=np.full(ITEMS, 0.8))
     assert found.means["own"]["nll"] == pytest.approx(-np.log(0.9 * 0.8 + 0.1 * 0.2))
+
+
+@pytest.fixture(scope="module")
+def found(votes: Votes, labels: np.ndarray) -> Compared:
+    methods = {"sc": MajorityVote(), "best-constant": BaseRate()}
+    with jax.enable_x64(True):
+        return compare(methods, votes, labels, None, absolute_loss(3), splits=7, seed=5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "matrix", "metric", "sign"),
+    [("absolute", absolute_loss, "mae", 1), ("zero-one", zero_one_loss, "accuracy", -1)],
+)
+def test_extra_loss_is_the_difference_of_the_metric_that_its_explanation_names(
+    found: Compared, loss: str, matrix: Callable[[int], np.ndarray], metric: str, sign: int
+) -> None:
+    leads = found.leads("sc", matrix(3))
+    own, other = (found.means[name][metric] for name in ("sc", "best-constant"))
+    assert leads["best-constant"].mean == pytest.approx(sign * (other - own), abs=1e-9)
+    assert leads["best-constant"].low < leads["best-constant"].mean < leads["best-constant"].high
+    words = comparison_words(found, leads, loss, hide_nll=False)
+    assert {"mae": "its mean is the MAE", "accuracy": "its mean is 1 - accuracy"}[metric] in words[
+        0
+    ]
+    assert "minus that of sc" in words[0]
+    assert "on 10 held-out labels a split" in words[1]  # 50 labels, a fifth held out
+    assert "best-constant: one answer for all, the best on the labels it was fitted on." in words[2]
+    assert "margin-threshold" not in words[2]
+    row = comparison_rows(found, leads, hide_nll=False)[1]
+    assert row[0] == "best-constant"
+    assert row[-1].startswith(f"{leads['best-constant'].mean:+.3f} [")
+
+
+def test_the_best_constant_sees_no_label_that_it_is_judged_on(
+    found: Compared, labels: np.ndarray
+) -> None:
+    for part, answers in zip(
+        found.parts.calibration, found.evaluations["best-constant"].log_probs, strict=True
+    ):
+        share = np.bincount(labels[part[part >= 0]], minlength=3) / (part >= 0).sum()
+        np.testing.assert_allclose(np.exp(answers), np.tile(share, (len(answers), 1)), atol=1e-9)
+
+
+def test_methods_done_are_counted_on_the_terminal(
+    votes: Votes,
+    labels: np.ndarray,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def held_out() -> tuple[str, str]:
+        methods = {"sc": MajorityVote(), "best-constant": BaseRate()}
+        with jax.enable_x64(True):
+            compare(methods, votes, labels, None, absolute_loss(3), splits=7, seed=5)
+        return capsys.readouterr()
+
+    assert held_out() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    out, seen = held_out()
+    assert out == ""
+    assert "methods held out on 7 splits" in seen
+    assert "2/2" in seen

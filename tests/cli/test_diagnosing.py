@@ -115,3 +115,25 @@ def test_in_a_terminal_findings_break_between_words_and_names_stay_whole(
     assert all(len(line) <= 58 for line in finding)
     assert f"{name}:" in "".join(finding[:2])
     assert "wrong on all of 120 labelled items. No judge is" in " ".join(finding[1:])
+
+
+def test_what_groups_change_is_said(tmp_path: Path, wide: pd.DataFrame) -> None:
+    table = wide.drop(columns="broken").assign(program=lambda t: t["id"] // 6)
+    outs = tmp_path / "with.csv", tmp_path / "without.csv"
+    plain = run(tmp_path, table.drop(columns="program"), "--label", "gold", "--out", str(outs[1]))
+    ask = ("--label", "gold", "--group", "program", "--out", str(outs[0]))
+    said = run(tmp_path, table, *ask)
+    assert "--group" not in plain
+    assert "120 items in 20 groups of column 'program', the 120 labelled ones in 20" in said
+    grouped, alone = (pd.read_csv(out) for out in outs)
+    np.testing.assert_allclose(grouped["accuracy"], alone["accuracy"])
+    wide_each, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (grouped, alone))
+    ratio = wide_each / narrow
+    assert ratio.max() > 1.01
+    assert f"they are {ratio.median():.2f} times as wide as without (median; " in said
+    assert f"{ratio.min():.2f} to {ratio.max():.2f})" in said
+
+
+def test_titles_are_whole_above_narrow_tables(tmp_path: Path, wide: pd.DataFrame) -> None:
+    one = wide[["id", "a", "gold"]]
+    assert "\nThe judge, in % with 90 % intervals:\n" in run(tmp_path, one, "--label", "gold")

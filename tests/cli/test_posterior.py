@@ -6,6 +6,7 @@ through the sampler. `-m slow` sends all of them through it.
 """
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import numpyro
 import pandas as pd
 import pytest
+import typer
 from scipy import integrate, stats
 from scipy.special import expit, logsumexp
 from typer.testing import CliRunner, Result
@@ -359,6 +361,27 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
         assert part in said, part
     for name in ("forest", "ranks", "predictive"):
         assert (files.folder / "plots" / f"{name}.svg").stat().st_size > 5000
+
+
+def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
+    for model in MODELS:
+        lines = files.said[model].splitlines()
+        good = [line for line in lines if line.startswith("+ ")]
+        if model == "one-coin":
+            assert good[0].startswith("+ 2 chains of 2000 draws agree")
+            assert "Do not use it" not in files.said[model]
+            assert lines[-1].strip().startswith("judgebayes posterior-compare")
+            continue
+        assert "x Until that is mended, nothing below can be relied on." in lines
+        assert good == []
+        assert "x Do not use it: the chains failed, as said above." in lines
+        # What to run next can be read by the command, and asks for more, over the same file.
+        words = shlex.split(lines[-1])
+        command: Any = typer.main.get_command(app)
+        asked = command.commands["posterior"].make_context("posterior", words[2:]).params
+        assert (asked["draws"], asked["warmup"], asked["chains"]) == (1000, 1000, 2)
+        assert (asked["model"], asked["overwrite"]) == (model, True)
+        assert asked["out"] == files.folder / f"{model}.nc"
 
 
 # --- comparisons ---------------------------------------------------------------------------------
