@@ -96,7 +96,7 @@ def reproduce(
     ] = False,
     splits: Annotated[int, typer.Option(min=2, help="Random calibration/evaluation splits.")] = 100,
     smoke: Annotated[
-        bool, typer.Option("--smoke", help="Run a shrunken version of everything, in a minute.")
+        bool, typer.Option("--smoke", help="Run a shrunken version of everything, in minutes.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the random splits.")] = 0,
     out: Annotated[

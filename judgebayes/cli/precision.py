@@ -111,10 +111,12 @@ def estimate_precision(request: PrecisionRequest) -> None:
     if known.matches is not None:  # which of two win rates is larger is nobody's question
         readable = readable.drop(columns="beats next")
     _print(console, readable, title, percent=("estimate", "raw mean"))
-    lines = [
-        "Estimate: corrected for the judges' errors; known where every item is labelled. Raw mean: of "
-        "the votes as they are."
-    ]
+    lines = []
+    if bool(counts.labelled.any()):
+        lines.append(
+            "Estimate: corrected for the judges' errors; known where every item is labelled. Raw mean: "
+            "of the votes as they are."
+        )
     if "beats next" in readable:
         lines.append(
             f"Beats next: the probability of being better than the row below, settled from {SETTLED:g}."

@@ -55,11 +55,12 @@ def reproduce_papers(
     folder = None if twins else (data or data_folder())
     chosen = find(what)
     where = "embedded twins only" if folder is None else f"data in {folder}"
-    console.print(f"{len(chosen)} results, {where}, {splits} splits, seed {seed}", soft_wrap=True)
+    used = min(splits, SMOKE_SPLITS) if smoke else splits
+    console.print(f"{len(chosen)} results, {where}, {used} splits, seed {seed}", soft_wrap=True)
     facts = [
         ("command", shlex.join(command)),
         ("data", where),
-        ("splits", str(min(splits, SMOKE_SPLITS) if smoke else splits)),
+        ("splits", str(used)),
         ("seed", str(seed)),
         *versions(),
     ]

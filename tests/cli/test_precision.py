@@ -38,6 +38,12 @@ def test_tables_file_and_plot(tables: tuple[pd.DataFrame, pd.DataFrame], tmp_pat
     assert found.exit_code == 0, (found.output, found.exception)
     assert "300 items of 2 generator(s) are labelled" in found.output
     assert "Judges" in found.output
+    lines = found.output.splitlines()
+    alpha = next(line for line in lines if line.startswith("alpha "))
+    assert " known " in alpha  # all of its items are labelled
+    assert alpha.endswith("1.00, settled")
+    assert "known where every item is labelled" in found.output
+    assert "settled from 0.95" in found.output
     assert plot.stat().st_size > 5000
     table = pd.read_csv(out).set_index("generator")
     assert list(table.index) == ["alpha", "beta", "gamma"]
@@ -54,6 +60,7 @@ def test_without_labels_it_says_what_the_intervals_are(
     found = run(tmp_path / "votes.csv")
     assert found.exit_code == 0, (found.output, found.exception)
     assert "No item is labelled" in found.output
+    assert "corrected for the judges' errors" not in found.output
 
 
 def test_what_cannot_be_told_is_asked_for(

@@ -65,7 +65,7 @@ def test_the_command_writes_results_and_says_what_it_did_not_run(tmp_path: Path)
         ],
     )
     assert result.exit_code == 0, result.output
-    assert "embedded twins only" in result.output
+    assert f"embedded twins only, {SMOKE_SPLITS} splits, seed 0" in result.output
     title = next(e.title for e in ALL if name(e) == f"{paper}/audit-published")
     assert result.output.index(f"  {title}\n") < result.output.index(f"/2 {title}: ")
     assert "not run" in result.output
