@@ -314,8 +314,7 @@ def comparison_words(
                 else "."
             )
             + f" ECE: how far probabilities are from frequencies; on {held} held-out labels a split "
-            "it errs upwards, least for best-constant, which is calibrated and knows no item: choose "
-            "by NLL."
+            "it errs upwards, least for best-constant, which tells no items apart: choose by NLL."
         )
     return [*words, " ".join(text for name, text in SIMPLE.items() if name in compared.means)]
 

@@ -7,7 +7,7 @@ from test_report import check as check_page
 from typer.testing import CliRunner
 
 from judgebayes.cli import app
-from judgebayes.experiments.core import Experiment, Run, experiments
+from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, experiments
 
 ALL = list(experiments())
 
