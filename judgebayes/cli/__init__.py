@@ -14,13 +14,16 @@ from judgebayes.cli.options import (
     ClassNames,
     Context,
     DropUnknownLabels,
+    Encoding,
     GroupColumn,
+    Ignore,
     ItemColumn,
     JudgeColumn,
     LabelColumn,
     LabelNoise,
     LabelsFile,
     Loss,
+    Missing,
     OnlyJudge,
     OrderColumn,
     Out,
@@ -29,6 +32,7 @@ from judgebayes.cli.options import (
     Repeats,
     SampleColumn,
     Seed,
+    SkipRows,
     SplitsOfLabels,
     TaskColumn,
     VoteColumn,
@@ -38,6 +42,7 @@ from judgebayes.cli.options import (
 )
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
+from judgebayes.io.options import Options
 
 __all__ = ["app", "main"]
 
@@ -58,6 +63,13 @@ Cache = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(help="Folder that gets a folder per data set; the user's cache, if not given."),
 ]
+
+
+def _reading(
+    missing: str | None, ignore: str | None, encoding: str | None, skip_rows: int | None
+) -> Options:
+    """Return how the files are to be read."""
+    return Options(missing=missing, ignore=ignore, encoding=encoding, skip_rows=skip_rows)
 
 
 def _import_help() -> str:
@@ -329,6 +341,10 @@ def calibrate(
     pairwise: Pairwise = None,
     only_judge: OnlyJudge = None,
     wide: Wide = False,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
     label_noise: LabelNoise = 0.0,
     loss: Loss = "absolute",
     splits: SplitsOfLabels = 100,
@@ -347,9 +363,10 @@ def calibrate(
     from judgebayes.cli.reading import Columns, Source
 
     columns = Columns(item, judge, vote, sample, order, label, task, group)
+    table = _reading(missing, ignore, encoding, skip_rows)
     calibrate_votes(
         Request(
-            Source(votes, columns, repeats, votes_as, only_judge, wide),
+            Source(votes, columns, repeats, votes_as, only_judge, wide, table),
             labels,
             method,
             calibrator,
@@ -407,6 +424,10 @@ def report(
     pairwise: Pairwise = None,
     only_judge: OnlyJudge = None,
     wide: Wide = False,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
     label_noise: LabelNoise = 0.0,
     loss: Loss = "absolute",
     splits: SplitsOfLabels = 100,
@@ -421,8 +442,9 @@ def report(
     from judgebayes.cli.reporting import write_report
 
     columns = Columns(item, judge, vote, sample, order, label, task, group)
+    table = _reading(missing, ignore, encoding, skip_rows)
     request = Request(
-        Source(votes, columns, repeats, votes_as, only_judge, wide),
+        Source(votes, columns, repeats, votes_as, only_judge, wide, table),
         labels,
         method,
         calibrator,
@@ -456,6 +478,10 @@ def apply(
     task: TaskColumn = None,
     only_judge: OnlyJudge = None,
     wide: Wide = False,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
     loss: Loss = "absolute",
     out: Out = None,
 ) -> None:
@@ -463,8 +489,9 @@ def apply(
     from judgebayes.cli.calibrating import apply_fit
     from judgebayes.cli.reading import Columns, Source
 
-    columns = Columns(item, judge, vote, sample, order, "none", task, "none")
-    apply_fit(fit, Source(votes, columns, repeats, votes_as, only_judge, wide), loss, out)
+    columns = Columns(item, judge, vote, sample, order, None, task, "none")
+    table = _reading(missing, ignore, encoding, skip_rows)
+    apply_fit(fit, Source(votes, columns, repeats, votes_as, only_judge, wide, table), loss, out)
 
 
 @app.command()
@@ -483,6 +510,10 @@ def diagnose(
     classes: ClassNames = None,
     pairwise: Pairwise = None,
     wide: Wide = False,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
     judges: Annotated[int, typer.Option(min=2, help="How many judges to print at most.")] = 20,
     out: Out = None,
     plot: Plot = None,
@@ -493,7 +524,8 @@ def diagnose(
     from judgebayes.cli.reading import Columns, Source
 
     columns = Columns(item, judge, vote, sample, order, label, "none", group)
-    source = Source(votes, columns, repeats, votes_as, None, wide)
+    table = _reading(missing, ignore, encoding, skip_rows)
+    source = Source(votes, columns, repeats, votes_as, None, wide, table)
     diagnose_votes(
         Request(source, labels, classes, pairwise, judges, out, plot, drop_unknown_labels)
     )
@@ -530,6 +562,10 @@ def ensemble(
     classes: ClassNames = None,
     only_judge: OnlyJudge = None,
     wide: Wide = False,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
     seed: Annotated[int, typer.Option(help="Seed of the posterior draws.")] = 0,
     out: Out = None,
     plot: Plot = None,
@@ -540,9 +576,10 @@ def ensemble(
     from judgebayes.cli.reading import Columns, Source
 
     columns = Columns(item, judge, vote, sample, order, label, "none", "none")
+    table = _reading(missing, ignore, encoding, skip_rows)
     ensemble_error(
         EnsembleRequest(
-            Source(votes, columns, repeats, votes_as, only_judge, wide),
+            Source(votes, columns, repeats, votes_as, only_judge, wide, table),
             labels,
             k,
             target_width,
@@ -588,6 +625,10 @@ def precision(
         typer.Option(help="Where to write the items of --next, with an empty label column."),
     ] = None,
     wide: Wide = False,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
     out: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(help="Where to write the table of generators."),
@@ -603,7 +644,8 @@ def precision(
     from judgebayes.cli.reading import Columns, Source
 
     columns = Columns(item, judge, vote, "none", "none", label)
-    source = Source(votes, columns, wide=wide)
+    table = _reading(missing, ignore, encoding, skip_rows)
+    source = Source(votes, columns, wide=wide, table=table)
     estimate_precision(
         PrecisionRequest(
             source,
@@ -677,6 +719,10 @@ def posterior(
     pairwise: Pairwise = None,
     only_judge: OnlyJudge = None,
     wide: Wide = False,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     drop_unknown_labels: DropUnknownLabels = False,
     allow_degenerate: AllowDegenerate = False,
@@ -688,9 +734,10 @@ def posterior(
     from judgebayes.inference import NUTS
 
     columns = Columns(item, judge, vote, sample, order, label, "none", "none")
+    layout = _reading(missing, ignore, encoding, skip_rows)
     sample_posterior(
         PosteriorRequest(
-            Source(votes, columns, repeats, votes_as, only_judge, wide),
+            Source(votes, columns, repeats, votes_as, only_judge, wide, layout),
             labels,
             model,
             variant,
@@ -760,10 +807,10 @@ def import_(
         Optional[str],  # noqa: UP045
         typer.Option(help="Column of the judge's raw answer."),
     ] = None,
-    missing: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="A value that means no vote, -1 say; empty cells always do."),
-    ] = None,
+    missing: Missing = None,
+    ignore: Ignore = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
     verdicts: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(help="What raw answers judge: pair (A, B or tie), score, or valid."),
@@ -777,9 +824,13 @@ def import_(
     ] = None,
 ) -> None:
     from judgebayes.cli.importing import import_file
-    from judgebayes.io.options import Options
 
-    given = Options(item, judge, vote, sample, order, label, text, missing)
+    given = Options(
+        *(item, judge, vote, sample, order, label, text, missing),
+        ignore=ignore,
+        encoding=encoding,
+        skip_rows=skip_rows,
+    )
     import_file(form, path, out, labels_out, given.choosing(verdicts, votes_from))
 
 

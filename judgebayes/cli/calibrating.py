@@ -49,6 +49,8 @@ from judgebayes.cli.reading import (
     open_source,
     read_any_votes,
     read_votes,
+    recalled,
+    remembered,
 )
 from judgebayes.cli.saying import WARNING, say, say_commands
 from judgebayes.conformal import SplitConformal, coverage_law
@@ -545,12 +547,8 @@ def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
     known("loss", loss, tuple(LOSSES))
     check_writable(out)
     saved = load_fit(fit)
-    source = replace(
-        source,
-        wide=source.wide or bool(saved.notes.get("wide")),
-        repeats=source.repeats or bool(saved.notes.get("repeats")),
-    )
-    read = read_votes(open_source(source, None), saved.classes)
+    opened = open_source(recalled(source, saved.notes), None)
+    read = read_votes(opened, saved.classes)
     votes = read.votes
     if saved.tasks:
         votes = _retasked(console, read, saved.tasks)
@@ -559,6 +557,10 @@ def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
     log_probs = saved.fitted(votes)
     say(console, [f"The fit: {saved.method}, {saved.notes.get('labels', '?')} labels."])
     say(console, read.words())
+    if opened.labels is not None:
+        say(
+            console, [f"Column {opened.labels.label!r} holds labels, and no votes: it is left out."]
+        )
     others = {str(name) for name in read.coding.judges} - set(saved.notes.get("judges", []))
     if not saved.judges and "judges" in saved.notes and others:
         say(
@@ -731,8 +733,7 @@ def _save(
         "version": __version__,
         "seed": request.seed,
         "judges": [str(name) for name in read.coding.judges],
-        "wide": request.source.wide,
-        "repeats": request.source.repeats,
+        **remembered(read, request.source),
     }
     tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
     judges = [str(name) for name in read.coding.judges] if choice.method in BY_JUDGE else []

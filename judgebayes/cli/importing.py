@@ -1,6 +1,7 @@
 """`judgebayes import`: votes in other tools' formats become a tidy file."""
 
 import shlex
+from collections.abc import Hashable
 from pathlib import Path
 
 from rich.console import Console
@@ -8,9 +9,10 @@ from rich.markup import escape
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
-from judgebayes.io.imported import Imported
-from judgebayes.io.options import Options
+from judgebayes.io.imported import SCORES, Imported
+from judgebayes.io.options import Options, join_names
 from judgebayes.io.tables import check_writable, write_table
+from judgebayes.votes.classes import canonical, infer_classes
 
 __all__ = ["advice", "import_file", "next_command"]
 
@@ -45,35 +47,67 @@ def import_file(
     if found.labels is not None and labels_out is not None:
         write_table(found.labels, labels_out)
         console.print(f"Labels: {escape(str(labels_out))}", highlight=False, soft_wrap=True)
-    elif found.labels is not None:
-        console.print("The source has labels: --labels-out FILE writes them.", highlight=False)
     console.print(f"Votes: {escape(str(out))}", highlight=False, soft_wrap=True)
-    for line in (*advice(found, labels_out), f"Next: {next_command(found, out, labels_out)}"):
+    for line in advice(found, labels_out):
         console.print(escape(line), highlight=False, soft_wrap=True)
+    command = next_command(found, out, labels_out)
+    if command is not None:
+        console.print(escape(f"Next: {command}"), highlight=False, soft_wrap=True)
 
 
 def advice(found: Imported, labels_out: Path | None) -> list[str]:
     """Return what the user has to decide or add before the next command."""
     lines = []
-    if labels_out is None:
+    if labels_out is None and found.labels is not None:
+        lines.append(f"The source has labels: import it again with --labels-out {LABELS}.")
+    elif labels_out is None:
         lines.append(f"Label some items first: {LABELS}, with the columns item and label.")
     if "order" in found.votes.columns and found.votes_as is None:
         lines.append(
             "A vote names what was shown, it is taken; if votes in swapped order were mapped back "
             "already, say --votes-as original."
         )
+    values = _values_without_order(found)
+    if len(values) > SCORES:
+        lines.append(
+            f"Next: the votes take {len(values)} different values; make a few classes of them, since "
+            "every other command votes in classes."
+        )
+    elif values and any(isinstance(value, str) for value in values):
+        lines.append("Put the classes below in order, from the lowest to the highest.")
     return lines
 
 
-def next_command(found: Imported, out: Path, labels_out: Path | None) -> str:
-    """Return the command that calibrates what was written.
+def next_command(found: Imported, out: Path, labels_out: Path | None) -> str | None:
+    """Return the command that calibrates what was written, None where no command can.
 
-    Without labels of the source, the file of labels is a name to replace.
+    Without labels of the source, the file of labels is a name to replace; classes that have no
+    known order are named in the order of the alphabet.
     """
     words = ["judgebayes", "calibrate", str(out), "--labels", str(labels_out or LABELS)]
     if "order" in found.votes.columns:
         # A table of the user's own does not say what its votes name.
         words += ["--votes-as", found.votes_as or "shown"]
-    if found.classes is not None:
-        words += ["--classes", ",".join(found.classes)]
+    values, usual = _values_without_order(found), found.usual()
+    if len(values) > SCORES:
+        return None
+    classes = found.classes or tuple(map(str, values))
+    if classes:
+        words.append(f"--classes={join_names(classes)}")
+    if usual is not None:
+        words.append(f"--missing={join_names(map(str, usual.odd))}")
     return shlex.join(words)
+
+
+def _values_without_order(found: Imported) -> list[Hashable]:
+    """Return the values of votes and labels whose order is not known, sorted; none where it is."""
+    if found.classes is not None or found.usual() is not None:
+        return []
+    votes = set(map(canonical, found.votes["vote"].dropna()))
+    try:
+        infer_classes(votes, "")
+    except JudgeBayesError:
+        labels = set() if found.labels is None else set(map(canonical, found.labels["label"]))
+        both = {value for value in votes | labels if value is not None}
+        return sorted(both, key=lambda value: (isinstance(value, str), value))
+    return []

@@ -10,13 +10,16 @@ __all__ = [
     "ClassNames",
     "Context",
     "DropUnknownLabels",
+    "Encoding",
     "GroupColumn",
+    "Ignore",
     "ItemColumn",
     "JudgeColumn",
     "LabelColumn",
     "LabelNoise",
     "LabelsFile",
     "Loss",
+    "Missing",
     "OnlyJudge",
     "OrderColumn",
     "Out",
@@ -25,6 +28,7 @@ __all__ = [
     "Repeats",
     "SampleColumn",
     "Seed",
+    "SkipRows",
     "SplitsOfLabels",
     "TaskColumn",
     "VoteColumn",
@@ -44,7 +48,7 @@ File = Optional[Path]  # noqa: UP045
 Flag = Optional[bool]  # noqa: UP045
 
 VotesFile = Annotated[
-    Path, typer.Argument(help="Votes: .csv, .tsv, .jsonl or .parquet, a row each.")
+    Path, typer.Argument(help="Votes: .csv, .tsv, .txt, .jsonl or .parquet, a row each.")
 ]
 LabelsFile = Annotated[
     File, typer.Option(help="Labels, if they are not a column of the votes: a row per item.")
@@ -77,7 +81,29 @@ GroupColumn = Annotated[
     Text, typer.Option(help="Column of what items share (a question, a program): kept together.")
 ]
 ClassNames = Annotated[
-    Text, typer.Option(help="The classes from lowest to highest, separated by commas: 1,2,3,4,5.")
+    Text,
+    typer.Option(
+        help="The classes from lowest to highest, separated by commas: 1,2,3,4,5. A name that holds a "
+        "comma stands in double quotes."
+    ),
+]
+Ignore = Annotated[
+    Text,
+    typer.Option(help="Columns to leave out, separated by commas: notes,date of a --wide file."),
+]
+Missing = Annotated[
+    Text,
+    typer.Option(
+        help="Values that mean no vote (or no label), separated by commas: partial,unsure. Empty "
+        "cells always do."
+    ),
+]
+Encoding = Annotated[
+    Text, typer.Option(help="Encoding of text files that are not UTF-8: cp1252, for one.")
+]
+SkipRows = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(min=0, help="Rows above the header of the votes; titles are told by themselves."),
 ]
 Pairwise = Annotated[
     Flag,

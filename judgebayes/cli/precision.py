@@ -179,7 +179,8 @@ def _known(request: PrecisionRequest) -> _Known:
         matches = read_matches(tables, read, request.systems)
         votes, labels, ties = binary_votes(read.votes, labels, classes, matches)
         names, generator = matches.names, matches.of_item
-    notes = _words(votes, labels, generator, len(names), classes.names[-1], matches)
+    notes = list(opened.notes)
+    notes += _words(votes, labels, generator, len(names), classes.names[-1], matches)
     if strangers:
         notes.append(f"{strangers} label(s) of items without votes are left out.")
     if ties:

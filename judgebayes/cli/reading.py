@@ -1,8 +1,11 @@
 """From a user's files to votes, labels and groups."""
 
 import re
-from dataclasses import asdict, dataclass, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +13,11 @@ from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
+from judgebayes.io.cells import with_points, without
+from judgebayes.io.imported import option
+from judgebayes.io.options import Options, split_names
+from judgebayes.io.tables import Layout, notes_of
+from judgebayes.io.wide import refuse_no_judges
 from judgebayes.sentence import sentence
 from judgebayes.votes import (
     Classes,
@@ -21,7 +29,7 @@ from judgebayes.votes import (
     encode_wide,
     infer_classes,
 )
-from judgebayes.votes.classes import canonical, given_classes
+from judgebayes.votes.classes import canonical, given_classes, listing, usual_classes
 from judgebayes.votes.coding import ORDERS, SUSPICIOUS_VOTES, require_columns, require_plain
 
 __all__ = [
@@ -33,6 +41,8 @@ __all__ = [
     "open_source",
     "read_any_votes",
     "read_votes",
+    "recalled",
+    "remembered",
 ]
 
 DENSE_BYTES = 2**31
@@ -40,8 +50,6 @@ DENSE_BYTES = 2**31
 STREAM_ROWS = 10_000_000
 """A Parquet file of more rows is read in pieces."""
 HEAD_ROWS = 10_000
-COMMON = 0.02
-"""A value of fewer votes than this share is taken for a slip, not a class."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,10 @@ class Source:
     votes_as: str | None = None
     only_judge: str | None = None
     wide: bool = False
+    options: Options = field(default_factory=Options)
+    """Values that mean no vote, columns to leave out, and how the table stands in its file."""
+    earlier: Mapping[str, str] = field(default_factory=dict)
+    """Columns of an earlier file by role, taken where this one has them and none is named."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +101,8 @@ class Opened:
     labels: Labels | None
     in_pieces: bool = False
     """Whether `table` is only the head of the file."""
+    notes: tuple[str, ...] = ()
+    """What of the files was left out or read as something else, in sentences."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,9 @@ class Reading:
     coding: Coding
     groups: Int[np.ndarray, " item"] | None
     columns: dict[str, str | None]
+    notes: tuple[str, ...] = ()
+    label: str | None = None
+    """The column of the labels, in whichever file they are."""
 
     def words(self) -> list[str]:
         """Return which columns were taken for what, and what was read, in sentences."""
@@ -113,6 +130,9 @@ class Listing:
     coding: Coding
     groups: Int[np.ndarray, " item"] | None
     columns: dict[str, str | None]
+    notes: tuple[str, ...] = ()
+    label: str | None = None
+    """The column of the labels, in whichever file they are."""
 
     def words(self) -> list[str]:
         """Return what was read, and that it stays a list, in sentences."""
@@ -143,6 +163,8 @@ class Listing:
             replace(self.coding, items=self.coding.items[items]),
             None if self.groups is None else self.groups[items],
             self.columns,
+            self.notes,
+            self.label,
         )
 
 
@@ -152,8 +174,12 @@ LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b
 
 def _words(read: Reading | Listing) -> list[str]:
     used = [f"{role} = {name!r}" for role, name in read.columns.items() if name is not None]
-    found = [sentence(f"Columns: {', '.join(used)}."), *read.coding.words(read.votes)]
-    if read.columns.get("vote") is None and read.columns.get("label") is None:  # wide
+    found = [sentence(line) for line in (*read.notes, f"Columns: {', '.join(used)}.")]
+    wide = read.columns.get("vote") is None
+    if wide:
+        found.append(sentence(f"Judges: {listing(read.coding.judges, 20)}."))
+    found += read.coding.words(read.votes)
+    if wide and read.columns.get("label") is None:
         found += [
             sentence(
                 f"Column {judge!r} is read as a judge; if it holds labels, say --label {judge!r}."
@@ -173,16 +199,22 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         If a file cannot be read, a column is not there, or a needed one cannot be told.
     """
     in_pieces = _rows(source) > STREAM_ROWS
-    table = _head(source.path) if in_pieces else read_table(source.path)
-    given = asdict(source.columns)
+    table = _head(source.path) if in_pieces else read_table(source.path, source.options.layout())
+    notes = notes_of(table)
+    given = asdict(source.columns) | {
+        role: name
+        for role, name in source.earlier.items()
+        if getattr(source.columns, role) is None and name in table.columns
+    }
     for optional in ("task", "group"):
         given[optional] = given[optional] or "none"
     if source.wide:
         # The other columns are judges: only what was named is something else.
+        label = given["label"]
         given |= dict.fromkeys(("judge", "sample", "order"), "none")
         given.pop("vote")
         columns = guess_columns(table.columns, given) | {"vote": None}
-        if labels is not None or columns["label"] not in (source.columns.label, *_plainly(table)):
+        if labels is not None or columns["label"] not in (label, *_plainly(table)):
             columns["label"] = None  # "human" or "reference" may be a judge
     else:
         if labels is not None:
@@ -200,20 +232,42 @@ def open_source(source: Source, labels: Path | None) -> Opened:
     if in_pieces and any(columns[role] is not None for role in ("sample", "order", "task")):
         in_pieces, table = False, read_table(source.path)
     if source.only_judge is not None:
-        table = _rows_of(table, columns["judge"], source.only_judge)
+        table = _rows_of(table, columns, source)
+    if not in_pieces:
+        cells = _other_columns(table, columns) if source.wide else [str(columns["vote"])]
+        table, said = _plain_cells(table, cells, source, "vote")
+        notes += said
     if labels is None:
         label, item = columns["label"], str(columns["item"])
         if label is None:
-            return Opened(source, table, columns, None, in_pieces)
+            return Opened(source, table, columns, None, in_pieces, tuple(notes))
         given_labels = _two_columns(source.path, item, label) if in_pieces else table
-        return Opened(source, table, columns, Labels(given_labels, item, label), in_pieces)
-    gold = _open_labels(labels, source.columns, str(columns["item"]))
-    return Opened(source, table, columns, gold, in_pieces)
+        gold = Labels(given_labels, item, label)
+    else:
+        gold = _open_labels(labels, source, str(columns["item"]))
+        notes += notes_of(gold.table)
+    plain, said = _plain_cells(gold.table, [gold.label], source, "label")
+    notes += [line for line in said if not line.startswith("No label is")]  # a vote may be
+    return Opened(source, table, columns, replace(gold, table=plain), in_pieces, tuple(notes))
+
+
+def _plain_cells(
+    table: pd.DataFrame, columns: list[str], source: Source, what: str
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the table with decimal points, and empty cells where a value means none."""
+    table, commas = with_points(table, columns)
+    table, emptied = without(table, columns, source.options.missing, what)
+    return table, [*commas, *emptied]
+
+
+def _other_columns(table: pd.DataFrame, columns: dict[str, str | None]) -> list[str]:
+    return [name for name in table.columns if name not in columns.values()]
 
 
 def _rows(source: Source) -> int:
     """Return the number of rows of a Parquet file that could be read in pieces, else 0."""
     whole = source.wide or source.repeats or source.only_judge is not None
+    whole = whole or source.options != Options()
     if whole or source.path.suffix.lower() != ".parquet" or not source.path.is_file():
         return 0
     import pyarrow.parquet as pq
@@ -250,18 +304,27 @@ def _has_vote(table: pd.DataFrame) -> bool:
     return guess_columns(table.columns, {"vote": None, "item": None})["vote"] is not None
 
 
-def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
+def _rows_of(table: pd.DataFrame, columns: dict[str, str | None], source: Source) -> pd.DataFrame:
+    """Return the votes of the one judge that is asked for."""
+    judge, name = columns["judge"], source.only_judge
+    if source.wide:
+        judges = _other_columns(table, columns)
+        if name not in judges:
+            raise JudgeBayesError(f"There is no judge {name!r}; there are {listing(judges, 20)}.")
+        return table.drop(columns=[other for other in judges if other != name])
     if judge is None:
         raise JudgeBayesError("--only-judge needs a column of judges; name it with --judge.")
     chosen = table[table[judge].astype(str).str.strip() == name]
     if len(chosen) == 0:
         known = ", ".join(repr(str(j)) for j in table[judge].unique()[:10])
         raise JudgeBayesError(f"There is no judge {name!r}; there are {known}.")
-    return chosen.reset_index(drop=True)
+    return chosen
 
 
-def _open_labels(path: Path, columns: Columns, item: str) -> Labels:
-    gold = read_table(path)
+def _open_labels(path: Path, source: Source, item: str) -> Labels:
+    columns = source.columns
+    gold = read_table(path, Layout(encoding=source.options.encoding))
+    gold = gold.drop(columns=source.options.layout().ignore, errors="ignore")
     same = item if item in gold.columns else None
     label = columns.label if columns.label in gold.columns else None
     if columns.label is not None and label is None:
@@ -302,7 +365,7 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
         If the classes cannot be inferred, or votes and labels are of different kinds.
     """
     if named is not None:
-        return given_classes(named.split(","), pairwise)
+        return given_classes(split_names(named), pairwise)
     what = opened.source.path.name
     votes = _inferred(opened, what)
     if opened.labels is not None:
@@ -315,20 +378,23 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
             votes = infer_classes([*_vote_values(opened), *given], f"{what} and the labels")
         except JudgeBayesError as error:
             odd = next(v for v in given if votes.index(v) is None)
-            row = int(np.argmax(gold.table[gold.label] == odd))
+            row = (gold.table[gold.label] == odd).idxmax()
             raise JudgeBayesError(
                 f"Row {row} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; the votes "
-                f"are {', '.join(votes.names)}. Labels and votes must be of one scale."
+                f"are {', '.join(votes.names)}. Labels and votes must be of one scale; if it means no "
+                f"label, say {option('missing', [odd])}."
             ) from error
     return votes if pairwise is None else Classes(votes.values, pairwise)
 
 
 def _inferred(opened: Opened, what: str) -> Classes:
     """Return the classes of the votes; a few odd ones among many are told by their rows."""
+    if opened.source.wide:
+        refuse_no_judges(opened.table, _judge_columns(opened), opened.source.path)
     values = _vote_values(opened)
     try:
         return infer_classes(values, what)
-    except JudgeBayesError as error:
+    except JudgeBayesError:
         if opened.in_pieces:
             raise
         table = opened.table
@@ -337,16 +403,17 @@ def _inferred(opened: Opened, what: str) -> Classes:
             if opened.source.wide
             else table[str(opened.columns["vote"])]
         )
-        share = cells.map(canonical).value_counts(normalize=True)
-        try:
-            usual = infer_classes(share.index[share >= COMMON], what)
-        except JudgeBayesError:
-            raise error from None
-        odd = cells[cells.map(lambda v: usual.index(v) is None)]
+        plain = cells.map(canonical)
+        usual = usual_classes(Counter(plain.dropna()))
+        if usual is None:
+            raise
+        odd = plain[plain.isin(list(usual.odd))]
+        counts = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(8))
         raise JudgeBayesError(
-            f"Row {odd.index[0]} of {what} holds {canonical(odd.iloc[0])!r}; {len(odd)} of {len(cells)} "
-            f"votes are none of {', '.join(usual.names)}. Correct them, leave the cells empty, or "
-            "name all classes in order: --classes 'LOW,...,HIGH'."
+            f"Row {odd.index[0]} of {what} holds {odd.iloc[0]!r}; {len(odd)} of {len(cells)} votes are "
+            f"none of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as missing "
+            f"votes, {option('missing', usual.odd)}, or name all classes in order: --classes "
+            "'LOW,...,HIGH'."
         ) from None
 
 
@@ -365,8 +432,7 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
 
 
 def _judge_columns(opened: Opened) -> list[str]:
-    used = {name for name in opened.columns.values() if name is not None}
-    return [name for name in opened.table.columns if name not in used]
+    return _other_columns(opened.table, opened.columns)
 
 
 def _vote_values(opened: Opened) -> list[object]:
@@ -414,8 +480,40 @@ def read_any_votes(opened: Opened, classes: Classes) -> Reading | Listing:
     )
     groups = _groups(pairs, item, group)
     if votes.n_items * votes.n_judges * votes.n_samples <= DENSE_BYTES:
-        return Reading(votes.dense(), coding, groups, columns)
-    return Listing(votes, coding, groups, columns)
+        return Reading(votes.dense(), coding, groups, columns, opened.notes, _label(opened))
+    return Listing(votes, coding, groups, columns, opened.notes, _label(opened))
+
+
+def _label(opened: Opened) -> str | None:
+    return None if opened.labels is None else opened.labels.label
+
+
+def remembered(read: Reading | Listing, source: Source) -> dict[str, Any]:
+    """Return what the next file of such votes has to be read by, for a file that keeps it."""
+    columns = {role: name for role, name in read.columns.items() if name is not None}
+    return {
+        "wide": source.wide,
+        "repeats": source.repeats,
+        "columns": columns if read.label is None else columns | {"label": read.label},
+    }
+
+
+def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
+    """Return how to read votes of the kind that `remembered` tells of."""
+    columns = notes.get("columns")
+    judges = notes.get("judges")
+    earlier = {
+        str(role): str(name)
+        for role, name in (columns.items() if isinstance(columns, dict) else ())
+        if hasattr(source.columns, str(role))
+        and not (role == "label" and isinstance(judges, list) and name in judges)
+    }
+    return replace(
+        source,
+        wide=source.wide or bool(notes.get("wide")),
+        repeats=source.repeats or bool(notes.get("repeats")),
+        earlier=earlier,
+    )
 
 
 def _dense_bytes(opened: Opened) -> int:
@@ -437,7 +535,9 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     columns, source, table = opened.columns, opened.source, opened.table
     item = str(columns["item"])
     if source.wide:
-        matrix = table.set_index(item)[_judge_columns(opened)]
+        judges = _judge_columns(opened)
+        _refuse_unknown(table, judges, classes)
+        matrix = table.set_index(item)[judges]
         votes, coding = encode_wide(matrix, classes=classes)
     else:
         if columns["order"] is not None and source.votes_as is None:
@@ -462,7 +562,22 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
             task=columns["task"],
             classes=classes,
         )
-    return Reading(votes, coding, _groups(table, item, columns["group"]), columns)
+    groups = _groups(table, item, columns["group"])
+    return Reading(votes, coding, groups, columns, opened.notes, _label(opened))
+
+
+def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes) -> None:
+    """Refuse the first cell of a wide table that is no class, by its row and column."""
+    for judge in judges:
+        unknown = [value for value in table[judge].unique() if classes.index(value) is None]
+        if unknown:
+            row = (table[judge] == unknown[0]).idxmax()
+            raise JudgeBayesError(
+                f"Row {row} of column {judge!r} holds {canonical(unknown[0])!r}, which is none of the "
+                f"classes {listing(classes.values)}. If the column is no judge's, leave it out: "
+                f"{option('ignore', [judge])}; if the value means no vote, say "
+                f"{option('missing', unknown[:1])}."
+            )
 
 
 def _groups(table: pd.DataFrame, item: str, group: str | None) -> Int[np.ndarray, " item"] | None:

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from judgebayes.cli.reading import Reading
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.io.options import split_names
 from judgebayes.precision.systems import mean_win_rates
 from judgebayes.votes import Classes, Votes
 
@@ -41,7 +42,7 @@ def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: s
     JudgeBayesError
         If the columns are not two, not there, or an item compares no or several pairs.
     """
-    columns = [name.strip() for name in named.split(",")]
+    columns = split_names(named)
     if len(columns) != 2:
         raise JudgeBayesError(
             f"--systems names two columns, those of the systems that are compared; {named!r} names "

@@ -180,7 +180,7 @@ def _names(table: pd.DataFrame, column: str | None, path: Path) -> list[str]:
         return [str(row + 1) for row in range(len(table))]
     names = [canonical(value) for value in table[column]]
     seen: dict[object, int] = {}
-    for row, name in enumerate(names):
+    for row, name in zip(table.index, names, strict=True):
         if name is None:
             raise JudgeBayesError(f"Row {row} of {str(path)!r} has no item in column {column!r}.")
         if name in seen:
@@ -196,7 +196,7 @@ def _refuse_empty(table: pd.DataFrame, column: str, role: str, path: Path) -> No
     empty = table[column].map(_text).str.strip() == ""
     if empty.any():
         raise JudgeBayesError(
-            f"Row {int(empty.to_numpy().argmax())} of {str(path)!r} has nothing in column {column!r}, "
+            f"Row {empty.idxmax()} of {str(path)!r} has nothing in column {column!r}, "
             f"the {role.replace('_', ' ')}: there is nothing to judge. Leave such rows out."
         )
 

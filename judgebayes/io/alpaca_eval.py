@@ -14,7 +14,7 @@ from judgebayes.io.records import field_of, find_files, read_json
 __all__ = ["read_alpaca_eval"]
 
 
-def read_alpaca_eval(path: Path, options: Options = Options()) -> Imported:  # noqa: ARG001, B008
+def read_alpaca_eval(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of AlpacaEval's annotators: A is output 1, B output 2.
 
     `preference` is 1 for output 1, 2 for output 2, and anything between where it was weighted by
@@ -31,7 +31,7 @@ def read_alpaca_eval(path: Path, options: Options = Options()) -> Imported:  # n
     rows = [row for file in files for row in _rows(file)]
     ties = any(row.vote == "tie" for row in rows)
     classes = ("B", "tie", "A") if ties else None
-    return gather(rows, str(path), classes=classes)
+    return gather(rows, str(path), missing=options.missing, classes=classes)
 
 
 def _rows(file: Path) -> Iterator[Row]:

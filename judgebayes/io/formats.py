@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Format", "import_votes"]
 
+FILE = ("ignore", "encoding", "skip_rows")
+"""What tells how a table stands in its file."""
 TABLE = ("item", "judge", "sample", "order", "label")
 
 
@@ -25,6 +27,7 @@ class Format:
     reader: str
     """`module:function` in `judgebayes.io`, imported when it is needed."""
     takes: tuple[str, ...] = ()
+    """Beside `missing`, which every one takes."""
 
     def read(self) -> Callable[[Path, Options], "Imported"]:
         """Return the reader."""
@@ -39,17 +42,17 @@ FORMATS: dict[str, Format] = {
     "tidy": Format(
         "a table with a row per vote; a folder is a file per judge",
         "tidy:read_tidy",
-        (*TABLE, "vote", "missing"),
+        (*TABLE, "vote", *FILE),
     ),
     "wide": Format(
         "a table with a row per item and a column per judge",
         "wide:read_wide",
-        ("item", "label", "missing"),
+        ("item", "label", *FILE),
     ),
     "text": Format(
         "a table with a judge's raw answer in each row, put through the verdict parser",
         "judge_text:read_judge_text",
-        (*TABLE, "text", "verdicts"),
+        (*TABLE, "text", "verdicts", *FILE),
     ),
     "judgebench": Format(
         "JudgeBench's outputs, a JSONL file per judge", "judgebench:read_judgebench"
@@ -103,9 +106,10 @@ def import_votes(name: str, path: Path | str, options: Options = Options()) -> "
     if name not in FORMATS:
         raise JudgeBayesError(f"There is no format {name!r}; right would be {', '.join(FORMATS)}.")
     known = FORMATS[name]
-    foreign = sorted(options.given() - set(known.takes))
+    names = (*known.takes, "missing")
+    foreign = sorted(options.given() - set(names))
     if foreign:
-        takes = ", ".join("--" + option.replace("_", "-") for option in known.takes) or "no option"
+        takes = ", ".join("--" + option.replace("_", "-") for option in names)
         raise JudgeBayesError(
             f"The format {name} does not take --{foreign[0].replace('_', '-')}; it takes {takes}."
         )

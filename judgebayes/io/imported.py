@@ -1,18 +1,21 @@
 """What a reader found: votes, labels, and an account of every record."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.cells import folded, meaning_none
+from judgebayes.io.options import join_names
 from judgebayes.sentence import sentence
-from judgebayes.votes.classes import canonical
+from judgebayes.votes.classes import Usual, canonical, usual_classes
 from judgebayes.votes.coding import partly_asked
 
-__all__ = ["Imported", "Row", "gather"]
+__all__ = ["SCORES", "Imported", "Row", "emptied", "gather"]
 
 FEW = 5
 """Judges that are named one by one where several lack votes."""
@@ -94,6 +97,13 @@ class Imported:
             rest = f" and {len(low) - FEW} more judges" if len(low) > FEW else ""
             lines.append(f"Coverage: {named}{rest}.")
         lines += partly_asked(votes.groupby("judge")["item"].nunique(), votes["item"].nunique())
+        usual = self.usual()
+        if usual is not None:
+            names = ", ".join(usual.classes.names)
+            lines.append(
+                f"{sum(usual.odd.values())} votes are none of {names}: {_counts(usual.odd)}. To read "
+                f"them as missing votes, say {option('missing', usual.odd)}."
+            )
         if self.levels:
             lines.append(f"Verdicts by level of the parser: {_counts(self.levels)}.")
         if self.dropped:
@@ -103,11 +113,33 @@ class Imported:
             lines.append(f"Labels of {len(self.labels)} items ({shown}).")
         return [sentence(line) for line in (*lines, *self.notes)]
 
+    def usual(self) -> Usual | None:
+        """Return the classes of most votes, and the votes that are none of them; None if all are."""
+        if self.classes is not None:
+            return None
+        return usual_classes(Counter(map(canonical, self.votes["vote"].dropna())))
+
+
+def emptied(rows: Iterable[Row], missing: str | None) -> list[Row]:
+    """Return the rows without the votes and labels that mean none."""
+    nothing = meaning_none(missing)
+    if not nothing:
+        return list(rows)
+    found = []
+    for row in rows:
+        if row.vote is not None and folded(row.vote) in nothing:
+            row = replace(row, vote=None, missing=f"vote {str(row.vote)!r}")
+        if row.label is not None and folded(row.label) in nothing:
+            row = replace(row, label=None)
+        found.append(row)
+    return found
+
 
 def gather(
     rows: Iterable[Row],
     what: str,
     *,
+    missing: str | None = None,
     votes_as: Literal["shown", "original"] | None = None,
     classes: tuple[str, ...] | None = None,
     levels: Counter[str] | None = None,
@@ -124,6 +156,8 @@ def gather(
         In the order of the source.
     what
         The source, for sentences.
+    missing
+        Values that mean no vote, separated by commas.
     votes_as, classes, levels, notes
         As in `Imported`.
 
@@ -132,14 +166,14 @@ def gather(
     JudgeBayesError
         If there is no vote at all, or an item has two labels.
     """
-    rows = list(rows)
+    rows = emptied(rows, missing)
     dropped = Counter(row.dropped for row in rows if row.dropped is not None)
     kept = [row for row in rows if row.dropped is None]
     voting = {row.judge for row in kept if row.vote is not None}
     silent = Counter(row.judge for row in kept if row.judge not in voting)
     if not voting:
-        missing = Counter(row.missing for row in kept)
-        found = _counts(missing + dropped) if rows else "no record"
+        why = Counter(row.missing for row in kept)
+        found = _counts(why + dropped) if rows else "no record"
         raise JudgeBayesError(f"There is no vote in {what}: {found}.")
     for judge, count in silent.items():
         dropped[f"{judge} has no vote at all"] += count
@@ -170,6 +204,11 @@ def gather(
         classes,
         tuple(told),
     )
+
+
+def option(name: str, values: Iterable[object]) -> str:
+    """Return an option with values as a shell takes it."""
+    return f"--{name}={shlex.quote(join_names(map(str, values)))}"
 
 
 def _table(rows: list[Row]) -> tuple[pd.DataFrame, int]:

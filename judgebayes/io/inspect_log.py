@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.imported import Imported, Row, gather
+from judgebayes.io.imported import Imported, Row, emptied, gather
 from judgebayes.io.naming import short_names
 from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, parse_json, read_json
@@ -22,7 +22,8 @@ MEMBER_BYTES = 512 * 2**20
 ARCHIVE_BYTES = 8 * 2**30
 """An archive that claims more than this, all or in one member, is refused: no sample is so large."""
 
-GRADES = {"C": "correct", "I": "incorrect", "P": "partial"}
+PARTIAL = "partial"
+GRADES = {"C": "correct", "I": "incorrect", "P": PARTIAL}
 NO_ANSWER = "N"
 WHY_NO_ANSWER = "no answer (N)"
 UNSCORED = "unscored"
@@ -88,13 +89,20 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
         notes += _notes(header, found, file)
     unique, copies = _unique(samples)
     answers = options.votes_from == "answer"
-    rows = _answers(unique) if answers else _worded(_scored(unique))
+    rows = emptied(_answers(unique) if answers else _worded(_scored(unique)), options.missing)
     spare = [Row(s.name, s.model, dropped="sample stands in another log too") for s in copies]
-    partial = any(row.vote == "partial" for row in rows)
+    partial = sum(row.vote == PARTIAL for row in rows)
+    if partial:
+        notes.append(
+            f"{partial} of {len(rows)} votes are 'partial' (P): with them there are three "
+            "classes, incorrect, partial and correct. --missing partial reads them as missing "
+            "votes, and leaves two."
+        )
     return gather(
         [*rows, *spare],
         str(path),
-        classes=("incorrect", "partial", "correct") if partial else None,
+        missing=options.missing,
+        classes=("incorrect", PARTIAL, "correct") if partial else None,
         notes=notes,
     )
 

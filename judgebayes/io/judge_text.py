@@ -7,7 +7,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.imported import Imported, Row, gather
 from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
-from judgebayes.io.tables import read_table
+from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.tidy import TABLES, cell, told_columns
 from judgebayes.io.verdict import LEVELS, parse_verdict
 from judgebayes.votes.classes import written
@@ -37,7 +37,8 @@ def read_judge_text(path: Path, options: Options = Options()) -> Imported:  # no
     rows: list[Row] = []
     notes: dict[str, None] = {}
     for file in files:
-        table = read_table(file)
+        table = read_table(file, options.layout())
+        notes |= dict.fromkeys(notes_of(table))
         names = list(table.columns)
         text = options.text or next((n for n in TEXTS if n in names), None)
         if text is None or text not in names:
@@ -49,7 +50,7 @@ def read_judge_text(path: Path, options: Options = Options()) -> Imported:  # no
         columns, told = told_columns(table.drop(columns=text), given)
         notes |= dict.fromkeys(told)
         alone = file.name.split(".")[0] if len(files) > 1 else "judge"
-        for place, record in enumerate(table.to_dict("records")):
+        for place, record in zip(table.index, table.to_dict("records"), strict=True):
             item = written(record[columns["item"]])
             judge = None if columns["judge"] is None else written(record[columns["judge"]])
             if item is None:
@@ -71,4 +72,6 @@ def read_judge_text(path: Path, options: Options = Options()) -> Imported:  # no
                 )
             )
     used = Counter({level: levels[level] for level in LEVELS if levels[level]})
-    return gather(rows, str(path), votes_as="shown", levels=used, notes=list(notes))
+    return gather(
+        rows, str(path), missing=options.missing, votes_as="shown", levels=used, notes=list(notes)
+    )

@@ -16,7 +16,7 @@ VOTES = {"A>B": "A", "B>A": "B", "A=B": "tie", "B=A": "tie"}
 SWAPPED = {"A": "B", "B": "A", "tie": "tie"}
 
 
-def read_judgebench(path: Path, options: Options = Options()) -> Imported:  # noqa: ARG001, B008
+def read_judgebench(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of JudgeBench's judges, mapped back to the pairs as labelled.
 
     The second judgment of a pair was made with the responses swapped, and names what was shown:
@@ -30,7 +30,9 @@ def read_judgebench(path: Path, options: Options = Options()) -> Imported:  # no
     """
     files = find_files(path, ("*.jsonl",), "outputs of JudgeBench")
     rows = [row for file in files for row in _rows(file)]
-    return gather(rows, str(path), votes_as="original", classes=("B", "tie", "A"))
+    return gather(
+        rows, str(path), missing=options.missing, votes_as="original", classes=("B", "tie", "A")
+    )
 
 
 def _rows(file: Path) -> Iterator[Row]:

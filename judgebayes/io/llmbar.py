@@ -16,7 +16,7 @@ ORDERS = {"swap = False": "AB", "swap = True": "BA"}
 ONCE = "second order of a rating: the same two scores again"
 
 
-def read_llmbar(path: Path, options: Options = Options()) -> Imported:  # noqa: ARG001, B008
+def read_llmbar(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of LLMBar's evaluators: A is output 1, B output 2.
 
     `winner` was mapped back to the outputs already. Of evaluators in several steps the last step
@@ -33,7 +33,7 @@ def read_llmbar(path: Path, options: Options = Options()) -> Imported:  # noqa: 
     rows = [row for file in files for row in _rows(file)]
     ties = any(row.vote == "tie" for row in rows)
     classes = ("B", "tie", "A") if ties else None
-    return gather(rows, str(path), votes_as="original", classes=classes)
+    return gather(rows, str(path), missing=options.missing, votes_as="original", classes=classes)
 
 
 def _rows(file: Path) -> Iterator[Row]:

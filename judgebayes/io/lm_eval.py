@@ -58,7 +58,7 @@ def read_lm_eval(path: Path, options: Options = Options()) -> Imported:  # noqa:
         raise JudgeBayesError(f"{str(path)!r} holds no sample.")
     scores = options.votes_from == "score"
     rows = list(_scores(samples) if scores else _answers(samples))
-    return gather(rows, str(path))
+    return gather(rows, str(path), missing=options.missing)
 
 
 def _samples(file: Path) -> Iterator[_Sample]:

@@ -19,7 +19,7 @@ COUNTED = "vote of a person: counted in the label"
 UNJUDGED = "vote of a person on a pair that no model judged"
 
 
-def read_mt_bench(path: Path, options: Options = Options()) -> Imported:  # noqa: ARG001, B008
+def read_mt_bench(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes in MT-bench judgments.
 
     An item is `question|turn|model|model`, models in alphabetical order: A is the first of them,
@@ -49,9 +49,11 @@ def read_mt_bench(path: Path, options: Options = Options()) -> Imported:  # noqa
         )
     rows = [row for _, row in found]
     if kinds == {"single"}:
-        return gather(rows, str(path))
+        return gather(rows, str(path), missing=options.missing)
     rows = _with_labels(rows, str(path))
-    return gather(rows, str(path), votes_as="original", classes=("B", "tie", "A"))
+    return gather(
+        rows, str(path), missing=options.missing, votes_as="original", classes=("B", "tie", "A")
+    )
 
 
 def _rows(record: dict[str, Any], where: str) -> Iterator[tuple[Literal["pair", "single"], Row]]:

@@ -29,7 +29,7 @@ class _Event:
     kind: str
 
 
-def read_openai_evals(path: Path, options: Options = Options()) -> Imported:  # noqa: ARG001, B008
+def read_openai_evals(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes in record files of OpenAI evals.
 
     An item is one output (sample, and model where several were evaluated), the eval is the judge,
@@ -48,7 +48,7 @@ def read_openai_evals(path: Path, options: Options = Options()) -> Imported:  # 
     names = short_names([(e.model, e.sample) for e in verdicts], keep=1)
     rows = [_row(event, name) for event, name in zip(verdicts, names, strict=True)]
     rest = [Row("", "", dropped=f"event {e.kind}") for e in events if e.data is None]
-    return gather([*rows, *rest], str(path))
+    return gather([*rows, *rest], str(path), missing=options.missing)
 
 
 def _events(file: Path) -> Iterator[_Event]:

@@ -59,7 +59,7 @@ def read_promptfoo(path: Path, options: Options = Options()) -> Imported:  # noq
         for result, name in zip(results, names, strict=True)
         for row in _rows(result.record, name, options.label)
     ]
-    return gather(rows, str(path))
+    return gather(rows, str(path), missing=options.missing)
 
 
 def _results(file: Path) -> Iterator[_Result]:

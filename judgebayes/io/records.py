@@ -1,6 +1,8 @@
 """Records in JSON and JSONL files, and the files of a folder."""
 
+import codecs
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterator
@@ -9,7 +11,26 @@ from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["check_unpacked", "field_of", "find_files", "parse_json", "read_json", "read_lines"]
+__all__ = [
+    "check_unpacked",
+    "encoding_of",
+    "field_of",
+    "find_files",
+    "parse_json",
+    "read_json",
+    "read_lines",
+    "unpacked",
+]
+
+BOMS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""What files in other encodings than UTF-8 begin with; the longer marks first."""
+NOT_TEXT = (0, 0x1B)
+"""Bytes that UTF-8 allows and no text has: another encoding is meant."""
 
 HALF = "\\ud"
 """How JSON escapes the halves of a character; cut texts end with one that has no other half."""
@@ -70,8 +91,51 @@ def check_unpacked(path: Path) -> None:
         )
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def unpacked(path: Path) -> io.BufferedIOBase:
+    """Open a file, or what is packed in a .gz file, for its bytes."""
+    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def encoding_of(path: Path, given: str | None = None) -> str:
+    """Return the encoding of a text file: that of its mark, UTF-8 if it is, else the given one.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the given one is unknown.
+    """
+    if given is not None:
+        try:
+            b"a".decode(given)
+        except UnicodeError:
+            pass  # an encoding of several bytes
+        except (LookupError, ValueError) as error:
+            raise JudgeBayesError(
+                f"--encoding {given!r} is unknown; right would be cp1252 (Western spreadsheets), "
+                "cp1250, utf-16, shift_jis or another that Python knows."
+            ) from error
+    with unpacked(path) as file:
+        first = file.read(4)
+        mark = next((BOMS[mark] for mark in BOMS if first.startswith(mark)), None)
+        if mark is not None or given is None:
+            return mark or "utf-8-sig"
+        decoder, block = codecs.getincrementaldecoder("utf-8")(), first
+        try:
+            while block:
+                if any(byte in block for byte in NOT_TEXT):
+                    return given
+                decoder.decode(block)
+                block = file.read(2**20)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return given
+    return "utf-8-sig"
+
+
+def read_lines(path: Path, encoding: str | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a JSONL file with their line numbers; empty lines are skipped.
+
+    A file that is not UTF-8 and has no mark of its own is read in the encoding that is given.
 
     Raises
     ------
@@ -81,7 +145,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     check_unpacked(path)
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8-sig") as lines:
+        with opener(path, "rt", encoding=encoding_of(path, encoding)) as lines:
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
                     continue
@@ -92,7 +156,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                         'JSONL file has one object a line, {"item": ..., "vote": ...}.'
                     )
                 yield number, record
-    except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
+    except (UnicodeError, OSError, EOFError, zlib.error) as error:
         raise JudgeBayesError(
             f"{str(path)!r} cannot be read as JSONL: {_reason(error)}."
         ) from error
@@ -107,8 +171,8 @@ def read_json(path: Path) -> Any:
         If it is not JSON.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (UnicodeDecodeError, OSError) as error:
+        text = path.read_text(encoding=encoding_of(path))
+    except (UnicodeError, OSError) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be read as JSON: {_reason(error)}.") from error
     return _parsed(text, repr(str(path)), "one value")
 
@@ -186,5 +250,5 @@ def _integer(digits: str) -> int | float:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
-        return f"it is not UTF-8 text (byte {error.start})"
+        return f"it is not {error.encoding.upper()} text (byte {error.start})"
     return str(getattr(error, "strerror", None) or error)

@@ -16,7 +16,7 @@ __all__ = ["position_of_chosen", "read_rewardbench"]
 OTHER = {"A": "B", "B": "A"}
 
 
-def read_rewardbench(path: Path, options: Options = Options()) -> Imported:  # noqa: ARG001, B008
+def read_rewardbench(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of reward models on pairs.
 
     The source says only whether the chosen response won, so that the label would be the same on
@@ -35,6 +35,7 @@ def read_rewardbench(path: Path, options: Options = Options()) -> Imported:  # n
     return gather(
         rows,
         str(path),
+        missing=options.missing,
         classes=("B", "tie", "A") if ties else None,
         notes=(
             "The chosen response stands first (A) or second (B) by a hash of the item's name: with it "

@@ -7,15 +7,16 @@ from typing import Any
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.cells import with_points
 from judgebayes.io.columns import ROLES, guess_columns
 from judgebayes.io.imported import Imported, Row, gather
 from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
-from judgebayes.io.tables import read_table
+from judgebayes.io.tables import notes_of, read_table
 from judgebayes.votes.classes import canonical, listing, written
 from judgebayes.votes.coding import ORDERS
 
-__all__ = ["TABLES", "cell", "read_tidy", "told_columns"]
+__all__ = ["TABLES", "cell", "read_tidy", "told_columns", "why_none"]
 
 TABLES = (
     *("*.csv", "*.tsv", "*.jsonl", "*.ndjson", "*.parquet"),
@@ -29,7 +30,7 @@ def read_tidy(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
 
     Without a column of judges, a file's name is its judge's. Crowd-sourcing tools call the item
     `task`, the judge `worker` and the vote `label`: such a table is read so. A cell that is empty,
-    NaN or None is a missing vote.
+    NaN, None or N/A is a missing vote, and which of these is said.
 
     Raises
     ------
@@ -40,22 +41,23 @@ def read_tidy(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
     rows: list[Row] = []
     notes: dict[str, None] = {}
     for file in files:
-        table = read_table(file)
+        table = read_table(file, options.layout())
+        notes |= dict.fromkeys(notes_of(table))
         columns, told = told_columns(table, _given(table, options))
-        notes |= dict.fromkeys(told)
-        rows += _rows(table, columns, options.missing, file, many=len(files) > 1)
-    return gather(rows, str(path), notes=list(notes))
+        table, commas = with_points(table, filter(None, (columns["vote"], columns["label"])))
+        notes |= dict.fromkeys((*told, *commas))
+        rows += _rows(table, columns, file, many=len(files) > 1)
+    return gather(rows, str(path), missing=options.missing, notes=list(notes))
 
 
 def _rows(
     table: pd.DataFrame,
     columns: dict[str, str | None],
-    missing: str | None,
     file: Path,
     many: bool,
 ) -> Iterator[Row]:
     alone = file.name.split(".")[0] if many else "judge"
-    for place, record in enumerate(table.to_dict("records")):
+    for place, record in zip(table.index, table.to_dict("records"), strict=True):
         item = written(record[columns["item"]])
         name = alone if columns["judge"] is None else written(record[columns["judge"]])
         if item is None or name is None:
@@ -63,13 +65,11 @@ def _rows(
                 f"Row {place} of {str(file)!r} has no {'item' if item is None else 'judge'}; every vote "
                 "names its item and its judge."
             )
-        vote = cell(record, columns["vote"])
-        empty = missing is not None and vote == canonical(missing)
         yield Row(
             item,
             name,
-            None if empty else vote,
-            f"cell {missing!r}" if empty else "empty cell",
+            cell(record, columns["vote"]),
+            why_none(record[columns["vote"]]),
             sample=cell(record, columns["sample"]),
             order=cell(record, columns["order"]),
             label=cell(record, columns["label"]),
@@ -113,6 +113,12 @@ def told_columns(
             ]
     used = [f"{role} = {name!r}" for role, name in columns.items() if name is not None]
     return columns, [f"Columns: {', '.join(used)}.", *notes]
+
+
+def why_none(value: object) -> str:
+    """Return why a cell holds no vote, if it holds none."""
+    word = isinstance(value, str) and value.strip()
+    return f"cell {word!r}" if word else "empty cell"
 
 
 def cell(record: dict[Any, Any], column: str | None) -> Any:

@@ -1,16 +1,28 @@
 """A table with a row per item and a column per judge."""
 
+from collections import Counter
+from collections.abc import Hashable
 from pathlib import Path
 
-from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import guess_columns
-from judgebayes.io.imported import Imported, Row, gather
-from judgebayes.io.options import Options
-from judgebayes.io.tables import read_table
-from judgebayes.io.tidy import cell
-from judgebayes.votes.classes import canonical, listing, written
+import pandas as pd
 
-__all__ = ["read_wide"]
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.cells import with_points
+from judgebayes.io.columns import guess_columns
+from judgebayes.io.imported import Imported, Row, gather, option
+from judgebayes.io.options import Options
+from judgebayes.io.tables import notes_of, read_table
+from judgebayes.io.tidy import cell, why_none
+from judgebayes.votes.classes import (
+    Classes,
+    canonical,
+    infer_classes,
+    listing,
+    usual_classes,
+    written,
+)
+
+__all__ = ["read_wide", "refuse_no_judges"]
 
 LABELS = ("label", "gold", "truth", "gold label", "gold_label", "ground truth", "ground_truth")
 """Names that no judge would have; "human" or "reference" may be one."""
@@ -28,7 +40,8 @@ def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
         If the table cannot be read, no column is the item, an item has two rows, or -1 stands
         among 0 and 1 and nothing says whether it is a vote.
     """
-    table = read_table(path)
+    table = read_table(path, options.layout())
+    notes = notes_of(table)
     names = list(table.columns)
     columns = guess_columns(names, {"item": options.item, "label": options.label or "none"})
     item, label = str(columns["item"]), columns["label"]
@@ -37,10 +50,11 @@ def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
     judges = [name for name in names if name not in (item, label)]
     if not judges:
         raise JudgeBayesError(f"{str(path)!r} has no column of a judge beside {item!r}.")
-    nothing = object() if options.missing is None else canonical(options.missing)
+    table, commas = with_points(table, [*judges, *([label] if label else [])])
+    refuse_no_judges(table, judges, path)
     rows: list[Row] = []
     seen: set[str] = set()
-    for place, record in enumerate(table.to_dict("records")):
+    for place, record in zip(table.index, table.to_dict("records"), strict=True):
         name = written(record[item])
         if name is None:
             raise JudgeBayesError(f"Row {place} of {str(path)!r} has no item in column {item!r}.")
@@ -52,13 +66,67 @@ def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
         seen.add(name)
         gold = cell(record, label)
         for judge in judges:
-            vote = cell(record, judge)
-            why = f"cell {options.missing!r}" if vote is not None else "empty cell"
-            kept = None if vote == nothing else vote
-            rows.append(Row(name, judge, kept, why, label=gold))
+            vote, why = cell(record, judge), why_none(record[judge])
+            rows.append(Row(name, judge, vote, why, label=gold))
     _refuse_ambiguous(rows, path, told=options.missing is not None)
     told = f"Columns: item = {item!r}{'' if label is None else f', label = {label!r}'}; "
-    return gather(rows, str(path), notes=[told + f"judges: {listing(judges)}."])
+    notes += [told + f"judges: {listing(judges)}.", *commas]
+    return gather(rows, str(path), missing=options.missing, notes=notes)
+
+
+def refuse_no_judges(table: pd.DataFrame, judges: list[str], path: Path) -> None:
+    """Refuse columns of notes, dates or names among those of judges.
+
+    A column is no judge's if fewer than half of its cells hold one of the classes that others vote for:
+    of words, or of numbers where more columns vote so.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there is such a column, or one without a name.
+    """
+    counts = {
+        judge: Counter(v for v in map(canonical, table[judge]) if v is not None) for judge in judges
+    }
+    nameless = [judge for judge in judges if judge.startswith("Unnamed: ") and counts[judge]]
+    if nameless:
+        raise JudgeBayesError(
+            f"{str(path)!r} has {len(nameless)} column(s) without a name that are not empty. Name them; "
+            "if the header stands below N other rows, say --skip-rows N."
+        )
+    scales = {judge: _scale(counts[judge]) for judge in judges}
+    known = [judge for judge in judges if scales[judge] is not None]
+    votes: Counter[Hashable] = sum((counts[judge] for judge in known), Counter())
+    scale = _scale(votes)
+    if scale is None or len({scale.index(vote) for vote in votes} - {None}) < 2:
+        return
+    odd = {
+        judge: Counter({v: n for v, n in found.items() if scale.index(v) is None})
+        for judge, found in counts.items()
+    }
+    strange = [judge for judge in judges if 2 * odd[judge].total() > counts[judge].total()]
+    words = [j for j in strange if any(isinstance(v, str) for v in (*odd[j], *scale.values))]
+    if len(strange) - len(words) >= len(judges) - len(strange):
+        strange = words  # the others give scores, perhaps
+    if strange:
+        first = next(iter(odd[strange[0]]))
+        others = f", nor are {listing(strange[1:])}" if strange[1:] else ""
+        raise JudgeBayesError(
+            f"Column {strange[0]!r} of {str(path)!r} holds {first!r}, and is no judge's that votes for "
+            f"{', '.join(scale.names)}{others}. Leave such columns out: "
+            f"{option('ignore', strange)}."
+        )
+
+
+def _scale(counts: "Counter[Hashable]") -> Classes | None:
+    """Return the classes that values, or most of them, speak of."""
+    usual = usual_classes(counts)
+    if usual is not None:
+        return usual.classes
+    try:
+        return infer_classes(counts, "")
+    except JudgeBayesError:
+        return None
 
 
 def _refuse_ambiguous(rows: list[Row], path: Path, told: bool) -> None:

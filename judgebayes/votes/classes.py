@@ -3,13 +3,26 @@
 import math
 import numbers
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["Classes", "canonical", "infer_classes", "listing", "written"]
+__all__ = [
+    "Classes",
+    "Usual",
+    "canonical",
+    "infer_classes",
+    "listing",
+    "usual_classes",
+    "written",
+]
 
+COMMON = 0.02
+"""A value of fewer votes than this share is taken for a slip, not a class."""
+MOST_VALUES = 50
+"""Of more different values than these, none is usual."""
 BINARY = (0, 1)
 TERNARY = (-1, 0, 1)
 WHOLE = re.compile("[+-]?[0-9]{1,300}")
@@ -156,6 +169,54 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
         "nor ternary (-1, 0, 1; B, tie, A). Name the classes in order, from the lowest to the highest: "
         "--classes 'LOW,...,HIGH' at the command line, classes=(LOW, ..., HIGH) in Python."
     )
+
+
+@dataclass(frozen=True)
+class Usual:
+    """The classes that most values speak of, and how often which others there are."""
+
+    classes: Classes
+    odd: Counter[Hashable]
+
+
+def usual_classes(counts: Mapping[Hashable, int]) -> Usual | None:
+    """Return the classes of most of some values, where not all of them are classes.
+
+    Odd values are rare ones, or words that leave at least two usual values and half of the votes.
+
+    Parameters
+    ----------
+    counts
+        How often there is which value, in plain form.
+
+    Returns
+    -------
+    Usual or None
+        None where all values together are classes, or no few of them are odd.
+    """
+    ordered = Counter({v: n for v, n in counts.items() if v is not None}).most_common()
+    total = sum(n for _, n in ordered)
+    if not ordered or _inferred([v for v, _ in ordered]) is not None:
+        return None
+    scale = _inferred([v for v, n in ordered if n >= COMMON * total])
+    rare = scale is not None
+    if scale is None and len(ordered) <= MOST_VALUES:
+        known: list[Hashable] = []
+        for value, _ in ordered:
+            known += [value] if _inferred([*known, value]) is not None else []
+        scale = _inferred(known) if len(known) > 1 else None
+    if scale is None:
+        return None
+    odd = Counter({v: n for v, n in ordered if scale.index(v) is None})
+    words = all(isinstance(v, str) for v in odd) and 2 * sum(odd.values()) < total
+    return Usual(scale, odd) if rare or words else None
+
+
+def _inferred(values: Sequence[Hashable]) -> Classes | None:
+    try:
+        return infer_classes(values, "")
+    except JudgeBayesError:
+        return None
 
 
 def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:

@@ -128,7 +128,8 @@ class Coding:
             row = int(np.argmax(clash))
             raise JudgeBayesError(
                 f"Item {canonical(frame[item].iloc[row])!r} has more than one label in column {label!r} "
-                f"(row {row} says {canonical(frame[label].iloc[row])!r}); an item has one label."
+                f"(row {frame.index[row]} says {canonical(frame[label].iloc[row])!r}); an item has one "
+                "label."
             )
         known = np.unique(result[result >= 0])
         if len(known) == 0:
@@ -250,7 +251,7 @@ def encode(
     Parameters
     ----------
     frame
-        The table.
+        The table. Sentences name its rows by their index.
     item, judge, vote
         Its columns; `judge=None` where all votes are one judge's. A vote that is empty, NaN or
         None is missing: it counts for nothing and is reported per judge. An item without a row of a
@@ -318,7 +319,7 @@ def encode(
     if (cast == 0).any():
         raise JudgeBayesError(
             f"Judge {listing(judges[cast == 0])} has no vote in column {vote!r}: every one is "
-            "missing. Leave such a judge out of the table."
+            "missing. Leave such a judge out of the table (a column: --ignore)."
         )
     swapped = _orders(frame, order, votes_as)
     flipped = 0
@@ -417,7 +418,15 @@ def encode_wide(
     )
     if missing is not None:
         long.loc[long["vote"].map(canonical) == missing, "vote"] = None
-    return encode(long, classes=classes, pairwise=pairwise)
+    scale = _scale(long["vote"], classes, pairwise, "the matrix")
+    unknown = [v for v in pd.unique(long["vote"]) if scale.index(v) is None]
+    if unknown:
+        row = int(np.argmax(long["vote"] == unknown[0]))
+        raise JudgeBayesError(
+            f"Item {canonical(long['item'].iloc[row])!r} of column {long['judge'].iloc[row]!r} holds "
+            f"{canonical(unknown[0])!r}, which is none of the classes {listing(scale.values)}."
+        )
+    return encode(long, classes=scale if classes is not None else None, pairwise=pairwise)
 
 
 def encode_counts(
@@ -481,8 +490,8 @@ def require_plain(column: pd.Series, name: str) -> None:
         row = int(np.argmax(kinds == kind))
         if not pd.api.types.is_scalar(column.iloc[row]) or issubclass(kind, (bytes, complex)):
             raise JudgeBayesError(
-                f"Row {row} of column {name!r} holds a {kind.__name__}, {column.iloc[row]!r}; right "
-                "would be text or a number."
+                f"Row {column.index[row]} of column {name!r} holds a {kind.__name__}, "
+                f"{column.iloc[row]!r}; right would be text or a number."
             )
 
 
@@ -510,8 +519,10 @@ def _class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.nda
                 if classes.values == (0, 1) and value == -1
                 else ""
             )
+            if isinstance(value, str) and "," in value:
+                hint = " A name that holds a comma is put in double quotes: --classes '\"a, b\",c'."
             raise JudgeBayesError(
-                f"Row {row} of {what} holds {value!r}, which is none of the classes "
+                f"Row {column.index[row]} of {what} holds {value!r}, which is none of the classes "
                 f"{listing(classes.values)}.{hint}"
             )
     table = np.array([*(k for k in known if k is not None), MISSING], dtype=np.int64)
@@ -522,7 +533,8 @@ def keys(column: pd.Series, name: str) -> pd.Index:
     """Return names of items or judges as hashable values; whole floats become integers."""
     blank = column.isna() | (column.astype(str).str.strip() == "")
     if blank.any():
-        raise JudgeBayesError(f"Row {int(np.argmax(blank))} has no value in column {name!r}.")
+        row = column.index[int(np.argmax(blank))]
+        raise JudgeBayesError(f"Row {row} has no value in column {name!r}.")
     floats = pd.api.types.is_float_dtype(column.dtype)
     if floats and (column == np.floor(column)).all() and (column.abs() < EXACT).all():
         column = column.astype(np.int64)
@@ -567,11 +579,12 @@ def _orders(
     code, values = pd.factorize(frame[order], use_na_sentinel=True)
     known = [ORDERS.get(str(canonical(v)).casefold()) for v in values]
     if (code < 0).any():
-        raise JudgeBayesError(f"Row {int(np.argmax(code < 0))} has no value in column {order!r}.")
+        row = frame.index[int(np.argmax(code < 0))]
+        raise JudgeBayesError(f"Row {row} has no value in column {order!r}.")
     for position, found in enumerate(known):
         if found is None:
             raise JudgeBayesError(
-                f"Row {int(np.argmax(code == position))} of column {order!r} holds "
+                f"Row {frame.index[int(np.argmax(code == position))]} of column {order!r} holds "
                 f"{canonical(values[position])!r}; right would be AB or BA (or first/second, 0/1, "
                 "original/swapped)."
             )
@@ -615,7 +628,7 @@ def _slots(
         first = int(np.argmax((keys == keys.iloc[row]).all(axis=1)))
         where = ", ".join(f"{n} {canonical(frame[n].iloc[row])!r}" for n in names if n is not None)
         raise JudgeBayesError(
-            f"Rows {first} and {row} hold the same vote twice ({where}). "
+            f"Rows {frame.index[first]} and {frame.index[row]} hold the same vote twice ({where}). "
             + (
                 "If the judge was asked again, name the column that numbers its votes, sample=... "
                 "(at the command line --sample COLUMN, or --repeats where there is none)."
@@ -661,8 +674,8 @@ def _scores(
     if bad.any():
         row = int(np.argmax(bad))
         raise JudgeBayesError(
-            f"Row {row} of column {score!r} holds {_shown(frame[score].iloc[row])} beside a vote; a "
-            "score is a finite number."
+            f"Row {frame.index[row]} of column {score!r} holds {_shown(frame[score].iloc[row])} "
+            "beside a vote; a score is a finite number."
         )
     return jnp.asarray(_scatter(shape, at, np.where(index >= 0, values, np.nan), np.nan, float))
 
@@ -682,8 +695,8 @@ def _with_tasks(
     if clash.any():
         row = int(np.argmax(clash))
         raise JudgeBayesError(
-            f"Item {canonical(frame[item].iloc[row])!r} stands in more than one task (row {row} says "
-            f"{canonical(frame[task].iloc[row])!r}); an item has one task."
+            f"Item {canonical(frame[item].iloc[row])!r} stands in more than one task (row "
+            f"{frame.index[row]} says {canonical(frame[task].iloc[row])!r}); an item has one task."
         )
     with_tasks = Votes(
         votes.index, votes.score, votes.order, jnp.asarray(result), votes.n_classes, len(tasks)

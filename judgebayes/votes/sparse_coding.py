@@ -44,7 +44,8 @@ def encode_sparse(
     Parameters
     ----------
     source
-        The table, or a Parquet file, which is read in pieces of `rows` rows.
+        The table, whose rows sentences name by their index, or a Parquet file, which is read in
+        pieces of `rows` rows; its first row is row 1.
     item, judge, vote
         Its columns; a vote that is empty, NaN or None is missing and not kept.
     repeats
@@ -66,14 +67,16 @@ def encode_sparse(
     if isinstance(source, pd.DataFrame):
         require_columns(source, dict(names))
         total, pieces = len(source), _of_frame(source, names, rows)
+        numbers = source.index
     else:
         total, pieces = _of_parquet(Path(source), names, rows)
+        numbers = pd.RangeIndex(1, total + 1)
     if total == 0:
         raise JudgeBayesError("The table of votes has no row.")
     folder = None if store is None else Path(store)
     item_of, judge_of = (_array(folder, f"raw_{k}", total, np.int32) for k in ("item", "judge"))
     given = _array(folder, "raw_vote", total, np.int16)
-    items, judges, values = _Names(item), _Names(judge), _Names(None)
+    items, judges, values = _Names(item, numbers), _Names(judge, numbers), _Names(None)
     at = 0
     for piece in pieces:
         end = at + len(piece["vote"][0])
@@ -81,7 +84,7 @@ def encode_sparse(
         judge_of[at:end] = judges.codes(*piece["judge"], at)
         given[at:end] = values.codes(*piece["vote"], at)
         at = end
-    scale, table = _classes(values, given, classes, pairwise, vote)
+    scale, table = _classes(values, given, classes, pairwise, vote, numbers)
     silent = np.zeros(len(judges.index), np.int64)
     for part in _parts(total, rows):
         given[part] = table[given[part]]
@@ -113,6 +116,8 @@ class _Names:
     """The names met so far, in order; `column` is None where a row may have no value."""
 
     column: str | None
+    numbers: pd.Index = field(default_factory=lambda: pd.Index([]))
+    """How sentences name the rows."""
     index: pd.Index = field(default_factory=lambda: pd.Index([]))
 
     def codes(
@@ -123,7 +128,7 @@ class _Names:
             names = pd.Index([canonical(v) for v in values], dtype=object)
         else:
             if (code < 0).any():
-                row = first_row + int(np.argmax(code < 0))
+                row = self.numbers[first_row + int(np.argmax(code < 0))]
                 raise JudgeBayesError(f"Row {row} has no value in column {self.column!r}.")
             names = keys(values, self.column)
         found = self.index.get_indexer(names)
@@ -180,6 +185,7 @@ def _classes(
     classes: Sequence[object] | Classes | None,
     pairwise: bool | None,
     vote: str,
+    numbers: pd.Index,
 ) -> tuple[Classes, Int[np.ndarray, " value"]]:
     """Return the classes, and the class of each value met, missing last as -1 finds it."""
     if isinstance(classes, Classes):
@@ -192,7 +198,7 @@ def _classes(
     known = [scale.index(value) for value in values.index]
     if None in known:
         strange = known.index(None)
-        row = int(np.argmax(given == strange))
+        row = numbers[int(np.argmax(given == strange))]
         raise JudgeBayesError(
             f"Row {row} of column {vote!r} holds {values.index[strange]!r}, which is none of the "
             f"classes {listing(scale.values)}."

@@ -53,7 +53,7 @@ def test_one_odd_vote_among_many_is_told_by_its_row(tmp_path: Path, wide: bool) 
     table.to_csv(tmp_path / "v.csv", index=False)
     with pytest.raises(
         JudgeBayesError,
-        match=r"Row 61 of v.csv holds 'maybe'; 1 of 80 votes are none of 0, 1",
+        match=r"Row 63 of v.csv holds 'maybe'; 1 of 80 votes are none of 0, 1",
     ):
         read(tmp_path / "v.csv", wide=wide)
 
@@ -62,6 +62,6 @@ def test_labels_of_another_scale_are_blamed_and_not_the_votes(tmp_path: Path) ->
     pd.DataFrame({"item": range(6), "vote": [0, 1] * 3}).to_csv(tmp_path / "v.csv", index=False)
     pd.DataFrame({"item": range(3), "label": [0, 5, 1]}).to_csv(tmp_path / "g.csv", index=False)
     with pytest.raises(
-        JudgeBayesError, match=r"Row 1 of column 'label', the labels, holds 5; the votes are 0, 1"
+        JudgeBayesError, match=r"Row 3 of column 'label', the labels, holds 5; the votes are 0, 1"
     ):
         read(tmp_path / "v.csv", tmp_path / "g.csv")

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cells_of", "norm", "records_in"]
+__all__ = ["cells_of", "norm", "records_in", "text_of"]
 
 MISSING = {"", "nan", "none", "null", "na", "n/a", "<na>", "missing", "unparsed"}
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -29,11 +29,17 @@ def norm(value: Any) -> Any:
         return int(text.casefold() == "true")
     if text.casefold().lstrip("+-") in ("inf", "infinity"):
         return float(text)
-    if NUMBER.fullmatch(text):
-        number = Decimal(text)
+    if NUMBER.fullmatch(text.replace(",", ".")):  # a decimal comma is a point
+        number = Decimal(text.replace(",", "."))
         whole = number.adjusted() < 40 and number == number.to_integral_value()
         return int(number) if whole else round(float(number), 9)
     return text.casefold()
+
+
+def text_of(content: bytes) -> str:
+    """Return the text of a file: its mark tells the encoding."""
+    marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return content.decode("utf-16" if marked else "utf-8-sig")
 
 
 def cells_of(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
@@ -46,7 +52,7 @@ def cells_of(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
             {k.strip(): v for k, v in row.items()} for row in rows
         ]
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    text = content.decode("utf-8-sig").lstrip("\ufeff")
+    text = text_of(content).lstrip("\ufeff")
     if ".jsonl" in path.name:
         rows = [json.loads(line) for line in re.split("\r\n|\n|\r", text) if line.strip()]
         names = list(dict.fromkeys(name.strip() for row in rows for name in row))
@@ -59,7 +65,10 @@ def cells_of(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
             return None
         separator = found[0] if found else ","
     csv.field_size_limit(2**30)
-    lines = [r for r in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if r]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    lines = [r for r in rows if any(cell.strip() for cell in r)]
+    if not lines or not any(cell.strip() for cell in lines[0][1:]):
+        return None  # a title, or a table of one column
     header = [name.strip() for name in lines[0]]
     return header, [dict(zip(header, row)) for row in lines[1:]]  # noqa: B905
 

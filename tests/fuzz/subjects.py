@@ -23,7 +23,7 @@ from fuzz.mutators import (
     dumped,
     written_table,
 )
-from fuzz.naive import cells_of, counted, norm, records_in
+from fuzz.naive import cells_of, counted, norm, records_in, text_of
 from fuzz.seeds import HOSTILE, OPTIONS, WHOLE, grown, random_table
 from judgebayes.cli.reading import (
     Columns,
@@ -105,7 +105,7 @@ def by_format(form: str) -> Callable[[random.Random, Path], None]:
         found = import_votes(form, path, options)
         check_imported(found, rng, folder)
         if path.is_file() and path.suffix == Path(name).suffix:
-            text = path.read_text(encoding="utf-8-sig")
+            text = re.sub("\r\n?", "\n", text_of(path.read_bytes()))
             plain = [line for line in text.split("\n") if line.strip()]
             jsonl = path.suffix == ".jsonl"
             least, exact = records_in(form, [*map(_loaded, plain)] if jsonl else _loaded(text))

@@ -106,7 +106,7 @@ def test_a_number_can_mean_no_vote(tmp_path: Path) -> None:
     path = put(tmp_path / "v.csv", "item,judge,vote\nx,j,-1\nx,k,1\ny,j,0\ny,k,1\n")
     found = import_votes("tidy", path, Options(missing="-1"))
     assert votes_of(found)["x", "j"] is None
-    assert found.missing == {"cell '-1'": 1}
+    assert found.missing == {"vote '-1'": 1}
 
 
 def test_a_judge_without_a_vote_is_left_out_and_named(tmp_path: Path) -> None:
@@ -719,7 +719,7 @@ def test_openai_evals_invalid_choices_are_missing(tmp_path: Path) -> None:
 # --- all of them --------------------------------------------------------------------------------
 
 BAD: list[tuple[str, str, Any, str]] = [
-    ("tidy", "a.csv", "item,judge,vote\n,j,1\n", "Row 0 of .* has no item"),
+    ("tidy", "a.csv", "item,judge,vote\n,j,1\n", "Row 2 of .* has no item"),
     ("tidy", "a.csv", "x,y\n1,2\n", "Which column is the item"),
     ("tidy", "a.csv", "item,vote,label\nx,1,1\nx,0,0\n", "has two labels"),
     ("tidy", "a.csv", "item,vote\nx,\n", "There is no vote in .*empty cell 1"),
@@ -802,7 +802,9 @@ def test_broken_characters_and_endless_numbers_can_be_written(tmp_path: Path) ->
 def test_unknown_formats_and_foreign_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(JudgeBayesError, match="no format 'csv'; right would be tidy, wide"):
         import_votes("csv", tmp_path)
-    with pytest.raises(JudgeBayesError, match="judgebench does not take --judge; it takes no opt"):
+    with pytest.raises(
+        JudgeBayesError, match="judgebench does not take --judge; it takes --missing"
+    ):
         import_votes("judgebench", tmp_path, Options(judge="j"))
     with pytest.raises(
         JudgeBayesError, match="--verdicts 'scores' is unknown; right would be pair"

@@ -1,0 +1,161 @@
+"""How tables stand in files: titles, empty rows, encodings, decimal commas, and the row of a cell."""
+
+import gzip
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io import Options, import_votes, read_table
+from judgebayes.io.cells import with_points
+from judgebayes.io.tables import Layout, notes_of
+
+EXCEL = (
+    "Judge results, March 2026;;;\r\n\r\n;;;\r\nItem No.;Judge A;Judge B;\r\n"
+    "p1;yes;no;\r\n\r\n;;;\r\np2;no;;\r\n;;;\r\n"
+)
+
+
+def test_a_title_and_empty_rows_are_left_out_and_rows_keep_their_number(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(EXCEL, newline="")
+    table = read_table(path)
+    assert list(table.columns) == ["Item No.", "Judge A", "Judge B"]
+    assert table.index.tolist() == [5, 8]
+    assert notes_of(table) == [
+        "Row 1 of a.csv, 'Judge results, March 2026', stands above the header and is left out."
+    ]
+    assert notes_of(table) == notes_of(read_table(path, Layout(skip_rows=3)))
+    found = import_votes("wide", path)
+    assert found.votes["vote"].tolist() == ["yes", "no", "no", None]
+    assert any("stands above the header" in line for line in found.words())
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "rows"),
+    [
+        ('"Two\nlines";;\nA second title\nitem;a;b\nx;1;0\n', ["item", "a", "b"], [4]),
+        ("\n\nitem,vote\n\nx,1\ny,0\n", ["item", "vote"], [5, 6]),
+        ("item\nx\n\ny\n", ["item"], [2, 4]),  # a table of one column has no title
+        (",a,b\nx,1,0\n", ["Unnamed: 0", "a", "b"], [2]),  # as pandas writes an index
+        ('item,text\nx,"two\n\nlines"\ny,b\n', ["item", "text"], [2, 3]),
+    ],
+)
+def test_rows_are_those_of_a_spreadsheet(
+    tmp_path: Path, text: str, columns: list[str], rows: list[int]
+) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("a.csv", "a.csv.gz"):
+        table = read_table(tmp_path / name)
+        assert (list(table.columns), table.index.tolist()) == (columns, rows)
+
+
+def test_the_first_record_of_jsonl_and_parquet_is_row_1(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n{"a": 2}\n')
+    assert read_table(tmp_path / "a.jsonl").index.tolist() == [1, 3]
+    read_table(tmp_path / "a.jsonl").to_parquet(tmp_path / "a.parquet", index=False)
+    assert read_table(tmp_path / "a.parquet").index.tolist() == [1, 2]
+
+
+def test_a_header_further_down_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("Exported,today\nitem,a,b\nx,1,0\n")
+    with pytest.raises(JudgeBayesError, match=r"header, row 1, has columns; .* --skip-rows N"):
+        read_table(path)
+    assert import_votes("wide", path, Options(skip_rows=1)).votes["vote"].tolist() == [1, 0]
+    path.write_text("id,today,,\nitem,a,b,c\nx,1,0,1\n")
+    with pytest.raises(JudgeBayesError, match=r"2 column\(s\) without a name .* --skip-rows N"):
+        import_votes("wide", path)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.tsv"])
+@pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "utf-32", "cp1252", "utf-16-le"])
+def test_encodings_are_told_by_their_mark_or_named(tmp_path: Path, name: str, coding: str) -> None:
+    path = tmp_path / name
+    text = "item\tvote\r\nPrüfung\t1\r\n007\t2\r\n7\t3\r\n"
+    path.write_bytes(text.encode(coding))
+    if coding == "cp1252":
+        with pytest.raises(
+            JudgeBayesError, match=r"not UTF-8 text \(byte 13\).* --encoding cp1252"
+        ):
+            read_table(path)
+    # A file that tells its encoding, or is UTF-8, is not read in another.
+    table = read_table(path, Layout(encoding="utf-16-le" if coding == "utf-16-le" else "cp1252"))
+    assert table["item"].tolist() == ["Prüfung", "007", "7"]
+
+
+def test_an_unknown_encoding_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("item,vote\nx,1\n")
+    for name in ("klingon", "hex"):
+        with pytest.raises(
+            JudgeBayesError, match=f"--encoding '{name}' is unknown; right would be"
+        ):
+            read_table(tmp_path / "a.csv", Layout(encoding=name))
+
+
+@pytest.mark.parametrize(
+    ("cells", "read"),
+    [
+        (["0,8", "1", None, "N/A", " 0,25"], [0.8, 1, None, None, 0.25]),
+        (["1,234", "12,500"], ["1,234", "12,500"]),  # thousands, perhaps
+        (["0,8", "good, bad"], ["0,8", "good, bad"]),
+        (["0.8", "1"], [0.8, 1]),
+    ],
+)
+def test_decimal_commas_are_read_where_a_column_has_nothing_else(
+    tmp_path: Path, cells: list[str | None], read: list[object]
+) -> None:
+    table = pd.DataFrame({"item": [f"1,{n}" for n in range(len(cells))], "vote": cells})
+    table.to_csv(tmp_path / "a.csv", sep=";", index=False)
+    found = import_votes("tidy", tmp_path / "a.csv")
+    votes = [None if pd.isna(v) else v for v in found.votes["vote"]]
+    assert votes == ([str(v) for v in read] if isinstance(read[0], str) else read)
+    assert found.votes["item"].tolist() == table["item"].tolist()  # names stay as they are
+    said = "Column 'vote': decimal commas, '0,8' is read as 0.8."
+    assert (said in found.notes) is (cells[0] == "0,8" and read[0] == 0.8)
+
+
+def test_numbers_are_no_text_with_commas() -> None:
+    table = pd.DataFrame({"vote": [0.5, 1.0]})
+    assert with_points(table, ["vote"])[0] is table
+
+
+WIDE = """item,GPT 5,Claude,Notes,Date,Tokens
+p1,yes,no,fine,2026-03-01,120
+p2,no,,too long,2026-03-02,88
+p3,yes,yes,,2026-03-03,93
+p4,no,no,fine,2026-03-03,412
+"""
+
+
+def test_columns_of_no_judge_are_named_with_what_leaves_them_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(WIDE)
+    with pytest.raises(JudgeBayesError, match="--ignore=Notes,Date,Tokens") as caught:
+        import_votes("wide", path)
+    assert "Column 'Notes' of" in str(caught.value)
+    assert "votes for no, yes, nor are 'Date', 'Tokens'" in str(caught.value)
+    found = import_votes("wide", path, Options(ignore="Notes, Date,Tokens"))
+    assert set(found.votes["judge"]) == {"GPT 5", "Claude"}
+    with pytest.raises(
+        JudgeBayesError, match=r"no column 'Nots' to ignore in .* it has 'item', 'G"
+    ):
+        import_votes("wide", path, Options(ignore="Nots"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "item,a,b,c\nx,1,5,3\ny,1,4,3\nz,0,2,5\n",  # scores, and one judge who gave 0 and 1
+        "item,a,b\nx,good,fair\ny,good,poor\nz,good,fair\n",  # a constant judge shows no scale
+        "item,a,b\nx,0,2\ny,1,1\nz,0,0\n",
+        "item,a,b,c\nx,no,yes,unsure\ny,yes,no,no\nz,yes,yes,yes\n",  # one stray vote
+    ],
+)
+def test_a_judge_on_a_wider_scale_is_one(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    found = import_votes("wide", tmp_path / "a.csv")
+    header, *rows = text.splitlines()
+    assert len(found.votes) == len(rows) * header.count(",")
