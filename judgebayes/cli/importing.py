@@ -73,6 +73,11 @@ def advice(found: Imported, labels_out: Path | None) -> list[str]:
             f"Next: the votes take {len(values)} different values; make a few classes of them, since "
             "every other command votes in classes."
         )
+    elif len(values) == 1:
+        lines.append(
+            f"Next: every vote is {values[0]!r}; name the other classes, too, from the lowest to the "
+            f"highest: judgebayes calibrate with --classes 'LOW,...,HIGH'."
+        )
     elif values and any(isinstance(value, str) for value in values):
         lines.append("Put the classes below in order, from the lowest to the highest.")
     return lines
@@ -89,7 +94,7 @@ def next_command(found: Imported, out: Path, labels_out: Path | None) -> str | N
         # A table of the user's own does not say what its votes name.
         words += ["--votes-as", found.votes_as or "shown"]
     values, usual = _values_without_order(found), found.usual()
-    if len(values) > SCORES:
+    if len(values) > SCORES or len(values) == 1:
         return None
     classes = found.classes or tuple(map(str, values))
     if classes:

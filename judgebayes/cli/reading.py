@@ -80,6 +80,8 @@ class Source:
     """Values that mean no vote, columns to leave out, and how the table stands in its file."""
     earlier: Mapping[str, str] = field(default_factory=dict)
     """Columns of an earlier file by role, taken where this one has them and none is named."""
+    ignored: tuple[str, ...] = ()
+    """Columns that were left out of an earlier file, left out where this one has them."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,10 @@ def open_source(source: Source, labels: Path | None) -> Opened:
     in_pieces = _rows(source) > STREAM_ROWS
     table = _head(source.path) if in_pieces else read_table(source.path, source.options.layout())
     notes = notes_of(table)
+    again = [name for name in source.ignored if name in table.columns]
+    if again:
+        table = table.drop(columns=again)
+        notes.append(f"Column {listing(again)} is left out, as when the fit was made.")
     given = asdict(source.columns) | {
         role: name
         for role, name in source.earlier.items()
@@ -495,13 +501,15 @@ def remembered(read: Reading | Listing, source: Source) -> dict[str, Any]:
         "wide": source.wide,
         "repeats": source.repeats,
         "columns": columns if read.label is None else columns | {"label": read.label},
+        "ignore": [*source.options.layout().ignore],
+        "missing": source.options.missing,
     }
 
 
 def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
     """Return how to read votes of the kind that `remembered` tells of."""
-    columns = notes.get("columns")
-    judges = notes.get("judges")
+    columns, judges, ignore = (notes.get(name) for name in ("columns", "judges", "ignore"))
+    missing = source.options.missing or notes.get("missing")
     earlier = {
         str(role): str(name)
         for role, name in (columns.items() if isinstance(columns, dict) else ())
@@ -512,7 +520,9 @@ def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
         source,
         wide=source.wide or bool(notes.get("wide")),
         repeats=source.repeats or bool(notes.get("repeats")),
+        options=replace(source.options, missing=missing if isinstance(missing, str) else None),
         earlier=earlier,
+        ignored=tuple(map(str, ignore)) if isinstance(ignore, list) else (),
     )
 
 

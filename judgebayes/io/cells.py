@@ -68,8 +68,6 @@ def without(
             counts.update(map(canonical, column[column.isin(hit)]))
             table = table.assign(**{name: column.mask(column.isin(hit), None)})
     if not counts:
-        return table, [
-            f"No {what} is {listing(split_names(missing or ''))}, which --missing names."
-        ]
+        return table, [f"No {what} is {listing(split_names(missing or ''))} (--missing)."]
     shown = ", ".join(f"{value!r} {n}" for value, n in counts.most_common(8))
     return table, [f"Read as no {what}: {shown}."]

@@ -91,7 +91,7 @@ def check_unpacked(path: Path) -> None:
         )
 
 
-def unpacked(path: Path) -> io.BufferedIOBase:
+def unpacked(path: Path) -> gzip.GzipFile | io.BufferedReader:
     """Open a file, or what is packed in a .gz file, for its bytes."""
     return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
 

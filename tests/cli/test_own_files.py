@@ -1,0 +1,247 @@
+"""Files as people have them, up to the fits: spreadsheets, stray votes, columns of no judge."""
+
+import random
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from fuzz.mutators import dumped
+from fuzz.seeds import WHOLE, grown
+from typer.testing import CliRunner
+
+from judgebayes import cli
+from judgebayes.cli import calibrating
+from judgebayes.cli.methods import Choice, build
+from judgebayes.cli.reading import (
+    Columns,
+    Opened,
+    Reading,
+    Source,
+    classes_of,
+    open_source,
+    read_votes,
+    recalled,
+    remembered,
+)
+from judgebayes.errors import JudgeBayesError
+from judgebayes.fit_file import SavedFit, profile, save_fit
+from judgebayes.io import Options, import_votes
+
+SPREADSHEET = """Judge results, March 2026;;;;;
+;;;;;
+Item No.;GPT 5;Claude;Notes;Date;
+Prüfung 1;yes;no;größer;01.03.2026;
+Prüfung 2;no;;;02.03.2026;
+Prüfung 3;yes;yes;kürzer;02.03.2026;
+Prüfung 4;no;no;;03.03.2026;
+;;;;;
+"""
+LABELS = "Labels by hand;\nItem No.;label\nPrüfung 1;yes\nPrüfung 2;no\nPrüfung 3;unsure\n"
+
+
+def opened(
+    path: Path,
+    *,
+    labels: Path | None = None,
+    wide: bool = False,
+    only: str | None = None,
+    **how: str,
+) -> Opened:
+    source = Source(path, Columns(), only_judge=only, wide=wide, options=Options(**how))  # type: ignore[arg-type]
+    return open_source(source, labels)
+
+
+def read(found: Opened, classes: str | None = None) -> Reading:
+    return read_votes(found, classes_of(found, classes, None))
+
+
+def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) -> None:
+    path, gold = tmp_path / "a.csv", tmp_path / "gold.csv"
+    path.write_text(SPREADSHEET, encoding="cp1252")
+    gold.write_text(LABELS, encoding="cp1252")
+    with pytest.raises(JudgeBayesError, match="say --encoding cp1252"):
+        opened(path, wide=True)
+    with pytest.raises(JudgeBayesError, match="--ignore=Notes,Date"):
+        read(opened(path, wide=True, encoding="cp1252"))
+    with pytest.raises(JudgeBayesError, match=r"Row 4 of column 'Notes' holds .*: --ignore=Notes;"):
+        read(opened(path, wide=True, encoding="cp1252"), "no,yes")
+    found = opened(
+        path, labels=gold, wide=True, encoding="cp1252", ignore="Notes,Date", missing="unsure"
+    )
+    votes = read(found)
+    words = votes.words()
+    assert words[:5] == [
+        "Row 1 of a.csv, 'Judge results, March 2026', stands above the header and is left out.",
+        "No vote is 'unsure' (--missing).",
+        "Row 1 of gold.csv, 'Labels by hand', stands above the header and is left out.",
+        "Read as no label: 'unsure' 1.",
+        "Columns: item = 'Item No.'.",
+    ]
+    assert "Judges: 'GPT 5', 'Claude'." in words
+    assert np.asarray(votes.votes.index)[:, :, 0].tolist() == [[1, 0], [0, -1], [1, 1], [0, 0]]
+    assert found.labels is not None
+    labels = votes.coding.labels(found.labels.table, item="Item No.", label="label")
+    assert labels.tolist() == [1, 0, -1, -1]
+    alone = read(opened(path, wide=True, only="Claude", encoding="cp1252", ignore="Notes"))
+    assert list(alone.coding.judges) == ["Claude"]
+    with pytest.raises(JudgeBayesError, match=r"no judge 'Claud'; there are 'GPT 5', 'Claude'"):
+        opened(path, wide=True, only="Claud", encoding="cp1252", ignore="Notes,Date")
+
+
+@pytest.mark.parametrize("strays", [1, 20])
+@pytest.mark.parametrize("wide", [False, True])
+def test_stray_votes_are_told_and_can_be_missing(tmp_path: Path, strays: int, wide: bool) -> None:
+    votes = ["no", "yes"] * 40
+    votes[9 : 9 + strays] = ["Partial, perhaps"] * strays
+    table = pd.DataFrame({"item": range(80), ("judge" if wide else "vote"): votes})
+    table.to_csv(tmp_path / "v.csv", index=False)
+    told = (
+        rf"Row 11 of v.csv holds 'Partial, perhaps'; {strays} of 80 votes are none of no, yes: "
+        rf"'Partial, perhaps' {strays}\. Correct them, read them as missing votes, (--missing=\S.*'), or"
+    )
+    with pytest.raises(JudgeBayesError, match=told) as caught:
+        read(opened(tmp_path / "v.csv", wide=wide))
+    said = re.search(r"--missing=(.*), or name", str(caught.value))
+    assert said is not None
+    (missing,) = shlex.split(said.group(1))
+    found = read(opened(tmp_path / "v.csv", wide=wide, missing=missing.casefold()))
+    assert int((np.asarray(found.votes.index) >= 0).sum()) == 80 - strays
+    assert f"Read as no vote: 'Partial, perhaps' {strays}." in found.words()
+    classes = f"no,{missing},yes"
+    with_them = read(opened(tmp_path / "v.csv", wide=wide), classes)
+    assert with_them.coding.classes.values == ("no", "Partial, perhaps", "yes")
+    if not wide:
+        with pytest.raises(JudgeBayesError, match="A name that holds a comma is put in double"):
+            read(opened(tmp_path / "v.csv"), "no,Partial, perhaps,yes")
+
+
+def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {"item": range(4), "a": [0, 1, 1, 0], "checked": [0, 1, 0, 0], "note": ["x", "y", "z", ""]}
+    )
+    table.to_csv(tmp_path / "v.csv", index=False)
+    source = Source(
+        tmp_path / "v.csv", Columns(label="checked"), wide=True, options=Options(ignore="note")
+    )
+    notes = remembered(read(open_source(source, None)), source) | {"judges": ["a"]}
+    again = open_source(recalled(Source(tmp_path / "v.csv", Columns()), notes), None)
+    assert again.labels is not None
+    assert again.labels.label == "checked"
+    assert list(read(again).coding.judges) == ["a"]
+    assert "Column 'note' is left out, as when the fit was made." in read(again).words()
+    # Labels of another file, in a column that the next file of votes has too.
+    table[["item", "checked"]].to_csv(tmp_path / "g.csv", index=False)
+    table.drop(columns=["checked", "note"]).to_csv(tmp_path / "first.csv", index=False)
+    first = Source(tmp_path / "first.csv", Columns(), wide=True)
+    notes = remembered(read(open_source(first, tmp_path / "g.csv")), first) | {"judges": ["a"]}
+    table.drop(columns="note").to_csv(tmp_path / "v.csv", index=False)
+    again = open_source(recalled(Source(tmp_path / "v.csv", Columns()), notes), None)
+    assert list(read(again).coding.judges) == ["a"]
+    # A column of that name that votes in the fit is a judge; and a damaged note is none.
+    judged = recalled(
+        Source(tmp_path / "v.csv", Columns()), notes | {"judges": ["a", "checked"], "ignore": 3}
+    )
+    assert list(read(open_source(judged, None)).coding.judges) == ["a", "checked"]
+    assert recalled(Source(tmp_path / "v.csv", Columns()), {"columns": [1]}).earlier == {}
+
+
+def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:
+    table = pd.DataFrame({"item": range(4), "a": [0, 1, 1, 0], "b": [0, 1, 0, 0]})
+    table.assign(checked=[0, 1, 0, 1]).to_csv(tmp_path / "v.csv", index=False)
+    source = Source(tmp_path / "v.csv", Columns(label="checked"), wide=True)
+    given = read(open_source(source, None))
+    fitted = build(Choice("sc", "none"), given.coding.classes, given.votes).fit(
+        given.votes, np.array([0, 1, 0, 1])
+    )
+    notes = remembered(given, source) | {"judges": ["a", "b"]}
+    classes, seen = given.coding.classes, profile(given.votes)
+    save_fit(tmp_path / "fit.json", SavedFit("sc", fitted, classes, seen, notes=notes))
+    said = invoke("apply", str(tmp_path / "fit.json"), str(tmp_path / "v.csv"))
+    assert "Column 'checked' holds labels, and no votes: it is left out." in said
+    assert "8 votes of 2 judge(s) on 4 items" in said
+
+
+def invoke(*words: str) -> str:
+    found = CliRunner().invoke(cli.app, words)
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    assert found.exit_code == 0, found.output
+    return found.output
+
+
+TABLES = {
+    "tidy": ("v.csv", "item,judge,vote\nx,j,yes\nx,k,no\ny,j,N/A\ny,k,no\nz,j,unsure\nz,k,yes\n"),
+    "wide": ("v.csv", "item,a,b\nx,1,5\ny,3,\nz,4,2\n"),
+    "text": ("v.csv", "item,order,text\nx,AB,[[A]]\ny,BA,[[B]]\nz,AB,who knows\n"),
+}
+WORDS = {"tidy of words": ("v.csv", 'item,vote,label\nx,good,good\ny,"fair, or so",poor\n')}
+
+
+@pytest.mark.parametrize("form", [*TABLES, *WORDS, *WHOLE])
+def test_the_command_that_an_import_prints_can_be_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    name, content = (TABLES | WORDS | WHOLE)[form]
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not isinstance(content, str):
+        content = dumped(grown(content, random.Random(2)), name.endswith(".jsonl")).decode()
+    path.write_text(content)
+    monkeypatch.chdir(tmp_path)
+    requests: list[calibrating.Request] = []
+    monkeypatch.setattr(calibrating, "calibrate_votes", requests.append)
+    out = "my votes.csv"
+    args = ("import", form.split()[0], name, "-o", out)
+    said = invoke(*args)
+    if "import it again with --labels-out labels.csv" in said:
+        said = invoke(*args, "--labels-out", "labels.csv")
+    else:
+        known = pd.read_csv(out).dropna(subset="vote").drop_duplicates("item")
+        known = known[known["vote"] != "unsure"].rename(columns={"vote": "label"})
+        known[["item", "label"]].to_csv("labels.csv", index=False)
+    command = re.search(r"^Next: judgebayes (.*)$", said, re.MULTILINE)
+    if form == "openai-evals":  # all votes of the file are the same
+        assert "Next: every vote is 'Y'; name the other classes" in said
+        return
+    assert command is not None
+    invoke(*shlex.split(command.group(1)), "--allow-degenerate")
+    given = calibrating.read_request(requests[-1])
+    votes = re.search(r"records: (\d+) votes", said)
+    assert votes is not None
+    strays = 1 if form == "tidy" else 0
+    assert int((np.asarray(given.read.votes.index) >= 0).sum()) == int(votes.group(1)) - strays
+    assert (given.labels >= 0).any()
+
+
+def test_an_import_says_what_is_no_vote_and_why(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text(TABLES["tidy"][1] + "u,j,\n")
+    said = invoke("import", "tidy", str(tmp_path / "v.csv"), "-o", str(tmp_path / "o.csv"))
+    assert "6 votes" not in said
+    assert "Missing votes: 2 (cell 'N/A' 1, empty cell 1)." in said
+    assert "Asked on some of the 4 items only: 1 judge(s): k 3." in said
+    assert "1 votes are none of no, yes: unsure 1." in said
+    scores = "".join(f"x{n},{n}\n" for n in range(20))
+    (tmp_path / "v.csv").write_text("item,vote\n" + scores)
+    said = invoke("import", "tidy", str(tmp_path / "v.csv"), "-o", str(tmp_path / "o.csv"))
+    assert "Next: the votes take 20 different values; make a few classes of them" in said
+    assert "Next: judgebayes" not in said
+
+
+@pytest.mark.parametrize("form", WHOLE)
+def test_every_format_takes_missing(tmp_path: Path, form: str) -> None:
+    name, content = WHOLE[form]
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(dumped(grown(content, random.Random(2)), name.endswith(".jsonl")))
+    first = import_votes(form, path)
+    vote = first.votes["vote"].dropna().iloc[0]
+    try:
+        found = import_votes(form, path, Options(missing=f"nothing, {vote}"))
+    except JudgeBayesError as error:
+        assert f"vote {str(vote)!r}" in str(error)  # noqa: PT017
+        return
+    assert (found.votes["vote"].dropna() != vote).all()
+    assert (found.missing, found.dropped) != (first.missing, first.dropped)
