@@ -645,7 +645,7 @@ def precision(
 
     columns = Columns(item, judge, vote, "none", "none", label)
     table = _reading(missing, ignore, encoding, skip_rows)
-    source = Source(votes, columns, wide=wide, table=table)
+    source = Source(votes, columns, wide=wide, options=table)
     estimate_precision(
         PrecisionRequest(
             source,
