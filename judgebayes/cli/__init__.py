@@ -42,7 +42,7 @@ from judgebayes.cli.options import (
 )
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
-from judgebayes.io.options import Options
+from judgebayes.io.options import Options, split_names
 
 __all__ = ["app", "main"]
 
@@ -70,6 +70,11 @@ def _reading(
 ) -> Options:
     """Return how the files are to be read."""
     return Options(missing=missing, ignore=ignore, encoding=encoding, skip_rows=skip_rows)
+
+
+def _named(*lists: str | None) -> tuple[str, ...]:
+    """Return the columns of generators or systems, which are no judges'."""
+    return tuple(name for names in lists for name in split_names(names or ""))
 
 
 def _import_help() -> str:
@@ -645,7 +650,7 @@ def precision(
 
     columns = Columns(item, judge, vote, "none", "none", label)
     table = _reading(missing, ignore, encoding, skip_rows)
-    source = Source(votes, columns, wide=wide, options=table)
+    source = Source(votes, columns, wide=wide, options=table, ignored=_named(generator, systems))
     estimate_precision(
         PrecisionRequest(
             source,
@@ -737,7 +742,10 @@ def posterior(
     layout = _reading(missing, ignore, encoding, skip_rows)
     sample_posterior(
         PosteriorRequest(
-            Source(votes, columns, repeats, votes_as, only_judge, wide, layout),
+            Source(
+                *(votes, columns, repeats, votes_as, only_judge, wide, layout),
+                ignored=_named(generator),
+            ),
             labels,
             model,
             variant,

@@ -16,7 +16,7 @@ from judgebayes.io import guess_columns, read_table
 from judgebayes.io.cells import with_points, without
 from judgebayes.io.imported import option
 from judgebayes.io.options import Options, split_names
-from judgebayes.io.tables import Layout, notes_of
+from judgebayes.io.tables import Layout, check_ignored, notes_of
 from judgebayes.io.wide import refuse_no_judges
 from judgebayes.sentence import sentence
 from judgebayes.votes import (
@@ -81,7 +81,7 @@ class Source:
     earlier: Mapping[str, str] = field(default_factory=dict)
     """Columns of an earlier file by role, taken where this one has them and none is named."""
     ignored: tuple[str, ...] = ()
-    """Columns that were left out of an earlier file, left out where this one has them."""
+    """Columns that are no judges where the file has them."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,8 @@ class Opened:
     """Whether `table` is only the head of the file."""
     notes: tuple[str, ...] = ()
     """What of the files was left out or read as something else, in sentences."""
+    judges: tuple[str, ...] = ()
+    """The columns of judges, of a wide table."""
 
 
 @dataclass(frozen=True)
@@ -201,12 +203,17 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         If a file cannot be read, a column is not there, or a needed one cannot be told.
     """
     in_pieces = _rows(source) > STREAM_ROWS
-    table = _head(source.path) if in_pieces else read_table(source.path, source.options.layout())
+    layout = source.options.layout()
+    aside = layout.ignore if source.wide else ()  # not judges; generators, perhaps
+    if aside:
+        layout = replace(layout, ignore=())
+    table = _head(source.path) if in_pieces else read_table(source.path, layout)
+    check_ignored(table, aside, source.path)
     notes = notes_of(table)
-    again = [name for name in source.ignored if name in table.columns]
+    again = [name for name in source.ignored if name in table.columns and source.wide]
     if again:
-        table = table.drop(columns=again)
-        notes.append(f"Column {listing(again)} is left out, as when the fit was made.")
+        notes.append(f"Column {listing(again)} is not read as a judge's.")
+    aside = (*aside, *again)
     given = asdict(source.columns) | {
         role: name
         for role, name in source.earlier.items()
@@ -219,7 +226,8 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         label = given["label"]
         given |= dict.fromkeys(("judge", "sample", "order"), "none")
         given.pop("vote")
-        columns = guess_columns(table.columns, given) | {"vote": None}
+        known = [name for name in table.columns if name not in aside]
+        columns = guess_columns(known, given) | {"vote": None}
         if labels is not None or columns["label"] not in (label, *_plainly(table)):
             columns["label"] = None  # "human" or "reference" may be a judge
     else:
@@ -233,20 +241,26 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         if not seen <= set(ORDERS):
             columns["order"] = None  # a column of that name, but not of presentation orders
     require_columns(table, columns)
-    for name in set(table.columns) - set(columns.values()) if source.wide else ():
+    judges: list[str] = []
+    if source.wide:
+        judges = [n for n in table.columns if n not in (*columns.values(), *aside)]
+    for name in judges:
         require_plain(table[name], name)
     if in_pieces and any(columns[role] is not None for role in ("sample", "order", "task")):
         in_pieces, table = False, read_table(source.path)
     if source.only_judge is not None:
-        table = _rows_of(table, columns, source)
+        if source.wide:
+            judges = _one_of(judges, source.only_judge)
+        else:
+            table = _rows_of(table, columns["judge"], source.only_judge)
     if not in_pieces:
-        cells = _other_columns(table, columns) if source.wide else [str(columns["vote"])]
+        cells = judges if source.wide else [str(columns["vote"])]
         table, said = _plain_cells(table, cells, source, "vote")
         notes += said
     if labels is None:
         label, item = columns["label"], str(columns["item"])
         if label is None:
-            return Opened(source, table, columns, None, in_pieces, tuple(notes))
+            return Opened(source, table, columns, None, in_pieces, tuple(notes), tuple(judges))
         given_labels = _two_columns(source.path, item, label) if in_pieces else table
         gold = Labels(given_labels, item, label)
     else:
@@ -254,7 +268,8 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         notes += notes_of(gold.table)
     plain, said = _plain_cells(gold.table, [gold.label], source, "label")
     notes += [line for line in said if not line.startswith("No label is")]  # a vote may be
-    return Opened(source, table, columns, replace(gold, table=plain), in_pieces, tuple(notes))
+    gold = replace(gold, table=plain)
+    return Opened(source, table, columns, gold, in_pieces, tuple(notes), tuple(judges))
 
 
 def _plain_cells(
@@ -264,10 +279,6 @@ def _plain_cells(
     table, commas = with_points(table, columns)
     table, emptied = without(table, columns, source.options.missing, what)
     return table, [*commas, *emptied]
-
-
-def _other_columns(table: pd.DataFrame, columns: dict[str, str | None]) -> list[str]:
-    return [name for name in table.columns if name not in columns.values()]
 
 
 def _rows(source: Source) -> int:
@@ -310,14 +321,13 @@ def _has_vote(table: pd.DataFrame) -> bool:
     return guess_columns(table.columns, {"vote": None, "item": None})["vote"] is not None
 
 
-def _rows_of(table: pd.DataFrame, columns: dict[str, str | None], source: Source) -> pd.DataFrame:
-    """Return the votes of the one judge that is asked for."""
-    judge, name = columns["judge"], source.only_judge
-    if source.wide:
-        judges = _other_columns(table, columns)
-        if name not in judges:
-            raise JudgeBayesError(f"There is no judge {name!r}; there are {listing(judges, 20)}.")
-        return table.drop(columns=[other for other in judges if other != name])
+def _one_of(judges: list[str], name: str) -> list[str]:
+    if name not in judges:
+        raise JudgeBayesError(f"There is no judge {name!r}; there are {listing(judges, 20)}.")
+    return [name]
+
+
+def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
     if judge is None:
         raise JudgeBayesError("--only-judge needs a column of judges; name it with --judge.")
     chosen = table[table[judge].astype(str).str.strip() == name]
@@ -396,7 +406,7 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
 def _inferred(opened: Opened, what: str) -> Classes:
     """Return the classes of the votes; a few odd ones among many are told by their rows."""
     if opened.source.wide:
-        refuse_no_judges(opened.table, _judge_columns(opened), opened.source.path)
+        refuse_no_judges(opened.table, list(opened.judges), opened.source.path)
     values = _vote_values(opened)
     try:
         return infer_classes(values, what)
@@ -405,7 +415,7 @@ def _inferred(opened: Opened, what: str) -> Classes:
             raise
         table = opened.table
         cells = (
-            table[_judge_columns(opened)].melt(ignore_index=False)["value"]
+            table[list(opened.judges)].melt(ignore_index=False)["value"]
             if opened.source.wide
             else table[str(opened.columns["vote"])]
         )
@@ -437,13 +447,9 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
         )
 
 
-def _judge_columns(opened: Opened) -> list[str]:
-    return _other_columns(opened.table, opened.columns)
-
-
 def _vote_values(opened: Opened) -> list[object]:
     if opened.source.wide:
-        return list(pd.unique(opened.table[_judge_columns(opened)].to_numpy(object).ravel()))
+        return list(pd.unique(opened.table[list(opened.judges)].to_numpy(object).ravel()))
     vote = str(opened.columns["vote"])
     if opened.in_pieces:
         import pyarrow.parquet as pq
@@ -545,7 +551,7 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     columns, source, table = opened.columns, opened.source, opened.table
     item = str(columns["item"])
     if source.wide:
-        judges = _judge_columns(opened)
+        judges = list(opened.judges)
         _refuse_unknown(table, judges, classes)
         matrix = table.set_index(item)[judges]
         votes, coding = encode_wide(matrix, classes=classes)

@@ -21,7 +21,7 @@ from judgebayes.io.records import check_unpacked, encoding_of, read_lines, unpac
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
 
-__all__ = ["Layout", "check_writable", "notes_of", "read_table", "write_table"]
+__all__ = ["Layout", "check_ignored", "check_writable", "notes_of", "read_table", "write_table"]
 
 SEPARATORS = (",", ";", "\t")
 MOST_TITLES = 20
@@ -97,13 +97,24 @@ def read_table(path: Path | str, layout: Layout = Layout()) -> pd.DataFrame:
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise JudgeBayesError(f"{str(path)!r} has two columns named {twice[0]!r}.")
-    strange = [name for name in layout.ignore if name not in frame.columns]
+    check_ignored(frame, layout.ignore, path)
+    return frame.drop(columns=list(layout.ignore))
+
+
+def check_ignored(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None:
+    """Check that a table has the columns that are to be left out.
+
+    Raises
+    ------
+    JudgeBayesError
+        If one of them is not there.
+    """
+    strange = [name for name in names if name not in frame.columns]
     if strange:
         raise JudgeBayesError(
             f"There is no column {strange[0]!r} to ignore in {str(path)!r}; it has "
             f"{listing(frame.columns, 20)}."
         )
-    return frame.drop(columns=list(layout.ignore))
 
 
 def notes_of(frame: pd.DataFrame) -> list[str]:

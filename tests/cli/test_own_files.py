@@ -131,7 +131,7 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     assert again.labels is not None
     assert again.labels.label == "checked"
     assert list(read(again).coding.judges) == ["a"]
-    assert "Column 'note' is left out, as when the fit was made." in read(again).words()
+    assert "Column 'note' is not read as a judge's." in read(again).words()
     # Labels of another file, in a column that the next file of votes has too.
     table[["item", "checked"]].to_csv(tmp_path / "g.csv", index=False)
     table.drop(columns=["checked", "note"]).to_csv(tmp_path / "first.csv", index=False)
