@@ -8,16 +8,18 @@ if TYPE_CHECKING:
     from judgebayes.io.formats import FORMATS, import_votes
     from judgebayes.io.imported import Imported
     from judgebayes.io.options import Options
-    from judgebayes.io.tables import check_writable, read_table, write_table
+    from judgebayes.io.tables import Layout, check_writable, notes_of, read_table, write_table
     from judgebayes.io.verdict import parse_verdict
 
 __all__ = [
     "FORMATS",
     "Imported",
+    "Layout",
     "Options",
     "check_writable",
     "guess_columns",
     "import_votes",
+    "notes_of",
     "parse_verdict",
     "read_table",
     "write_table",
@@ -28,7 +30,7 @@ _HOME = {
     "formats": ("FORMATS", "import_votes"),
     "imported": ("Imported",),
     "options": ("Options",),
-    "tables": ("check_writable", "read_table", "write_table"),
+    "tables": ("Layout", "check_writable", "notes_of", "read_table", "write_table"),
     "verdict": ("parse_verdict",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
