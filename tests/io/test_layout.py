@@ -10,6 +10,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io import Options, import_votes, read_table
 from judgebayes.io.cells import with_points
 from judgebayes.io.tables import Layout, notes_of
+from judgebayes.votes.classes import usual_classes
 
 EXCEL = (
     "Judge results, March 2026;;;\r\n\r\n;;;\r\nItem No.;Judge A;Judge B;\r\n"
@@ -159,3 +160,16 @@ def test_a_judge_on_a_wider_scale_is_one(tmp_path: Path, text: str) -> None:
     found = import_votes("wide", tmp_path / "a.csv")
     header, *rows = text.splitlines()
     assert len(found.votes) == len(rows) * header.count(",")
+
+
+def test_plain_letters_in_two_bytes_each_are_read_as_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("item,vote\nx,1\n".encode("utf-16-le"))  # also valid UTF-8
+    table = read_table(tmp_path / "a.csv", Layout(encoding="utf-16-le"))
+    assert table["item"].tolist() == ["x"]
+
+
+def test_words_of_most_votes_are_no_strays() -> None:
+    assert usual_classes({"no": 2, "yes": 2, "maybe": 6}) is None
+    found = usual_classes({"no": 4, "yes": 4, "maybe": 2})
+    assert found is not None
+    assert found.odd == {"maybe": 2}
