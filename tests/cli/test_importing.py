@@ -103,4 +103,4 @@ def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(tmp_path: Path) 
 def test_help_lists_the_formats() -> None:
     said = run("import", "--help")
     for name in FORMATS:
-        assert f"• {name}:" in said
+        assert f"* {name}:" in said
