@@ -123,8 +123,11 @@ def canonical(value: object) -> Hashable | None:
 def written(name: object) -> str | None:
     """Return the name of an item or a judge as text, None where there is none.
 
-    Text stays what it is, without spaces around it: 007 is not 7, and 2.10 is not 2.1.
+    Text stays what it is, without spaces around it: 007 is not 7, and 2.10 is not 2.1. True, which
+    as a vote is 1, as a name is not.
     """
+    if isinstance(name, bool):
+        return str(name)
     plain = canonical(name)
     if plain is None:
         return None

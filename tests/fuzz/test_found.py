@@ -60,6 +60,12 @@ def test_equal_numbers_of_two_types_are_one_name() -> None:
     assert list(coding.items) == ["0", "a"]
 
 
+def test_true_is_not_the_item_1() -> None:
+    table = pd.DataFrame({"item": [1, True], "judge": "j", "vote": [0, 1]}, dtype=object)
+    _, coding = encode(table)
+    assert list(coding.items) == ["1", "True"]
+
+
 def test_votes_are_numbers_as_people_write_them_only() -> None:
     assert [canonical(text) for text in ("1.0", " +1", "1e0", ".5", "-1")] == [1, 1, 1, 0.5, -1]
     assert [canonical(text) for text in ("1_0", "١", "0x1", "infinity")] == [
