@@ -2,23 +2,34 @@
 
     python tests/mutation.py scores decide conformal significance
 
-changes one operator, constant or call at a time in a copy of the package, runs the module's own tests
-(`tests/test_<module>.py`) and lists the changes that no test fails on. What came out, and why the
-survivors may live, is in `mutation.md`.
+changes one operator, constant or call of a module at a time, runs the module's own tests on it
+(`tests/test_<module>.py`, and the examples in its docstrings) and lists the changes that no test
+fails on. What came out, and why the survivors may live, is in `mutation.md`.
+
+No file is changed: a change lives in the memory of one child process. What is found is kept in
+`build/mutation`, so that an interrupted run goes on where it was; a change of the module or of its
+tests starts it afresh, except that `--survivors` tries only the survivors again after new tests.
 """
 
+import argparse
 import ast
+import hashlib
+import json
 import os
-import shutil
+import resource
+import signal
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
+import types
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-LIMIT = 120
-"""Seconds that a run may take: a change can make a loop endless, and is then killed."""
+KEPT = ROOT / "build" / "mutation"
+HUNG = 900
+"""Seconds after which a child that waits for nothing is killed."""
 OPERATORS: dict[type, type] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -44,7 +55,23 @@ NAMES = {"max": "min", "any": "all", "argmax": "argmin", "ceil": "floor", "maxim
 NAMES |= {new: old for old, new in NAMES.items()}
 
 
-def changes(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.AST]]:
+class Mutant(NamedTuple):
+    """A change: where, what, and the source with it."""
+
+    line: int
+    column: int
+    change: str
+    source: str
+
+
+class Tried(NamedTuple):
+    """What became of a source: the test that failed first, "" if all passed, and the seconds."""
+
+    killer: str
+    seconds: float
+
+
+def changes(tree: ast.Module) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield a node and what it is changed to; docstrings, annotations and messages stay."""
     skipped = {
         id(inside)
@@ -58,27 +85,36 @@ def changes(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.AST]]:
         for inside in ast.walk(part)
     }
     for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in OPERATORS:
-            yield node, _with(node, op=OPERATORS[type(node.op)]())
-        elif isinstance(node, ast.Compare) and type(node.ops[0]) in OPERATORS:
-            yield node, _with(node, ops=[OPERATORS[type(node.ops[0])](), *node.ops[1:]])
-        elif isinstance(node, ast.UnaryOp):
-            yield node, node.operand
-        elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-            yield node, ast.Constant(not node.value)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-            yield node, ast.Constant(node.value + 1)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = node.func.attr
-            if name == "where" and len(node.args) == 3:
-                yield node, _with(node, args=[node.args[0], node.args[2], node.args[1]])
-            elif name in NAMES:
-                yield node, _with(node, func=_with(node.func, attr=NAMES[name]))
+        if id(node) not in skipped and isinstance(node, ast.expr):
+            yield from ((node, new) for new in _changed(node))
 
 
-def _with(node: ast.AST, **new: object) -> ast.AST:
+def _changed(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
+        case ast.BinOp() | ast.BoolOp() if type(node.op) in OPERATORS:
+            yield _with(node, op=OPERATORS[type(node.op)]())
+        case ast.Compare():
+            for at, op in enumerate(node.ops):
+                if type(op) in OPERATORS:
+                    new = OPERATORS[type(op)]()
+                    yield _with(node, ops=[*node.ops[:at], new, *node.ops[at + 1 :]])
+        case ast.UnaryOp():
+            yield node.operand
+        case ast.IfExp(test=ast.Name()):
+            yield _with(node, body=node.orelse, orelse=node.body)
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value) | float(value)):
+            yield ast.Constant(value + 1)
+        case ast.Call(func=ast.Attribute(attr="where"), args=[condition, yes, no]):
+            yield _with(node, args=[condition, no, yes])
+        case ast.Call(func=ast.Attribute(attr=name)) if name in NAMES:
+            yield _with(node, func=_with(node.func, attr=NAMES[name]))
+        case ast.Call(func=ast.Name(id=name)) if name in NAMES:
+            yield _with(node, func=_with(node.func, id=NAMES[name]))
+
+
+def _with(node: ast.expr, **new: object) -> ast.expr:
     fields = {name: getattr(node, name) for name in node._fields} | new
     return ast.copy_location(type(node)(**fields), node)
 
@@ -91,83 +127,188 @@ class _Replace(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
 
-def mutants(source: str) -> Iterator[tuple[int, str, str]]:
-    """Yield line, what changed, and the changed source."""
+def mutants(source: str) -> Iterator[Mutant]:
+    """Yield every change of a module."""
     count = sum(1 for _ in changes(ast.parse(source)))
     for which in range(count):
         tree = ast.parse(source)
         old, new = list(changes(tree))[which]
         told = f"{ast.unparse(old)}  ->  {ast.unparse(new)}"
-        whole = _Replace(old, new).visit(tree)
-        yield old.lineno, told, ast.unparse(ast.fix_missing_locations(whole))
+        whole = ast.fix_missing_locations(_Replace(old, new).visit(tree))
+        yield Mutant(old.lineno, old.col_offset, told, ast.unparse(whole))
 
 
-def passes(copy: Path, test: str) -> bool:
-    """Run the tests in a child of this process, which has imported what takes long."""
-    child = os.fork()
-    if child == 0:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, 1), os.dup2(nothing, 2)
-        os.chdir(copy)
-        sys.path[:0] = [str(copy), str(copy / "tests")]
-        import pytest
-
-        os._exit(
-            int(
-                pytest.main(
-                    [
-                        "-x",
-                        "-q",
-                        "-p",
-                        "no:cacheprovider",
-                        "-W",
-                        "ignore::pytest.PytestAssertRewriteWarning",
-                        test,
-                    ]
-                )
-            )
-        )
-    for _ in range(10 * LIMIT):
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.1)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-    return False
-
-
-def main(modules: list[str]) -> None:
-    """Print the survivors of each module, and the figures."""
-    sys.dont_write_bytecode = True
-    import jax  # noqa: F401
-    import pandas  # noqa: F401
-    import pytest  # noqa: F401
+def prepare() -> None:
+    """Import once what every child needs, as the tests do; no program runs before the forks."""
+    # Most programs of a change are those of another one: every one of them is kept.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(KEPT / "jax")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.chdir(ROOT)
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    warnings.simplefilter("ignore")
+    import conftest  # noqa: F401
+    import hypothesis
     import scipy.stats  # noqa: F401
 
+    # The first example that fails is enough, and is the same in every run.
+    hypothesis.settings.register_profile(
+        "mutation",
+        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+        database=None,
+        derandomize=True,
+    )
+    hypothesis.settings.load_profile("mutation")
+
+
+class _FirstFailure:
+    """Keeps the name of the first test, or file, that fails."""
+
+    name = ""
+
+    def pytest_runtest_logreport(self, report: object) -> None:
+        self._keep(report)
+
+    def pytest_collectreport(self, report: object) -> None:
+        self._keep(report)
+
+    def _keep(self, report: object) -> None:
+        if report.failed and not self.name:
+            self.name = report.nodeid.split("::", 1)[-1]
+
+
+def _replace(module: str, source: str) -> None:
+    """Put a changed module in the place of the imported one, its types checked as tests do."""
+    name = f"judgebayes.{module}"
+    held = sys.modules[name]
+    # A name of its own: the type checker remembers what the classes of the other one were.
+    new = types.ModuleType(f"{name}_changed")
+    new.__file__ = held.__file__
+    sys.modules[name] = sys.modules[new.__name__] = new
+    setattr(sys.modules["judgebayes"], module, new)
+    exec(held.__spec__.loader.source_to_code(source.encode(), held.__file__), vars(new))
+
+
+def _child(module: str, source: str, told: Path) -> None:
+    """Take the source in the place of the module, run its tests, tell what failed."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1), os.dup2(nothing, 2)
+    import pytest
+
+    try:
+        _replace(module, source)
+    except Exception as error:
+        told.write_text(f"import: {type(error).__name__}")
+        return
+    first = _FirstFailure()
+    files = [f"judgebayes/{module}.py", f"tests/test_{module}.py"]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    ignored = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    code = pytest.main([*options, *ignored, *files], plugins=[first])
+    told.write_text(first.name or ("" if code == 0 else f"exit {code}"))
+
+
+class Children:
+    """Sources on trial, several at once, each in a child with a limit of processor time."""
+
+    def __init__(self, folder: Path, workers: int) -> None:
+        self.folder, self.workers = folder, workers
+        self.running: dict[int, Callable[[Tried], None]] = {}
+
+    def start(self, module: str, source: str, limit: int, done: Callable[[Tried], None]) -> None:
+        """Try a source as soon as there is a place; `done` is told what became of it."""
+        while len(self.running) >= self.workers:
+            self.wait()
+        child = os.fork()
+        if child == 0:
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+            signal.alarm(HUNG)
+            try:
+                _child(module, source, self.folder / str(os.getpid()))
+            finally:
+                os._exit(0)
+        self.running[child] = done
+
+    def wait(self) -> None:
+        """Wait for one child."""
+        child, _, used = os.wait4(-1, 0)
+        told = self.folder / str(child)
+        killer = told.read_text() if told.exists() else "time"
+        told.unlink(missing_ok=True)
+        self.running.pop(child)(Tried(killer, used.ru_utime + used.ru_stime))
+
+    def finish(self) -> None:
+        """Wait for all."""
+        while self.running:
+            self.wait()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def kept(path: Path, digests: dict[str, str], *, survivors: bool) -> dict[str, str]:
+    """Return the killer of every change that need not be tried again."""
+    if not path.exists():
+        return {}
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return {
+        row["mutant"]: row["killer"]
+        for row in rows
+        if row["module"] == digests["module"]
+        and (row["tests"] == digests["tests"] or (survivors and row["killer"]))
+    }
+
+
+def trial(module: str, children: Children, *, survivors: bool) -> str:
+    """Try every change of a module, print the survivors, return the line of the table."""
+    path, tests = ROOT / f"judgebayes/{module}.py", ROOT / f"tests/test_{module}.py"
+    digests = {"module": _digest(path), "tests": _digest(tests)}
+    source, record = path.read_text(), KEPT / f"{module}.jsonl"
+    __import__(f"judgebayes.{module}")
+    baseline: list[Tried] = []
+    children.start(module, ast.unparse(ast.parse(source)), 600, baseline.append)
+    children.finish()
+    if baseline[0].killer:
+        sys.exit(f"{tests.name} fails as it is: {baseline[0].killer}")
+    limit = 30 + 5 * int(baseline[0].seconds)
+    found = kept(record, digests, survivors=survivors)
+    every = {f"{m.line}:{m.column}: {m.change}": m for m in mutants(source)}
+
+    def note(name: str) -> Callable[[Tried], None]:
+        def noted(tried: Tried) -> None:
+            found[name] = tried.killer
+            row = digests | {"mutant": name, **tried._asdict()}
+            with record.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+        return noted
+
+    for name, mutant in every.items():
+        if name not in found:
+            children.start(module, mutant.source, limit, note(name))
+    children.finish()
+    lived = [name for name in every if not found[name]]
+    for name in lived:
+        print(f"{module}.py:{name}", flush=True)
+    timed = sum(found[name] == "time" for name in every)
+    return f"| `{module}` | {len(every)} | {len(every) - len(lived)} ({timed}) | {len(lived)} |"
+
+
+def main() -> None:
+    """Print the survivors of each module, and the table."""
+    parser = argparse.ArgumentParser(description="Change a module, run its tests.")
+    parser.add_argument("modules", nargs="+")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--survivors", action="store_true", help="try these alone again")
+    asked = parser.parse_args()
+    KEPT.mkdir(parents=True, exist_ok=True)
+    prepare()
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        for name in ("judgebayes", "models", "experiments", "tests", "pyproject.toml"):
-            source, target = ROOT / name, copy / name
-            if source.is_dir():
-                shutil.copytree(source, target, symlinks=True)
-            else:
-                shutil.copy(source, target)
-        for module in modules:
-            path, test = copy / "judgebayes" / f"{module}.py", f"tests/test_{module}.py"
-            source = path.read_text()
-            assert passes(copy, test), f"{test} fails as it is"
-            killed = survived = 0
-            for line, told, changed in mutants(source):
-                path.write_text(changed)
-                if passes(copy, test):
-                    survived += 1
-                    print(f"{module}.py:{line}: {told}", flush=True)  # noqa: T201
-                else:
-                    killed += 1
-            path.write_text(source)
-            print(f"{module}: {killed} killed, {survived} survived", flush=True)  # noqa: T201
+        children = Children(Path(folder), asked.workers)
+        lines = [trial(m, children, survivors=asked.survivors) for m in asked.modules]
+    print("\n| module | changes | killed (by the time limit) | survive |\n|---|---|---|---|")
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -1,3 +1,4 @@
+import jax
 import numpy as np
 import pytest
 from scipy.special import comb
@@ -103,11 +104,15 @@ def test_the_coverage_obeys_its_exact_law() -> None:
     exact = comb(j + k - 1, j) * comb(n + m - k - j, m - j) / comb(n + m, m)
     np.testing.assert_allclose(law.probability, exact, rtol=1e-8)
     assert law.mean == pytest.approx(k / (n + 1))
-    observed = []
-    for seed in range(300):
-        log_probs, labels = answers(n + m, seed)
+    drawn = [answers(n + m, seed) for seed in range(300)]
+    log_probs, labels = (np.stack(part) for part in zip(*drawn, strict=True))
+
+    def covered(log_probs: jax.Array, labels: jax.Array) -> jax.Array:
         sets = SplitConformal(level).fit(log_probs[:n], labels[:n])(log_probs[n:])
-        observed.append(float(coverage(sets, labels[n:])))
+        return coverage(sets, labels[n:])
+
+    with jax.enable_x64(True):
+        observed = np.asarray(jax.vmap(covered)(log_probs, labels))
     assert np.mean(observed) == pytest.approx(law.mean, abs=4 * np.std(observed) / 300**0.5)
     inside = np.mean([law.low <= c + 1e-9 and c <= law.high + 1e-9 for c in observed])
     assert inside > 0.92
@@ -137,11 +142,11 @@ def test_ties_open_the_upper_end_of_the_law() -> None:
     rng = np.random.default_rng(8)
     n, m = 19, 400
     inside = {"told": 0, "untold": 0}
-    for _ in range(100):
-        log_probs = np.log(np.where(rng.random((n + m, 1)) < 0.5, [[0.9, 0.1]], [[0.6, 0.4]]))
-        labels = (rng.random(n + m) < np.exp(log_probs[:, 1])).astype(int)
-        sets = np.asarray(SplitConformal(0.8).fit(log_probs[:n], labels[:n])(log_probs))
-        held = sets[np.arange(n + m), labels]
+    log_probs = np.log(np.where(rng.random((100, n + m, 1)) < 0.5, [[0.9, 0.1]], [[0.6, 0.4]]))
+    labels = (rng.random((100, n + m)) < np.exp(log_probs[..., 1])).astype(int)
+    with jax.enable_x64(True):
+        every = jax.vmap(lambda p, y: SplitConformal(0.8).fit(p[:n], y[:n])(p))(log_probs, labels)
+    for held in np.take_along_axis(np.asarray(every), labels[..., None], 2)[..., 0]:
         for name, covered in (("told", int(held[:n].sum())), ("untold", None)):
             law = coverage_law(n, 0.8, m, covered=covered)
             inside[name] += law.low <= held[n:].mean() <= law.high
@@ -151,3 +156,87 @@ def test_ties_open_the_upper_end_of_the_law() -> None:
 
 def test_without_ties_the_law_is_what_it_was() -> None:
     assert coverage_law(19, 0.8, 100, covered=16)[1:] == coverage_law(19, 0.8, 100)[1:]
+
+
+def test_items_of_weight_0_and_2_are_dropped_and_repeated_and_unknown_labels_count_for_nothing() -> (
+    None
+):
+    log_probs, labels = answers(40)
+    weight = np.arange(40) % 3 * 1.0
+    labels = np.where(np.arange(40) % 7 == 0, -1, labels)
+    times = np.where(labels >= 0, weight, 0).astype(int)
+    fit = SplitConformal(0.8).fit(log_probs, labels, weight=weight)
+    repeated = SplitConformal(0.8).fit(np.repeat(log_probs, times, 0), np.repeat(labels, times))
+    np.testing.assert_array_equal(fit.threshold, repeated.threshold)
+    assert int(fit.status) == int(repeated.status) == Status.CONVERGED
+
+
+def test_a_group_that_is_too_small_covers_everything_and_is_told() -> None:
+    log_probs, labels = answers(21)
+    groups = np.append(np.zeros(20, int), 1)
+    fit = SplitConformal(0.8, n_groups=2).fit(log_probs, labels, groups=groups)
+    assert np.isinf(fit.threshold).tolist() == [False, True]
+    assert int(fit.status) == Status.DEGENERATE
+    assert np.asarray(fit(log_probs, groups=groups))[20].all()
+
+
+def test_only_what_can_vary_within_a_program_is_a_leaf() -> None:
+    assert jax.tree.leaves(SplitConformal(0.8, no_empty=True, n_groups=2)) == [0.8]
+    assert SplitConformal() == SplitConformal(0.9, no_empty=False, n_groups=1)
+    log_probs, labels = answers(20)
+    fit = SplitConformal().fit(log_probs, labels)
+    assert len(jax.tree.leaves(fit)) == 2
+
+
+def test_of_empty_sets_only_the_most_probable_classes_up_to_rounding_are_taken() -> None:
+    sure = np.log([[0.98, 0.01, 0.01]] * 30)
+    p = np.array(
+        [
+            [0.4, 0.4, 0.2],
+            [0.4 + 1e-11, 0.4 - 1e-11, 0.2],
+            [0.401, 0.399, 0.2],
+            [0.99, 0.005, 0.005],
+        ]
+    )
+    found = SplitConformal(0.8, no_empty=True).fit(sure, np.zeros(30, int))(np.log(p))
+    first, both = [True, False, False], [True, True, False]
+    np.testing.assert_array_equal(found, [both, both, first, first])
+
+
+def naive_law(n: int, k: int, m: int) -> list[float]:
+    """The chance that j of m new scores stand below the k-th of n, in one random order."""
+    return [comb(j + k - 1, j) * comb(n + m - k - j, m - j) / comb(n + m, m) for j in range(m + 1)]
+
+
+def quantile(law: list[float], q: float) -> int:
+    return next(j for j in range(len(law)) if sum(law[: j + 1]) >= q)
+
+
+@pytest.mark.parametrize(("covered", "upper"), [(None, 16), (15, 16), (16, 16), (17, 18), (18, 19)])
+def test_the_ends_of_the_law_are_the_first_counts_that_reach_the_shares(
+    covered: int | None, upper: int
+) -> None:
+    """n = 19 at level 0.8: k = 16; more than k covered is the law of one score more."""
+    law = coverage_law(19, 0.8, 12, 0.9, covered=covered)
+    assert law.low == quantile(naive_law(19, 16, 12), 0.05) / 12
+    assert law.high == quantile(naive_law(19, upper, 12), 0.95) / 12
+    assert law.mean == pytest.approx(16 / 20)
+    assert coverage_law(19, 0.8, 12, 0.9, covered=19).high == 1
+    assert coverage_law(19, 0.8, 12)[1:] == coverage_law(19, 0.8, 12, 0.95)[1:]
+
+
+def test_limits_of_what_may_be_asked() -> None:
+    log_probs, labels = answers(10)
+    for level in (0.0, 1.0):
+        with pytest.raises(JudgeBayesError, match="right would be between 0 and 1"):
+            SplitConformal(level).fit(log_probs, labels)
+        with pytest.raises(JudgeBayesError, match=r"level=.*between 0 and 1"):
+            coverage_law(5, level, 10)
+        with pytest.raises(JudgeBayesError, match=r"interval=.*between 0 and 1"):
+            coverage_law(5, 0.5, 10, level)
+    with pytest.raises(JudgeBayesError, match="2 groups: tell each item's"):
+        SplitConformal(n_groups=2).fit(log_probs, labels)
+    with pytest.raises(JudgeBayesError, match="n from 0"):
+        coverage_law(-1, 0.5, 10)
+    assert coverage_law(0, 0.5, 1).low == 1  # no scores: every set holds every class
+    assert coverage_law(1, 0.5, 1).probability.tolist() == pytest.approx([0.5, 0.5])

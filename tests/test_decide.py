@@ -1,3 +1,5 @@
+from itertools import product
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -58,3 +60,41 @@ def test_rounding_does_not_decide_a_tie_in_risk() -> None:
     for noise in (-1e-16, 0.0, 1e-16):
         p = jnp.array([0.25, 0.25 - noise, 0.5 + noise])
         assert int(bayes_action(jnp.log(p), absolute_loss(3))) == 1
+
+
+def naive_middle(tied: tuple[bool, ...]) -> int:
+    """The rule in words: the centre of the tied ones, the middle of the scale, the lower."""
+    k = len(tied)
+    classes = [c for c in range(k) if tied[c]]
+    centre, middle = (classes[0] + classes[-1]) / 2, (k - 1) / 2
+    return min(classes, key=lambda c: (abs(c - centre), abs(c - middle), c))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6])
+def test_every_set_of_tied_classes_is_decided_as_the_rule_says(k: int) -> None:
+    sets = [tied for tied in product([False, True], repeat=k) if any(tied)]
+    assert middle_most(jnp.array(sets)).tolist() == [naive_middle(tied) for tied in sets]
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_losses_are_those_of_two_loops(k: int) -> None:
+    assert absolute_loss(k).tolist() == [[abs(a - y) for y in range(k)] for a in range(k)]
+    assert zero_one_loss(k).tolist() == [[a != y for y in range(k)] for a in range(k)]
+
+
+def test_a_loss_of_any_shape_is_averaged_over_the_classes_of_every_item() -> None:
+    rng = np.random.default_rng(0)
+    p, loss = rng.dirichlet(np.ones(3), (2, 4)), rng.normal(size=(5, 3))
+    found = risk(np.log(p), loss)
+    made = bayes_action(np.log(p), loss)
+    for i, j in product(range(2), range(4)):
+        naive = [sum(loss[a, y] * p[i, j, y] for y in range(3)) for a in range(5)]
+        np.testing.assert_allclose(found[i, j], naive, rtol=1e-12)
+        assert int(made[i, j]) == int(np.argmin(naive))
+
+
+@pytest.mark.parametrize(("gap", "taken"), [(1e-11, 1), (1e-8, 0)])
+def test_risks_are_tied_up_to_a_billionth(gap: float, taken: int) -> None:
+    # Three actions, the first better by the gap: tied, the middle one is taken.
+    loss = np.array([[0.0, 0.0], [gap, gap], [gap, gap]])
+    assert int(bayes_action(np.log([0.5, 0.5]), loss)) == taken

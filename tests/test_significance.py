@@ -218,3 +218,198 @@ def test_impossible_joint_and_equivalence_tests_are_sentences() -> None:
         sig.max_t_test(np.ones((1, 2)))
     with pytest.raises(JudgeBayesError, match="right would be a number above 0"):
         sig.equivalence_test(np.ones(4), 0.0)
+
+
+def test_what_is_not_said_is_the_default_that_the_numbers_of_the_papers_were_made_with() -> None:
+    rng = np.random.default_rng(20)
+    x, wide = rng.normal(0.3, 1, 12), rng.normal(0.3, 1, (3, 12))
+    items = np.tile(np.arange(12), (3, 1))
+    many = {"resamples": 10_000, "seed": 0}
+    few = {"resamples": 100, "seed": 0}
+    for found, told in (
+        (sig.normal_interval(x), sig.normal_interval(x, level=0.95)),
+        (sig.share_interval(x**2, x**2 + 1), sig.share_interval(x**2, x**2 + 1, level=0.95)),
+        (sig.bootstrap_interval(x), sig.bootstrap_interval(x, level=0.95, resamples=2000, seed=0)),
+        (sig.clustered_interval(x), sig.clustered_interval(x, level=0.95)),
+        (
+            sig.two_way_interval(wide, items, 12),
+            sig.two_way_interval(wide, items, 12, level=0.95),
+        ),
+        (sig.max_t_test(wide.T), sig.max_t_test(wide.T, level=0.05, two_sided=True, **many)),
+        (sig.equivalence_test(x, 0.5), sig.equivalence_test(x, 0.5, level=0.05)),
+        (sig.permutation_test(x), sig.permutation_test(x, **many)),
+        (sig.split_permutation_test(wide, items), sig.split_permutation_test(wide, items, **few)),
+    ):
+        np.testing.assert_equal(found, told)
+
+
+def test_one_split_has_a_mean_and_no_interval() -> None:
+    found = sig.normal_interval(np.array([0.3]))
+    assert found.mean == 0.3
+    assert np.isnan([found.low, found.high]).all()
+    x = np.arange(6.0)
+    alone = sig.two_way_interval(x[None], np.arange(6)[None], 6)
+    assert alone == pytest.approx(sig.clustered_interval(x))
+
+
+def test_two_splits_have_an_interval() -> None:
+    half = 1.959964 * 0.1 / np.sqrt(2)  # values 0.2 apart: their SD is 0.1 times root 2
+    found = sig.normal_interval(np.array([0.2, 0.4]))
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        (0.3, 0.3 - half * 2**0.5, 0.3 + half * 2**0.5)
+    )
+
+
+def test_a_share_of_one_trial_reaches_the_end_that_it_is_at() -> None:
+    low, high = sig.share_interval(np.array([0.0, 1.0]), np.array([1.0, 1.0]), level=0.9)
+    # Beta(1, 2) and Beta(2, 1): distribution functions 1 - (1 - x)^2 and x^2.
+    np.testing.assert_allclose(low, [0.0, 0.05**0.5])
+    np.testing.assert_allclose(high, [1 - 0.05**0.5, 1.0])
+
+
+def test_bootstrap_interval_is_that_of_a_loop_over_resamples() -> None:
+    x = np.random.default_rng(21).normal(size=7)
+    rows = np.random.default_rng(3).integers(0, 7, (50, 7))
+    means = [sum(x[i] for i in row) / 7 for row in rows]
+    expected = (x.mean(), np.quantile(means, 0.1), np.quantile(means, 0.9))
+    found = sig.bootstrap_interval(x, level=0.8, resamples=50, seed=3)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def naive_clustered(x: np.ndarray, groups: np.ndarray) -> tuple[float, float, int]:
+    """Mean, standard error and degrees of freedom with a loop over the groups; NaN is left out."""
+    use = ~np.isnan(x)
+    x, groups = x[use], groups[use]
+    named = sorted(set(groups))
+    squares = sum(sum(v - x.mean() for v in x[groups == g]) ** 2 for g in named)
+    freedom = len(named) - 1
+    return x.mean(), np.sqrt(len(named) / freedom * squares) / len(x), freedom
+
+
+def uneven() -> tuple[np.ndarray, np.ndarray]:
+    """Nine items, one missing, in three groups of other sizes and names."""
+    x = np.append(np.random.default_rng(22).normal(0.1, 0.3, 8), np.nan)
+    return x, np.array([9, 2, 2, 5, 9, 2, 9, 9, 7])
+
+
+def test_grouped_intervals_and_equivalence_are_loops_over_uneven_groups() -> None:
+    x, groups = uneven()
+    mean, error, freedom = naive_clustered(x, groups)
+    z, t = stats.norm.isf(0.1), stats.t.isf(0.1, freedom)
+    interval = sig.clustered_interval(x, groups, level=0.8)
+    assert interval == pytest.approx((mean, mean - z * error, mean + z * error), rel=1e-12)
+    found = sig.equivalence_test(x, 0.2, groups, level=0.1)
+    assert found.interval == pytest.approx((mean, mean - t * error, mean + t * error), rel=1e-12)
+    ends = stats.t.sf([(0.2 + mean) / error, (0.2 - mean) / error], freedom)
+    assert found.p_value == pytest.approx(max(ends), rel=1e-9)
+    mirrored = sig.equivalence_test(-x, 0.2, groups, level=0.1)
+    assert mirrored.p_value == pytest.approx(found.p_value, rel=1e-9)
+
+
+def test_grouped_two_way_interval_is_the_two_errors_of_loops() -> None:
+    rng = np.random.default_rng(23)
+    values, items = rng.normal(size=(2, 4)), np.array([[0, 1, 2, -1], [4, 2, 0, 5]])
+    groups = np.array([1, 1, 3, 0, 3, 0])
+    means = np.array(
+        [values[items == i].mean() if (items == i).any() else np.nan for i in range(6)]
+    )
+    mean, by_item, _ = naive_clustered(means, groups)
+    by_split = np.std([values[0, :3].mean(), values[1].mean()], ddof=1) / np.sqrt(2)
+    half = stats.norm.isf(0.05) * np.hypot(by_item, by_split)
+    found = sig.two_way_interval(values, items, 6, groups, level=0.9)
+    assert found == pytest.approx((mean, mean - half, mean + half), rel=1e-12)
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_grouped_max_t_is_two_loops_over_uneven_groups(two_sided: bool) -> None:
+    x, groups = uneven()
+    x, groups = x[:8], groups[:8]
+    d = np.stack([x, -(x**2), x + 0.4], 1)
+    named = sorted(set(groups))
+    own, drawn = [], []
+    normals = np.random.default_rng(5).standard_normal((40, len(named)))
+    for column in d.T:
+        mean, error, _ = naive_clustered(column, groups)
+        sums = [sum(column[groups == g] - mean) for g in named]
+        own.append(mean / error)
+        drawn.append(normals @ sums / np.linalg.norm(sums))
+    t, drawn = np.array(own), np.array(drawn)
+    size = abs if two_sided else np.array
+    largest = size(drawn).max(0)
+    found = sig.max_t_test(d, groups, level=0.2, two_sided=two_sided, resamples=40, seed=5)
+    np.testing.assert_allclose(found.t, t, rtol=1e-12)
+    assert found.statistic == pytest.approx(size(t).max())
+    assert found.critical == pytest.approx(np.quantile(largest, 0.8))
+    above = [sum(value >= limit for value in largest) for limit in size(t)]
+    assert found.p_value == (1 + min(above)) / 41
+    assert found.adjusted.tolist() == [(1 + count) / 41 for count in above]
+
+
+def test_a_difference_that_never_varies_is_no_evidence_in_a_joint_test() -> None:
+    always = np.random.default_rng(24).normal(size=(20, 2)) * [0, 1] + [3, 0]
+    found = sig.max_t_test(always, resamples=99)
+    assert found.t[0] == 0
+    assert found.adjusted[0] == 1
+    assert sig.max_t_test(np.zeros((2, 3)), resamples=99).p_value == 1
+
+
+def naive_exceedances(sums: list[float], flips: np.ndarray) -> int:
+    """How many sign flips of the sums that are not 0 leave a total as far from 0."""
+    own = [s for s in sums if s != 0]
+    totals = [sum(s if up else -s for s, up in zip(own, row, strict=True)) for row in flips]
+    return sum(abs(total) >= abs(sum(own)) - 1e-9 for total in totals)
+
+
+def test_split_permutation_is_a_loop_over_splits_groups_and_flips() -> None:
+    rng = np.random.default_rng(25)
+    items = np.array([[0, 3, 1, 5, -1], [4, 2, 0, 3, 5]])
+    groups = np.array([2, 0, 2, 4, 1, 1])
+    d = rng.integers(-2, 3, items.shape).astype(float)  # whole numbers: ties, and sums of 0
+    d[0, 4], d[1, 1] = 1.0, np.nan
+    for g, seed in ((groups, 6), (np.arange(6), 7)):
+        flips, exceed = np.random.default_rng(seed), 0
+        for s in range(2):
+            sums = [
+                sum(
+                    d[s, i]
+                    for i in range(5)
+                    if items[s, i] >= 0 and g[items[s, i]] == name and np.isfinite(d[s, i])
+                )
+                for name in range(g.max() + 1)
+            ]
+            count = sum(value != 0 for value in sums)
+            exceed += naive_exceedances(sums, flips.integers(0, 2, (30, count), dtype=np.int8))
+        given = None if g is not groups else groups
+        found = sig.split_permutation_test(d, items, given, resamples=30, seed=seed)
+        assert found == (1 + exceed) / 61
+
+
+def test_no_difference_and_the_largest_one_have_the_p_values_that_counting_gives() -> None:
+    assert sig.permutation_test(np.zeros(5), resamples=9) == 1
+    assert sig.permutation_test(np.ones(50), resamples=99) == 1 / 100  # 2^-49: no flip is as far
+    x = np.arange(-1.0, 7)  # a 0 and a 1 among them
+    flips = np.random.default_rng(4).integers(0, 2, (60, 7), dtype=np.int8)
+    found = sig.permutation_test(x, resamples=60, seed=4)
+    assert found == (1 + naive_exceedances(list(x), flips)) / 61
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 1e6 / 3, 1e9 / 7])
+def test_rounding_does_not_decide_a_tie_between_flips_at_any_scale(scale: float) -> None:
+    x = np.array([1.0, 2, 3, -1, 4, 1, 2, 2])  # whole numbers tie often
+    expected = sig.permutation_test(x, resamples=500)
+    assert sig.permutation_test(x * scale, resamples=500) == expected
+    assert sig.permutation_test(x[::-1] * scale, resamples=2000) == pytest.approx(
+        exact_p(x), abs=0.05
+    )
+
+
+def test_a_method_that_differs_exactly_at_the_level_still_joins_the_top_cluster() -> None:
+    rng = np.random.default_rng(26)
+    items = np.tile(np.arange(20), (2, 1))
+    base = rng.normal(size=(2, 20))
+    errors = {"b": base + rng.normal(0.3, 1, (2, 20)), "a": base}
+    p = sig.split_permutation_test(errors["b"] - errors["a"], items, resamples=50, seed=2)
+    assert 0.02 < p < 1
+    settled = {"resamples": 50, "seed": 2}
+    assert sig.top_cluster(errors, items, level=p, **settled) == ["a", "b"]
+    assert sig.top_cluster(errors, items, level=p + 1e-9, **settled) == ["a"]
