@@ -84,5 +84,5 @@ def middle_most(tied: Bool[Array, "*item class"]) -> Int[Array, "*item"]:
     highest = n_classes - 1 - jnp.argmax(tied[..., ::-1], -1)
     from_centre = jnp.abs(2 * k - (lowest + highest)[..., None])
     from_middle = jnp.abs(2 * k - (n_classes - 1))
-    rank = (from_centre * 2 * n_classes + from_middle) * n_classes + k
-    return jnp.argmin(jnp.where(tied, rank, 4 * n_classes**3), -1)
+    rank = (from_centre * n_classes + from_middle) * n_classes + k
+    return jnp.argmin(jnp.where(tied, rank, n_classes**3), -1)

@@ -217,12 +217,12 @@ def test_the_ends_of_the_law_are_the_first_counts_that_reach_the_shares(
     covered: int | None, upper: int
 ) -> None:
     """n = 19 at level 0.8: k = 16; more than k covered is the law of one score more."""
-    law = coverage_law(19, 0.8, 12, 0.9, covered=covered)
-    assert law.low == quantile(naive_law(19, 16, 12), 0.05) / 12
-    assert law.high == quantile(naive_law(19, upper, 12), 0.95) / 12
+    law = coverage_law(19, 0.8, 150, 0.9, covered=covered)
+    assert law.low == quantile(naive_law(19, 16, 150), 0.05) / 150
+    assert law.high == quantile(naive_law(19, upper, 150), 0.95) / 150
     assert law.mean == pytest.approx(16 / 20)
-    assert coverage_law(19, 0.8, 12, 0.9, covered=19).high == 1
-    assert coverage_law(19, 0.8, 12)[1:] == coverage_law(19, 0.8, 12, 0.95)[1:]
+    assert coverage_law(19, 0.8, 150, 0.9, covered=19).high == 1
+    assert coverage_law(19, 0.8, 150)[1:] == coverage_law(19, 0.8, 150, 0.95)[1:]
 
 
 def test_limits_of_what_may_be_asked() -> None:

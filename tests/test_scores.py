@@ -136,12 +136,12 @@ def test_both_calibration_errors_are_a_loop_over_bins_with_weights_and_unknown_l
     bins: int | None,
 ) -> None:
     rng = np.random.default_rng(7)
-    top = np.append(rng.uniform(0.5, 1, 60), [0.5, 0.75, 1.0, 0.51, 0.99])
+    top = np.append(rng.uniform(0.5, 1, 60), [0.5, 0.5, 0.75, 1.0, 0.51, 0.99])
     probs = np.stack([top, 1 - top], 1)
-    labels = rng.integers(-1, 2, 65)
-    labels[-2:] = 1, 0
-    weight = rng.integers(0, 4, 65) / 1.0
-    weight[-2:] = 1.0
+    labels = rng.integers(-1, 2, 66)
+    labels[60:62], labels[-2:] = (0, 1), (1, 0)
+    weight = rng.integers(0, 4, 66) / 2.0
+    weight[60:62], weight[-2:] = (0.5, 1.0), 1.0  # together between 1 and 2, alone in their bin
     probs[-2], probs[-1] = (0.88, 0.12), (0.93, 0.07)
     found = naive_bins(probs, labels, weight, bins or 10)
     mass, confidence, right = np.array(found).T
