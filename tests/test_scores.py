@@ -93,7 +93,7 @@ def naive_ece(probs: np.ndarray, labels: np.ndarray, bins: int) -> float:
     return total
 
 
-@pytest.mark.parametrize("bins", [1, 10])
+@pytest.mark.parametrize("bins", [1, 2, 10])
 def test_ece_equals_a_loop_over_bins(bins: int) -> None:
     log_probs, labels = forecasts(3, 200)
     naive = naive_ece(np.exp(np.asarray(log_probs, float)), np.asarray(labels), bins)
@@ -157,6 +157,13 @@ def test_both_calibration_errors_are_a_loop_over_bins_with_weights_and_unknown_l
     assert float(scores.ece_debiased(log_probs, labels, weight, *given)) == pytest.approx(
         root, rel=1e-9
     )
+
+
+def test_a_probability_a_rounding_above_1_stays_in_the_last_bin() -> None:
+    certain = np.array([[0.0, -20.0], [0.0, -20.0], [-0.1, -2.35]])
+    above, labels = certain + [[1e-9, 0.0]], np.array([0, 1, 0])
+    for score in (scores.ece, scores.ece_debiased):
+        assert float(score(above, labels)) == pytest.approx(float(score(certain, labels)), abs=1e-7)
 
 
 def test_a_bin_of_one_item_has_no_debiased_error() -> None:
