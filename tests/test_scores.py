@@ -161,7 +161,7 @@ def test_both_calibration_errors_are_a_loop_over_bins_with_weights_and_unknown_l
 
 def test_a_probability_a_rounding_above_1_stays_in_the_last_bin() -> None:
     certain = np.array([[0.0, -20.0], [0.0, -20.0], [-0.1, -2.35]])
-    above, labels = certain + [[1e-9, 0.0]], np.array([0, 1, 0])
+    above, labels = certain + np.array([1e-9, 0.0]), np.array([0, 1, 0])
     for score in (scores.ece, scores.ece_debiased):
         assert float(score(above, labels)) == pytest.approx(float(score(certain, labels)), abs=1e-7)
 
