@@ -166,6 +166,14 @@ def test_a_probability_a_rounding_above_1_stays_in_the_last_bin() -> None:
         assert float(score(above, labels)) == pytest.approx(float(score(certain, labels)), abs=1e-7)
 
 
+def test_bins_of_opposite_errors_do_not_cancel() -> None:
+    probs = np.array([[0.4, 0.3, 0.3]] * 2 + [[0.8, 0.1, 0.1]] * 2)
+    labels = np.array([0, 0, 1, 2])  # the doubtful pair is right, the sure one wrong
+    assert float(scores.ece(np.log(probs), labels, bins=2)) == pytest.approx((0.6 + 0.8) / 2)
+    root = float(scores.ece_debiased(np.log(probs), labels, bins=2))
+    assert root == pytest.approx(((0.6**2 + 0.8**2) / 2) ** 0.5)
+
+
 def test_a_bin_of_one_item_has_no_debiased_error() -> None:
     log_probs = np.log([[0.3, 0.7], [0.35, 0.65], [0.1, 0.9], [0.1, 0.9]])
     labels = np.array([1, 1, 1, 0])  # 0.7 and 0.65 share (0.6, 0.7]; with five bins (0.6, 0.8]
