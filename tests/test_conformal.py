@@ -1,3 +1,5 @@
+from dataclasses import FrozenInstanceError
+
 import jax
 import numpy as np
 import pytest
@@ -186,6 +188,15 @@ def test_only_what_can_vary_within_a_program_is_a_leaf() -> None:
     log_probs, labels = answers(20)
     fit = SplitConformal().fit(log_probs, labels)
     assert len(jax.tree.leaves(fit)) == 2
+
+
+def test_neither_the_request_nor_the_fit_can_be_changed() -> None:
+    log_probs, labels = answers(20)
+    fit = SplitConformal().fit(log_probs, labels)
+    with pytest.raises(FrozenInstanceError):
+        SplitConformal().level = 0.5
+    with pytest.raises(FrozenInstanceError):
+        fit.no_empty = True
 
 
 def test_of_empty_sets_only_the_most_probable_classes_up_to_rounding_are_taken() -> None:
