@@ -228,11 +228,11 @@ def test_the_ends_of_the_law_are_the_first_counts_that_reach_the_shares(
     covered: int | None, upper: int
 ) -> None:
     """n = 19 at level 0.8: k = 16; more than k covered is the law of one score more."""
-    law = coverage_law(19, 0.8, 150, 0.9, covered=covered)
-    assert law.low == quantile(naive_law(19, 16, 150), 0.05) / 150
-    assert law.high == quantile(naive_law(19, upper, 150), 0.95) / 150
+    law = coverage_law(19, 0.8, 150, 0.5, covered=covered)
+    assert law.low == quantile(naive_law(19, 16, 150), 0.25) / 150
+    assert law.high == quantile(naive_law(19, upper, 150), 0.75) / 150
     assert law.mean == pytest.approx(16 / 20)
-    assert coverage_law(19, 0.8, 150, 0.9, covered=19).high == 1
+    assert coverage_law(19, 0.8, 150, 0.5, covered=19).high == 1
     assert coverage_law(19, 0.8, 150)[1:] == coverage_law(19, 0.8, 150, 0.95)[1:]
 
 
