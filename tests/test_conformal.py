@@ -1,4 +1,5 @@
 from dataclasses import FrozenInstanceError
+from itertools import accumulate
 
 import jax
 import numpy as np
@@ -220,7 +221,7 @@ def naive_law(n: int, k: int, m: int) -> list[float]:
 
 
 def quantile(law: list[float], q: float) -> int:
-    return next(j for j in range(len(law)) if sum(law[: j + 1]) >= q)
+    return next(j for j, below in enumerate(accumulate(law)) if below >= q)
 
 
 @pytest.mark.parametrize(("covered", "upper"), [(None, 16), (15, 16), (16, 16), (17, 18), (18, 19)])
@@ -228,12 +229,12 @@ def test_the_ends_of_the_law_are_the_first_counts_that_reach_the_shares(
     covered: int | None, upper: int
 ) -> None:
     """n = 19 at level 0.8: k = 16; more than k covered is the law of one score more."""
-    law = coverage_law(19, 0.8, 150, 0.5, covered=covered)
-    assert law.low == quantile(naive_law(19, 16, 150), 0.25) / 150
-    assert law.high == quantile(naive_law(19, upper, 150), 0.75) / 150
+    law = coverage_law(19, 0.8, 1500, 0.5, covered=covered)
+    assert law.low == quantile(naive_law(19, 16, 1500), 0.25) / 1500
+    assert law.high == quantile(naive_law(19, upper, 1500), 0.75) / 1500
     assert law.mean == pytest.approx(16 / 20)
-    assert coverage_law(19, 0.8, 150, 0.5, covered=19).high == 1
-    assert coverage_law(19, 0.8, 150)[1:] == coverage_law(19, 0.8, 150, 0.95)[1:]
+    assert coverage_law(19, 0.8, 1500, 0.5, covered=19).high == 1
+    assert coverage_law(19, 0.8, 1500)[1:] == coverage_law(19, 0.8, 1500, 0.95)[1:]
 
 
 def test_limits_of_what_may_be_asked() -> None:
