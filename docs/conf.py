@@ -10,7 +10,6 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
 
 import judgebayes
-from judgebayes.diagnostics import Thresholds
 
 project = "judgebayes"
 author = "The judgebayes developers"
@@ -43,11 +42,7 @@ html_show_sourcelink = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-myst_enable_extensions = ["dollarmath", "substitution"]
-myst_substitutions = {  # where diagnostics speak up
-    name: f"{limit:g}" if name in ("leak_labels", "floor", "saturated") else f"{limit:.0%}"
-    for name, limit in vars(Thresholds()).items()
-}
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 nb_execution_mode = "force"

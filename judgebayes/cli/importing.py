@@ -61,7 +61,10 @@ def advice(found: Imported, labels_out: Path | None) -> list[str]:
     if labels_out is None and found.labels is not None:
         lines.append(f"The source has labels: import it again with --labels-out {LABELS}.")
     elif labels_out is None:
-        lines.append(f"Label some items first: {LABELS}, with the columns item and label.")
+        lines.append(
+            f"Label some items first: {LABELS}, with the columns item and label; an item is called "
+            f"{found.votes['item'].iloc[0]!r}, for one."
+        )
     if "order" in found.votes.columns and found.votes_as is None:
         lines.append(
             "A vote names what was shown, it is taken; if votes in swapped order were mapped back "

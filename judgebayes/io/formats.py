@@ -69,7 +69,7 @@ FORMATS: dict[str, Format] = {
     "inspect": Format(
         "logs of Inspect (inspect_ai): .eval or .json",
         "inspect_log:read_inspect",
-        ("label", "votes_from"),
+        ("sample", "label", "votes_from"),
     ),
     "lm-eval": Format(
         "samples of lm-evaluation-harness (samples_TASK_DATE.jsonl)",

@@ -57,7 +57,8 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
     """Return the votes in Inspect's logs.
 
     `votes_from="score"`, the default: an item is one output (sample, and epoch, task and model where
-    these differ), each scorer is a judge, and its value the vote. C, I and P become `correct`,
+    these differ), each scorer is a judge, and its value the vote; with `sample="epoch"` the epochs are
+    repeated votes on the sample instead, for labels of samples. C, I and P become `correct`,
     `incorrect` and `partial`, and labels that are true or false likewise; NaN (unscored), N (no
     answer), a grader's answer without a grade (which Inspect counts as I) and a sample that ended
     with an error are missing votes. A score of several keys is several judges; a list, which the reducer
@@ -89,7 +90,16 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
         notes += _notes(header, found, file)
     unique, copies = _unique(samples)
     answers = options.votes_from == "answer"
-    rows = emptied(_answers(unique) if answers else _worded(_scored(unique)), options.missing)
+    repeated = _epochs_repeat(options)
+    read = _answers(unique) if answers else _worded(_scored(unique, repeated=repeated))
+    rows = emptied(read, options.missing)
+    epochs = {sample.epoch for sample in unique}
+    if len(epochs) > 1 and not (answers or repeated):
+        notes.append(
+            f"There are {len(epochs)} epochs, each another output: an item is SAMPLE|EPOCH, "
+            f"{rows[0].item!r} for one. If your labels are of samples, --sample epoch takes the epochs "
+            "as repeated votes on the sample."
+        )
     spare = [Row(s.name, s.model, dropped="sample stands in another log too") for s in copies]
     partial = sum(row.vote == PARTIAL for row in rows)
     if partial:
@@ -104,6 +114,16 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
         missing=options.missing,
         classes=("incorrect", PARTIAL, "correct") if partial else None,
         notes=notes,
+    )
+
+
+def _epochs_repeat(options: Options) -> bool:
+    """Tell whether epochs are repeated votes on a sample."""
+    if options.sample in (None, "epoch"):
+        return options.sample == "epoch"
+    raise JudgeBayesError(
+        f"--sample {options.sample!r}: Inspect's logs number their repetitions by epoch; right would be "
+        "--sample epoch, which takes epochs as repeated votes on a sample."
     )
 
 
@@ -248,11 +268,12 @@ def _value(score: Any) -> Any:
     return score.get("value") if isinstance(score, dict) else score
 
 
-def _scored(samples: list[_Sample]) -> list[Row]:
-    where = [(s.model, s.task, s.name, s.epoch) for s in samples]
+def _scored(samples: list[_Sample], *, repeated: bool) -> list[Row]:
+    """Return a vote of every judge on every output; `repeated` takes epochs as one item's votes."""
+    where = [(s.model, s.task, s.name, "" if repeated else s.epoch) for s in samples]
     runs: dict[tuple[str, ...], set[str]] = {}
     for place, sample in zip(where, samples, strict=True):
-        runs.setdefault(place, set()).add(sample.run)
+        runs.setdefault((*place, sample.epoch), set()).add(sample.run)
     again = any(len(found) > 1 for found in runs.values())
     names = short_names(
         [(*place, s.run if again else "") for place, s in zip(where, samples, strict=True)], keep=2
@@ -277,11 +298,19 @@ def _scored(samples: list[_Sample]) -> list[Row]:
                         judge,
                         vote,
                         own if vote is None else "",
-                        sample=number if len(values) > 1 else None,
+                        sample=_number(sample.epoch if repeated else None, number, len(values)),
                         label=sample.label,
                     )
                 )
     return rows
+
+
+def _number(epoch: str | None, number: int, among: int) -> str | int | None:
+    """Return what tells a vote from the judge's others on the item."""
+    if epoch is None:
+        return number if among > 1 else None
+    own = int(epoch) if epoch.isdecimal() else epoch
+    return f"{own}.{number}" if among > 1 else own
 
 
 def _votes(scores: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:

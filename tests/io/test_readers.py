@@ -483,6 +483,24 @@ def test_inspect_lists_of_graders_are_kept_or_their_loss_is_said(tmp_path: Path)
     assert not any("graders" in note for note in found.notes)
 
 
+def test_inspect_epochs_are_outputs_or_repeated_votes(tmp_path: Path) -> None:
+    path = put(
+        tmp_path / "log.json", log([sample("s", {"f": g}, e) for e, g in ((1, "C"), (2, "I"))])
+    )
+    found = import_votes("inspect", path)
+    assert set(found.votes["item"]) == {"s|1", "s|2"}
+    assert "2 epochs, each another output" in " ".join(found.notes)
+    assert "'s|1' for one" in " ".join(found.notes)
+    repeated = import_votes("inspect", path, Options(sample="epoch"))
+    assert repeated.notes == ()
+    assert repeated.votes[["item", "sample", "vote"]].to_numpy().tolist() == [
+        ["s", 1, "correct"],
+        ["s", 2, "incorrect"],
+    ]
+    with pytest.raises(JudgeBayesError, match="right would be --sample epoch"):
+        import_votes("inspect", path, Options(sample="run"))
+
+
 def test_inspect_scores_of_several_keys_are_several_judges(tmp_path: Path) -> None:
     path = put(tmp_path / "log.json", log([sample("s", {"rubric": {"tone": 1, "facts": 0}})]))
     assert votes_of(import_votes("inspect", path)) == {
