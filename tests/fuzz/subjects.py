@@ -228,6 +228,8 @@ def wide(rng: random.Random, folder: Path) -> None:
         return
     header, rows = naive
     judges = [name for name in header if name not in (roles["item"], roles["label"])]
+    if "" in judges and not any(row.get("") for row in rows):
+        judges.remove("")  # the end of lines that a separator ends
     assert found.read == len(rows) * len(judges), (found.read, len(rows), judges)
     if options.missing or "" in header or len(set(map(norm, judges))) < len(judges):
         return
