@@ -16,6 +16,7 @@ MOVED = {
     "docs/images/": "images/",
     "docs/guides/": "guides/",
     "docs/by-hand.md": "by-hand.md",
+    "docs/contributing.md": "contributing.md",
     "../docs/images/": "../images/",
 }
 
