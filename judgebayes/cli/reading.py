@@ -29,7 +29,14 @@ from judgebayes.votes import (
     encode_wide,
     infer_classes,
 )
-from judgebayes.votes.classes import canonical, given_classes, listing, usual_classes
+from judgebayes.votes.classes import (
+    canonical,
+    given_classes,
+    listing,
+    other_words,
+    usual_classes,
+    written,
+)
 from judgebayes.votes.coding import ORDERS, SUSPICIOUS_VOTES, require_columns, require_plain
 
 __all__ = [
@@ -50,6 +57,10 @@ DENSE_BYTES = 2**31
 STREAM_ROWS = 10_000_000
 """A Parquet file of more rows is read in pieces."""
 HEAD_ROWS = 10_000
+MOSTLY = 0.9
+"""The column of the items of a labels file holds at least this share of items that have votes."""
+FREQUENT = 0.05
+"""A label of a larger share of the labels hardly means that there is none."""
 
 
 @dataclass(frozen=True)
@@ -264,12 +275,35 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         given_labels = _two_columns(source.path, item, label) if in_pieces else table
         gold = Labels(given_labels, item, label)
     else:
-        gold = _open_labels(labels, source, str(columns["item"]))
-        notes += notes_of(gold.table)
+        item = str(columns["item"])
+        gold, said = _open_labels(labels, source, table[item])
+        notes += [*notes_of(gold.table), *said]
     plain, said = _plain_cells(gold.table, [gold.label], source, "label")
     notes += [line for line in said if not line.startswith("No label is")]  # a vote may be
     gold = replace(gold, table=plain)
-    return Opened(source, table, columns, gold, in_pieces, tuple(notes), tuple(judges))
+    return _in_words_of_votes(
+        Opened(source, table, columns, gold, in_pieces, tuple(notes), tuple(judges))
+    )
+
+
+def _in_words_of_votes(opened: Opened) -> Opened:
+    """Return the file with its labels in the words of its votes, where both say good or bad."""
+    gold = opened.labels
+    assert gold is not None
+    given = gold.table[gold.label]
+    try:
+        scale = infer_classes(_vote_values(opened), "")
+    except JudgeBayesError:
+        return opened  # whoever needs the classes says what is wrong with them
+    words = other_words(given.unique(), scale)
+    if not words:
+        return opened
+    said = (
+        f"The labels {listing(words)} of column {gold.label!r} are read as the votes' "
+        f"{listing(words.values())}."
+    )
+    table = gold.table.assign(**{gold.label: given.map(canonical).map(words).astype(object)})
+    return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, said))
 
 
 def _plain_cells(
@@ -337,8 +371,9 @@ def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
     return chosen
 
 
-def _open_labels(path: Path, source: Source, item: str) -> Labels:
-    columns = source.columns
+def _open_labels(path: Path, source: Source, items: pd.Series) -> tuple[Labels, list[str]]:
+    """Return the labels of a file, and what to say of its columns if their names did not tell."""
+    columns, item = source.columns, str(items.name)
     gold = read_table(path, Layout(encoding=source.options.encoding))
     gold = gold.drop(columns=source.options.layout().ignore, errors="ignore")
     same = item if item in gold.columns else None
@@ -352,14 +387,19 @@ def _open_labels(path: Path, source: Source, item: str) -> Labels:
         label = guess_columns(gold.columns, {"label": None})["label"]
     if same is None and label is not None and len(gold.columns) == 2:  # the other one
         same = next((name for name in gold.columns if name != label), None)
+    by_values = False
     try:
         found = guess_columns(gold.columns, {"item": same, "label": label})
     except JudgeBayesError as error:
-        raise JudgeBayesError(
-            f"Which column of {str(path)!r} is the item? It has "
-            f"{', '.join(map(repr, gold.columns))}; right would be the name that it has among the "
-            f"votes, {item!r}."
-        ) from error
+        same = _column_of_items(gold.drop(columns=label or []), items)
+        if same is None:
+            raise JudgeBayesError(
+                f"Which column of {str(path)!r} is the item? It has "
+                f"{', '.join(map(repr, gold.columns))}, and the values of none, or of several, "
+                f"are items of the votes, {listing(items.unique(), 2)}. Rename its column of items: "
+                f"right would be the name that it has among the votes, {item!r}."
+            ) from error
+        found, by_values = guess_columns(gold.columns, {"item": same, "label": label}), True
     if found["label"] is None:
         others = [name for name in gold.columns if name != found["item"]]
         if len(others) != 1:
@@ -369,7 +409,25 @@ def _open_labels(path: Path, source: Source, item: str) -> Labels:
             )
         found["label"] = others[0]
     require_columns(gold, found)
-    return Labels(gold, str(found["item"]), str(found["label"]))
+    used = ", ".join(f"{role} = {name!r}" for role, name in found.items())
+    told = f"Columns of {path.name}: {used}; the item is told by its values, items of the votes."
+    return Labels(gold, str(found["item"]), str(found["label"])), [told] if by_values else []
+
+
+def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
+    """Return the one column that holds (nearly) nothing but items that have votes.
+
+    Of several, labels 0 and 1 beside items 0, 1, 2 say, it is the one that (nearly) never repeats.
+    """
+    known = set(map(written, items.unique()))
+    found = [
+        str(name)
+        for name, cells in table.items()
+        if cells.map(lambda value: written(value) in known).mean() >= MOSTLY
+    ]
+    if len(found) > 1:
+        found = [name for name in found if table[name].nunique() >= MOSTLY * len(table)]
+    return found[0] if len(found) == 1 else None
 
 
 def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Classes:
@@ -394,11 +452,14 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
             votes = infer_classes([*_vote_values(opened), *given], f"{what} and the labels")
         except JudgeBayesError as error:
             odd = next(v for v in given if votes.index(v) is None)
-            row = (gold.table[gold.label] == odd).idxmax()
+            hit = gold.table[gold.label] == odd
+            rare = hit.sum() <= FREQUENT * gold.table[gold.label].count()
+            none = f"if it means no label, say {option('missing', [odd])}"
+            words = f"write the labels in the words of the votes, {listing(votes.values)}"
             raise JudgeBayesError(
-                f"Row {row} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; the votes "
-                f"are {', '.join(votes.names)}. Labels and votes must be of one scale; if it means no "
-                f"label, say {option('missing', [odd])}."
+                f"Row {hit.idxmax()} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; the "
+                f"votes are {', '.join(votes.names)}. Labels and votes must be of one scale: "
+                f"{'; '.join([none, words] if rare else [words, none])}."
             ) from error
     return votes if pairwise is None else Classes(votes.values, pairwise)
 

@@ -118,6 +118,67 @@ def test_stray_votes_are_told_and_can_be_missing(tmp_path: Path, strays: int, wi
             read(opened(tmp_path / "v.csv"), "no,Partial, perhaps,yes")
 
 
+def test_a_labels_file_with_names_of_its_own_is_told_by_its_items(tmp_path: Path) -> None:
+    votes = pd.DataFrame(
+        {"item": [f"t{n}" for n in range(20)], "vote": ["incorrect", "correct"] * 10}
+    )
+    votes.to_csv(tmp_path / "v.csv", index=False)
+    checked = pd.DataFrame(
+        {"sample": [f"t{n}" for n in range(19)] + ["t99"], "ok?": ["no", "Yes"] * 10}
+    )
+    checked.to_csv(tmp_path / "by hand.csv", index=False)
+    found = opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
+    assert read(found).words()[:2] == [
+        "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item is told by its values, items "
+        "of the votes.",
+        "The labels 'Yes', 'no' of column 'ok?' are read as the votes' 'correct', 'incorrect'.",
+    ]
+    assert found.labels is not None
+    labels = read(found).coding.labels(
+        found.labels.table, item="sample", label="ok?", unknown_items="drop"
+    )
+    assert labels.tolist() == [0, 1] * 9 + [0, -1]
+    checked["sample"] = [f"u{n}" for n in range(20)]
+    checked.to_csv(tmp_path / "by hand.csv", index=False)
+    with pytest.raises(
+        JudgeBayesError, match=r"items of the votes, 't0', 't1' and 18 more\. Rename"
+    ):
+        opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
+
+
+@pytest.mark.parametrize(
+    ("vote", "label"),
+    [(("Invalid", "Valid"), (0, 1)), ((0, 1), ("fail", "pass")), (("no", "yes"), (False, True))],
+)
+def test_labels_in_other_words_of_the_same_ends(
+    tmp_path: Path, vote: tuple[object, object], label: tuple[object, object]
+) -> None:
+    table = pd.DataFrame({"item": range(4), "a": [*vote, *vote], "label": [None, *label, None]})
+    table.to_csv(tmp_path / "v.csv", index=False)
+    found = opened(tmp_path / "v.csv", wide=True)
+    votes = read(found)
+    assert found.labels is not None
+    labels = votes.coding.labels(found.labels.table, item="item", label="label")
+    assert labels.tolist() == [-1, 0, 1, -1]
+    assert "of column 'label' are read as the votes' " in votes.words()[0]
+
+
+def test_a_frequent_label_of_no_class_is_first_to_be_written_as_the_votes_are(
+    tmp_path: Path,
+) -> None:
+    table = pd.DataFrame(
+        {"item": range(40), "vote": ["no", "yes"] * 20, "label": ["nay", "yes"] * 20}
+    )
+    table.to_csv(tmp_path / "v.csv", index=False)
+    with pytest.raises(JudgeBayesError, match="scale: write the labels in .* 'no', 'yes'; if"):
+        read(opened(tmp_path / "v.csv"))
+    table.assign(label=["nay", *["no", "yes"] * 19, "yes"]).to_csv(tmp_path / "v.csv", index=False)
+    with pytest.raises(
+        JudgeBayesError, match="scale: if it means no label, say --missing=nay; write"
+    ):
+        read(opened(tmp_path / "v.csv"))
+
+
 def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     table = pd.DataFrame(
         {"item": range(4), "a": [0, 1, 1, 0], "checked": [0, 1, 0, 0], "note": ["x", "y", "z", ""]}

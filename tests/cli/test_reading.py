@@ -40,7 +40,13 @@ def test_labels_may_name_the_item_in_their_own_way(tmp_path: Path) -> None:
     opened = open_source(Source(tmp_path / "votes.csv", Columns()), tmp_path / "two.csv")
     assert opened.labels is not None
     assert (opened.labels.item, opened.labels.label) == ("sample_key", "human")
-    gold.assign(note="x").to_csv(tmp_path / "three.csv", index=False)
+    three = gold.assign(note="x")
+    three.to_csv(tmp_path / "three.csv", index=False)
+    assert read(tmp_path / "votes.csv", tmp_path / "three.csv")[0].notes == (
+        "Columns of three.csv: item = 'sample_key', label = 'human'; the item is told by its values, "
+        "items of the votes.",
+    )
+    three.assign(note=range(4)).to_csv(tmp_path / "three.csv", index=False)
     with pytest.raises(JudgeBayesError, match=r"three.csv' is the item\?.*the votes, 'item'"):
         read(tmp_path / "votes.csv", tmp_path / "three.csv")
 
