@@ -457,8 +457,8 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
             none = f"if it means no label, say {option('missing', [odd])}"
             words = f"write the labels in the words of the votes, {listing(votes.values)}"
             raise JudgeBayesError(
-                f"Row {hit.idxmax()} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; the "
-                f"votes are {', '.join(votes.names)}. Labels and votes must be of one scale: "
+                f"Row {hit.idxmax()} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; "
+                f"the votes are {', '.join(votes.names)}. Labels and votes must be of one scale: "
                 f"{'; '.join([none, words] if rare else [words, none])}."
             ) from error
     return votes if pairwise is None else Classes(votes.values, pairwise)
@@ -613,6 +613,7 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     item = str(columns["item"])
     if source.wide:
         judges = list(opened.judges)
+        refuse_no_judges(table, judges, source.path, classes)
         _refuse_unknown(table, judges, classes)
         matrix = table.set_index(item)[judges]
         votes, coding = encode_wide(matrix, classes=classes)
