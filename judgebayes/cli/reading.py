@@ -14,6 +14,7 @@ from jaxtyping import Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.io.cells import with_points, without
+from judgebayes.io.columns import plain_label
 from judgebayes.io.imported import option
 from judgebayes.io.options import Options, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of
@@ -238,9 +239,17 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         given |= dict.fromkeys(("judge", "sample", "order"), "none")
         given.pop("vote")
         known = [name for name in table.columns if name not in aside]
+        elsewhere = labels is not None and label not in known
+        given["label"] = "none" if label is None or elsewhere else label
         columns = guess_columns(known, given) | {"vote": None}
-        if labels is not None or columns["label"] not in (label, *_plainly(table)):
-            columns["label"] = None  # "human" or "reference" may be a judge
+        if label is None:
+            columns["label"] = plain_label(n for n in known if n not in columns.values())
+        if labels is not None and columns["label"] is not None:
+            notes.append(
+                f"Column {columns['label']!r} is named like labels, which are in another file: it is "
+                "left out."
+            )
+            aside, columns["label"] = (*aside, columns["label"]), None
     else:
         if labels is not None:
             given["label"] = given["label"] if given["label"] in table.columns else "none"
@@ -346,11 +355,6 @@ def _two_columns(path: Path, item: str, other: str) -> pd.DataFrame:
     return pd.concat(pairs).drop_duplicates(ignore_index=True)
 
 
-def _plainly(table: pd.DataFrame) -> list[str]:
-    """Return the columns that no judge would be called."""
-    return [n for n in table.columns if n.casefold() in ("label", "gold", "truth", "gold label")]
-
-
 def _has_vote(table: pd.DataFrame) -> bool:
     return guess_columns(table.columns, {"vote": None, "item": None})["vote"] is not None
 
@@ -402,7 +406,8 @@ def _open_labels(path: Path, source: Source, items: pd.Series) -> tuple[Labels, 
         found, by_values = guess_columns(gold.columns, {"item": same, "label": label}), True
     if found["label"] is None:
         others = [name for name in gold.columns if name != found["item"]]
-        if len(others) != 1:
+        others = others if len(others) == 1 else list(filter(None, [plain_label(others)]))
+        if not others:
             raise JudgeBayesError(
                 f"Which column of {str(path)!r} is the label? It has "
                 f"{', '.join(map(repr, gold.columns))}; say --label NAME."
@@ -583,8 +588,13 @@ def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
         if hasattr(source.columns, str(role))
         and not (role == "label" and isinstance(judges, list) and name in judges)
     }
+    named = source.columns
+    unlabelled = named.label is None and "label" not in earlier
+    if unlabelled and isinstance(judges, list) and plain_label(map(str, judges)):
+        named = replace(named, label="none")  # of that name, and yet a judge
     return replace(
         source,
+        columns=named,
         wide=source.wide or bool(notes.get("wide")),
         repeats=source.repeats or bool(notes.get("repeats")),
         options=replace(source.options, missing=missing if isinstance(missing, str) else None),

@@ -8,7 +8,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
-from judgebayes.io.columns import guess_columns
+from judgebayes.io.columns import guess_columns, plain_label
 from judgebayes.io.imported import SCORES, Imported, Row, gather, option
 from judgebayes.io.options import Options
 from judgebayes.io.tables import notes_of, read_table
@@ -23,9 +23,6 @@ from judgebayes.votes.classes import (
 )
 
 __all__ = ["read_wide", "refuse_no_judges"]
-
-LABELS = ("label", "gold", "truth", "gold label", "gold_label", "ground truth", "ground_truth")
-"""Names that no judge would have; "human" or "reference" may be one."""
 
 
 def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
@@ -46,7 +43,7 @@ def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
     columns = guess_columns(names, {"item": options.item, "label": options.label or "none"})
     item, label = str(columns["item"]), columns["label"]
     if options.label is None:
-        label = next((n for n in names if n.casefold() in LABELS and n != item), None)
+        label = plain_label(n for n in names if n != item)
     judges = [name for name in names if name not in (item, label)]
     if not judges:
         raise JudgeBayesError(f"{str(path)!r} has no column of a judge beside {item!r}.")
