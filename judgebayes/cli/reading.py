@@ -224,7 +224,10 @@ def open_source(source: Source, labels: Path | None) -> Opened:
     notes = notes_of(table)
     again = [name for name in source.ignored if name in table.columns and source.wide]
     if again:
-        notes.append(f"Column {listing(again)} is not read as a judge's.")
+        one = f"Column {listing(again)} is not read as a judge's."
+        notes.append(
+            one if len(again) == 1 else f"Columns {listing(again, 20)} are not read as judges'."
+        )
     aside = (*aside, *again)
     given = asdict(source.columns) | {
         role: name
@@ -575,13 +578,24 @@ def remembered(read: Reading | Listing, source: Source) -> dict[str, Any]:
         "columns": columns if read.label is None else columns | {"label": read.label},
         "ignore": [*source.options.layout().ignore],
         "missing": source.options.missing,
+        "encoding": source.options.encoding,
+        "skip_rows": source.options.skip_rows,
     }
 
 
 def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
     """Return how to read votes of the kind that `remembered` tells of."""
     columns, judges, ignore = (notes.get(name) for name in ("columns", "judges", "ignore"))
-    missing = source.options.missing or notes.get("missing")
+    options, missing, encoding, above = (
+        source.options,
+        *(notes.get(name) for name in ("missing", "encoding", "skip_rows")),
+    )
+    options = replace(
+        options,
+        missing=options.missing or (missing if isinstance(missing, str) else None),
+        encoding=options.encoding or (encoding if isinstance(encoding, str) else None),
+        skip_rows=above if options.skip_rows is None and type(above) is int else options.skip_rows,
+    )
     earlier = {
         str(role): str(name)
         for role, name in (columns.items() if isinstance(columns, dict) else ())
@@ -597,7 +611,7 @@ def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
         columns=named,
         wide=source.wide or bool(notes.get("wide")),
         repeats=source.repeats or bool(notes.get("repeats")),
-        options=replace(source.options, missing=missing if isinstance(missing, str) else None),
+        options=options,
         earlier=earlier,
         ignored=tuple(map(str, ignore)) if isinstance(ignore, list) else (),
     )

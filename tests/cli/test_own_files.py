@@ -209,6 +209,24 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     assert recalled(Source(tmp_path / "v.csv", Columns()), {"columns": [1]}).earlier == {}
 
 
+def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("Nr,über\nNr,a,Date,Note\n1,no,x,x\n2,yes,y,y\n", "cp1252")
+    how = Options(encoding="cp1252", skip_rows=1, ignore="Date,Note", item="Nr")
+    source = Source(tmp_path / "v.csv", Columns(item="Nr"), wide=True, options=how)
+    notes = remembered(read(open_source(source, None)), source)
+    found = open_source(recalled(Source(tmp_path / "v.csv", Columns()), notes), None)
+    assert found.judges == ("a",)
+    assert "Columns 'Date', 'Note' are not read as judges'." in found.notes
+    # What the next file is said to be comes first.
+    (tmp_path / "v.csv").write_text("Nr,a,Prüfer\n1,no,yes\n2,yes,no\n", "cp1250")
+    said = Options(encoding="cp1250", skip_rows=0)
+    new = recalled(Source(tmp_path / "v.csv", Columns(), options=said), notes)
+    assert (new.options.encoding, new.options.skip_rows) == ("cp1250", 0)
+    assert open_source(new, None).judges == ("a", "Prüfer")
+    odd = recalled(Source(tmp_path / "v.csv", Columns()), {"encoding": 3, "skip_rows": "x"})
+    assert (odd.options.encoding, odd.options.skip_rows) == (None, None)
+
+
 def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:
     table = pd.DataFrame({"item": range(4), "a": [0, 1, 1, 0], "b": [0, 1, 0, 0]})
     table.assign(checked=[0, 1, 0, 1]).to_csv(tmp_path / "v.csv", index=False)
