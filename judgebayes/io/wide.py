@@ -106,10 +106,10 @@ def refuse_no_judges(
     alike = _alike(counts)
     if len(alike) > len(known):
         strange = [judge for judge in judges if counts[judge] and judge not in alike]
-        words = Counter(v for judge in judges if judge in alike for v in counts[judge])
+        cast = Counter(v for judge in judges if judge in alike for v in counts[judge])
         if strange:
-            unknown = "" if _scale(words) is not None else _NAME_CLASSES
-            _refuse(strange, next(iter(counts[strange[0]])), path, list(map(str, words)), unknown)
+            unknown = "" if _scale(cast) is not None else _NAME_CLASSES
+            _refuse(strange, next(iter(counts[strange[0]])), path, list(map(str, cast)), unknown)
         return
     if scale is None or len({scale.index(vote) for vote in votes} - {None}) < 2:
         return

@@ -271,7 +271,11 @@ def test_the_command_that_an_import_prints_can_be_run(
     path.write_text(content)
     monkeypatch.chdir(tmp_path)
     requests: list[calibrating.Request] = []
-    monkeypatch.setattr(calibrating, "calibrate_votes", requests.append)
+
+    def calibrate(request: calibrating.Request, *, diagnosing: str, reporting: str) -> None:
+        requests.append(request)
+
+    monkeypatch.setattr(calibrating, "calibrate_votes", calibrate)
     out = "my votes.csv"
     args = ("import", form.split()[0], name, "-o", out)
     said = invoke(*args)
