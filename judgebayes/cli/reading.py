@@ -637,8 +637,7 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     item = str(columns["item"])
     if source.wide:
         judges = list(opened.judges)
-        refuse_no_judges(table, judges, source.path, classes)
-        _refuse_unknown(table, judges, classes)
+        _refuse_unknown(table, judges, classes, source.path)
         matrix = table.set_index(item)[judges]
         votes, coding = encode_wide(matrix, classes=classes)
     else:
@@ -668,11 +667,12 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     return Reading(votes, coding, groups, columns, opened.notes, _label(opened))
 
 
-def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes) -> None:
-    """Refuse the first cell of a wide table that is no class, by its row and column."""
+def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes, path: Path) -> None:
+    """Refuse columns that are no judges', or the first cell that is no class, by row and column."""
     for judge in judges:
         unknown = [value for value in table[judge].unique() if classes.index(value) is None]
         if unknown:
+            refuse_no_judges(table, judges, path, classes)
             row = (table[judge] == unknown[0]).idxmax()
             raise JudgeBayesError(
                 f"Row {row} of column {judge!r} holds {canonical(unknown[0])!r}, which is none of the "

@@ -105,8 +105,12 @@ def refuse_no_judges(
     scale = _scale(votes)
     alike = _alike(counts)
     if len(alike) > len(known):
-        strange = [judge for judge in judges if counts[judge] and judge not in alike]
         cast = Counter(v for judge in judges if judge in alike for v in counts[judge])
+        strange = [
+            judge
+            for judge, found in counts.items()
+            if found and judge not in alike and not (len(found) <= SCORES and found.keys() & cast)
+        ]
         if strange:
             unknown = "" if _scale(cast) is not None else _NAME_CLASSES
             _refuse(strange, next(iter(counts[strange[0]])), path, list(map(str, cast)), unknown)

@@ -154,6 +154,7 @@ def test_columns_of_no_judge_are_named_with_what_leaves_them_out(tmp_path: Path)
         "item,a,b\nx,good,fair\ny,good,poor\nz,good,fair\n",  # a constant judge shows no scale
         "item,a,b\nx,0,2\ny,1,1\nz,0,0\n",
         "item,a,b,c\nx,no,yes,unsure\ny,yes,no,no\nz,yes,yes,yes\n",  # one stray vote
+        "item,a,b,c\nx,so,so,top\ny,so,so,top\nz,poor,poor,poor\n",  # who likes most of it
     ],
 )
 def test_a_judge_on_a_wider_scale_is_one(tmp_path: Path, text: str) -> None:
