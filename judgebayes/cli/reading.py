@@ -14,6 +14,7 @@ from jaxtyping import Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.io.cells import with_points, without
+from judgebayes.io.columns import plain_label
 from judgebayes.io.imported import option
 from judgebayes.io.options import Options, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of
@@ -29,7 +30,14 @@ from judgebayes.votes import (
     encode_wide,
     infer_classes,
 )
-from judgebayes.votes.classes import canonical, given_classes, listing, usual_classes
+from judgebayes.votes.classes import (
+    canonical,
+    given_classes,
+    listing,
+    other_words,
+    usual_classes,
+    written,
+)
 from judgebayes.votes.coding import ORDERS, SUSPICIOUS_VOTES, require_columns, require_plain
 
 __all__ = [
@@ -50,6 +58,10 @@ DENSE_BYTES = 2**31
 STREAM_ROWS = 10_000_000
 """A Parquet file of more rows is read in pieces."""
 HEAD_ROWS = 10_000
+MOSTLY = 0.9
+"""The column of the items of a labels file holds at least this share of items that have votes."""
+FREQUENT = 0.05
+"""A label of a larger share of the labels hardly means that there is none."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +224,10 @@ def open_source(source: Source, labels: Path | None) -> Opened:
     notes = notes_of(table)
     again = [name for name in source.ignored if name in table.columns and source.wide]
     if again:
-        notes.append(f"Column {listing(again)} is not read as a judge's.")
+        one = f"Column {listing(again)} is not read as a judge's."
+        notes.append(
+            one if len(again) == 1 else f"Columns {listing(again, 20)} are not read as judges'."
+        )
     aside = (*aside, *again)
     given = asdict(source.columns) | {
         role: name
@@ -227,9 +242,17 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         given |= dict.fromkeys(("judge", "sample", "order"), "none")
         given.pop("vote")
         known = [name for name in table.columns if name not in aside]
+        elsewhere = labels is not None and label not in known
+        given["label"] = "none" if label is None or elsewhere else label
         columns = guess_columns(known, given) | {"vote": None}
-        if labels is not None or columns["label"] not in (label, *_plainly(table)):
-            columns["label"] = None  # "human" or "reference" may be a judge
+        if label is None:
+            columns["label"] = plain_label(n for n in known if n not in columns.values())
+        if labels is not None and columns["label"] is not None:
+            notes.append(
+                f"Column {columns['label']!r} is named like labels, which are in another file: it is "
+                "left out."
+            )
+            aside, columns["label"] = (*aside, columns["label"]), None
     else:
         if labels is not None:
             given["label"] = given["label"] if given["label"] in table.columns else "none"
@@ -264,12 +287,35 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         given_labels = _two_columns(source.path, item, label) if in_pieces else table
         gold = Labels(given_labels, item, label)
     else:
-        gold = _open_labels(labels, source, str(columns["item"]))
-        notes += notes_of(gold.table)
+        item = str(columns["item"])
+        gold, said = _open_labels(labels, source, table[item])
+        notes += [*notes_of(gold.table), *said]
     plain, said = _plain_cells(gold.table, [gold.label], source, "label")
     notes += [line for line in said if not line.startswith("No label is")]  # a vote may be
     gold = replace(gold, table=plain)
-    return Opened(source, table, columns, gold, in_pieces, tuple(notes), tuple(judges))
+    return _in_words_of_votes(
+        Opened(source, table, columns, gold, in_pieces, tuple(notes), tuple(judges))
+    )
+
+
+def _in_words_of_votes(opened: Opened) -> Opened:
+    """Return the file with its labels in the words of its votes, where both say good or bad."""
+    gold = opened.labels
+    assert gold is not None
+    given = gold.table[gold.label]
+    try:
+        scale = infer_classes(_vote_values(opened), "")
+    except JudgeBayesError:
+        return opened  # whoever needs the classes says what is wrong with them
+    words = other_words(given.unique(), scale)
+    if not words:
+        return opened
+    said = (
+        f"The labels {listing(words)} of column {gold.label!r} are read as the votes' "
+        f"{listing(words.values())}."
+    )
+    table = gold.table.assign(**{gold.label: given.map(canonical).map(words).astype(object)})
+    return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, said))
 
 
 def _plain_cells(
@@ -312,11 +358,6 @@ def _two_columns(path: Path, item: str, other: str) -> pd.DataFrame:
     return pd.concat(pairs).drop_duplicates(ignore_index=True)
 
 
-def _plainly(table: pd.DataFrame) -> list[str]:
-    """Return the columns that no judge would be called."""
-    return [n for n in table.columns if n.casefold() in ("label", "gold", "truth", "gold label")]
-
-
 def _has_vote(table: pd.DataFrame) -> bool:
     return guess_columns(table.columns, {"vote": None, "item": None})["vote"] is not None
 
@@ -337,8 +378,9 @@ def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
     return chosen
 
 
-def _open_labels(path: Path, source: Source, item: str) -> Labels:
-    columns = source.columns
+def _open_labels(path: Path, source: Source, items: pd.Series) -> tuple[Labels, list[str]]:
+    """Return the labels of a file, and what to say of its columns if their names did not tell."""
+    columns, item = source.columns, str(items.name)
     gold = read_table(path, Layout(encoding=source.options.encoding))
     gold = gold.drop(columns=source.options.layout().ignore, errors="ignore")
     same = item if item in gold.columns else None
@@ -352,24 +394,48 @@ def _open_labels(path: Path, source: Source, item: str) -> Labels:
         label = guess_columns(gold.columns, {"label": None})["label"]
     if same is None and label is not None and len(gold.columns) == 2:  # the other one
         same = next((name for name in gold.columns if name != label), None)
+    by_values = False
     try:
         found = guess_columns(gold.columns, {"item": same, "label": label})
     except JudgeBayesError as error:
-        raise JudgeBayesError(
-            f"Which column of {str(path)!r} is the item? It has "
-            f"{', '.join(map(repr, gold.columns))}; right would be the name that it has among the "
-            f"votes, {item!r}."
-        ) from error
+        same = _column_of_items(gold.drop(columns=label or []), items)
+        if same is None:
+            raise JudgeBayesError(
+                f"Which column of {str(path)!r} is the item? It has "
+                f"{', '.join(map(repr, gold.columns))}, and the values of none, or of several, "
+                f"are items of the votes, {listing(items.unique(), 2)}. Rename its column of items: "
+                f"right would be the name that it has among the votes, {item!r}."
+            ) from error
+        found, by_values = guess_columns(gold.columns, {"item": same, "label": label}), True
     if found["label"] is None:
         others = [name for name in gold.columns if name != found["item"]]
-        if len(others) != 1:
+        others = others if len(others) == 1 else list(filter(None, [plain_label(others)]))
+        if not others:
             raise JudgeBayesError(
                 f"Which column of {str(path)!r} is the label? It has "
                 f"{', '.join(map(repr, gold.columns))}; say --label NAME."
             )
         found["label"] = others[0]
     require_columns(gold, found)
-    return Labels(gold, str(found["item"]), str(found["label"]))
+    used = ", ".join(f"{role} = {name!r}" for role, name in found.items())
+    told = f"Columns of {path.name}: {used}; the item is told by its values, items of the votes."
+    return Labels(gold, str(found["item"]), str(found["label"])), [told] if by_values else []
+
+
+def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
+    """Return the one column that holds (nearly) nothing but items that have votes.
+
+    Of several, labels 0 and 1 beside items 0, 1, 2 say, it is the one that (nearly) never repeats.
+    """
+    known = set(map(written, items.unique()))
+    found = [
+        str(name)
+        for name, cells in table.items()
+        if cells.map(lambda value: written(value) in known).mean() >= MOSTLY
+    ]
+    if len(found) > 1:
+        found = [name for name in found if table[name].nunique() >= MOSTLY * len(table)]
+    return found[0] if len(found) == 1 else None
 
 
 def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Classes:
@@ -394,11 +460,14 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
             votes = infer_classes([*_vote_values(opened), *given], f"{what} and the labels")
         except JudgeBayesError as error:
             odd = next(v for v in given if votes.index(v) is None)
-            row = (gold.table[gold.label] == odd).idxmax()
+            hit = gold.table[gold.label] == odd
+            rare = hit.sum() <= FREQUENT * gold.table[gold.label].count()
+            none = f"if it means no label, say {option('missing', [odd])}"
+            words = f"write the labels in the words of the votes, {listing(votes.values)}"
             raise JudgeBayesError(
-                f"Row {row} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; the votes "
-                f"are {', '.join(votes.names)}. Labels and votes must be of one scale; if it means no "
-                f"label, say {option('missing', [odd])}."
+                f"Row {hit.idxmax()} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; "
+                f"the votes are {', '.join(votes.names)}. Labels and votes must be of one scale: "
+                f"{'; '.join([none, words] if rare else [words, none])}."
             ) from error
     return votes if pairwise is None else Classes(votes.values, pairwise)
 
@@ -509,24 +578,40 @@ def remembered(read: Reading | Listing, source: Source) -> dict[str, Any]:
         "columns": columns if read.label is None else columns | {"label": read.label},
         "ignore": [*source.options.layout().ignore],
         "missing": source.options.missing,
+        "encoding": source.options.encoding,
+        "skip_rows": source.options.skip_rows,
     }
 
 
 def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
     """Return how to read votes of the kind that `remembered` tells of."""
     columns, judges, ignore = (notes.get(name) for name in ("columns", "judges", "ignore"))
-    missing = source.options.missing or notes.get("missing")
+    options, missing, encoding, above = (
+        source.options,
+        *(notes.get(name) for name in ("missing", "encoding", "skip_rows")),
+    )
+    options = replace(
+        options,
+        missing=options.missing or (missing if isinstance(missing, str) else None),
+        encoding=options.encoding or (encoding if isinstance(encoding, str) else None),
+        skip_rows=above if options.skip_rows is None and type(above) is int else options.skip_rows,
+    )
     earlier = {
         str(role): str(name)
         for role, name in (columns.items() if isinstance(columns, dict) else ())
         if hasattr(source.columns, str(role))
         and not (role == "label" and isinstance(judges, list) and name in judges)
     }
+    named = source.columns
+    unlabelled = named.label is None and "label" not in earlier
+    if unlabelled and isinstance(judges, list) and plain_label(map(str, judges)):
+        named = replace(named, label="none")  # of that name, and yet a judge
     return replace(
         source,
+        columns=named,
         wide=source.wide or bool(notes.get("wide")),
         repeats=source.repeats or bool(notes.get("repeats")),
-        options=replace(source.options, missing=missing if isinstance(missing, str) else None),
+        options=options,
         earlier=earlier,
         ignored=tuple(map(str, ignore)) if isinstance(ignore, list) else (),
     )
@@ -552,7 +637,7 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     item = str(columns["item"])
     if source.wide:
         judges = list(opened.judges)
-        _refuse_unknown(table, judges, classes)
+        _refuse_unknown(table, judges, classes, source.path)
         matrix = table.set_index(item)[judges]
         votes, coding = encode_wide(matrix, classes=classes)
     else:
@@ -582,11 +667,12 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     return Reading(votes, coding, groups, columns, opened.notes, _label(opened))
 
 
-def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes) -> None:
-    """Refuse the first cell of a wide table that is no class, by its row and column."""
+def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes, path: Path) -> None:
+    """Refuse columns that are no judges', or the first cell that is no class, by row and column."""
     for judge in judges:
         unknown = [value for value in table[judge].unique() if classes.index(value) is None]
         if unknown:
+            refuse_no_judges(table, judges, path, classes)
             row = (table[judge] == unknown[0]).idxmax()
             raise JudgeBayesError(
                 f"Row {row} of column {judge!r} holds {canonical(unknown[0])!r}, which is none of the "

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["ROLES", "guess_columns"]
+__all__ = ["ROLES", "guess_columns", "plain_label"]
 
 ROLES: dict[str, tuple[str, ...]] = {
     "item": (
@@ -70,6 +70,8 @@ LIKE: dict[str, str] = {
 }
 """Names that will do where none is exact and only one is like this: "LLM Judge", "Item No."."""
 
+LABELS = re.compile(r"gold.*|.*(?:label|truth|gold)s?")
+
 
 def guess_columns(columns: Iterable[str], given: dict[str, str | None]) -> dict[str, str | None]:
     """Return the column of each role: the given one, else the likeliest by name, else None.
@@ -112,8 +114,27 @@ def guess_columns(columns: Iterable[str], given: dict[str, str | None]) -> dict[
     return found
 
 
+def plain_label(columns: Iterable[str]) -> str | None:
+    """Return the column of labels by a name that no judge would have ("human" may be one).
+
+    That is `label` or the like, or else the only name that begins with gold or ends with label, truth
+    or gold: "Goldlabel", "Human Labels".
+    """
+    plain = _plain_names(list(columns))
+    like = [plain[name] for name in plain if LABELS.fullmatch(name)]
+    exact = next(
+        (plain[name] for name in ROLES["label"] if name in plain and LABELS.fullmatch(name)), None
+    )
+    return exact if exact is not None else like[0] if len(like) == 1 else None
+
+
+def _plain_names(names: list[str]) -> dict[str, str]:
+    """Return names by how they are compared; of two that are alike, the first."""
+    return {re.sub(r"[\s\-]+", "_", name.strip().casefold()): name for name in reversed(names)}
+
+
 def _likeliest(names: list[str], role: str) -> str | None:
-    plain = {re.sub(r"[\s\-]+", "_", name.strip().casefold()): name for name in reversed(names)}
+    plain = _plain_names(names)
     exact = next((plain[name] for name in ROLES.get(role, ()) if name in plain), None)
     like = [plain[name] for name in plain if role in LIKE and re.fullmatch(LIKE[role], name)]
     return exact or (like[0] if len(like) == 1 else None)

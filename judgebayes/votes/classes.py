@@ -15,6 +15,7 @@ __all__ = [
     "canonical",
     "infer_classes",
     "listing",
+    "other_words",
     "usual_classes",
     "written",
 ]
@@ -47,6 +48,7 @@ _VERDICTS = (
     ("bad", "good"),
     ("fail", "pass"),
     ("no", "yes"),
+    ("false", "true"),
 )
 
 
@@ -220,6 +222,36 @@ def _inferred(values: Sequence[Hashable]) -> Classes | None:
         return infer_classes(values, "")
     except JudgeBayesError:
         return None
+
+
+def other_words(values: Iterable[object], votes: Classes) -> dict[Hashable, Hashable]:
+    """Return what votes of two classes, bad and good, call each of some values that say so otherwise.
+
+    Numbers 0 and 1, no and yes, incorrect and correct are the same two ends of one scale.
+
+    Returns
+    -------
+    dict
+        Empty where the values are those of the votes, or one of the two scales is no such one.
+
+    Examples
+    --------
+    >>> other_words(["no", "yes", None], Classes(("incorrect", "correct"), pairwise=False))
+    {'no': 'incorrect', 'yes': 'correct'}
+    """
+    plain = sorted({str(p): p for p in map(canonical, values) if p is not None}.items())
+    ends, theirs = _ends(p for _, p in plain), _ends(votes.values)
+    if ends is None or theirs is None or ends == theirs:
+        return {}
+    low = ends[0]
+    return {p: votes.values[0 if p == low or text.casefold() == low else 1] for text, p in plain}
+
+
+def _ends(values: Iterable[Hashable]) -> tuple[Hashable, Hashable] | None:
+    """Return the two ends, in lower case, of the scale that all values are of."""
+    folded = {v.casefold() if isinstance(v, str) else v for v in values}
+    pairs = ((0, 1), *_VERDICTS)
+    return next((pair for pair in pairs if folded and folded <= set(pair)), None)
 
 
 def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:

@@ -1,7 +1,8 @@
 """The edge: pandas in, integer arrays out, pandas back."""
 
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -33,6 +34,8 @@ EXACT = 2**53
 """Beyond this, several whole numbers are one float."""
 MOST_NAMED = 8
 """Judges named one by one where many have missing votes."""
+FEW_VALUES = 20
+"""A column of so many values may number the votes of a judge that was asked again."""
 
 ORDERS: dict[str, int] = {
     **dict.fromkeys(("ab", "a-then-b", "first", "0", "false", "original", "a_first"), 0),
@@ -117,7 +120,8 @@ class Coding:
             names = frame.loc[strangers, item].unique()
             raise JudgeBayesError(
                 f"Column {label!r} labels {len(names)} item(s) that have no votes: "
-                f"{listing(names)}. Check that the items are named alike in both tables, or drop "
+                f"{listing(names)}. Those with votes are named {listing(self.items, 3)}. Check that the "
+                "items are named alike in both tables, or drop "
                 "those labels (--drop-unknown-labels, unknown_items='drop')."
             )
         result = np.full(len(self.items), MISSING, np.int32)
@@ -329,7 +333,8 @@ def encode(
         flipped = int(turn.sum())
     if classes is None:
         _refuse_mixed(index, judge_of, judges, scale)
-    slot = _slots(frame, item_of, judge_of, sample, swapped, (item, judge, sample, order))
+    used = (vote, score, task)
+    slot = _slots(frame, item_of, judge_of, sample, swapped, (item, judge, sample, order), used)
     shape = (len(items), len(judges), int(slot.max()) + 1)
     at = (item_of, judge_of, slot)
     votes = Votes(
@@ -426,7 +431,10 @@ def encode_wide(
             f"Item {canonical(long['item'].iloc[row])!r} of column {long['judge'].iloc[row]!r} holds "
             f"{canonical(unknown[0])!r}, which is none of the classes {listing(scale.values)}."
         )
-    return encode(long, classes=scale if classes is not None else None, pairwise=pairwise)
+    votes, coding = encode(long, classes=scale if classes is not None else None, pairwise=pairwise)
+    if table.index.name is not None:
+        coding = replace(coding, items=coding.items.rename(table.index.name))
+    return votes, coding
 
 
 def encode_counts(
@@ -617,6 +625,7 @@ def _slots(
     sample: str | None,
     swapped: Int[np.ndarray, " row"] | None,
     names: tuple[str, str | None, str | None, str | None],
+    used: tuple[str | None, ...],
 ) -> Int[np.ndarray, " row"]:
     """Return each vote's place among the votes of its judge on its item."""
     keys = pd.DataFrame({"item": item_of, "judge": judge_of})
@@ -627,17 +636,37 @@ def _slots(
         row = int(np.argmax(twice))
         first = int(np.argmax((keys == keys.iloc[row]).all(axis=1)))
         where = ", ".join(f"{n} {canonical(frame[n].iloc[row])!r}" for n in names if n is not None)
-        raise JudgeBayesError(
-            f"Rows {frame.index[first]} and {frame.index[row]} hold the same vote twice ({where}). "
-            + (
+        told = _numbering(frame, keys, (*names, *used)) if sample is None else None
+        if sample is not None:
+            hint = "Votes of one judge on one item need different samples."
+        elif told is not None:
+            hint = (
+                f"Column {told!r} tells them apart: if it numbers the votes of a judge that was asked "
+                f"again, say sample={told!r} (at the command line --sample {shlex.quote(told)})."
+            )
+        else:
+            hint = (
                 "If the judge was asked again, name the column that numbers its votes, sample=... "
                 "(at the command line --sample COLUMN, or --repeats where there is none)."
-                if sample is None
-                else "Votes of one judge on one item need different samples."
             )
+        raise JudgeBayesError(
+            f"Rows {frame.index[first]} and {frame.index[row]} hold the same vote twice ({where}). "
+            + hint
         )
     ordered = keys.sort_values(["sample", "order"], kind="stable")
     return ordered.groupby(["item", "judge"]).cumcount().sort_index().to_numpy()
+
+
+def _numbering(frame: pd.DataFrame, keys: pd.DataFrame, used: tuple[str | None, ...]) -> str | None:
+    """Return the one column of few values, for no other use, that makes votes differ."""
+    most = max(FEW_VALUES, 2 * int(keys.groupby(list(keys.columns)).size().max()))
+    texts = {str(name): frame[name].astype(str) for name in frame.columns if name not in used}
+    found = [
+        name
+        for name, cells in texts.items()
+        if cells.nunique() <= most and not keys.assign(told=cells.to_numpy()).duplicated().any()
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _ranks(column: pd.Series) -> Int[np.ndarray, " row"]:

@@ -66,7 +66,7 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
         opened(path, wide=True)
     with pytest.raises(JudgeBayesError, match="--ignore=Notes,Date"):
         read(opened(path, wide=True, encoding="cp1252"))
-    with pytest.raises(JudgeBayesError, match=r"Row 4 of column 'Notes' holds .*: --ignore=Notes;"):
+    with pytest.raises(JudgeBayesError, match=r"'Notes' of .* --ignore=Notes,Date\."):
         read(opened(path, wide=True, encoding="cp1252"), "no,yes")
     found = opened(
         path, labels=gold, wide=True, encoding="cp1252", ignore="Notes,Date", missing="unsure"
@@ -118,6 +118,67 @@ def test_stray_votes_are_told_and_can_be_missing(tmp_path: Path, strays: int, wi
             read(opened(tmp_path / "v.csv"), "no,Partial, perhaps,yes")
 
 
+def test_a_labels_file_with_names_of_its_own_is_told_by_its_items(tmp_path: Path) -> None:
+    votes = pd.DataFrame(
+        {"item": [f"t{n}" for n in range(20)], "vote": ["incorrect", "correct"] * 10}
+    )
+    votes.to_csv(tmp_path / "v.csv", index=False)
+    checked = pd.DataFrame(
+        {"sample": [f"t{n}" for n in range(19)] + ["t99"], "ok?": ["no", "Yes"] * 10}
+    )
+    checked.to_csv(tmp_path / "by hand.csv", index=False)
+    found = opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
+    assert read(found).words()[:2] == [
+        "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item is told by its values, items "
+        "of the votes.",
+        "The labels 'Yes', 'no' of column 'ok?' are read as the votes' 'correct', 'incorrect'.",
+    ]
+    assert found.labels is not None
+    labels = read(found).coding.labels(
+        found.labels.table, item="sample", label="ok?", unknown_items="drop"
+    )
+    assert labels.tolist() == [0, 1] * 9 + [0, -1]
+    checked["sample"] = [f"u{n}" for n in range(20)]
+    checked.to_csv(tmp_path / "by hand.csv", index=False)
+    with pytest.raises(
+        JudgeBayesError, match=r"items of the votes, 't0', 't1' and 18 more\. Rename"
+    ):
+        opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
+
+
+@pytest.mark.parametrize(
+    ("vote", "label"),
+    [(("Invalid", "Valid"), (0, 1)), ((0, 1), ("fail", "pass")), (("no", "yes"), (False, True))],
+)
+def test_labels_in_other_words_of_the_same_ends(
+    tmp_path: Path, vote: tuple[object, object], label: tuple[object, object]
+) -> None:
+    table = pd.DataFrame({"item": range(4), "a": [*vote, *vote], "label": [None, *label, None]})
+    table.to_csv(tmp_path / "v.csv", index=False)
+    found = opened(tmp_path / "v.csv", wide=True)
+    votes = read(found)
+    assert found.labels is not None
+    labels = votes.coding.labels(found.labels.table, item="item", label="label")
+    assert labels.tolist() == [-1, 0, 1, -1]
+    assert "of column 'label' are read as the votes' " in votes.words()[0]
+
+
+def test_a_frequent_label_of_no_class_is_first_to_be_written_as_the_votes_are(
+    tmp_path: Path,
+) -> None:
+    table = pd.DataFrame(
+        {"item": range(40), "vote": ["no", "yes"] * 20, "label": ["nay", "yes"] * 20}
+    )
+    table.to_csv(tmp_path / "v.csv", index=False)
+    with pytest.raises(JudgeBayesError, match=r"scale: write the labels in .* 'no', 'yes'; if"):
+        read(opened(tmp_path / "v.csv"))
+    table.assign(label=["nay", *["no", "yes"] * 19, "yes"]).to_csv(tmp_path / "v.csv", index=False)
+    with pytest.raises(
+        JudgeBayesError, match="scale: if it means no label, say --missing=nay; write"
+    ):
+        read(opened(tmp_path / "v.csv"))
+
+
 def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     table = pd.DataFrame(
         {"item": range(4), "a": [0, 1, 1, 0], "checked": [0, 1, 0, 0], "note": ["x", "y", "z", ""]}
@@ -146,6 +207,24 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     )
     assert list(read(open_source(judged, None)).coding.judges) == ["a", "checked"]
     assert recalled(Source(tmp_path / "v.csv", Columns()), {"columns": [1]}).earlier == {}
+
+
+def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("Nr,über\nNr,a,Date,Note\n1,no,x,x\n2,yes,y,y\n", "cp1252")
+    how = Options(encoding="cp1252", skip_rows=1, ignore="Date,Note", item="Nr")
+    source = Source(tmp_path / "v.csv", Columns(item="Nr"), wide=True, options=how)
+    notes = remembered(read(open_source(source, None)), source)
+    found = open_source(recalled(Source(tmp_path / "v.csv", Columns()), notes), None)
+    assert found.judges == ("a",)
+    assert "Columns 'Date', 'Note' are not read as judges'." in found.notes
+    # What the next file is said to be comes first.
+    (tmp_path / "v.csv").write_text("Nr,a,Prüfer\n1,no,yes\n2,yes,no\n", "cp1250")
+    said = Options(encoding="cp1250", skip_rows=0)
+    new = recalled(Source(tmp_path / "v.csv", Columns(), options=said), notes)
+    assert (new.options.encoding, new.options.skip_rows) == ("cp1250", 0)
+    assert open_source(new, None).judges == ("a", "Prüfer")
+    odd = recalled(Source(tmp_path / "v.csv", Columns()), {"encoding": 3, "skip_rows": "x"})
+    assert (odd.options.encoding, odd.options.skip_rows) == (None, None)
 
 
 def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:
@@ -192,7 +271,11 @@ def test_the_command_that_an_import_prints_can_be_run(
     path.write_text(content)
     monkeypatch.chdir(tmp_path)
     requests: list[calibrating.Request] = []
-    monkeypatch.setattr(calibrating, "calibrate_votes", requests.append)
+
+    def calibrate(request: calibrating.Request, *, diagnosing: str, reporting: str) -> None:
+        requests.append(request)
+
+    monkeypatch.setattr(calibrating, "calibrate_votes", calibrate)
     out = "my votes.csv"
     args = ("import", form.split()[0], name, "-o", out)
     said = invoke(*args)

@@ -5,7 +5,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgebayes.cli.reading import Columns, Reading, Source, classes_of, open_source, read_votes
+from judgebayes.cli.reading import (
+    Columns,
+    Reading,
+    Source,
+    classes_of,
+    open_source,
+    read_votes,
+    recalled,
+)
 from judgebayes.errors import JudgeBayesError
 
 
@@ -15,7 +23,11 @@ def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Re
 
 
 @pytest.mark.parametrize(
-    ("name", "is_label"), [("Gold", True), ("label", True), ("human", False), ("target", False)]
+    ("name", "is_label"),
+    [
+        *(("Gold", True), ("label", True), ("human", False), ("target", False)),
+        *(("Goldlabel", True), ("HUMAN-LABELS", True), ("gold_by_ann", True), ("labeller", False)),
+    ],
 )
 def test_the_label_of_a_wide_file_is_told_unless_it_may_be_a_judge(
     tmp_path: Path, name: str, is_label: bool
@@ -29,7 +41,29 @@ def test_the_label_of_a_wide_file_is_told_unless_it_may_be_a_judge(
     assert found.coding.classes.values == ("no", "yes")
     assert f"label = {name!r}" in found.words()[0] or not is_label
     asks = f"Column {name!r} is read as a judge; if it holds labels, say --label {name!r}."
-    assert (asks in found.words()) is not is_label
+    assert (asks in found.words()) is (name in ("human", "target"))
+    table[["item", name]].dropna().to_csv(tmp_path / "g.csv", index=False)
+    found, label = read(tmp_path / "wide.csv", tmp_path / "g.csv", wide=True)
+    assert (label, found.votes.n_judges) == (None, 2 if is_label else 3)
+    aside = f"Column {name!r} is named like labels, which are in another file: it is left out."
+    assert (aside in found.notes) is is_label
+
+
+def test_judges_that_are_named_like_labels_stay_judges(tmp_path: Path) -> None:
+    table = pd.DataFrame({"item": range(2), "ann_label": [0, 1], "ben_label": [1, 0]})
+    table.to_csv(tmp_path / "wide.csv", index=False)
+    assert read(tmp_path / "wide.csv", wide=True)[0].votes.n_judges == 2
+    table.assign(gold=[1, 0]).to_csv(tmp_path / "wide.csv", index=False)
+    found, label = read(tmp_path / "wide.csv", wide=True)
+    assert (label, found.votes.n_judges) == ("gold", 2)
+    # One that voted in a kept fit is a judge in the next file, too.
+    kept = {"judges": ["ann_label"], "columns": {"label": "gold"}}
+    opened = open_source(recalled(Source(tmp_path / "wide.csv", Columns(), wide=True), kept), None)
+    assert (opened.judges, opened.columns["label"]) == (("ann_label", "ben_label"), "gold")
+    table.drop(columns="ben_label").to_csv(tmp_path / "wide.csv", index=False)
+    source = Source(tmp_path / "wide.csv", Columns(), wide=True)
+    again = open_source(recalled(source, {"judges": ["ann_label"]}), None)
+    assert again.judges == ("ann_label",)
 
 
 def test_labels_may_name_the_item_in_their_own_way(tmp_path: Path) -> None:
@@ -40,7 +74,13 @@ def test_labels_may_name_the_item_in_their_own_way(tmp_path: Path) -> None:
     opened = open_source(Source(tmp_path / "votes.csv", Columns()), tmp_path / "two.csv")
     assert opened.labels is not None
     assert (opened.labels.item, opened.labels.label) == ("sample_key", "human")
-    gold.assign(note="x").to_csv(tmp_path / "three.csv", index=False)
+    three = gold.assign(note="x")
+    three.to_csv(tmp_path / "three.csv", index=False)
+    assert read(tmp_path / "votes.csv", tmp_path / "three.csv")[0].notes == (
+        "Columns of three.csv: item = 'sample_key', label = 'human'; the item is told by its values, "
+        "items of the votes.",
+    )
+    three.assign(note=range(4)).to_csv(tmp_path / "three.csv", index=False)
     with pytest.raises(JudgeBayesError, match=r"three.csv' is the item\?.*the votes, 'item'"):
         read(tmp_path / "votes.csv", tmp_path / "three.csv")
 

@@ -10,7 +10,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io import Options, import_votes, read_table
 from judgebayes.io.cells import with_points
 from judgebayes.io.tables import Layout, notes_of
-from judgebayes.votes.classes import usual_classes
+from judgebayes.io.wide import refuse_no_judges
+from judgebayes.votes.classes import given_classes, usual_classes
 
 EXCEL = (
     "Judge results, March 2026;;;\r\n\r\n;;;\r\nItem No.;Judge A;Judge B;\r\n"
@@ -153,6 +154,7 @@ def test_columns_of_no_judge_are_named_with_what_leaves_them_out(tmp_path: Path)
         "item,a,b\nx,good,fair\ny,good,poor\nz,good,fair\n",  # a constant judge shows no scale
         "item,a,b\nx,0,2\ny,1,1\nz,0,0\n",
         "item,a,b,c\nx,no,yes,unsure\ny,yes,no,no\nz,yes,yes,yes\n",  # one stray vote
+        "item,a,b,c\nx,so,so,top\ny,so,so,top\nz,poor,poor,poor\n",  # who likes most of it
     ],
 )
 def test_a_judge_on_a_wider_scale_is_one(tmp_path: Path, text: str) -> None:
@@ -173,3 +175,32 @@ def test_words_of_most_votes_are_no_strays() -> None:
     found = usual_classes({"no": 4, "yes": 4, "maybe": 2})
     assert found is not None
     assert found.odd == {"maybe": 2}
+
+
+GERMAN = """Nr,Prompt,Datum,Jürgen,Ana,GPT,Leer,Bemerkung
+1,"Thema 0, kurz",01.10.,ungültig,gültig,Ungültig,,prüfen
+2,Thema 1,01.10.,,gültig,ungültig,,
+3,Thema 2,02.10.,gültig,gültig,gültig,,
+"""
+
+
+@pytest.mark.parametrize("classes", [None, (0, 1), ("ungültig", "gültig")])
+def test_columns_of_no_judge_are_told_where_no_scale_has_the_words(
+    tmp_path: Path, classes: tuple[object, ...] | None
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(GERMAN)
+    table = read_table(path)
+    judges = [name for name in table.columns if name != "Nr"]
+    scale = None if classes is None else given_classes(classes, None)
+    if classes == (0, 1):  # nobody votes so: the classes are wrong, not the columns
+        refuse_no_judges(table, judges, path, scale)
+        return
+    told = "--ignore=Prompt,Datum,Bemerkung." + ("$" if classes else " Then name the classes")
+    with pytest.raises(JudgeBayesError, match=told):
+        refuse_no_judges(table, judges, path, scale)
+    refuse_no_judges(table, ["Jürgen", "Ana", "GPT"], path, scale)
+    refuse_no_judges(table, ["Prompt", "Ana"], path)  # who of two is the judge, nothing tells
+    table["Flag"] = [0, 1, 0]  # one column of known classes beside more of others
+    with pytest.raises(JudgeBayesError, match="--ignore=Datum,Flag"):
+        refuse_no_judges(table, ["Datum", "Jürgen", "Ana", "Flag"], path)

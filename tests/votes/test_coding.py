@@ -80,6 +80,8 @@ def test_wide_long_and_counts_agree() -> None:
     wide = pd.DataFrame({"j1": [1, -1, 1], "j2": [0, None, None]}, index=["x", "y", "z"])
     long, _ = encode(LONG)
     assert encode_wide(wide)[0].index.tolist() == long.index.tolist()
+    _, coding = encode_wide(wide.rename_axis("Nr"))
+    assert coding.decode(np.zeros((len(wide), len(coding.classes)))).columns[0] == "Nr"
     array = wide.to_numpy(float)
     assert encode_wide(array)[0].index.tolist() == long.index.tolist()
     counts = pd.DataFrame({"item": ["x", "y"], "b": [0, 1], "t": [1, 0], "a": [1, 0]})
@@ -123,7 +125,30 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "duplicate vote",
         lambda: encode(pd.concat([LONG, LONG.iloc[[1]]], ignore_index=True)),
-        "Rows 1 and 5 hold the same vote twice.*item 'x', judge 'j2'.*sample",
+        "Rows 1 and 5 hold the same vote twice.*item 'x', judge 'j2'.*--sample COLUMN, or --repeats",
+    ),
+    (
+        "duplicate vote, and the column that numbers votes",
+        lambda: encode(
+            pd.concat([LONG] * 2, ignore_index=True).assign(
+                **{"Run No": [1] * 5 + [2] * 5, "by": "ann"}
+            )
+        ),
+        "hold the same vote twice.*say sample='Run No' .*--sample 'Run No'",
+    ),
+    (
+        "duplicate vote, and two columns that may number votes",
+        lambda: encode(
+            pd.concat([LONG] * 2, ignore_index=True).assign(
+                run=[1] * 5 + [2] * 5, day=[3] * 5 + [4] * 5
+            )
+        ),
+        "hold the same vote twice.*--sample COLUMN",
+    ),
+    (
+        "duplicate vote, and a column of many values",
+        lambda: encode(pd.concat([LONG] * 10, ignore_index=True).assign(time=range(50))),
+        "hold the same vote twice.*--sample COLUMN",
     ),
     (
         "duplicate sample",
@@ -133,7 +158,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "label for an unknown item",
         lambda: encode(LONG)[1].labels(pd.DataFrame({"item": ["w"], "label": [1]})),
-        "labels 1 item\\(s\\) that have no votes: 'w'",
+        "labels 1 item\\(s\\) that have no votes: 'w'.*with votes are named 'x', 'y', 'z'\\.",
     ),
     (
         "label of an unknown class",
