@@ -290,6 +290,11 @@ def test_decisions_sets_and_the_least_certain_items() -> None:
     check(render(Page("p", [], [section])))
 
 
+def test_numbers_are_never_minus_nothing() -> None:
+    assert parts.with_interval(Interval(-0.0, -0.0001, 0.0)) == "0.000 [0.000, 0.000]"
+    assert parts.with_interval(Interval(1.0, 0.97, 1.0), percent=True) == "100.0% [97.0%, 100.0%]"
+
+
 def curve(gain: Interval) -> parts.Curve:
     nll = [Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6)]
     return parts.Curve([40, 80], nll, nll, gain, (0.69, 0.5))

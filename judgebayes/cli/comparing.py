@@ -17,7 +17,7 @@ from judgebayes.cli.saying import say, show
 from judgebayes.evaluate import Evaluation, FitOn, measure
 from judgebayes.models.one_coin import log_seen
 from judgebayes.progress import tracked
-from judgebayes.significance import Interval, two_way_interval
+from judgebayes.significance import Interval, share_interval, two_way_interval
 from judgebayes.splits import Splits, random_splits
 from judgebayes.sweeps import evaluate_splits
 from judgebayes.votes import Votes
@@ -83,18 +83,46 @@ class Compared:
         )
 
     def interval(
-        self, name: str, values: Float[np.ndarray, "split item"], *, level: float = 0.95
+        self,
+        name: str,
+        values: Float[np.ndarray, "split item"],
+        *,
+        level: float = 0.95,
+        least: float = -np.inf,
     ) -> Interval:
         """Return the mean over splits of a method's outcomes on held-out items, with an interval.
 
-        Not finite where an outcome is not.
+        Not finite where an outcome is not. The interval is cut at `least`, which no outcome is below.
         """
         if np.isinf(values).any():
             return Interval(np.inf, np.inf, np.inf)
         items = np.asarray(self.evaluations[name].items)
         found = two_way_interval(values, items, self.n_items, self.groups, level=level)
         mean = float(np.nanmean(values, axis=1).mean())  # as `means`: items as often as drawn
-        return Interval(mean, mean - found.mean + found.low, mean - found.mean + found.high)
+        low, high = mean - found.mean + found.low, mean - found.mean + found.high
+        return Interval(mean, max(low, least), high)
+
+    def right(self, name: str, *, level: float = 0.95) -> Interval:
+        """Return how often a method's decisions on held-out items are the label, with an interval.
+
+        The hull of two, within [0, 1]: that of `interval`, which knows that splits are a sample too,
+        and `share_interval` over the distinct items (groups, where items share a source). The first
+        has no width where every decision is right, although a few labels cannot tell that from an
+        error now and then.
+        """
+        own = self.evaluations[name]
+        labels, items = np.asarray(own.labels), np.asarray(own.items)
+        known = labels >= 0
+        hits = np.where(known, np.asarray(own.decisions) == labels, np.nan)
+        found = self.interval(name, hits, level=level)
+        distinct = np.unique(items[known] if self.groups is None else self.groups[items[known]])
+        trials = float(len(distinct))
+        low, high = share_interval(np.asarray(found.mean * trials), np.asarray(trials), level=level)
+        return Interval(
+            found.mean,
+            max(min(found.low, float(low)), 0.0),
+            min(max(found.high, float(high)), 1.0),
+        )
 
     def best(self, names: list[str], default: str) -> str:
         """Return the method of least NLL whose 95 % interval says that it beats the default.
@@ -231,8 +259,8 @@ def grow(
         gain = compared.interval(name, by_score[-2] - by_score[-1], level=level)
     return Growth(
         tuple(sizes),
-        tuple(compared.interval(name, values, level=level) for values in nll),
-        tuple(compared.interval(name, values, level=level) for values in losses),
+        tuple(compared.interval(name, values, level=level, least=0.0) for values in nll),
+        tuple(compared.interval(name, values, level=level, least=0.0) for values in losses),
         gain,
     )
 
@@ -284,7 +312,7 @@ def comparison_rows(
         figures = (
             "refused" if hide_nll and m in ("nll", "ece") else _figure(means[m]) for m in METRICS
         )
-        extra = "" if lead is None else f"{lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}]"
+        extra = "" if lead is None else f"{lead.mean:+z.3f} [{lead.low:+z.3f}, {lead.high:+z.3f}]"
         rows.append([name, *figures, extra])
     return rows
 
@@ -320,7 +348,7 @@ def comparison_words(
 
 
 def _figure(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else "-"
+    return f"{value:z.3f}" if np.isfinite(value) else "-"
 
 
 def within_noise(leads: Mapping[str, Interval]) -> list[str]:
@@ -332,7 +360,7 @@ def within_noise(leads: Mapping[str, Interval]) -> list[str]:
     }
     return [
         f"Held out, {words[name]} is {'better' if lead.high < 0 else 'not clearly worse'} "
-        f"(extra loss {lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}])."
+        f"(extra loss {lead.mean:+z.3f} [{lead.low:+z.3f}, {lead.high:+z.3f}])."
         for name, lead in leads.items()
         if name in words and lead.low <= 0 and not (name == "margin-threshold" and lead.high >= 0)
     ]

@@ -190,21 +190,18 @@ def _summary(given: Given, found: Calibration, decisions: Int[np.ndarray, " item
     ]
     compared, name = found.compared, found.choice.name
     if compared is not None and not found.hide_nll:
-        own = compared.evaluations[name]
-        truth = np.asarray(own.labels)
-        right = np.where(truth >= 0, np.asarray(own.decisions) == truth, np.nan)
         majority = compared.means.get("sc", {}).get("accuracy")
         beside = "" if majority is None or name == "sc" else f"; a majority vote {majority:.1%}"
-        nll = compared.interval(name, compared.nll(name))
+        nll = compared.interval(name, compared.nll(name), least=0.0)
         facts += [
             (
                 "Right on held-out labels [95 %]",
-                parts.with_interval(compared.interval(name, right), percent=True) + beside,
+                parts.with_interval(compared.right(name), percent=True) + beside,
             ),
             (
                 "Held-out NLL [95 %]",
                 f"{parts.with_interval(nll)}; a constant "
-                f"{compared.means['best-constant']['nll']:.3f}",
+                f"{compared.means['best-constant']['nll']:z.3f}",
             ),
         ]
     shares = ", ".join(f"{n}: {k:,}" for n, k in zip(coding.classes.names, made, strict=True))

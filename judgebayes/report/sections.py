@@ -91,9 +91,7 @@ def with_interval(found: Interval, *, percent: bool = False) -> str:
     """Return an estimate and its interval as text; a hyphen where it is not a number."""
     if not np.isfinite(found.mean):
         return "-"
-    if percent:  # a normal interval may reach beyond what a share can be
-        found = Interval(found.mean, max(found.low, 0.0), min(found.high, 1.0))
-    form = "{:.1%}" if percent else "{:.3f}"
+    form = "{:.1%}" if percent else "{:z.3f}"
     mean, low, high = (form.format(value) for value in found)
     return f"{mean} [{low}, {high}]" if np.isfinite([found.low, found.high]).all() else mean
 
@@ -404,7 +402,7 @@ def decisions_section(
         mean = answers.iloc[:, 1 + k][here].mean() if here.any() else np.nan
         own = [f"{mean:.1%}" if np.isfinite(mean) else "-"]
         if expected_loss is not None:
-            own.append(f"{expected_loss[here].mean():.3f}" if here.any() else "-")
+            own.append(f"{expected_loss[here].mean():z.3f}" if here.any() else "-")
         rows.append((name, f"{made[k]:,}", _share(int(made[k]), len(decisions)), *own))
     head = ["decision", "items", "share", "mean probability"]
     if expected_loss is not None:
@@ -414,7 +412,7 @@ def decisions_section(
             f"Each item gets the decision of least expected loss ({loss})."
             + (
                 f" Over all {len(decisions):,} items the mean expected loss is "
-                f"{expected_loss.mean():.3f}."
+                f"{expected_loss.mean():z.3f}."
                 if expected_loss is not None
                 else " This method is a rule: it says nothing of how often it is wrong."
             )
@@ -460,7 +458,7 @@ def _first_items(
             name,
             *(f"{p:.2f}" for p in answers.iloc[i, 1 : 1 + len(classes)]),
             classes[decisions[i]],
-            f"{expected_loss[i]:.3f}",
+            f"{expected_loss[i]:z.3f}",
             *([_set_name(sets[i], classes)] if sets is not None else []),
         )
         for name, i in zip(names, first.tolist(), strict=True)
@@ -526,7 +524,7 @@ def _curve_blocks(curve: Curve, method: str) -> list[Block]:
         for n, nll, loss in zip(curve.labels, curve.nll, curve.loss, strict=True)
     ]
     if curve.constant is not None:
-        nll, loss = (f"{value:.3f}" if np.isfinite(value) else "-" for value in curve.constant)
+        nll, loss = (f"{value:z.3f}" if np.isfinite(value) else "-" for value in curve.constant)
         rows.append((f"the best constant answer, {curve.labels[-1]}", nll, loss))
     table = Table(
         "Held-out scores by the number of labels [95 %]", ("labels", "NLL", "mean loss"), rows

@@ -5,11 +5,18 @@ from collections.abc import Callable
 import jax
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from judgebayes.aggregate import BaseRate, MajorityVote
-from judgebayes.cli.comparing import Compared, compare, comparison_rows, comparison_words
+from judgebayes.cli.comparing import (
+    Compared,
+    compare,
+    comparison_rows,
+    comparison_words,
+)
 from judgebayes.decide import absolute_loss, zero_one_loss
 from judgebayes.evaluate import Evaluation
+from judgebayes.significance import two_way_interval
 from judgebayes.splits import Splits
 from judgebayes.votes import Votes
 
@@ -58,6 +65,42 @@ def test_a_default_that_is_certain_and_wrong_goes() -> None:
 def test_nll_is_that_of_the_labels_as_they_were_seen() -> None:
     found = compared(0.1, own=np.full(ITEMS, 0.8))
     assert found.means["own"]["nll"] == pytest.approx(-np.log(0.9 * 0.8 + 0.1 * 0.2))
+
+
+def test_decisions_that_are_all_right_are_not_certain_to_be() -> None:
+    found = compared(own=np.full(ITEMS, 0.9)).right("own")
+    assert (found.mean, found.high) == (1.0, 1.0)
+    assert found.low == pytest.approx(beta(1 + ITEMS, 1).ppf(0.025))  # however many splits
+
+
+def test_an_accuracy_is_the_hull_of_both_intervals_within_its_bounds() -> None:
+    one = compared(own=np.full(ITEMS, 0.9))
+    own = one.evaluations["own"]
+    sides = {}
+    for wrong in (2, 30):  # the normal interval reaches beyond 1, and does not
+        own.decisions[:, :wrong] = 0
+        hits = (own.decisions == 1).astype(float)
+        normal = two_way_interval(hits, own.items, ITEMS)
+        low, high = beta(1 + ITEMS - wrong, 1 + wrong).ppf([0.025, 0.975])
+        found = one.right("own")
+        assert found.mean == pytest.approx(1 - wrong / ITEMS)
+        assert found.low == pytest.approx(min(low, normal.low))
+        assert found.high == pytest.approx(min(max(high, normal.high), 1.0))
+        sides[wrong] = normal.high > 1
+    assert sides == {2: True, 30: False}
+    groups = np.arange(ITEMS) // 10
+    own.decisions[:] = 1
+    grouped = Compared(PARTS, {}, one.evaluations, ITEMS, groups).right("own")
+    assert grouped.low == pytest.approx(beta(1 + 6, 1).ppf(0.025))  # six sources, not sixty items
+
+
+def test_a_loss_has_no_interval_below_zero() -> None:
+    p = np.full(ITEMS, 0.999)
+    p[0] = 0.01
+    found = compared(own=p)
+    assert found.interval("own", found.nll("own")).low < 0
+    cut = found.interval("own", found.nll("own"), least=0.0)
+    assert cut.low == 0.0 < cut.mean < cut.high
 
 
 @pytest.fixture(scope="module")
