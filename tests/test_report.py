@@ -295,30 +295,70 @@ def test_numbers_are_never_minus_nothing() -> None:
     assert parts.with_interval(Interval(1.0, 0.97, 1.0), percent=True) == "100.0% [97.0%, 100.0%]"
 
 
-def curve(gain: Interval) -> parts.Curve:
-    nll = [Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6)]
-    return parts.Curve([40, 80], nll, nll, gain, (0.69, 0.5))
+FELL = Interval(0.1, 0.05, 0.15), "fell by 0.100 [0.050, 0.150]: more labels still make"
+ROSE = Interval(-0.1, -0.15, -0.05), "rose by 0.100 [0.050, 0.150]: more labels of this kind do not"
+UNCLEAR = Interval(0.01, -0.05, 0.07), "changed by -0.010 [-0.070, +0.050], which may be chance"
+NONE = Interval(0.0, 0.0, 0.0), "did not change: there is no sign that more labels would make"
+UNKNOWN = Interval(np.nan, np.nan, np.nan), ""
+
+
+def labels_of(nll: Interval, loss: Interval, labels: int, items: int) -> Section:
+    scores = [Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6)]
+    curve = parts.Curve([40, 80], scores, scores, nll, loss, (0.69, 0.5))
+    return parts.labels_section(curve, labels, items, 0.8, 0.9, "m")
+
+
+def laws(section: Section) -> Table:
+    return [block for block in section.blocks if isinstance(block, Table)][-1]
 
 
 @pytest.mark.parametrize(
-    ("gain", "said"),
-    [
-        (Interval(0.1, 0.05, 0.15), "fell by 0.100 [0.050, 0.150]"),
-        (Interval(-0.1, -0.15, -0.05), "rose by 0.100 [0.050, 0.150]"),
-        (Interval(0.01, -0.05, 0.07), "changed by -0.010 [-0.070, +0.050]"),
-    ],
+    ("nll", "loss"),
+    [(FELL, UNCLEAR), (FELL, NONE), (ROSE, FELL), (UNCLEAR, ROSE), (UNKNOWN, FELL)],
 )
-def test_what_more_labels_would_buy(gain: Interval, said: str) -> None:
-    section = parts.labels_section(curve(gain), 99, 0.8, 0.9, "m")
-    page = check(render(Page("p", [], [section])))
-    assert f"From 40 to 80 labels its held-out NLL {said}" in " ".join(page.said("p"))
-    law = [block for block in section.blocks if isinstance(block, Table)][-1]
+def test_what_more_labels_would_buy(nll: tuple[Interval, str], loss: tuple[Interval, str]) -> None:
+    section = labels_of(nll[0], loss[0], 99, 1000)
+    said = " ".join(check(render(Page("p", [], [section]))).said("p"))
+    for (_, change), name, what in (
+        (nll, "held-out NLL", "probabilities"),
+        (loss, "mean loss of the decisions", "decisions"),
+    ):
+        start = f"From 40 to 80 labels the {name} "
+        assert (start in said) == bool(change)
+        if change:
+            own = said.split(start)[1].split(" better.")[0]
+            assert own.startswith(change)
+            assert own.endswith(f"the {what}")
+    # What fell is said to gain; otherwise only the intervals do.
+    assert ("would narrow the intervals" in said) == (FELL not in (nll, loss))
+    law = laws(section)
     assert [row[0] for row in law.rows] == ["99, as now", "198", "396"]
     for row, n in zip(law.rows, (33, 66, 132), strict=True):
         expected = coverage_law(n, 0.9, 10_000)
         assert row[2] == f"{expected.low:.0%} to {expected.high:.0%} (95 %)"
-    few = parts.labels_section(None, 4, None, None, "m")
+    few = parts.labels_section(None, 4, 9, None, None, "m")
     assert "too few" in " ".join(check(render(Page("p", [], [few]))).said("p"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "sizes", "said"),
+    [
+        (120, ["120, as now", "240", "300, all items"], "There are 300 items"),
+        (150, ["150, as now", "300, all items"], "There are 300 items"),
+        (300, ["300, as now, all items"], "All 300 items are labelled"),
+        (75, ["75, as now", "150", "300, all items"], "There are 300 items"),
+        (70, ["70, as now", "140", "280"], ""),
+    ],
+)
+def test_no_more_labels_are_offered_than_there_are_items(
+    labels: int, sizes: list[str], said: str
+) -> None:
+    section = labels_of(UNCLEAR[0], UNCLEAR[0], labels, 300)
+    assert [row[0] for row in laws(section).rows] == sizes
+    words = " ".join(block.text for block in section.blocks if isinstance(block, Paragraph))
+    assert said in words
+    assert ("need more items with votes" in words) == bool(said)
+    assert ("would narrow the intervals" in words) == (labels < 300)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

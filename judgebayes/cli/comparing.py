@@ -213,7 +213,9 @@ class Growth:
     """Not finite where the method was certain and wrong."""
     loss: tuple[Interval, ...]
     gain: Interval
-    """What the last doubling took off the NLL, off the loss where one of the two is not finite."""
+    """What the last doubling took off the NLL; not finite where one of the two is not."""
+    loss_gain: Interval
+    """What it took off the loss of the decisions."""
 
 
 def grow(
@@ -253,15 +255,18 @@ def grow(
         ]
     nll = [_nll(each, compared.label_noise) for each in (*found, whole)]
     losses = [each.losses(loss) for each in (*found, whole)]
-    by_score = nll if not any(np.isinf(each).any() for each in nll[-2:]) else losses
-    gain = Interval(np.nan, np.nan, np.nan)
-    if len(sizes) > 1:
-        gain = compared.interval(name, by_score[-2] - by_score[-1], level=level)
+
+    def gain(scores: list[np.ndarray]) -> Interval:
+        if len(scores) < 2 or any(np.isinf(each).any() for each in scores[-2:]):
+            return Interval(np.nan, np.nan, np.nan)
+        return compared.interval(name, scores[-2] - scores[-1], level=level)
+
     return Growth(
         tuple(sizes),
         tuple(compared.interval(name, values, level=level, least=0.0) for values in nll),
         tuple(compared.interval(name, values, level=level, least=0.0) for values in losses),
-        gain,
+        gain(nll),
+        gain(losses),
     )
 
 

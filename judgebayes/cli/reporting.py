@@ -107,7 +107,12 @@ def _curve(request: Request, given: Given, found: Calibration) -> parts.Curve:
         compared.interval(constant, compared.evaluations[constant].losses(given.loss)).mean,
     )
     return parts.Curve(
-        growth.labels, growth.nll, growth.loss, growth.gain, None if name == constant else level
+        growth.labels,
+        growth.nll,
+        growth.loss,
+        growth.gain,
+        growth.loss_gain,
+        None if name == constant else level,
     )
 
 
@@ -163,6 +168,7 @@ def _page(
             parts.labels_section(
                 None if found.hide_nll else curve,
                 len(labels),
+                len(given.labels),
                 float(known.median()) if len(known) else None,
                 request.conformal if found.sets is not None else None,
                 found.choice.name,

@@ -82,7 +82,9 @@ class Curve(NamedTuple):
     nll: Sequence[Interval]
     loss: Sequence[Interval]
     gain: Interval
-    """What the last doubling took off the NLL, off the loss where one of the two is not finite."""
+    """What the last doubling took off the NLL; not finite where one of the two is not."""
+    loss_gain: Interval
+    """What it took off the loss of the decisions."""
     constant: tuple[float, float] | None
     """NLL and loss of always giving the same answer, fitted on all of them."""
 
@@ -474,15 +476,24 @@ def _first_items(
 
 
 def labels_section(
-    curve: Curve | None, n_labels: int, accuracy: float | None, level: float | None, method: str
+    curve: Curve | None,
+    n_labels: int,
+    n_items: int,
+    accuracy: float | None,
+    level: float | None,
+    method: str,
 ) -> Section:
     """Return what more labels would buy: measured on fewer labels, and by law on more.
 
-    `accuracy` is that of a judge in the middle of the panel, `level` that of the conformal sets.
+    `accuracy` is that of a judge in the middle of the panel, `level` that of the conformal sets. No
+    more labels are spoken of than there are items.
     """
     blocks: list[Block] = []
     if curve is not None and len(curve.labels) > 1:
-        blocks += [Paragraph(_gain_words(curve, method)), *_curve_blocks(curve, method)]
+        blocks += [
+            *map(Paragraph, _gain_words(curve, method, more=n_items > n_labels)),
+            *_curve_blocks(curve, method),
+        ]
     else:
         blocks.append(
             Paragraph(
@@ -491,31 +502,52 @@ def labels_section(
             )
         )
     if n_labels:
-        blocks += _law_blocks(n_labels, accuracy, level)
+        blocks += _law_blocks(n_labels, n_items, accuracy, level)
     return Section("What more labels would buy", blocks, name="labels")
 
 
-def _gain_words(curve: Curve, method: str) -> str:
-    score = "NLL" if np.isfinite([found.mean for found in curve.nll[-2:]]).all() else "loss"
+def _gain_words(curve: Curve, method: str, *, more: bool) -> list[str]:
+    """Return what the last doubling of the labels did to the probabilities, and to the decisions.
+
+    `more` is whether there are items left to label.
+    """
     half, full = curve.labels[-2:]
-    gain, low, high = curve.gain
-    said = (
+    parts = [
+        (name, what, gain)
+        for name, what, gain in (
+            ("held-out NLL", "probabilities", curve.gain),
+            ("mean loss of the decisions", "decisions", curve.loss_gain),
+        )
+        if np.isfinite(gain.mean)
+    ]
+    said = [
         f"{method} was fitted again on half, a quarter, ... of the labels of every split, and judged "
-        f"on the same held-out labels. From {half} to {full} labels its held-out {score} "
-    )
-    if low > 0:
-        said += f"fell by {gain:.3f} [{low:.3f}, {high:.3f}]: more labels still help."
-    elif high < 0:
-        said += (
-            f"rose by {-gain:.3f} [{-high:.3f}, {-low:.3f}]: more labels of this kind do not help."
-        )
-    else:
-        said += (
-            f"changed by {-gain:+.3f} [{-high:+.3f}, {-low:+.3f}], which may be chance: "
-            "there is no clear sign that doubling them once more would make the answers better. It "
-            "would narrow the intervals, as the last table says."
-        )
+        f"on the same held-out labels."
+    ]
+    said += [
+        f"From {half} to {full} labels the {name} {_change(gain, what)}"
+        for name, what, gain in parts
+    ]
+    if more and not any(gain.low > 0 for _, _, gain in parts):
+        said.append("More labels would narrow the intervals, as the last table says.")
     return said
+
+
+def _change(gain: Interval, what: str) -> str:
+    mean, low, high = gain
+    if low > 0:
+        return f"fell by {mean:z.3f} [{low:z.3f}, {high:z.3f}]: more labels still make the {what} better."
+    if high < 0:
+        return (
+            f"rose by {-mean:z.3f} [{-high:z.3f}, {-low:z.3f}]: more labels of this kind do not make "
+            f"the {what} better."
+        )
+    if low == high == 0:
+        return f"did not change: there is no sign that more labels would make the {what} better."
+    return (
+        f"changed by {-mean:+z.3f} [{-high:+z.3f}, {-low:+z.3f}], which may be chance: there is no "
+        f"clear sign that more labels would make the {what} better."
+    )
 
 
 def _curve_blocks(curve: Curve, method: str) -> list[Block]:
@@ -560,9 +592,11 @@ def _curve_blocks(curve: Curve, method: str) -> list[Block]:
     return [Row(drawings), table]
 
 
-def _law_blocks(n_labels: int, accuracy: float | None, level: float | None) -> list[Block]:
+def _law_blocks(
+    n_labels: int, n_items: int, accuracy: float | None, level: float | None
+) -> list[Block]:
     head, columns = ["labels"], []
-    sizes = [times * n_labels for times in MORE]
+    sizes = sorted({min(times * n_labels, n_items) for times in MORE})
     if accuracy is not None:
         head.append(f"accuracy of a judge who is right {accuracy:.0%} of the time")
         columns.append([_accuracy_range(accuracy, n) for n in sizes])
@@ -572,13 +606,17 @@ def _law_blocks(n_labels: int, accuracy: float | None, level: float | None) -> l
     if not columns:
         return []
     rows = [
-        (f"{n}{', as now' if n == n_labels else ''}", *cells)
+        (f"{n}{', as now' * (n == n_labels)}{', all items' * (n == n_items)}", *cells)
         for n, *cells in zip(sizes, *columns, strict=True)
     ]
     said = (
         "This much is known without trying: what is counted on labels has an interval that narrows "
         "with the square root of their number."
     )
+    if n_items == n_labels:
+        said += f" All {n_items} items are labelled: more labels need more items with votes."
+    elif sizes[-1] == n_items:
+        said += f" There are {n_items} items: more labels than that need more items with votes."
     if level is not None:
         said += (
             " The coverages are those of probabilities that differ from item to item: where many "
