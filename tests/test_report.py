@@ -286,8 +286,30 @@ def test_decisions_sets_and_the_least_certain_items() -> None:
     assert made.rows[1][3:] == ("71.0%", "0.290")
     assert [row[:2] for row in kinds.rows] == [("yes", "1"), ("no", "1"), ("no | yes", "2")]
     assert [row[3] for row in first.rows] == ["yes", "no", "yes"]  # 0.52, 0.2, 0.9
+    assert first.caption.endswith(
+        "without a label with an expected loss above 0.01: all, look at these first"
+    )
     assert "without a label" in first.caption
     check(render(Page("p", [], [section])))
+
+
+def test_only_uncertain_items_are_to_be_looked_at() -> None:
+    def last(loss: np.ndarray, labelled: int = 0) -> Table | Paragraph:
+        answers = pd.DataFrame({"item": np.arange(30), "p(no)": loss, "p(yes)": 1 - loss})
+        sets = np.zeros((30, 2), bool)  # an empty set is no doubt
+        args = (answers, ["no", "yes"], np.ones(30, int), loss, sets, [], "absolute")
+        return parts.decisions_section(*args, np.arange(30) < labelled).blocks[-1]
+
+    loss = np.zeros(30)
+    loss[[3, 8, 20]] = 0.4, 0.02, 0.01
+    some, one, none, many = last(loss), last(loss, 5), last(np.zeros(30), 30), last(loss + 0.02)
+    assert [row[0] for row in some.rows] == ["3", "8"]  # 0.01 is not above it
+    assert [row[0] for row in one.rows] == ["8"]
+    assert isinstance(none, Paragraph)
+    assert none.text.startswith("No item has an expected loss above 0.01")
+    assert last(np.where(loss > 0.1, loss, 0), 5).text.startswith("No item without a label has")
+    assert len(many.rows) == 10
+    assert "the 10 least certain of 30, look" in many.caption
 
 
 def test_numbers_are_never_minus_nothing() -> None:

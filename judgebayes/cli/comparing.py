@@ -25,6 +25,7 @@ from judgebayes.votes import Votes
 __all__ = [
     "HEAD",
     "LOSSES_IN_WORDS",
+    "RULES",
     "Compared",
     "Growth",
     "compare",
@@ -47,6 +48,8 @@ LOSSES_IN_WORDS = {
     "zero-one": ("1 if it is not the label", "its mean is 1 - accuracy"),
 }
 """What the loss of a decision is, and how its mean is related to a metric of the comparison."""
+RULES = ("sc", "margin-threshold")
+"""Methods that answer 0 or 1, or shares where they cannot tell: that says nothing of their errors."""
 SIMPLE = {
     "best-constant": "best-constant: one answer for all, the best on the labels it was fitted on.",
     "sc": "sc: a plain majority vote (self-consistency).",
@@ -132,15 +135,23 @@ class Compared:
         was worse than never looking (P2, audit-stacking).
         """
         ranked = sorted(names, key=lambda name: self.means[name]["nll"])
-        own = self.nll(default)
         if not np.isfinite(self.means[default]["nll"]):
             return ranked[0]
-        for name in ranked[: ranked.index(default)]:
-            items = np.asarray(self.evaluations[name].items)
-            ahead = own - self.nll(name)
-            if two_way_interval(ahead, items, self.n_items, self.groups).low > 0:
-                return name
-        return default
+        clear = (n for n in ranked[: ranked.index(default)] if self.clearly_less(n, default))
+        return next(clear, default)
+
+    def clearly_less(self, name: str, than: str) -> bool:
+        """Return whether the 95 % interval says that a method has less NLL than another."""
+        ahead = self.nll(than) - self.nll(name)
+        items = np.asarray(self.evaluations[name].items)
+        if np.isinf(ahead).any():  # the other was certain and wrong, or this one
+            return bool(self.means[name]["nll"] < self.means[than]["nll"])
+        return two_way_interval(ahead, items, self.n_items, self.groups).low > 0
+
+    def with_less(self, than: str) -> list[str]:
+        """Return all methods of less NLL than this one, the least first."""
+        less = [name for name, m in self.means.items() if m["nll"] < self.means[than]["nll"]]
+        return sorted(less, key=lambda name: self.means[name]["nll"])
 
     def nll(self, name: str) -> Float[np.ndarray, "split item"]:
         """Return a method's NLL of each held-out label as it was seen, NaN where there is none."""
@@ -339,11 +350,18 @@ def comparison_words(
         )
     if not hide_nll:
         held = int((compared.parts.evaluation[0] >= 0).sum())
+        finite = {name: bool(np.isfinite(m["nll"])) for name, m in compared.means.items()}
+        scored = [name for name in RULES if finite.get(name, False)]
+        certain = compared.label_noise == 0  # otherwise no label is seen with certainty
         words.append(
             "NLL: mean -log of the label's probability"
+            + (", - where a method is certain and wrong" if not all(finite.values()) else "")
             + (
-                ", - where a method is certain and wrong: a rule has no probabilities."
-                if any(not np.isfinite(m["nll"]) for m in compared.means.values())
+                f". A rule claims certainty: {' and '.join(scored)} can be given an NLL only because "
+                "no label was against it."
+                if scored and certain
+                else ": a rule has no probabilities."
+                if certain and not all(finite.get(name, True) for name in RULES)
                 else "."
             )
             + f" ECE: how far probabilities are from frequencies; on {held} held-out labels a split "

@@ -24,6 +24,7 @@ from judgebayes.cli.calibrating import (
 from judgebayes.cli.comparing import (
     HEAD,
     LOSSES_IN_WORDS,
+    RULES,
     comparison_rows,
     comparison_words,
     grow,
@@ -42,8 +43,6 @@ from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
 
 __all__ = ["write_report"]
-
-RULES = ("sc", "margin-threshold")
 
 
 @in_float64

@@ -51,6 +51,8 @@ ALL_JUDGES = 500
 LONGEST_DRAWN = 28
 """Letters of a name in a figure."""
 FIRST_ITEMS = 10
+UNCERTAIN = 0.01
+"""An item is uncertain where its decision's expected loss is above this."""
 COVERAGE_ITEMS = 10_000
 """So many new items that their own chance hardly matters to the coverage."""
 THRESHOLD_SHARE = 1 / 3
@@ -451,9 +453,17 @@ def _first_items(
     expected_loss: Float[np.ndarray, " item"],
     sets: Bool[np.ndarray, "item class"] | None,
     labelled: Bool[np.ndarray, " item"],
-) -> Table:
+) -> Table | Paragraph:
+    """Return the items of the largest expected loss; how certain an answer is, its set does not say."""
     doubt = np.where(labelled & ~labelled.all(), -np.inf, expected_loss)
-    first = np.argsort(-doubt, kind="stable")[: min(FIRST_ITEMS, int((doubt > -np.inf).sum()))]
+    uncertain = int((doubt > UNCERTAIN).sum())
+    which = "" if labelled.all() else " without a label"
+    if not uncertain:
+        return Paragraph(
+            f"No item{which} has an expected loss above {UNCERTAIN:g}: by the probabilities, none "
+            "needs a second look."
+        )
+    first = np.argsort(-doubt, kind="stable")[: min(FIRST_ITEMS, uncertain)]
     names = presentable(answers.iloc[first, 0])
     rows = [
         (
@@ -467,8 +477,9 @@ def _first_items(
     ]
     head = ["item", *(f"p({name})" for name in classes), "decision", "expected loss"]
     return Table(
-        f"The {len(rows)} least certain items{'' if labelled.all() else ' without a label'}: look at "
-        "these first",
+        f"Items{which} with an expected loss above {UNCERTAIN:g}: "
+        + (f"the {len(rows)} least certain of {uncertain:,}" if uncertain > len(rows) else "all")
+        + ", look at these first",
         [*head, *(["set"] if sets is not None else [])],
         rows,
         words=(len(classes) + 1, *([len(classes) + 3] if sets is not None else [])),
@@ -536,7 +547,10 @@ def _gain_words(curve: Curve, method: str, *, more: bool) -> list[str]:
 def _change(gain: Interval, what: str) -> str:
     mean, low, high = gain
     if low > 0:
-        return f"fell by {mean:z.3f} [{low:z.3f}, {high:z.3f}]: more labels still make the {what} better."
+        return (
+            f"fell by {mean:z.3f} [{low:z.3f}, {high:z.3f}]: more labels still make the "
+            f"{what} better."
+        )
     if high < 0:
         return (
             f"rose by {-mean:z.3f} [{-high:z.3f}, {-low:z.3f}]: more labels of this kind do not make "

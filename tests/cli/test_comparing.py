@@ -8,12 +8,14 @@ import pytest
 from scipy.stats import beta
 
 from judgebayes.aggregate import BaseRate, MajorityVote
+from judgebayes.cli.calibrating import chosen_words
 from judgebayes.cli.comparing import (
     Compared,
     compare,
     comparison_rows,
     comparison_words,
 )
+from judgebayes.cli.methods import Choice
 from judgebayes.decide import absolute_loss, zero_one_loss
 from judgebayes.evaluate import Evaluation
 from judgebayes.significance import two_way_interval
@@ -163,3 +165,53 @@ def test_methods_done_are_counted_on_the_terminal(
     assert out == ""
     assert "methods held out on 7 splits" in seen
     assert "2/2" in seen
+
+
+def test_an_nll_of_a_rule_is_not_denied_below_its_own_row() -> None:
+    def words(**p_label: float) -> str:
+        found = compared(**{name: np.full(ITEMS, p) for name, p in p_label.items()})
+        return comparison_words(found, {}, "absolute", hide_nll=False)[0]
+
+    assert "certain and wrong: a rule has no probabilities." in words(own=0.9, sc=0.0)
+    right = words(own=0.9, sc=1.0)
+    assert "no probabilities" not in right
+    assert "sc can be given an NLL only because no label was against it" in right
+    mixed = words(own=0.9, sc=1.0, **{"margin-threshold": 0.0})
+    assert "no probabilities" not in mixed
+    assert "- where a method is certain and wrong. A rule" in mixed
+    assert "rule" not in words(own=0.9, other=0.8)
+
+
+def test_all_that_have_less_nll_are_named() -> None:
+    rng = np.random.default_rng(1)
+    own = rng.uniform(0.7, 0.9, ITEMS)
+    luck = np.exp(np.minimum(np.log(own) + rng.normal(0.01, 0.1, ITEMS), -0.001))
+    p = {
+        "one-coin + beta": luck,
+        "dawid-skene + beta": np.sqrt(luck * own),
+        "stacking": own,
+        "irt + beta": own - 0.3,
+        "sc": np.minimum(own + 0.1, 1.0),
+    }
+    found = compared(**p)
+    choices = [
+        Choice("stacking", "none"),
+        *(Choice(n, "beta") for n in ("one-coin", "dawid-skene")),
+    ]
+    choices.append(Choice("irt", "beta"))
+    assert {c.name for c in choices} == set(p) - {"sc"}
+    nll = {name: f"{name} {m['nll']:.3f}" for name, m in found.means.items()}
+    said = chosen_words(choices[0], choices, found, 40)
+    assert said.startswith(
+        f"Method: stacking, the default, with a held-out NLL of {nll['stacking'][9:]}."
+    )
+    assert f" {nll['sc']} (a rule) has clearly less." in said
+    both = f"{nll['one-coin + beta']}, {nll['dawid-skene + beta']}"
+    assert f"{both} have less, but not clearly: the 95 % interval of each difference" in said
+    assert "irt" not in said
+    # The best of the candidates is told of the rule that has less still.
+    said = chosen_words(choices[1], choices, found, 40)
+    assert "one-coin + beta, with the least held-out NLL" in said
+    assert said.count("(a rule) has") == 1
+    said = chosen_words(choices[2], choices, found, 40)
+    assert "dawid-skene + beta, clearly ahead of stacking, the default" in said
