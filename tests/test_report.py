@@ -393,6 +393,11 @@ def test_judges_are_drawn_and_told(n_classes: int) -> None:
     section = parts.judges_section(pd.DataFrame(columns))
     page = check(render(Page("p", [], [section])))
     assert len(page.of("svg")) == 1
+    (caption,) = page.said("figcaption")
+    for told in ('"one coin"', "no room for a name"):
+        assert (told in caption) == (n_classes == 2)
+    few = parts.judges_section(pd.DataFrame(columns).head(3))
+    assert "no room for a name" not in next(b for b in few.blocks if isinstance(b, Drawing)).caption
     assert len(page.of("table")) == 2
     assert len(page.of("tr")) == 1 + 16 + 1 + len(names)
     unknown = pd.DataFrame(columns).assign(accuracy=np.nan)

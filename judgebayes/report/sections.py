@@ -207,14 +207,17 @@ def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
     by_label = "tpr" in ranked and np.isfinite(ranked[["tnr", "tpr"]]).to_numpy().all(1).any()
     with names_as_they_are():
         if by_label:
-            figure = judge_map(ranked, title="", named=6)
-            figure.set_size_inches(5.0, 4.8)
+            figure = judge_map(ranked, title="", named=6, size=(5.0, 4.8))
             title = "Accuracy of every judge on items of the lower and of the higher label"
             caption = (
                 f"Each of {len(ranked)} judges, with 90 % intervals: how often it is right on items "
                 "of the lower label (to the right is better) and of the higher (up is better). On "
-                "the solid line it is equally good on both; on the dashed one it knows nothing."
+                'the solid line, "one coin", it is equally good on both, as the one-coin model takes '
+                "every judge to be; on the dashed one it knows nothing."
             )
+            written = {text.get_text() for text in figure.axes[0].texts}
+            if not written.issuperset(ranked["judge"]):
+                caption += " Where there was no room for a name, the table below tells it."
         else:
             table = shown.rename(
                 columns={"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
