@@ -521,16 +521,18 @@ def judge_map(
     with warnings.catch_warnings():
         # Of letters that the font lacks it is the figure's reader who is told.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        _name_points(ax, at, [str(name) for name in table["judge"]], named)
+        _name_points(figure, ax, at, [str(name) for name in table["judge"]], named)
     return figure
 
 
 def _name_points(
-    ax: Axes, at: Float[np.ndarray, "judge 2"], names: Sequence[str], most: int
+    figure: Figure,
+    ax: Axes,
+    at: Float[np.ndarray, "judge 2"],
+    names: Sequence[str],
+    most: int,
 ) -> None:
     """Write up to `most` names where they hide no point and no other name."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
     figure.draw_without_rendering()  # places the axes, so that it is known where names would stand
     centres, room = ax.transData.transform(at), POINT * figure.dpi / 72
     texts = [text.get_window_extent().extents for text in ax.texts]

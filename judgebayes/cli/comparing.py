@@ -106,25 +106,50 @@ class Compared:
         return Interval(mean, max(low, least), high)
 
     def right(self, name: str, *, level: float = 0.95) -> Interval:
-        """Return how often a method's decisions on held-out items are the label, with an interval.
-
-        The hull of two, within [0, 1]: that of `interval`, which knows that splits are a sample too,
-        and `share_interval` over the distinct items (groups, where items share a source). The first
-        has no width where every decision is right, although a few labels cannot tell that from an
-        error now and then.
-        """
+        """Return how often a method's decisions on held-out items are the label: `share` of them."""
         own = self.evaluations[name]
-        labels, items = np.asarray(own.labels), np.asarray(own.items)
-        known = labels >= 0
-        hits = np.where(known, np.asarray(own.decisions) == labels, np.nan)
+        labels = np.asarray(own.labels)
+        hits = np.where(labels >= 0, np.asarray(own.decisions) == labels, np.nan)
+        return self.share(name, hits, level=level)
+
+    def share(
+        self, name: str, hits: Float[np.ndarray, "split item"], *, level: float = 0.95
+    ) -> Interval:
+        """Return the mean of outcomes 0 or 1 on held-out items, with an interval within [0, 1].
+
+        The hull of two: that of `interval`, which knows that splits are a sample too, and
+        `share_interval` over the distinct items (groups, where items share a source). The first has
+        no width where every decision is right, although a few labels cannot tell that from an error
+        now and then.
+        """
         found = self.interval(name, hits, level=level)
-        distinct = np.unique(items[known] if self.groups is None else self.groups[items[known]])
-        trials = float(len(distinct))
-        low, high = share_interval(np.asarray(found.mean * trials), np.asarray(trials), level=level)
+        items = np.asarray(self.evaluations[name].items)[np.isfinite(hits)]
+        n = float(len(np.unique(items if self.groups is None else self.groups[items])))
+        low, high = share_interval(np.asarray(found.mean * n), np.asarray(n), level=level)
         return Interval(
             found.mean,
             max(min(found.low, float(low)), 0.0),
             min(max(found.high, float(high)), 1.0),
+        )
+
+    def mean_loss(
+        self,
+        name: str,
+        losses: Float[np.ndarray, "split item"],
+        most: float,
+        *,
+        level: float = 0.95,
+    ) -> Interval:
+        """Return the mean loss of decisions on held-out items, with an interval not below 0.
+
+        The hull of two, as in `share`: that of `interval`, and the share of decisions that lose
+        anything times what such a decision loses on the average; `most`, where none was seen.
+        """
+        found = self.interval(name, losses, level=level, least=0.0)
+        wrong = self.share(name, np.where(np.isfinite(losses), losses > 0, np.nan), level=level)
+        each = found.mean / wrong.mean if wrong.mean > 0 else most
+        return Interval(
+            found.mean, min(found.low, wrong.low * each), max(found.high, wrong.high * each)
         )
 
     def best(self, names: list[str], default: str) -> str:
@@ -275,7 +300,9 @@ def grow(
     return Growth(
         tuple(sizes),
         tuple(compared.interval(name, values, level=level, least=0.0) for values in nll),
-        tuple(compared.interval(name, values, level=level, least=0.0) for values in losses),
+        tuple(
+            compared.mean_loss(name, values, float(loss.max()), level=level) for values in losses
+        ),
         gain(nll),
         gain(losses),
     )

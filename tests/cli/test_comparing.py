@@ -96,6 +96,22 @@ def test_an_accuracy_is_the_hull_of_both_intervals_within_its_bounds() -> None:
     assert grouped.low == pytest.approx(beta(1 + 6, 1).ppf(0.025))  # six sources, not sixty items
 
 
+def test_a_mean_loss_is_no_surer_than_the_share_of_its_errors() -> None:
+    found = compared(own=np.full(ITEMS, 0.9))
+    labels = found.evaluations["own"].labels
+    errors = np.zeros(labels.shape)
+    none = found.mean_loss("own", errors, 2.0)
+    assert none[:2] == (0.0, 0.0)
+    assert none.high == pytest.approx(2 * beta(1, 1 + ITEMS).ppf(0.975))
+    # Zero-one loss is what accuracy leaves; steps of one or two lie between that and its double.
+    errors[:, :3] = 1.0
+    few, right = found.mean_loss("own", errors, 1.0), found.share("own", 1 - errors)
+    np.testing.assert_allclose(few, [1 - right.mean, 1 - right.high, 1 - right.low], atol=1e-12)
+    errors[:, 0] = 2.0
+    steps = found.mean_loss("own", errors, 2.0)
+    assert few.high < steps.high < 2 * few.high
+
+
 def test_a_loss_has_no_interval_below_zero() -> None:
     p = np.full(ITEMS, 0.999)
     p[0] = 0.01
