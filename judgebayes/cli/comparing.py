@@ -17,7 +17,13 @@ from judgebayes.cli.saying import say, show
 from judgebayes.evaluate import Evaluation, FitOn, measure
 from judgebayes.models.one_coin import log_seen
 from judgebayes.progress import tracked
-from judgebayes.significance import Interval, share_interval, two_way_interval
+from judgebayes.significance import (
+    Interval,
+    independent_trials,
+    item_means,
+    share_interval,
+    two_way_interval,
+)
 from judgebayes.splits import Splits, random_splits
 from judgebayes.sweeps import evaluate_splits
 from judgebayes.votes import Votes
@@ -118,13 +124,17 @@ class Compared:
         """Return the mean of outcomes 0 or 1 on held-out items, with an interval within [0, 1].
 
         The hull of two: that of `interval`, which knows that splits are a sample too, and
-        `share_interval` over the distinct items (groups, where items share a source). The first has
-        no width where every decision is right, although a few labels cannot tell that from an error
-        now and then.
+        `share_interval` over the distinct items (where items share a source, over as many as
+        independent ones would tell as much: `independent_trials`). The first has no width where
+        every decision is right, although a few labels cannot tell that from an error now and then.
         """
         found = self.interval(name, hits, level=level)
-        items = np.asarray(self.evaluations[name].items)[np.isfinite(hits)]
-        n = float(len(np.unique(items if self.groups is None else self.groups[items])))
+        of_item = item_means(hits, np.asarray(self.evaluations[name].items), self.n_items)
+        known = np.isfinite(of_item)
+        n = np.asarray(float(known.sum()))
+        if self.groups is not None:
+            right, seen = np.nan_to_num(of_item)[:, None], known[:, None]
+            n = independent_trials(right, seen, self.groups, level=level)[0]
         low, high = share_interval(np.asarray(found.mean * n), np.asarray(n), level=level)
         return Interval(
             found.mean,
