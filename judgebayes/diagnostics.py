@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
-from judgebayes.significance import share_interval
+from judgebayes.significance import independent_trials, share_interval
 from judgebayes.votes.array import Votes
 from judgebayes.votes.coding import Coding
 
@@ -234,43 +234,9 @@ def _with_interval(
 ) -> dict[str, np.ndarray]:
     trials = seen.sum(0).astype(float)
     share = _share(right.sum(0), trials)
-    count = trials if groups is None else _independent(right, seen, groups, level)
+    count = trials if groups is None else independent_trials(right, seen, groups, level=level)
     low, high = share_interval(np.nan_to_num(share) * count, count, level=level)
     return {name: share, f"{name}_low": low, f"{name}_high": high}
-
-
-def _independent(
-    right: Float[np.ndarray, "item judge"],
-    seen: Bool[np.ndarray, "item judge"],
-    groups: Int[np.ndarray, " item"],
-    level: float,
-) -> Float[np.ndarray, " judge"]:
-    r"""Return how many independent items would tell as much of each judge's share as these.
-
-    .. math:: n^* = \frac{p (1 - p)}{\mathrm{SE}^2} \Bigl(\frac{t_{n - 1}}{t_{G - 1}}\Bigr)^2
-
-    with the cluster-robust standard error over G groups, and quantiles of Student's t because few
-    groups tell it badly (Korn & Graubard 1998); never more than there are. Where a judge is always
-    right, or always wrong, as many as it saw groups.
-    """
-    from scipy.special import stdtrit
-
-    trials = seen.sum(0).astype(float)
-    share = np.nan_to_num(_share(right.sum(0), trials))
-    where = np.unique(groups, return_inverse=True)[1]
-    n_groups = int(where.max(initial=0)) + 1
-    sums, there = (np.zeros((n_groups, right.shape[1])) for _ in range(2))
-    np.add.at(sums, where, right - share * seen)
-    np.add.at(there, where, seen.astype(float))
-    met = (there > 0).sum(0)
-    squares = (sums**2).sum(0) * met / np.maximum(met - 1, 1)
-    same = squares <= 1e-12 * np.maximum(trials, 1)
-    worth = share * (1 - share) * trials**2 / np.where(same, 1.0, squares)
-    of_items, of_groups = (
-        stdtrit(np.maximum(x - 1, 1), (1 + level) / 2) for x in (trials, met.astype(float))
-    )
-    worth *= (of_items / of_groups) ** 2
-    return np.minimum(np.where(same, met, worth), trials)
 
 
 def _normal(level: float) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from judgebayes.errors import JudgeBayesError
 
@@ -20,6 +20,7 @@ __all__ = [
     "bootstrap_interval",
     "clustered_interval",
     "equivalence_test",
+    "independent_trials",
     "item_means",
     "max_t_test",
     "normal_interval",
@@ -78,6 +79,41 @@ def share_interval(
     low = np.where((hits == 0) & (trials > 0), 0.0, betaincinv(a, b, tail))
     high = np.where((hits == trials) & (trials > 0), 1.0, betaincinv(a, b, 1 - tail))
     return low, high
+
+
+def independent_trials(
+    right: Float[np.ndarray, "item judge"],
+    seen: Bool[np.ndarray, "item judge"],
+    groups: Int[np.ndarray, " item"],
+    *,
+    level: float,
+) -> Float[np.ndarray, " judge"]:
+    r"""Return how many independent items would tell as much of each judge's share as these.
+
+    .. math:: n^* = \frac{p (1 - p)}{\mathrm{SE}^2} \Bigl(\frac{t_{n - 1}}{t_{G - 1}}\Bigr)^2
+
+    with the cluster-robust standard error over G groups, and quantiles of Student's t because few
+    groups tell it badly (Korn & Graubard 1998); never more than there are. Where a judge is always
+    right, or always wrong, as many as it saw groups.
+    """
+    from scipy.special import stdtrit
+
+    trials = seen.sum(0).astype(float)
+    share = right.sum(0) / np.maximum(trials, 1)
+    where = np.unique(groups, return_inverse=True)[1]
+    n_groups = int(where.max(initial=0)) + 1
+    sums, there = (np.zeros((n_groups, right.shape[1])) for _ in range(2))
+    np.add.at(sums, where, right - share * seen)
+    np.add.at(there, where, seen.astype(float))
+    met = (there > 0).sum(0)
+    squares = (sums**2).sum(0) * met / np.maximum(met - 1, 1)
+    same = squares <= 1e-12 * np.maximum(trials, 1)
+    worth = share * (1 - share) * trials**2 / np.where(same, 1.0, squares)
+    of_items, of_groups = (
+        stdtrit(np.maximum(x - 1, 1), (1 + level) / 2) for x in (trials, met.astype(float))
+    )
+    worth *= (of_items / of_groups) ** 2
+    return np.minimum(np.where(same, met, worth), trials)
 
 
 def bootstrap_interval(

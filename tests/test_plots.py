@@ -160,6 +160,31 @@ def test_the_map_names_the_judges_that_stand_out() -> None:
     assert "b" not in texts
 
 
+def crowd(at: list[tuple[float, float]]) -> pd.DataFrame:
+    """Judges at these TNR and TPR."""
+    shares = dict(zip(("tnr", "tpr"), np.transpose(at), strict=True)) | {"accuracy": 0.5}
+    ends = {f"{n}{e}": v for n, v in shares.items() for e in ("", "_low", "_high")}
+    return pd.DataFrame({"judge": [f"judge {n}" for n in range(len(at))], **ends})
+
+
+def test_a_name_is_left_out_only_where_there_is_no_place_for_it() -> None:
+    # Near the panel's middle, near another judge, at the same place, and in the corners.
+    at = [(0.7, 0.7), (0.72, 0.7), (0.9, 0.4), (0.9, 0.4), (1.0, 1.0), (0.0, 0.5)]
+    for size in ((6.4, 6.0), (5.0, 4.8)):
+        figure = plots.judge_map(crowd(at), title="T", size=size)
+        figure.draw_without_rendering()
+        ax = figure.axes[0]
+        names = {t.get_text(): t.get_window_extent() for t in ax.texts if "judge" in t.get_text()}
+        assert sorted(names) == [f"judge {n}" for n in range(len(at))]
+        points = ax.transData.transform(at)
+        for name, box in names.items():
+            assert not any(box.contains(*point) for point in points), name
+            assert not any(box.overlaps(b) for other, b in names.items() if other != name), name
+            assert ax.bbox.extents[2] + 1 >= box.x1 > box.x0 >= ax.bbox.extents[0] - 1
+    alike = plots.judge_map(crowd([(0.5, 0.5)] * 12), title="T", named=12)
+    assert 2 <= len([t for t in alike.axes[0].texts if "judge" in t.get_text()]) < 12
+
+
 def test_empty_bins_are_not_drawn() -> None:
     drawn = plots.reliability_diagrams({"t": {"raw": BINS}}, title="T")
     points = np.concatenate([c.get_offsets() for c in drawn.axes[0].collections])

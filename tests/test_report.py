@@ -286,34 +286,101 @@ def test_decisions_sets_and_the_least_certain_items() -> None:
     assert made.rows[1][3:] == ("71.0%", "0.290")
     assert [row[:2] for row in kinds.rows] == [("yes", "1"), ("no", "1"), ("no | yes", "2")]
     assert [row[3] for row in first.rows] == ["yes", "no", "yes"]  # 0.52, 0.2, 0.9
+    assert first.caption.endswith(
+        "without a label with an expected loss above 0.01: all, look at these first"
+    )
     assert "without a label" in first.caption
     check(render(Page("p", [], [section])))
 
 
-def curve(gain: Interval) -> parts.Curve:
-    nll = [Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6)]
-    return parts.Curve([40, 80], nll, nll, gain, (0.69, 0.5))
+def test_only_uncertain_items_are_to_be_looked_at() -> None:
+    def last(loss: np.ndarray, labelled: int = 0) -> Table | Paragraph:
+        answers = pd.DataFrame({"item": np.arange(30), "p(no)": loss, "p(yes)": 1 - loss})
+        sets = np.zeros((30, 2), bool)  # an empty set is no doubt
+        args = (answers, ["no", "yes"], np.ones(30, int), loss, sets, [], "absolute")
+        return parts.decisions_section(*args, np.arange(30) < labelled).blocks[-1]
+
+    loss = np.zeros(30)
+    loss[[3, 8, 20]] = 0.4, 0.02, 0.01
+    some, one, none, many = last(loss), last(loss, 5), last(np.zeros(30), 30), last(loss + 0.02)
+    assert [row[0] for row in some.rows] == ["3", "8"]  # 0.01 is not above it
+    assert [row[0] for row in one.rows] == ["8"]
+    assert isinstance(none, Paragraph)
+    assert none.text.startswith("No item has an expected loss above 0.01")
+    assert last(np.where(loss > 0.1, loss, 0), 5).text.startswith("No item without a label has")
+    assert len(many.rows) == 10
+    assert "the 10 least certain of 30, look" in many.caption
+
+
+def test_numbers_are_never_minus_nothing() -> None:
+    assert parts.with_interval(Interval(-0.0, -0.0001, 0.0)) == "0.000 [0.000, 0.000]"
+    assert parts.with_interval(Interval(1.0, 0.97, 1.0), percent=True) == "100.0% [97.0%, 100.0%]"
+
+
+FELL = Interval(0.1, 0.05, 0.15), "fell by 0.100 [0.050, 0.150]: more labels still make"
+ROSE = Interval(-0.1, -0.15, -0.05), "rose by 0.100 [0.050, 0.150]: more labels of this kind do not"
+UNCLEAR = Interval(0.01, -0.05, 0.07), "changed by -0.010 [-0.070, +0.050], which may be chance"
+NONE = Interval(0.0, 0.0, 0.0), "did not change: there is no sign that more labels would make"
+UNKNOWN = Interval(np.nan, np.nan, np.nan), ""
+
+
+def labels_of(nll: Interval, loss: Interval, labels: int, items: int) -> Section:
+    scores = [Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6)]
+    curve = parts.Curve([40, 80], scores, scores, nll, loss, (0.69, 0.5))
+    return parts.labels_section(curve, labels, items, 0.8, 0.9, "m")
+
+
+def laws(section: Section) -> Table:
+    return [block for block in section.blocks if isinstance(block, Table)][-1]
 
 
 @pytest.mark.parametrize(
-    ("gain", "said"),
-    [
-        (Interval(0.1, 0.05, 0.15), "fell by 0.100 [0.050, 0.150]"),
-        (Interval(-0.1, -0.15, -0.05), "rose by 0.100 [0.050, 0.150]"),
-        (Interval(0.01, -0.05, 0.07), "changed by -0.010 [-0.070, +0.050]"),
-    ],
+    ("nll", "loss"),
+    [(FELL, UNCLEAR), (FELL, NONE), (ROSE, FELL), (UNCLEAR, ROSE), (UNKNOWN, FELL)],
 )
-def test_what_more_labels_would_buy(gain: Interval, said: str) -> None:
-    section = parts.labels_section(curve(gain), 99, 0.8, 0.9, "m")
-    page = check(render(Page("p", [], [section])))
-    assert f"From 40 to 80 labels its held-out NLL {said}" in " ".join(page.said("p"))
-    law = [block for block in section.blocks if isinstance(block, Table)][-1]
+def test_what_more_labels_would_buy(nll: tuple[Interval, str], loss: tuple[Interval, str]) -> None:
+    section = labels_of(nll[0], loss[0], 99, 1000)
+    said = " ".join(check(render(Page("p", [], [section]))).said("p"))
+    for (_, change), name, what in (
+        (nll, "held-out NLL", "probabilities"),
+        (loss, "mean loss of the decisions", "decisions"),
+    ):
+        start = f"From 40 to 80 labels the {name} "
+        assert (start in said) == bool(change)
+        if change:
+            own = said.split(start)[1].split(" better.")[0]
+            assert own.startswith(change)
+            assert own.endswith(f"the {what}")
+    # What fell is said to gain; otherwise only the intervals do.
+    assert ("would narrow the intervals" in said) == (FELL not in (nll, loss))
+    law = laws(section)
     assert [row[0] for row in law.rows] == ["99, as now", "198", "396"]
     for row, n in zip(law.rows, (33, 66, 132), strict=True):
         expected = coverage_law(n, 0.9, 10_000)
         assert row[2] == f"{expected.low:.0%} to {expected.high:.0%} (95 %)"
-    few = parts.labels_section(None, 4, None, None, "m")
+    few = parts.labels_section(None, 4, 9, None, None, "m")
     assert "too few" in " ".join(check(render(Page("p", [], [few]))).said("p"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "sizes", "said"),
+    [
+        (120, ["120, as now", "240", "300, all items"], "There are 300 items"),
+        (150, ["150, as now", "300, all items"], "There are 300 items"),
+        (300, ["300, as now, all items"], "All 300 items are labelled"),
+        (75, ["75, as now", "150", "300, all items"], "There are 300 items"),
+        (70, ["70, as now", "140", "280"], ""),
+    ],
+)
+def test_no_more_labels_are_offered_than_there_are_items(
+    labels: int, sizes: list[str], said: str
+) -> None:
+    section = labels_of(UNCLEAR[0], UNCLEAR[0], labels, 300)
+    assert [row[0] for row in laws(section).rows] == sizes
+    words = " ".join(block.text for block in section.blocks if isinstance(block, Paragraph))
+    assert said in words
+    assert ("need more items with votes" in words) == bool(said)
+    assert ("would narrow the intervals" in words) == (labels < 300)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -326,6 +393,11 @@ def test_judges_are_drawn_and_told(n_classes: int) -> None:
     section = parts.judges_section(pd.DataFrame(columns))
     page = check(render(Page("p", [], [section])))
     assert len(page.of("svg")) == 1
+    (caption,) = page.said("figcaption")
+    for told in ('"one coin"', "no room for a name"):
+        assert (told in caption) == (n_classes == 2)
+    few = parts.judges_section(pd.DataFrame(columns).head(3))
+    assert "no room for a name" not in next(b for b in few.blocks if isinstance(b, Drawing)).caption
     assert len(page.of("table")) == 2
     assert len(page.of("tr")) == 1 + 16 + 1 + len(names)
     unknown = pd.DataFrame(columns).assign(accuracy=np.nan)

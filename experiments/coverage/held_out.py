@@ -123,8 +123,6 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
 
 
 def _ends(compared: Compared, loss: np.ndarray) -> dict[str, Ends]:
-    own = compared.evaluations[OWN]
-    right = _right(own)
     nll = compared.nll(OWN)
     by_level = []
     for level in LEVELS:
@@ -134,8 +132,8 @@ def _ends(compared: Compared, loss: np.ndarray) -> dict[str, Ends]:
             | {
                 name: (found.low, found.high)
                 for name, found in (
-                    ("held-out accuracy", compared.interval(OWN, right, level=level)),
-                    ("held-out NLL", compared.interval(OWN, nll, level=level)),
+                    ("held-out accuracy", compared.right(OWN, level=level)),
+                    ("held-out NLL", compared.interval(OWN, nll, level=level, least=0.0)),
                 )
             }
         )

@@ -23,6 +23,7 @@ from judgebayes.aggregate.base import by_slab
 from judgebayes.arrays import AnyArray
 from judgebayes.cli.comparing import (
     LOSSES_IN_WORDS,
+    RULES,
     SEE_ALL,
     Compared,
     compare,
@@ -77,6 +78,7 @@ __all__ = [
     "answer",
     "apply_fit",
     "calibrate_votes",
+    "chosen_words",
     "decide",
     "read_request",
 ]
@@ -294,7 +296,7 @@ def answer(request: Request, given: Given, console: Console) -> Calibration:
     chosen = (
         []
         if request.method != "auto"
-        else [_chosen(choice, choices, compared, int((labels >= 0).sum()))]
+        else [chosen_words(choice, choices, compared, int((labels >= 0).sum()))]
     )
     chosen += fitted.words() if hasattr(fitted, "words") else []
     warnings = _warnings(request, read, labels, fitted)
@@ -444,9 +446,10 @@ def _compared_methods(
     return found
 
 
-def _chosen(
+def chosen_words(
     choice: Choice, choices: Sequence[Choice], compared: Compared | None, labels: int
 ) -> str:
+    """Return which method was taken, and which others have less NLL, the plain rules among them."""
     if compared is None:
         return (
             f"Method: {choice.name}, the default: there are too few labels to compare methods on."
@@ -456,21 +459,36 @@ def _chosen(
             f"Method: {choice.name}, the default: fewer than {FEW_LABELS} labels are too few to "
             "choose by."
         )
-    least = min(choices, key=lambda c: compared.means[c.name]["nll"])
-    others = ", ".join(
-        f"{c.name} {compared.means[c.name]['nll']:.3f}" for c in choices if c != choice
-    )
-    if least != choice:
-        return (
-            f"Method: {choice.name}, the default, with a held-out NLL of "
-            f"{compared.means[choice.name]['nll']:.3f}. {least.name} has less, but not clearly: "
-            f"the 95 % interval of the difference holds zero ({others})."
+    own, candidates = compared.means[choice.name]["nll"], [c.name for c in choices]
+    less = compared.with_less(choice.name)
+    if not any(name in candidates for name in less):
+        others = ", ".join(
+            f"{name} {compared.means[name]['nll']:z.3f}"
+            for name in candidates
+            if name != choice.name
         )
-    return (
-        f"Method: {choice.name}, with the least held-out NLL, "
-        f"{compared.means[choice.name]['nll']:.3f} ({others}). Being the best of {len(choices)} on "
-        "these labels, its own row below is a little flattered."
-    )
+        said = (
+            f"Method: {choice.name}, with the least held-out NLL, {own:z.3f} ({others}). Being the "
+            f"best of {len(choices)} on these labels, its own row below is a little flattered."
+        )
+    else:
+        first = choices[0].name
+        role = "the default" if choice.name == first else f"clearly ahead of {first}, the default"
+        said = f"Method: {choice.name}, {role}, with a held-out NLL of {own:z.3f}."
+    for clear in (True, False):
+        named = [
+            f"{name} {compared.means[name]['nll']:z.3f}" + (" (a rule)" if name in RULES else "")
+            for name in less
+            if compared.clearly_less(name, choice.name) == clear
+        ]
+        if named:
+            said += f" {', '.join(named)} {'has' if len(named) == 1 else 'have'} " + (
+                "clearly less."
+                if clear
+                else "less, but not clearly: the 95 % interval of "
+                f"{'the' if len(named) == 1 else 'each'} difference holds zero."
+            )
+    return said
 
 
 def _conformal_sets(

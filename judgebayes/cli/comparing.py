@@ -15,9 +15,16 @@ from judgebayes.aggregate import Aggregator
 from judgebayes.arrays import Scalar
 from judgebayes.cli.saying import say, show
 from judgebayes.evaluate import Evaluation, FitOn, measure
+from judgebayes.float64 import in_float64
 from judgebayes.models.one_coin import log_seen
 from judgebayes.progress import tracked
-from judgebayes.significance import Interval, two_way_interval
+from judgebayes.significance import (
+    Interval,
+    independent_trials,
+    item_means,
+    share_interval,
+    two_way_interval,
+)
 from judgebayes.splits import Splits, random_splits
 from judgebayes.sweeps import evaluate_splits
 from judgebayes.votes import Votes
@@ -25,6 +32,7 @@ from judgebayes.votes import Votes
 __all__ = [
     "HEAD",
     "LOSSES_IN_WORDS",
+    "RULES",
     "Compared",
     "Growth",
     "compare",
@@ -47,6 +55,8 @@ LOSSES_IN_WORDS = {
     "zero-one": ("1 if it is not the label", "its mean is 1 - accuracy"),
 }
 """What the loss of a decision is, and how its mean is related to a metric of the comparison."""
+RULES = ("sc", "margin-threshold")
+"""Methods that answer 0 or 1, or shares where they cannot tell: that says nothing of their errors."""
 SIMPLE = {
     "best-constant": "best-constant: one answer for all, the best on the labels it was fitted on.",
     "sc": "sc: a plain majority vote (self-consistency).",
@@ -83,18 +93,75 @@ class Compared:
         )
 
     def interval(
-        self, name: str, values: Float[np.ndarray, "split item"], *, level: float = 0.95
+        self,
+        name: str,
+        values: Float[np.ndarray, "split item"],
+        *,
+        level: float = 0.95,
+        least: float = -np.inf,
     ) -> Interval:
         """Return the mean over splits of a method's outcomes on held-out items, with an interval.
 
-        Not finite where an outcome is not.
+        Not finite where an outcome is not. The interval is cut at `least`, which no outcome is below.
         """
         if np.isinf(values).any():
             return Interval(np.inf, np.inf, np.inf)
         items = np.asarray(self.evaluations[name].items)
         found = two_way_interval(values, items, self.n_items, self.groups, level=level)
         mean = float(np.nanmean(values, axis=1).mean())  # as `means`: items as often as drawn
-        return Interval(mean, mean - found.mean + found.low, mean - found.mean + found.high)
+        low, high = mean - found.mean + found.low, mean - found.mean + found.high
+        return Interval(mean, max(low, least), high)
+
+    def right(self, name: str, *, level: float = 0.95) -> Interval:
+        """Return how often a method's decisions on held-out items are the label: `share` of them."""
+        own = self.evaluations[name]
+        labels = np.asarray(own.labels)
+        hits = np.where(labels >= 0, np.asarray(own.decisions) == labels, np.nan)
+        return self.share(name, hits, level=level)
+
+    def share(
+        self, name: str, hits: Float[np.ndarray, "split item"], *, level: float = 0.95
+    ) -> Interval:
+        """Return the mean of outcomes 0 or 1 on held-out items, with an interval within [0, 1].
+
+        The hull of two: that of `interval`, which knows that splits are a sample too, and
+        `share_interval` over the distinct items (where items share a source, over as many as
+        independent ones would tell as much: `independent_trials`). The first has no width where
+        every decision is right, although a few labels cannot tell that from an error now and then.
+        """
+        found = self.interval(name, hits, level=level)
+        of_item = item_means(hits, np.asarray(self.evaluations[name].items), self.n_items)
+        known = np.isfinite(of_item)
+        n = np.asarray(float(known.sum()))
+        if self.groups is not None:
+            right, seen = np.nan_to_num(of_item)[:, None], known[:, None]
+            n = independent_trials(right, seen, self.groups, level=level)[0]
+        low, high = share_interval(np.asarray(found.mean * n), np.asarray(n), level=level)
+        return Interval(
+            found.mean,
+            max(min(found.low, float(low)), 0.0),
+            min(max(found.high, float(high)), 1.0),
+        )
+
+    def mean_loss(
+        self,
+        name: str,
+        losses: Float[np.ndarray, "split item"],
+        most: float,
+        *,
+        level: float = 0.95,
+    ) -> Interval:
+        """Return the mean loss of decisions on held-out items, with an interval not below 0.
+
+        The hull of two, as in `share`: that of `interval`, and the share of decisions that lose
+        anything times what such a decision loses on the average; `most`, where none was seen.
+        """
+        found = self.interval(name, losses, level=level, least=0.0)
+        wrong = self.share(name, np.where(np.isfinite(losses), losses > 0, np.nan), level=level)
+        each = found.mean / wrong.mean if wrong.mean > 0 else most
+        return Interval(
+            found.mean, min(found.low, wrong.low * each), max(found.high, wrong.high * each)
+        )
 
     def best(self, names: list[str], default: str) -> str:
         """Return the method of least NLL whose 95 % interval says that it beats the default.
@@ -104,15 +171,23 @@ class Compared:
         was worse than never looking (P2, audit-stacking).
         """
         ranked = sorted(names, key=lambda name: self.means[name]["nll"])
-        own = self.nll(default)
         if not np.isfinite(self.means[default]["nll"]):
             return ranked[0]
-        for name in ranked[: ranked.index(default)]:
-            items = np.asarray(self.evaluations[name].items)
-            ahead = own - self.nll(name)
-            if two_way_interval(ahead, items, self.n_items, self.groups).low > 0:
-                return name
-        return default
+        clear = (n for n in ranked[: ranked.index(default)] if self.clearly_less(n, default))
+        return next(clear, default)
+
+    def clearly_less(self, name: str, than: str) -> bool:
+        """Return whether the 95 % interval says that a method has less NLL than another."""
+        ahead = self.nll(than) - self.nll(name)
+        items = np.asarray(self.evaluations[name].items)
+        if np.isinf(ahead).any():  # the other was certain and wrong, or this one
+            return bool(self.means[name]["nll"] < self.means[than]["nll"])
+        return two_way_interval(ahead, items, self.n_items, self.groups).low > 0
+
+    def with_less(self, than: str) -> list[str]:
+        """Return all methods of less NLL than this one, the least first."""
+        less = [name for name, m in self.means.items() if m["nll"] < self.means[than]["nll"]]
+        return sorted(less, key=lambda name: self.means[name]["nll"])
 
     def nll(self, name: str) -> Float[np.ndarray, "split item"]:
         """Return a method's NLL of each held-out label as it was seen, NaN where there is none."""
@@ -185,7 +260,9 @@ class Growth:
     """Not finite where the method was certain and wrong."""
     loss: tuple[Interval, ...]
     gain: Interval
-    """What the last doubling took off the NLL, off the loss where one of the two is not finite."""
+    """What the last doubling took off the NLL; not finite where one of the two is not."""
+    loss_gain: Interval
+    """What it took off the loss of the decisions."""
 
 
 def grow(
@@ -225,15 +302,20 @@ def grow(
         ]
     nll = [_nll(each, compared.label_noise) for each in (*found, whole)]
     losses = [each.losses(loss) for each in (*found, whole)]
-    by_score = nll if not any(np.isinf(each).any() for each in nll[-2:]) else losses
-    gain = Interval(np.nan, np.nan, np.nan)
-    if len(sizes) > 1:
-        gain = compared.interval(name, by_score[-2] - by_score[-1], level=level)
+
+    def gain(scores: list[np.ndarray]) -> Interval:
+        if len(scores) < 2 or any(np.isinf(each).any() for each in scores[-2:]):
+            return Interval(np.nan, np.nan, np.nan)
+        return compared.interval(name, scores[-2] - scores[-1], level=level)
+
     return Growth(
         tuple(sizes),
-        tuple(compared.interval(name, values, level=level) for values in nll),
-        tuple(compared.interval(name, values, level=level) for values in losses),
-        gain,
+        tuple(compared.interval(name, values, level=level, least=0.0) for values in nll),
+        tuple(
+            compared.mean_loss(name, values, float(loss.max()), level=level) for values in losses
+        ),
+        gain(nll),
+        gain(losses),
     )
 
 
@@ -241,6 +323,7 @@ def _fit_on(name: str) -> FitOn:
     return "all" if name.split(" + ")[0] in SEE_ALL else "calibration"
 
 
+@in_float64
 def _nll(found: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
     labels = np.asarray(found.labels)
     seen = np.asarray(_log_seen(found.log_probs, label_noise))
@@ -284,7 +367,7 @@ def comparison_rows(
         figures = (
             "refused" if hide_nll and m in ("nll", "ece") else _figure(means[m]) for m in METRICS
         )
-        extra = "" if lead is None else f"{lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}]"
+        extra = "" if lead is None else f"{lead.mean:+z.3f} [{lead.low:+z.3f}, {lead.high:+z.3f}]"
         rows.append([name, *figures, extra])
     return rows
 
@@ -306,11 +389,18 @@ def comparison_words(
         )
     if not hide_nll:
         held = int((compared.parts.evaluation[0] >= 0).sum())
+        finite = {name: bool(np.isfinite(m["nll"])) for name, m in compared.means.items()}
+        scored = [name for name in RULES if finite.get(name, False)]
+        certain = compared.label_noise == 0  # otherwise no label is seen with certainty
         words.append(
             "NLL: mean -log of the label's probability"
+            + (", - where a method is certain and wrong" if not all(finite.values()) else "")
             + (
-                ", - where a method is certain and wrong: a rule has no probabilities."
-                if any(not np.isfinite(m["nll"]) for m in compared.means.values())
+                f". A rule claims certainty: {' and '.join(scored)} can be given an NLL only because "
+                "no label was against it."
+                if scored and certain
+                else ": a rule has no probabilities."
+                if certain and not all(finite.get(name, True) for name in RULES)
                 else "."
             )
             + f" ECE: how far probabilities are from frequencies; on {held} held-out labels a split "
@@ -320,7 +410,7 @@ def comparison_words(
 
 
 def _figure(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else "-"
+    return f"{value:z.3f}" if np.isfinite(value) else "-"
 
 
 def within_noise(leads: Mapping[str, Interval]) -> list[str]:
@@ -332,7 +422,7 @@ def within_noise(leads: Mapping[str, Interval]) -> list[str]:
     }
     return [
         f"Held out, {words[name]} is {'better' if lead.high < 0 else 'not clearly worse'} "
-        f"(extra loss {lead.mean:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}])."
+        f"(extra loss {lead.mean:+z.3f} [{lead.low:+z.3f}, {lead.high:+z.3f}])."
         for name, lead in leads.items()
         if name in words and lead.low <= 0 and not (name == "margin-threshold" and lead.high >= 0)
     ]

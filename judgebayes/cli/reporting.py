@@ -24,6 +24,7 @@ from judgebayes.cli.calibrating import (
 from judgebayes.cli.comparing import (
     HEAD,
     LOSSES_IN_WORDS,
+    RULES,
     comparison_rows,
     comparison_words,
     grow,
@@ -42,8 +43,6 @@ from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
 
 __all__ = ["write_report"]
-
-RULES = ("sc", "margin-threshold")
 
 
 @in_float64
@@ -107,7 +106,12 @@ def _curve(request: Request, given: Given, found: Calibration) -> parts.Curve:
         compared.interval(constant, compared.evaluations[constant].losses(given.loss)).mean,
     )
     return parts.Curve(
-        growth.labels, growth.nll, growth.loss, growth.gain, None if name == constant else level
+        growth.labels,
+        growth.nll,
+        growth.loss,
+        growth.gain,
+        growth.loss_gain,
+        None if name == constant else level,
     )
 
 
@@ -163,6 +167,7 @@ def _page(
             parts.labels_section(
                 None if found.hide_nll else curve,
                 len(labels),
+                len(given.labels),
                 float(known.median()) if len(known) else None,
                 request.conformal if found.sets is not None else None,
                 found.choice.name,
@@ -190,21 +195,18 @@ def _summary(given: Given, found: Calibration, decisions: Int[np.ndarray, " item
     ]
     compared, name = found.compared, found.choice.name
     if compared is not None and not found.hide_nll:
-        own = compared.evaluations[name]
-        truth = np.asarray(own.labels)
-        right = np.where(truth >= 0, np.asarray(own.decisions) == truth, np.nan)
         majority = compared.means.get("sc", {}).get("accuracy")
         beside = "" if majority is None or name == "sc" else f"; a majority vote {majority:.1%}"
-        nll = compared.interval(name, compared.nll(name))
+        nll = compared.interval(name, compared.nll(name), least=0.0)
         facts += [
             (
                 "Right on held-out labels [95 %]",
-                parts.with_interval(compared.interval(name, right), percent=True) + beside,
+                parts.with_interval(compared.right(name), percent=True) + beside,
             ),
             (
                 "Held-out NLL [95 %]",
                 f"{parts.with_interval(nll)}; a constant "
-                f"{compared.means['best-constant']['nll']:.3f}",
+                f"{compared.means['best-constant']['nll']:z.3f}",
             ),
         ]
     shares = ", ".join(f"{n}: {k:,}" for n, k in zip(coding.classes.names, made, strict=True))

@@ -51,6 +51,8 @@ ALL_JUDGES = 500
 LONGEST_DRAWN = 28
 """Letters of a name in a figure."""
 FIRST_ITEMS = 10
+UNCERTAIN = 0.01
+"""An item is uncertain where its decision's expected loss is above this."""
 COVERAGE_ITEMS = 10_000
 """So many new items that their own chance hardly matters to the coverage."""
 THRESHOLD_SHARE = 1 / 3
@@ -82,7 +84,9 @@ class Curve(NamedTuple):
     nll: Sequence[Interval]
     loss: Sequence[Interval]
     gain: Interval
-    """What the last doubling took off the NLL, off the loss where one of the two is not finite."""
+    """What the last doubling took off the NLL; not finite where one of the two is not."""
+    loss_gain: Interval
+    """What it took off the loss of the decisions."""
     constant: tuple[float, float] | None
     """NLL and loss of always giving the same answer, fitted on all of them."""
 
@@ -91,9 +95,7 @@ def with_interval(found: Interval, *, percent: bool = False) -> str:
     """Return an estimate and its interval as text; a hyphen where it is not a number."""
     if not np.isfinite(found.mean):
         return "-"
-    if percent:  # a normal interval may reach beyond what a share can be
-        found = Interval(found.mean, max(found.low, 0.0), min(found.high, 1.0))
-    form = "{:.1%}" if percent else "{:.3f}"
+    form = "{:.1%}" if percent else "{:z.3f}"
     mean, low, high = (form.format(value) for value in found)
     return f"{mean} [{low}, {high}]" if np.isfinite([found.low, found.high]).all() else mean
 
@@ -205,14 +207,17 @@ def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
     by_label = "tpr" in ranked and np.isfinite(ranked[["tnr", "tpr"]]).to_numpy().all(1).any()
     with names_as_they_are():
         if by_label:
-            figure = judge_map(ranked, title="", named=6)
-            figure.set_size_inches(5.0, 4.8)
+            figure = judge_map(ranked, title="", named=6, size=(5.0, 4.8))
             title = "Accuracy of every judge on items of the lower and of the higher label"
             caption = (
                 f"Each of {len(ranked)} judges, with 90 % intervals: how often it is right on items "
                 "of the lower label (to the right is better) and of the higher (up is better). On "
-                "the solid line it is equally good on both; on the dashed one it knows nothing."
+                'the solid line, "one coin", it is equally good on both, as the one-coin model takes '
+                "every judge to be; on the dashed one it knows nothing."
             )
+            written = {text.get_text() for text in figure.axes[0].texts}
+            if not written.issuperset(ranked["judge"]):
+                caption += " Where there was no room for a name, the table below tells it."
         else:
             table = shown.rename(
                 columns={"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
@@ -404,7 +409,7 @@ def decisions_section(
         mean = answers.iloc[:, 1 + k][here].mean() if here.any() else np.nan
         own = [f"{mean:.1%}" if np.isfinite(mean) else "-"]
         if expected_loss is not None:
-            own.append(f"{expected_loss[here].mean():.3f}" if here.any() else "-")
+            own.append(f"{expected_loss[here].mean():z.3f}" if here.any() else "-")
         rows.append((name, f"{made[k]:,}", _share(int(made[k]), len(decisions)), *own))
     head = ["decision", "items", "share", "mean probability"]
     if expected_loss is not None:
@@ -414,7 +419,7 @@ def decisions_section(
             f"Each item gets the decision of least expected loss ({loss})."
             + (
                 f" Over all {len(decisions):,} items the mean expected loss is "
-                f"{expected_loss.mean():.3f}."
+                f"{expected_loss.mean():z.3f}."
                 if expected_loss is not None
                 else " This method is a rule: it says nothing of how often it is wrong."
             )
@@ -451,24 +456,33 @@ def _first_items(
     expected_loss: Float[np.ndarray, " item"],
     sets: Bool[np.ndarray, "item class"] | None,
     labelled: Bool[np.ndarray, " item"],
-) -> Table:
+) -> Table | Paragraph:
+    """Return the items of the largest expected loss; how certain an answer is, its set does not say."""
     doubt = np.where(labelled & ~labelled.all(), -np.inf, expected_loss)
-    first = np.argsort(-doubt, kind="stable")[: min(FIRST_ITEMS, int((doubt > -np.inf).sum()))]
+    uncertain = int((doubt > UNCERTAIN).sum())
+    which = "" if labelled.all() else " without a label"
+    if not uncertain:
+        return Paragraph(
+            f"No item{which} has an expected loss above {UNCERTAIN:g}: by the probabilities, none "
+            "needs a second look."
+        )
+    first = np.argsort(-doubt, kind="stable")[: min(FIRST_ITEMS, uncertain)]
     names = presentable(answers.iloc[first, 0])
     rows = [
         (
             name,
             *(f"{p:.2f}" for p in answers.iloc[i, 1 : 1 + len(classes)]),
             classes[decisions[i]],
-            f"{expected_loss[i]:.3f}",
+            f"{expected_loss[i]:z.3f}",
             *([_set_name(sets[i], classes)] if sets is not None else []),
         )
         for name, i in zip(names, first.tolist(), strict=True)
     ]
     head = ["item", *(f"p({name})" for name in classes), "decision", "expected loss"]
     return Table(
-        f"The {len(rows)} least certain items{'' if labelled.all() else ' without a label'}: look at "
-        "these first",
+        f"Items{which} with an expected loss above {UNCERTAIN:g}: "
+        + (f"the {len(rows)} least certain of {uncertain:,}" if uncertain > len(rows) else "all")
+        + ", look at these first",
         [*head, *(["set"] if sets is not None else [])],
         rows,
         words=(len(classes) + 1, *([len(classes) + 3] if sets is not None else [])),
@@ -476,15 +490,24 @@ def _first_items(
 
 
 def labels_section(
-    curve: Curve | None, n_labels: int, accuracy: float | None, level: float | None, method: str
+    curve: Curve | None,
+    n_labels: int,
+    n_items: int,
+    accuracy: float | None,
+    level: float | None,
+    method: str,
 ) -> Section:
     """Return what more labels would buy: measured on fewer labels, and by law on more.
 
-    `accuracy` is that of a judge in the middle of the panel, `level` that of the conformal sets.
+    `accuracy` is that of a judge in the middle of the panel, `level` that of the conformal sets. No
+    more labels are spoken of than there are items.
     """
     blocks: list[Block] = []
     if curve is not None and len(curve.labels) > 1:
-        blocks += [Paragraph(_gain_words(curve, method)), *_curve_blocks(curve, method)]
+        blocks += [
+            *map(Paragraph, _gain_words(curve, method, more=n_items > n_labels)),
+            *_curve_blocks(curve, method),
+        ]
     else:
         blocks.append(
             Paragraph(
@@ -493,31 +516,55 @@ def labels_section(
             )
         )
     if n_labels:
-        blocks += _law_blocks(n_labels, accuracy, level)
+        blocks += _law_blocks(n_labels, n_items, accuracy, level)
     return Section("What more labels would buy", blocks, name="labels")
 
 
-def _gain_words(curve: Curve, method: str) -> str:
-    score = "NLL" if np.isfinite([found.mean for found in curve.nll[-2:]]).all() else "loss"
+def _gain_words(curve: Curve, method: str, *, more: bool) -> list[str]:
+    """Return what the last doubling of the labels did to the probabilities, and to the decisions.
+
+    `more` is whether there are items left to label.
+    """
     half, full = curve.labels[-2:]
-    gain, low, high = curve.gain
-    said = (
+    parts = [
+        (name, what, gain)
+        for name, what, gain in (
+            ("held-out NLL", "probabilities", curve.gain),
+            ("mean loss of the decisions", "decisions", curve.loss_gain),
+        )
+        if np.isfinite(gain.mean)
+    ]
+    said = [
         f"{method} was fitted again on half, a quarter, ... of the labels of every split, and judged "
-        f"on the same held-out labels. From {half} to {full} labels its held-out {score} "
-    )
-    if low > 0:
-        said += f"fell by {gain:.3f} [{low:.3f}, {high:.3f}]: more labels still help."
-    elif high < 0:
-        said += (
-            f"rose by {-gain:.3f} [{-high:.3f}, {-low:.3f}]: more labels of this kind do not help."
-        )
-    else:
-        said += (
-            f"changed by {-gain:+.3f} [{-high:+.3f}, {-low:+.3f}], which may be chance: "
-            "there is no clear sign that doubling them once more would make the answers better. It "
-            "would narrow the intervals, as the last table says."
-        )
+        f"on the same held-out labels."
+    ]
+    said += [
+        f"From {half} to {full} labels the {name} {_change(gain, what)}"
+        for name, what, gain in parts
+    ]
+    if more and not any(gain.low > 0 for _, _, gain in parts):
+        said.append("More labels would narrow the intervals, as the last table says.")
     return said
+
+
+def _change(gain: Interval, what: str) -> str:
+    mean, low, high = gain
+    if low > 0:
+        return (
+            f"fell by {mean:z.3f} [{low:z.3f}, {high:z.3f}]: more labels still make the "
+            f"{what} better."
+        )
+    if high < 0:
+        return (
+            f"rose by {-mean:z.3f} [{-high:z.3f}, {-low:z.3f}]: more labels of this kind do not make "
+            f"the {what} better."
+        )
+    if low == high == 0:
+        return f"did not change: there is no sign that more labels would make the {what} better."
+    return (
+        f"changed by {-mean:+z.3f} [{-high:+z.3f}, {-low:+z.3f}], which may be chance: there is no "
+        f"clear sign that more labels would make the {what} better."
+    )
 
 
 def _curve_blocks(curve: Curve, method: str) -> list[Block]:
@@ -526,7 +573,7 @@ def _curve_blocks(curve: Curve, method: str) -> list[Block]:
         for n, nll, loss in zip(curve.labels, curve.nll, curve.loss, strict=True)
     ]
     if curve.constant is not None:
-        nll, loss = (f"{value:.3f}" if np.isfinite(value) else "-" for value in curve.constant)
+        nll, loss = (f"{value:z.3f}" if np.isfinite(value) else "-" for value in curve.constant)
         rows.append((f"the best constant answer, {curve.labels[-1]}", nll, loss))
     table = Table(
         "Held-out scores by the number of labels [95 %]", ("labels", "NLL", "mean loss"), rows
@@ -562,9 +609,11 @@ def _curve_blocks(curve: Curve, method: str) -> list[Block]:
     return [Row(drawings), table]
 
 
-def _law_blocks(n_labels: int, accuracy: float | None, level: float | None) -> list[Block]:
+def _law_blocks(
+    n_labels: int, n_items: int, accuracy: float | None, level: float | None
+) -> list[Block]:
     head, columns = ["labels"], []
-    sizes = [times * n_labels for times in MORE]
+    sizes = sorted({min(times * n_labels, n_items) for times in MORE})
     if accuracy is not None:
         head.append(f"accuracy of a judge who is right {accuracy:.0%} of the time")
         columns.append([_accuracy_range(accuracy, n) for n in sizes])
@@ -574,13 +623,17 @@ def _law_blocks(n_labels: int, accuracy: float | None, level: float | None) -> l
     if not columns:
         return []
     rows = [
-        (f"{n}{', as now' if n == n_labels else ''}", *cells)
+        (f"{n}{', as now' * (n == n_labels)}{', all items' * (n == n_items)}", *cells)
         for n, *cells in zip(sizes, *columns, strict=True)
     ]
     said = (
         "This much is known without trying: what is counted on labels has an interval that narrows "
         "with the square root of their number."
     )
+    if n_items == n_labels:
+        said += f" All {n_items} items are labelled: more labels need more items with votes."
+    elif sizes[-1] == n_items:
+        said += f" There are {n_items} items: more labels than that need more items with votes."
     if level is not None:
         said += (
             " The coverages are those of probabilities that differ from item to item: where many "

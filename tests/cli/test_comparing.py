@@ -5,11 +5,20 @@ from collections.abc import Callable
 import jax
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from judgebayes.aggregate import BaseRate, MajorityVote
-from judgebayes.cli.comparing import Compared, compare, comparison_rows, comparison_words
+from judgebayes.cli.calibrating import chosen_words
+from judgebayes.cli.comparing import (
+    Compared,
+    compare,
+    comparison_rows,
+    comparison_words,
+)
+from judgebayes.cli.methods import Choice
 from judgebayes.decide import absolute_loss, zero_one_loss
 from judgebayes.evaluate import Evaluation
+from judgebayes.significance import two_way_interval
 from judgebayes.splits import Splits
 from judgebayes.votes import Votes
 
@@ -58,6 +67,58 @@ def test_a_default_that_is_certain_and_wrong_goes() -> None:
 def test_nll_is_that_of_the_labels_as_they_were_seen() -> None:
     found = compared(0.1, own=np.full(ITEMS, 0.8))
     assert found.means["own"]["nll"] == pytest.approx(-np.log(0.9 * 0.8 + 0.1 * 0.2))
+
+
+def test_decisions_that_are_all_right_are_not_certain_to_be() -> None:
+    found = compared(own=np.full(ITEMS, 0.9)).right("own")
+    assert (found.mean, found.high) == (1.0, 1.0)
+    assert found.low == pytest.approx(beta(1 + ITEMS, 1).ppf(0.025))  # however many splits
+
+
+def test_an_accuracy_is_the_hull_of_both_intervals_within_its_bounds() -> None:
+    one = compared(own=np.full(ITEMS, 0.9))
+    own = one.evaluations["own"]
+    sides = {}
+    for wrong in (2, 30):  # the normal interval reaches beyond 1, and does not
+        own.decisions[:, :wrong] = 0
+        hits = (own.decisions == 1).astype(float)
+        normal = two_way_interval(hits, own.items, ITEMS)
+        low, high = beta(1 + ITEMS - wrong, 1 + wrong).ppf([0.025, 0.975])
+        found = one.right("own")
+        assert found.mean == pytest.approx(1 - wrong / ITEMS)
+        assert found.low == pytest.approx(min(low, normal.low))
+        assert found.high == pytest.approx(min(max(high, normal.high), 1.0))
+        sides[wrong] = normal.high > 1
+    assert sides == {2: True, 30: False}
+    groups = np.arange(ITEMS) // 10
+    own.decisions[:] = 1
+    grouped = Compared(PARTS, {}, one.evaluations, ITEMS, groups).right("own")
+    assert grouped.low == pytest.approx(beta(1 + 6, 1).ppf(0.025))  # six sources, not sixty items
+
+
+def test_a_mean_loss_is_no_surer_than_the_share_of_its_errors() -> None:
+    found = compared(own=np.full(ITEMS, 0.9))
+    labels = found.evaluations["own"].labels
+    errors = np.zeros(labels.shape)
+    none = found.mean_loss("own", errors, 2.0)
+    assert none[:2] == (0.0, 0.0)
+    assert none.high == pytest.approx(2 * beta(1, 1 + ITEMS).ppf(0.975))
+    # Zero-one loss is what accuracy leaves; steps of one or two lie between that and its double.
+    errors[:, :3] = 1.0
+    few, right = found.mean_loss("own", errors, 1.0), found.share("own", 1 - errors)
+    np.testing.assert_allclose(few, [1 - right.mean, 1 - right.high, 1 - right.low], atol=1e-12)
+    errors[:, 0] = 2.0
+    steps = found.mean_loss("own", errors, 2.0)
+    assert few.high < steps.high < 2 * few.high
+
+
+def test_a_loss_has_no_interval_below_zero() -> None:
+    p = np.full(ITEMS, 0.999)
+    p[0] = 0.01
+    found = compared(own=p)
+    assert found.interval("own", found.nll("own")).low < 0
+    cut = found.interval("own", found.nll("own"), least=0.0)
+    assert cut.low == 0.0 < cut.mean < cut.high
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +181,53 @@ def test_methods_done_are_counted_on_the_terminal(
     assert out == ""
     assert "methods held out on 7 splits" in seen
     assert "2/2" in seen
+
+
+def test_an_nll_of_a_rule_is_not_denied_below_its_own_row() -> None:
+    def words(**p_label: float) -> str:
+        found = compared(**{name: np.full(ITEMS, p) for name, p in p_label.items()})
+        return comparison_words(found, {}, "absolute", hide_nll=False)[0]
+
+    assert "certain and wrong: a rule has no probabilities." in words(own=0.9, sc=0.0)
+    right = words(own=0.9, sc=1.0)
+    assert "no probabilities" not in right
+    assert "sc can be given an NLL only because no label was against it" in right
+    mixed = words(own=0.9, sc=1.0, **{"margin-threshold": 0.0})
+    assert "no probabilities" not in mixed
+    assert "- where a method is certain and wrong. A rule" in mixed
+    assert "rule" not in words(own=0.9, other=0.8)
+
+
+def test_all_that_have_less_nll_are_named() -> None:
+    rng = np.random.default_rng(1)
+    own = rng.uniform(0.7, 0.9, ITEMS)
+    luck = np.exp(np.minimum(np.log(own) + rng.normal(0.01, 0.1, ITEMS), -0.001))
+    p = {
+        "one-coin + beta": luck,
+        "dawid-skene + beta": np.sqrt(luck * own),
+        "stacking": own,
+        "irt + beta": own - 0.3,
+        "sc": np.minimum(own + 0.1, 1.0),
+    }
+    found = compared(**p)
+    choices = [
+        Choice("stacking", "none"),
+        *(Choice(n, "beta") for n in ("one-coin", "dawid-skene")),
+    ]
+    choices.append(Choice("irt", "beta"))
+    assert {c.name for c in choices} == set(p) - {"sc"}
+    nll = {name: f"{name} {m['nll']:.3f}" for name, m in found.means.items()}
+    said = chosen_words(choices[0], choices, found, 40)
+    assert said.startswith(
+        f"Method: stacking, the default, with a held-out NLL of {nll['stacking'][9:]}."
+    )
+    assert f" {nll['sc']} (a rule) has clearly less." in said
+    both = f"{nll['one-coin + beta']}, {nll['dawid-skene + beta']}"
+    assert f"{both} have less, but not clearly: the 95 % interval of each difference" in said
+    assert "irt" not in said
+    # The best of the candidates is told of the rule that has less still.
+    said = chosen_words(choices[1], choices, found, 40)
+    assert "one-coin + beta, with the least held-out NLL" in said
+    assert said.count("(a rule) has") == 1
+    said = chosen_words(choices[2], choices, found, 40)
+    assert "dawid-skene + beta, clearly ahead of stacking, the default" in said

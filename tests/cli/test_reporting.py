@@ -133,3 +133,5 @@ def test_growth_is_that_of_nested_labels(votes: Votes, labels: np.ndarray) -> No
         assert np.isfinite(found.nll[-2].mean)
         gain = found.nll[-2].mean - found.nll[-1].mean
         assert found.gain.mean == pytest.approx(gain, abs=1e-9)
+        gain = found.loss[-2].mean - found.loss[-1].mean
+        assert found.loss_gain.mean == pytest.approx(gain, abs=1e-9)
