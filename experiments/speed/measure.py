@@ -91,7 +91,7 @@ def race(sides: list[Side], rounds: int) -> None:
     for _ in range(rounds):
         for side in sides:
             calls, started, took = 0, time.perf_counter(), 0.0
-            while took < TURN:
+            while calls == 0 or took < TURN:
                 jax.block_until_ready(side.run())
                 calls, took = calls + 1, time.perf_counter() - started
             side.seconds.append(took / calls / side.share)

@@ -1,12 +1,13 @@
 """The benchmark's own parts: what is timed gives the answers that it is compared with."""
 
+import time
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from judgebayes.experiments.speed import item_response, nuts, p1_sweep
+from judgebayes.experiments.speed import item_response, measure, nuts, p1_sweep
 from judgebayes.experiments.speed.dawid_skene import numpy_em
 from judgebayes.experiments.speed.growth import slope
 from judgebayes.experiments.speed.measure import Row, Side, markdown, peak, race
@@ -16,7 +17,8 @@ from judgebayes.splits import Splits
 from judgebayes.votes import Votes
 
 
-def test_sides_run_in_turns_and_shares_scale_their_time() -> None:
+def test_sides_run_in_turns_and_shares_scale_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "TURN", 0.0)
     turns = []
     sides = [Side(lambda: turns.append("a") or 1), Side(lambda: turns.append("b") or 2, 0.5)]
     race(sides, 2)
@@ -27,6 +29,16 @@ def test_sides_run_in_turns_and_shares_scale_their_time() -> None:
     table = markdown([Row("work", "peer", *sides, 2.0, "equal")])
     assert "| work | peer (sample) |" in table
     assert "| 3 (2 to 7) | 2 |" in table
+
+
+def test_a_turn_is_filled_with_calls_and_their_mean_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "TURN", 0.05)
+    calls = []
+    short, long = Side(lambda: calls.append(time.sleep(0.01))), Side(lambda: time.sleep(0.1))
+    race([short, long], 1)
+    assert 2 <= len(calls) - 1 <= 5
+    assert 0.01 <= short.seconds[0] < 0.05
+    assert long.seconds[0] >= 0.1
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells memory")
