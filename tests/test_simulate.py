@@ -48,6 +48,7 @@ def test_majority_decisions_are_those_of_the_rule(tie: str) -> None:
     np.testing.assert_allclose(share, simulate.majority_decision(4, tie), atol=0.12)
 
 
+@pytest.mark.slow
 def test_a_twin_has_the_published_results() -> None:
     target = Target((234.0, 533.0, 233.0), {4: (0.445, 0.57), 12: (0.455, 0.56)})
     found = fit_twins({"x": target}, families=("margin",), ties=("middle",), starts=3)["x"]

@@ -69,6 +69,7 @@ def test_permuting_the_tasks_permutes_the_parameters(tasked: Votes, labels: np.n
     np.testing.assert_allclose(np.roll(one["beta"], 1), other["beta"], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_sampling_agrees_with_the_mode_roughly_and_mixes(tasked: Votes, labels: np.ndarray) -> None:
     drawn = HierarchicalDavidson(NUTS(draws=120, warmup=150, chains=2)).fit(tasked, labels)
     assert drawn.draws["tie_by_task"].shape == (240, 1, 3)

@@ -192,6 +192,7 @@ def _with(fit: FittedDavidson, draws: dict[str, jax.Array]) -> FittedDavidson:
     return replace(fit, draws=draws, chains=None)
 
 
+@pytest.mark.slow
 def test_nuts_of_a_score_is_the_generalised_posterior(votes: Votes, labels: np.ndarray) -> None:
     """With the NLL at temperature 1 it is the ordinary posterior; hotter is wider."""
     few = {"draws": 250, "warmup": 250, "chains": 2}
