@@ -277,7 +277,8 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
     table = _told_apart(table, path, options)
     table = table.set_axis(_row_numbers(path, encoding, header, len(table)))
     empty = table.isna()
-    nameless = [n for n in table.columns if str(n).startswith("Unnamed: ") and empty[n].all()]
+    blank = [n for n in table.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
+    nameless = [n for n in blank if empty[n].all()]
     table = table[~empty.all(axis=1)].drop(columns=nameless)
     table.attrs["notes"] = tuple(
         f"Row {number} of {path.name}, {title!r}, stands above the header and is left out."

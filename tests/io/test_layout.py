@@ -204,3 +204,9 @@ def test_columns_of_no_judge_are_told_where_no_scale_has_the_words(
     table["Flag"] = [0, 1, 0]  # one column of known classes beside more of others
     with pytest.raises(JudgeBayesError, match="--ignore=Datum,Flag"):
         refuse_no_judges(table, ["Datum", "Jürgen", "Ana", "Flag"], path)
+
+
+def test_an_empty_column_named_by_a_space_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("item,j, \na,1,\nb,0,\n")
+    assert list(read_table(path).columns) == ["item", "j"]
