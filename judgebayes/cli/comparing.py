@@ -397,7 +397,7 @@ def comparison_words(
             + (", - where a method is certain and wrong" if not all(finite.values()) else "")
             + (
                 f". A rule claims certainty: {' and '.join(scored)} can be given an NLL only because "
-                "no label was against it."
+                "no label was against it but at a draw, where it is even."
                 if scored and certain
                 else ": a rule has no probabilities."
                 if certain and not all(finite.get(name, True) for name in RULES)

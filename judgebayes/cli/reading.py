@@ -15,10 +15,9 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.io.cells import with_points, without
 from judgebayes.io.columns import plain_label
-from judgebayes.io.imported import option
-from judgebayes.io.options import Options, split_names
+from judgebayes.io.judge_columns import refuse_no_judges
+from judgebayes.io.options import Options, option, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of
-from judgebayes.io.wide import refuse_no_judges
 from judgebayes.sentence import sentence
 from judgebayes.votes import (
     Classes,
@@ -237,28 +236,15 @@ def open_source(source: Source, labels: Path | None) -> Opened:
     for optional in ("task", "group"):
         given[optional] = given[optional] or "none"
     if source.wide:
-        # The other columns are judges: only what was named is something else.
-        label = given["label"]
-        given |= dict.fromkeys(("judge", "sample", "order"), "none")
-        given.pop("vote")
         known = [name for name in table.columns if name not in aside]
-        elsewhere = labels is not None and label not in known
-        given["label"] = "none" if label is None or elsewhere else label
-        columns = guess_columns(known, given) | {"vote": None}
-        if label is None:
-            columns["label"] = plain_label(n for n in known if n not in columns.values())
-        if labels is not None and columns["label"] is not None:
+        columns, left_out = _wide_columns(known, given, elsewhere=labels is not None)
+        if left_out is not None:
             notes.append(
-                f"Column {columns['label']!r} is named like labels, which are in another file: it is "
-                "left out."
+                f"Column {left_out!r} is named like labels, which are in another file: it is left out."
             )
-            aside, columns["label"] = (*aside, columns["label"]), None
+            aside = (*aside, left_out)
     else:
-        if labels is not None:
-            given["label"] = given["label"] if given["label"] in table.columns else "none"
-            if given["vote"] is None and not _has_vote(table) and "label" in table.columns:
-                given["vote"] = "label"  # crowd-sourcing tools call the vote so
-        columns = guess_columns(table.columns, given)
+        columns = _long_columns(table, given, elsewhere=labels is not None)
     if source.columns.order is None and columns["order"] is not None:
         seen = {str(canonical(v)).casefold() for v in table[columns["order"]].dropna().unique()}
         if not seen <= set(ORDERS):
@@ -291,11 +277,42 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         gold, said = _open_labels(labels, source, table[item])
         notes += [*notes_of(gold.table), *said]
     plain, said = _plain_cells(gold.table, [gold.label], source, "label")
-    notes += [line for line in said if not line.startswith("No label is")]  # a vote may be
+    notes += said
     gold = replace(gold, table=plain)
     return _in_words_of_votes(
         Opened(source, table, columns, gold, in_pieces, tuple(notes), tuple(judges))
     )
+
+
+def _wide_columns(
+    known: list[str], given: dict[str, str | None], *, elsewhere: bool
+) -> tuple[dict[str, str | None], str | None]:
+    """Return the column of each role, and one that is named like labels although these are elsewhere.
+
+    The other columns are judges: only what was named is something else.
+    """
+    label = given["label"]
+    given = given | dict.fromkeys(("judge", "sample", "order"), "none")
+    given.pop("vote")
+    given["label"] = "none" if label is None or (elsewhere and label not in known) else label
+    columns = guess_columns(known, given) | {"vote": None}
+    if label is None:
+        columns["label"] = plain_label(n for n in known if n not in columns.values())
+    if elsewhere:
+        return columns | {"label": None}, columns["label"]
+    return columns, None
+
+
+def _long_columns(
+    table: pd.DataFrame, given: dict[str, str | None], *, elsewhere: bool
+) -> dict[str, str | None]:
+    """Return the column of each role of a table with a row per vote."""
+    given = dict(given)
+    if elsewhere:
+        given["label"] = given["label"] if given["label"] in table.columns else "none"
+        if given["vote"] is None and not _has_vote(table) and "label" in table.columns:
+            given["vote"] = "label"  # crowd-sourcing tools call the vote so
+    return guess_columns(table.columns, given)
 
 
 def _in_words_of_votes(opened: Opened) -> Opened:
@@ -322,9 +339,15 @@ def _plain_cells(
     table: pd.DataFrame, columns: list[str], source: Source, what: str
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the table with decimal points, and empty cells where a value means none."""
-    table, commas = with_points(table, columns)
-    table, emptied = without(table, columns, source.options.missing, what)
-    return table, [*commas, *emptied]
+    missing = source.options.missing
+    table, said = with_points(table, columns)
+    table, emptied = without(table, columns, missing)
+    if emptied:
+        shown = ", ".join(f"{value!r} {n}" for value, n in emptied.most_common(8))
+        said.append(f"Read as no {what}: {shown}.")
+    elif missing and what == "vote":  # a label need not be among them
+        said.append(f"No vote is {listing(split_names(missing))} (--missing).")
+    return table, said
 
 
 def _rows(source: Source) -> int:

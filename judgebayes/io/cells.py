@@ -54,20 +54,15 @@ def meaning_none(missing: str | None) -> frozenset[Hashable | None]:
 
 
 def without(
-    table: pd.DataFrame, columns: Iterable[str], missing: str | None, what: str
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the table with the values that mean no vote emptied, and how many there were."""
+    table: pd.DataFrame, columns: Iterable[str], missing: str | None
+) -> tuple[pd.DataFrame, Counter[Hashable]]:
+    """Return the table with the values that mean no vote emptied, and how many of each there were."""
     nothing = meaning_none(missing)
-    if not nothing:
-        return table, []
     counts: Counter[Hashable] = Counter()
-    for name in columns:
+    for name in columns if nothing else ():
         hit = {value for value in table[name].dropna().unique() if folded(value) in nothing}
         if hit:
             column = table[name].astype(object)
             counts.update(map(canonical, column[column.isin(hit)]))
             table = table.assign(**{name: column.mask(column.isin(hit), None)})
-    if not counts:
-        return table, [f"No {what} is {listing(split_names(missing or ''))} (--missing)."]
-    shown = ", ".join(f"{value!r} {n}" for value, n in counts.most_common(8))
-    return table, [f"Read as no {what}: {shown}."]
+    return table, counts

@@ -1,6 +1,5 @@
 """What a reader found: votes, labels, and an account of every record."""
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import folded, meaning_none
-from judgebayes.io.options import join_names
+from judgebayes.io.options import option
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import Usual, canonical, usual_classes
 from judgebayes.votes.coding import partly_asked
@@ -204,11 +203,6 @@ def gather(
         classes,
         tuple(told),
     )
-
-
-def option(name: str, values: Iterable[object]) -> str:
-    """Return an option with values as a shell takes it."""
-    return f"--{name}={shlex.quote(join_names(map(str, values)))}"
 
 
 def _table(rows: list[Row]) -> tuple[pd.DataFrame, int]:

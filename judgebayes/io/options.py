@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -11,7 +12,7 @@ from judgebayes.errors import JudgeBayesError
 if TYPE_CHECKING:
     from judgebayes.io.tables import Layout
 
-__all__ = ["Options", "join_names", "split_names"]
+__all__ = ["Options", "join_names", "option", "split_names"]
 
 Verdicts = Literal["pair", "score", "valid"]
 VotesFrom = Literal["score", "answer"]
@@ -96,6 +97,11 @@ def join_names(names: Iterable[str]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
+
+
+def option(name: str, values: Iterable[object]) -> str:
+    """Return an option with values as a shell takes it."""
+    return f"--{name}={shlex.quote(join_names(map(str, values)))}"
 
 
 def _one_of(option: str, word: str | None, known: tuple[Word, ...]) -> Word | None:

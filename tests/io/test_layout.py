@@ -9,8 +9,8 @@ import pytest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import Options, import_votes, read_table
 from judgebayes.io.cells import with_points
+from judgebayes.io.judge_columns import refuse_no_judges
 from judgebayes.io.tables import Layout, notes_of
-from judgebayes.io.wide import refuse_no_judges
 from judgebayes.votes.classes import given_classes, usual_classes
 
 EXCEL = (
