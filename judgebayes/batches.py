@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Float, Int
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, Float, Int, UInt
 
 from judgebayes.aggregate.base import Aggregator
 from judgebayes.arrays import AnyArray
@@ -32,6 +32,7 @@ R = TypeVar("R")
 
 SHARE_OF_MEMORY, NUMBER_BYTES, COPIES = 0.25, 8, 6
 """A batch of splits may take this share of the memory, with so many copies of what a fit sees."""
+NUMBERS_AT_ONCE = 200_000
 ONE_BY_ONE = 10
 """So many splits make a batch where they are fitted one after the other."""
 
@@ -60,7 +61,8 @@ class OverSplits:
 
     votes: Votes
     labels: Int[Array, " item"]
-    weight: Float[Array, " item"]
+    weight: Float[Array, " item"] | None
+    """0 of the items that fill up; None where no fit sees them."""
     loss: Float[Array, "action class"]
     splits: SplitArrays
     n_splits: int
@@ -118,33 +120,56 @@ def over_splits(
         raise JudgeBayesError(f"batch_size={batch_size}; right would be 1 split or more.")
     n_batches = -(-len(splits) // (batch_size * n_devices))
     each = -(-len(splits) // (n_batches * n_devices))
+    at_once = _splits_at_once(method, each, n_items)
+    each = -(-each // at_once) * at_once
     size = each * n_devices
     # The last device's part, and the last batch, are filled up.
     which = np.arange(n_batches * size).reshape(n_batches, size) % len(splits)
-    keys = jax.random.split(jax.random.key(seed), len(splits))
-    every = OverSplits(
-        votes=votes.padded(n_items),
-        labels=jnp.asarray(np.pad(np.asarray(labels), (0, extra), constant_values=MISSING)),
-        weight=jnp.asarray(np.pad(np.ones(votes.n_items), (0, extra))),
-        loss=jnp.asarray(absolute_loss(votes.n_classes) if loss is None else loss),
-        splits=(jnp.zeros(0), jnp.zeros(0), keys),
-        n_splits=len(splits),
-        at_once=_splits_at_once(method, each),
-        mesh=None if devices is None else Mesh(np.asarray(devices), (SPLIT,)),
-        folder=None if checkpoint is None else Path(checkpoint),
+    keys = np.asarray(_key_data(seed, len(splits)))
+    mesh = None if devices is None else Mesh(np.asarray(devices), (SPLIT,))
+    all_votes, all_labels, weight, losses = _placed(
+        (
+            votes.padded(n_items),
+            np.pad(np.asarray(labels), (0, extra), constant_values=MISSING),
+            np.pad(np.ones(votes.n_items), (0, extra)) if fit_on == "all" else None,
+            jnp.asarray(absolute_loss(votes.n_classes) if loss is None else loss),
+        ),
+        mesh,
+        PartitionSpec(),
     )
-    return [
-        replace(
-            every,
-            splits=(
-                _widened(splits.calibration[some]),
-                _widened(splits.evaluation[some]),
-                keys[some],
-            ),
+
+    def batch(place: int, some: Int[np.ndarray, " split"]) -> OverSplits:
+        parts = (_widened(splits.calibration[some]), _widened(splits.evaluation[some]), keys[some])
+        calibration, evaluation, numbers = _placed(parts, mesh, PartitionSpec(SPLIT))
+        return OverSplits(
+            votes=all_votes,
+            labels=all_labels,
+            weight=weight,
+            loss=losses,
+            splits=(calibration, evaluation, jax.random.wrap_key_data(numbers)),
             n_splits=min(size, len(splits) - place * size),
+            at_once=at_once,
+            mesh=mesh,
+            folder=None if checkpoint is None else Path(checkpoint),
         )
-        for place, some in enumerate(which)
-    ]
+
+    return [batch(place, some) for place, some in enumerate(which)]
+
+
+@partial(jax.jit, static_argnames="n")
+def _key_data(seed: int | Int[Array, ""], n: int) -> UInt[Array, "split word"]:
+    """Return a key for each split, as numbers: to index keys takes longer than all else here."""
+    return jax.random.key_data(jax.random.split(jax.random.key(seed), n))
+
+
+def _placed(arrays: Pytree, mesh: Mesh | None, spread: PartitionSpec) -> Pytree:
+    """Return arrays where they are needed, so that no call has to move them there.
+
+    Several processes each have the whole of them, and give their devices what is theirs.
+    """
+    if mesh is None or jax.process_count() > 1:
+        return jax.tree.map(jnp.asarray, arrays)
+    return jax.device_put(arrays, NamedSharding(mesh, spread))
 
 
 def _gathered(found: Evaluation, splits: int) -> Evaluation:
@@ -184,18 +209,28 @@ def _roomy(size: int) -> int:
     return room
 
 
-def _widened(part: Int[np.ndarray, "split part"]) -> Int[Array, "split wide"]:
-    extra = _roomy(part.shape[1]) - part.shape[1]
-    return jnp.asarray(np.pad(part, ((0, 0), (0, extra)), constant_values=-1))
+def _widened(part: Int[np.ndarray, "split part"]) -> Int[np.ndarray, "split wide"]:
+    splits, items = part.shape
+    wide = np.full((splits, _roomy(items)), -1, np.int32)
+    wide[:, :items] = part
+    return wide
 
 
-def _splits_at_once(method: Aggregator, splits: int) -> int:
-    """Return how many splits to fit side by side: chains are vectorised already."""
+def _splits_at_once(method: Aggregator, splits: int, n_items: int) -> int:
+    """Return how many splits to fit side by side.
+
+    Several methods have the machine busy with one. Of others as many as keep an array of all items
+    within `NUMBERS_AT_ONCE`: larger ones leave the cache, and their memory is taken from the system
+    anew in every call.
+    """
     if isinstance(method, Curated) and hasattr(method.curator, "criterion"):
         return 1  # it tries many panels side by side
     if isinstance(method, (Calibrated, Curated)):
-        return _splits_at_once(method.aggregator, splits)
-    return 1 if isinstance(getattr(method, "inference", None), NUTS) else splits
+        return _splits_at_once(method.aggregator, splits, n_items)
+    if isinstance(getattr(method, "inference", None), NUTS):
+        return 1  # its chains are side by side
+    parts = -(-splits * n_items // NUMBERS_AT_ONCE)
+    return -(-splits // parts)
 
 
 def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: FitOn) -> int:
@@ -205,7 +240,7 @@ def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: F
     are fitted one by one, memory does not grow with them: such fits are long, and a batch is what a
     killed run loses.
     """
-    if _splits_at_once(method, len(splits)) == 1:
+    if _splits_at_once(method, 2, 1) == 1:
         return ONE_BY_ONE
     seen = votes.n_items if fit_on == "all" else splits.calibration.shape[1]
     items = seen + min(splits.evaluation.shape[1], votes.n_items)

@@ -64,6 +64,11 @@ def bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[A
     >>> bayes_action(log_probs, zero_one_loss(3)).tolist()
     [2, 0]
     """
+    log_probs, loss = jnp.asarray(log_probs), jnp.asarray(loss)
+    if loss.shape == (2, 2):  # a tie goes to the first; an axis of two would be slow to read
+        first, second = (jnp.exp(log_probs[..., k]) for k in range(2))
+        gained = first * (loss[0, 0] - loss[1, 0]) + second * (loss[0, 1] - loss[1, 1])
+        return (gained > TIE_TOLERANCE).astype(int)
     risks = risk(log_probs, loss)
     return middle_most(risks <= risks.min(-1, keepdims=True) + TIE_TOLERANCE)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes import scores
-from judgebayes.aggregate.base import Aggregator, FittedAggregator, training
+from judgebayes.aggregate.base import Aggregator, ByAgreement, FittedAggregator, training
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrate.base import Calibrator
 from judgebayes.calibrate.pipeline import first_stage
@@ -19,6 +19,7 @@ from judgebayes.decide import bayes_action
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import worst
+from judgebayes.models.one_coin import agreement
 from judgebayes.summary import summary
 from judgebayes.votes.array import MISSING, Votes
 
@@ -89,8 +90,8 @@ def evaluate(
 
     Indices of -1 fill up a part and count for nothing; `weight` weighs all items in the fit.
     """
-    if fit_on == "calibration" and _by_sums(method, votes):
-        fitted, all_items = _fit_by_sums(method, votes, labels, calibration, key, weight)
+    if _by_agreement(method, votes, fit_on):
+        fitted, all_items = _from_agreement(method, votes, labels, calibration, weight)
         log_probs = all_items[jnp.maximum(evaluation, 0)]
     else:
         fitted = method.fit(**_shown(votes, labels, calibration, fit_on, weight), key=key)
@@ -101,28 +102,23 @@ def evaluate(
     return _answered(log_probs, fitted.status, labels, evaluation, loss)
 
 
-def _by_sums(method: Aggregator, votes: Votes) -> bool:
-    """Tell whether fit and answers are sums over the items, `by_sums` of the method's class.
-
-    Over many splits they then are products of matrices, the same votes with many weights: far
-    cheaper than a copy of each split's votes.
-    """
-    return getattr(method, "by_sums", False) and votes.n_samples == 1
+def _by_agreement(method: Aggregator, votes: Votes, fit_on: FitOn) -> TypeGuard[ByAgreement]:
+    """Tell whether a method can be fitted to all items, those outside a split with weight 0."""
+    return fit_on == "calibration" and votes.n_samples == 1 and isinstance(method, ByAgreement)
 
 
-def _fit_by_sums(
-    method: Aggregator,
+def _from_agreement(
+    method: ByAgreement,
     votes: Votes,
     labels: Int[Array, " item"],
     calibration: Int[Array, " calibration"],
-    key: PRNGKeyArray,
     weight: Float[AnyArray, " item"] | None,
 ) -> tuple[FittedAggregator, Float[Array, "item class"]]:
-    """Fit to all items, those outside the calibration part with weight 0, and answer them all."""
-    inside = jnp.zeros(labels.shape).at[jnp.maximum(calibration, 0)].add(calibration >= 0)
-    fitted = method.fit(
-        votes, labels, weight=inside if weight is None else weight * inside, key=key
-    )
+    """Return the fit and its answers on all items, the same votes whatever the split."""
+    inside = jnp.zeros(labels.shape, bool).at[jnp.maximum(calibration, 0)].max(calibration >= 0)
+    used = inside.astype(float) if weight is None else jnp.asarray(weight) * inside
+    counts = agreement(votes.index, labels, inside if weight is None else used)
+    fitted = method.from_agreement(*counts, labels, used, n_classes=votes.n_classes)
     return fitted, fitted(votes)
 
 
@@ -183,15 +179,15 @@ def aggregate_split(
     evaluation: Int[Array, " evaluation"],
     key: PRNGKeyArray,
     fit_on: FitOn,
-    weight: Float[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None,
 ) -> Stage:
     """Fit the aggregator once on one split and answer the items that calibrators need, no others."""
     shown = _shown(votes, labels, calibration, fit_on, weight)
     data = training(**shown, key=key, labelled_only=False)
     both_steps = share is None and cross_fit is None  # all labels serve both
     here, there = jnp.maximum(calibration, 0), jnp.maximum(evaluation, 0)
-    if fit_on == "calibration" and both_steps and _by_sums(method, votes):
-        fitted, answers = _fit_by_sums(method, votes, labels, calibration, key, weight)
+    if both_steps and _by_agreement(method, votes, fit_on):
+        fitted, answers = _from_agreement(method, votes, labels, calibration, weight)
         return Stage(answers[here], data.weight, answers[there], fitted.status)
     first = first_stage(method, data, share, cross_fit)
     log_probs, learnt = first.log_probs, first.weight

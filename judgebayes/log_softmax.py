@@ -1,10 +1,12 @@
 """Log-softmax, with the case of two classes written out: most votes are binary."""
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-__all__ = ["log1p_of_share", "log_softmax"]
+__all__ = ["log1p_of_share", "log_softmax", "log_softmax_by_class"]
 
 ATANH = (
     0.08890381913056651,
@@ -35,21 +37,39 @@ def log1p_of_share(share: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return 2 * t * found
 
 
-@jax.custom_jvp
 def log_softmax(logits: Float[Array, "*shape class"]) -> Float[Array, "*shape class"]:
-    """Return the logarithm of the softmax over the last axis: `jax.nn.log_softmax`, faster for two.
-
-    Over two classes it is the difference of the logits alone that counts, one exponential.
-    """
+    """Return the logarithm of the softmax over the last axis: `jax.nn.log_softmax`, faster for two."""
     if logits.shape[-1] != 2:
         return jax.nn.log_softmax(logits, axis=-1)
-    apart = logits[..., 1] - logits[..., 0]
+    return jnp.stack(_of_two(logits[..., 0], logits[..., 1]), axis=-1)
+
+
+def log_softmax_by_class(logits: Sequence[Float[Array, "*shape"]]) -> list[Float[Array, "*shape"]]:
+    """Return the same of logits given class by class.
+
+    An array whose last axis is short is slow to read and to write: what ends in one should be an
+    array no sooner than there.
+    """
+    if len(logits) == 2:
+        return list(_of_two(*logits))
+    return list(jnp.moveaxis(jax.nn.log_softmax(jnp.stack(logits, axis=-1), axis=-1), -1, 0))
+
+
+@jax.custom_jvp
+def _of_two(
+    first: Float[Array, "*shape"], second: Float[Array, "*shape"]
+) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+    """Return the log-softmax of two logits: their difference alone counts, one exponential."""
+    apart = second - first
     rest = log1p_of_share(jnp.exp(-jnp.abs(apart)))
-    return -jnp.stack([jnp.maximum(apart, 0) + rest, jnp.maximum(-apart, 0) + rest], axis=-1)
+    return -(jnp.maximum(apart, 0) + rest), -(jnp.maximum(-apart, 0) + rest)
 
 
-@log_softmax.defjvp
-def _log_softmax_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+@_of_two.defjvp
+def _of_two_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     # By hand: automatic differentiation of |x| and max is wrong to second order at a draw.
-    found, (change,) = log_softmax(*primals), tangents
-    return found, change - (jnp.exp(found) * change).sum(-1, keepdims=True)
+    found = _of_two(*primals)
+    mean = sum(jnp.exp(own) * change for own, change in zip(found, tangents, strict=True))
+    return found, (tangents[0] - mean, tangents[1] - mean)

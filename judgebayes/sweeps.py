@@ -270,12 +270,14 @@ def _plan_of_maps(
             fit_on=fit_on,
             at_once=over.at_once,
         )
-        return [
-            over.trimmed(
-                over.run(_map_all, (calibrator, stage, over.labels, over.loss, over.splits))
-            )
-            for calibrator in calibrators.values()
-        ]
+        # Maps go side by side also behind a method that has its splits in turns.
+        at_once = over.at_once if over.at_once > 1 else len(stage.status)
+
+        def mapped(calibrator: Calibrator) -> Evaluation:
+            args = (calibrator, stage, over.labels, over.loss, over.splits)
+            return over.trimmed(over.run(_map_all, args, at_once=at_once))
+
+        return [mapped(calibrator) for calibrator in calibrators.values()]
 
     made_of = (method, share, tuple(calibrators.values()))
     return Plan(run, tuple(calibrators), made_of, (fit_on, cross_fit))
@@ -317,7 +319,7 @@ def _evaluate_all(
     votes: Votes,
     labels: Int[Array, " item"],
     loss: Float[Array, "action class"],
-    weight: Float[Array, " item"],
+    weight: Float[Array, " item"] | None,
     splits: "SplitArrays",
     fit_on: FitOn,
     at_once: int,
@@ -339,7 +341,7 @@ def _answer_all(
     share: Scalar | None,
     votes: Votes,
     labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    weight: Float[Array, " item"] | None,
     splits: "SplitArrays",
     cross_fit: int | None,
     fit_on: FitOn,
@@ -355,13 +357,14 @@ def _answer_all(
     return each_split(one, (method, share, votes, labels, weight), splits, at_once, mesh)
 
 
-@partial(jax.jit, static_argnames="mesh")
+@partial(jax.jit, static_argnames=("at_once", "mesh"))
 def _map_all(
     calibrator: Calibrator,
     stage: Stage,
     labels: Int[Array, " item"],
     loss: Float[Array, "action class"],
     splits: "SplitArrays",
+    at_once: int,
     mesh: Mesh | None,
 ) -> Evaluation:
     """Fit a calibrator on every split: one program, whatever aggregator stands before it."""
@@ -371,5 +374,4 @@ def _map_all(
         stage, (calibration, evaluation, _) = split
         return map_split(calibrator, stage, labels, calibration, evaluation, loss)
 
-    at_once = len(stage.status)
     return each_split(one, (calibrator, labels, loss), (stage, splits), at_once, mesh)

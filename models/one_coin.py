@@ -34,7 +34,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax.scipy.special import betaln
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 __all__ = [
     "agreement",
@@ -51,6 +51,8 @@ __all__ = [
 
 Scalar = float | Float[Array, ""]
 
+EXACT = 2**24
+"""Whole numbers up to this are exact in float32."""
 NODES = 128
 SPAN = 12.0  # standard deviations to either side that the quadrature covers
 
@@ -70,18 +72,22 @@ def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Arra
 def agreement(
     index: Int[Array, "item judge sample"],
     labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    weight: Float[Array, " item"] | Bool[Array, " item"],
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the weighted numbers of each judge's votes that are and are not the item's label.
 
-    Missing votes and items without a label count on neither side.
+    Missing votes and items without a label count on neither side. A weight of true or false says
+    which items count.
     """
-    used = jnp.where(labels >= 0, weight, 0.0)
+    used = jnp.where(labels >= 0, weight, jnp.zeros((), weight.dtype))
+    if weight.dtype == bool:  # whole numbers, which float32 holds exactly, in half the time
+        most = index.shape[0] * index.shape[2]
+        used = used.astype(jnp.float32 if most <= EXACT else float)
     truth = labels[:, None, None].astype(index.dtype)
     # Products with the weights: over many sets of weights, one product of matrices.
-    correct = used @ (index == truth).sum(2).astype(used.dtype)
-    cast = used @ (index >= 0).sum(2).astype(used.dtype)
-    return correct, cast - correct
+    correct = used @ (index == truth).astype(used.dtype).sum(2)
+    cast = used @ (index >= 0).astype(used.dtype).sum(2)
+    return correct.astype(float), (cast - correct).astype(float)
 
 
 def posterior(

@@ -1,9 +1,12 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from panels import judged
 
+from judgebayes import batches
 from judgebayes.aggregate import BaseRate, Davidson, MajorityVote, MarginThreshold, OneCoin
 from judgebayes.calibrate import Calibrated, Temperature
 from judgebayes.decide import absolute_loss, bayes_action, zero_one_loss
@@ -50,6 +53,24 @@ def test_answers_are_those_of_the_evaluation_items(
     answers = np.asarray(MajorityVote().fit(votes, labels)(votes))
     size = splits.evaluation.shape[1]
     np.testing.assert_allclose(found.log_probs[:, :size], answers[splits.evaluation])
+
+
+def test_splits_side_by_side_or_a_few_at_a_time_answer_alike(
+    votes: Votes, labels: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven splits of 60 items, padded to 64: two at a time, so that one fills up."""
+    splits = random_splits(60, splits=7, calibration=30, among=np.flatnonzero(labels >= 0))
+
+    def answers() -> dict[str, Evaluation]:
+        return evaluate_calibrators(
+            OneCoin(), {"t": Temperature()}, votes, labels, splits, fit_on="all"
+        )
+
+    together = answers()["t"]
+    monkeypatch.setattr(batches, "NUMBERS_AT_ONCE", 2 * 64)
+    apart = answers()["t"]
+    assert len(apart.status) == 7
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-10), together, apart)
 
 
 def test_fits_on_all_items_see_calibration_labels_only(

@@ -69,6 +69,27 @@ class Aggregator(Protocol):
         ...
 
 
+@runtime_checkable
+class ByAgreement(Protocol):
+    """An aggregator that sees no more of the votes than how often each judge agrees with the labels.
+
+    Over many splits these are products of matrices, the same votes with many weights: far cheaper
+    than a copy of each split's votes.
+    """
+
+    def from_agreement(
+        self,
+        correct: Float[Array, " judge"],
+        wrong: Float[Array, " judge"],
+        labels: Int[Array, " item"],
+        weight: Float[Array, " item"],
+        *,
+        n_classes: int,
+    ) -> FittedAggregator:
+        """Learn from the weighted numbers of a judge's votes that are and are not the label."""
+        ...
+
+
 class Training(NamedTuple):
     """What a fit learns from, checked and as arrays."""
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -69,7 +69,6 @@ class OneCoin:
     prior: tuple[float, float] = (1.0, 1.0)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
-    by_sums: ClassVar[bool] = True
 
     @in_float64
     def fit(
@@ -88,8 +87,20 @@ class OneCoin:
             If lengths differ, or a weight is negative.
         """
         truth, used = checked(votes, labels, weight)
-        correct, wrong = agreement(votes, truth, used)
-        return _fit(self, correct, wrong, truth, used, votes.n_classes)
+        counts = agreement(votes, truth, used)
+        return self.from_agreement(*counts, truth, used, n_classes=votes.n_classes)
+
+    def from_agreement(
+        self,
+        correct: Float[Array, " judge"],
+        wrong: Float[Array, " judge"],
+        labels: Int[Array, " item"],
+        weight: Float[Array, " item"],
+        *,
+        n_classes: int,
+    ) -> "FittedOneCoin":
+        """Return the same from how often each judge agrees with the labels: all there is to see."""
+        return _fit(self, correct, wrong, labels, weight, n_classes)
 
 
 @jax.tree_util.register_dataclass

@@ -6,11 +6,9 @@ it is a parameter here.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregate.agreement import agreement
@@ -72,7 +70,6 @@ class AccuracyWeighted:
     smoothing: float = 1.0
     pseudo_count: float = 0.5
     label_noise: float = 0.0
-    by_sums: ClassVar[bool] = True
 
     @in_float64
     def fit(
@@ -91,8 +88,21 @@ class AccuracyWeighted:
             If lengths differ, or a weight is negative.
         """
         truth, used = checked(votes, labels, weight)
-        alpha, beta = _posterior(votes, truth, used, self.smoothing, self.label_noise)
-        status = identified(truth, used, votes.n_classes, 1)
+        counts = agreement(votes, truth, used)
+        return self.from_agreement(*counts, truth, used, n_classes=votes.n_classes)
+
+    def from_agreement(
+        self,
+        correct: Float[Array, " judge"],
+        wrong: Float[Array, " judge"],
+        labels: Int[Array, " item"],
+        weight: Float[Array, " item"],
+        *,
+        n_classes: int,
+    ) -> "FittedAccuracyWeighted":
+        """Return the same from how often each judge agrees with the labels: all there is to see."""
+        alpha, beta = _posterior(correct, wrong, self.smoothing, self.label_noise, n_classes)
+        status = identified(labels, weight, n_classes, 1)
         total = alpha + beta
         accuracy = jnp.where(total > 0, alpha / jnp.where(total > 0, total, 1.0), 0.5)
         return FittedAccuracyWeighted(accuracy, self.pseudo_count, status)
@@ -138,7 +148,6 @@ class LogOddsWeighted:
 
     smoothing: float = 0.5
     label_noise: float = 0.0
-    by_sums: ClassVar[bool] = True
 
     @in_float64
     def fit(
@@ -159,9 +168,22 @@ class LogOddsWeighted:
         if isinstance(self.smoothing, (int, float)) and not self.smoothing > 0:
             raise JudgeBayesError(f"smoothing={self.smoothing}; right would be a number above 0.")
         truth, used = checked(votes, labels, weight)
-        alpha, beta = _posterior(votes, truth, used, self.smoothing, self.label_noise)
-        log_odds = jnp.log(alpha) - jnp.log(beta) + np.log(votes.n_classes - 1)
-        return FittedLogOddsWeighted(log_odds, identified(truth, used, votes.n_classes, 1))
+        counts = agreement(votes, truth, used)
+        return self.from_agreement(*counts, truth, used, n_classes=votes.n_classes)
+
+    def from_agreement(
+        self,
+        correct: Float[Array, " judge"],
+        wrong: Float[Array, " judge"],
+        labels: Int[Array, " item"],
+        weight: Float[Array, " item"],
+        *,
+        n_classes: int,
+    ) -> "FittedLogOddsWeighted":
+        """Return the same from how often each judge agrees with the labels: all there is to see."""
+        alpha, beta = _posterior(correct, wrong, self.smoothing, self.label_noise, n_classes)
+        log_odds = one_coin.log_odds(alpha, beta, n_classes)
+        return FittedLogOddsWeighted(log_odds, identified(labels, weight, n_classes, 1))
 
 
 @jax.tree_util.register_dataclass
@@ -182,15 +204,14 @@ class FittedLogOddsWeighted:
 
 
 def _posterior(
-    votes: AnyVotes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    correct: Float[Array, " judge"],
+    wrong: Float[Array, " judge"],
     smoothing: Scalar,
     noise: Scalar,
+    n_classes: int,
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-    correct, wrong = agreement(votes, labels, weight)
     prior = (smoothing, smoothing)
-    return one_coin.posterior(correct, wrong, prior, noise, n_classes=votes.n_classes)
+    return one_coin.posterior(correct, wrong, prior, noise, n_classes=n_classes)
 
 
 @jax.jit

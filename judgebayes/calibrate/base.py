@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.errors import JudgeBayesError
-from judgebayes.log_softmax import log_softmax
+from judgebayes.log_softmax import log_softmax_by_class
 from judgebayes.scores import known
 
 __all__ = ["CLIP", "CalibrationData", "Calibrator", "FittedCalibrator", "calibration_data"]
@@ -124,5 +124,16 @@ def clipped(log_probs: Float[Array, "item class"], clip: Scalar) -> Float[Array,
     Of two classes, this is clipping to [clip, 1 - clip] up to terms of clip squared; certain
     answers become finite, and answers within the limits stay as they are.
     """
-    raised = jnp.maximum(log_probs, jnp.log(clip))
-    return jnp.where((raised > log_probs).any(1, keepdims=True), log_softmax(raised), log_probs)
+    return jnp.stack(clipped_by_class(log_probs, clip), axis=1)
+
+
+def clipped_by_class(
+    log_probs: Float[Array, "item class"], clip: Scalar
+) -> list[Float[Array, " item"]]:
+    """Return the same class by class (`log_softmax.log_softmax_by_class` says why)."""
+    given = list(log_probs.T)
+    raised = [jnp.maximum(own, jnp.log(clip)) for own in given]
+    above = [r > own for r, own in zip(raised, given, strict=True)]
+    changed = jnp.stack(above).any(0)
+    again = log_softmax_by_class(raised)
+    return [jnp.where(changed, new, own) for new, own in zip(again, given, strict=True)]

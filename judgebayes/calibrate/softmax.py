@@ -16,6 +16,7 @@ The symmetric form ties each class to its mirror image, so that swapping the two
 pair mirrors the answer exactly: of two classes a = b and c = 0 remain.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -23,17 +24,18 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
-from judgebayes.calibrate.base import CalibrationData, clipped
+from judgebayes.calibrate.base import CalibrationData, clipped_by_class
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
 from judgebayes.inference.problem import identified
 from judgebayes.inference.softmax import Design, scaled, score_derivatives
 from judgebayes.inference.status import worst
-from judgebayes.log_softmax import log_softmax
+from judgebayes.log_softmax import log_softmax_by_class
 from judgebayes.scores import average, nll
 from judgebayes.summary import summary
 
@@ -90,7 +92,7 @@ class FittedSoftmax:
                 f"given {terms.shape[1] - 1}."
             )
         return _apply(
-            clipped(jnp.asarray(log_probs, dtype=float), self.clip),
+            clipped_by_class(jnp.asarray(log_probs, dtype=float), self.clip),
             terms,
             self.slopes,
             self.intercepts,
@@ -116,12 +118,15 @@ def with_constant(
 
 
 def _apply(
-    log_probs: Float[Array, "item class"],
+    log_probs: Sequence[Float[Array, " item"]],
     terms: Float[Array, "item term"],
     slopes: Float[Array, "term class"],
     intercepts: Float[Array, "term class"],
 ) -> Float[Array, "item class"]:
-    return log_softmax((terms @ slopes) * log_probs + terms @ intercepts)
+    logits = [
+        (terms @ slopes[:, k]) * own + terms @ intercepts[:, k] for k, own in enumerate(log_probs)
+    ]
+    return jnp.stack(log_softmax_by_class(logits), axis=1)
 
 
 def _groups(n_classes: int, symmetric: bool) -> Float[np.ndarray, "parameter class"]:
@@ -168,8 +173,9 @@ def fit_softmax(
     label_noise
         The known share of the labels that are wrong, any other class alike.
     """
-    log_probs = clipped(data.log_probs, clip)
-    n_classes, n_terms = log_probs.shape[1], terms.shape[1]
+    # Kept as they are: their logarithms and exponentials would be taken for each use anew.
+    log_probs = optimization_barrier(clipped_by_class(data.log_probs, clip))
+    n_classes, n_terms = len(log_probs), terms.shape[1]
     groups = _groups(n_classes, form.symmetric)
     slope_of = np.ones((1, n_classes)) if form.tied else groups
     intercept_of = groups[1:] if form.intercepts else groups[:0]
@@ -184,7 +190,7 @@ def fit_softmax(
         return slopes, delta[n_slopes:].reshape(n_terms, -1) @ intercept_of
 
     columns = [
-        {k: terms[:, t] * log_probs[:, k] for k in np.flatnonzero(members).tolist()}
+        {k: terms[:, t] * log_probs[k] for k in np.flatnonzero(members).tolist()}
         for t in range(slope_terms)
         for members in slope_of
     ] + [
@@ -192,7 +198,7 @@ def fit_softmax(
         for t in range(n_terms)
         for members in intercept_of
     ]
-    design = Design(columns, list(log_probs.T))
+    design = Design(columns, log_probs)
     total = data.weight.sum()
     loss = scaled(
         score_derivatives(nll, design, data.labels, data.weight, label_noise),
@@ -205,7 +211,8 @@ def fit_softmax(
     infinite = jnp.full(size, jnp.inf)
     # Where answers are far too sure the likelihood is all but linear at the identity, and Newton's
     # steps lost: begin with answers about a nat apart. The minimum is the same, the loss is convex.
-    apart = average(log_probs.max(1) - log_probs.min(1), data.weight)
+    each = jnp.stack(log_probs)
+    apart = average(each.max(0) - each.min(0), data.weight)
     shrunk = jnp.where(apart > 1, 1 - 1 / apart, 0.0) * is_slope
     if penalty is None:
         ends = minimise_each(loss, -shrunk[None], lower)

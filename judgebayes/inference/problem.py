@@ -196,5 +196,7 @@ def identified(
 ) -> Int[Array, ""]:
     """Return DEGENERATE where the labels are constant or fewer than the parameters."""
     used = (labels >= 0) & (weight > 0)
-    seen = jnp.any(used[:, None] & (labels[:, None] == jnp.arange(n_classes)), axis=0)
-    return when((seen.sum() < 2) | (used.sum() < n_parameters), Status.DEGENERATE)
+    # A product with a matrix of the labels: over many sets of weights, one product of matrices.
+    seen = used.astype(float) @ (labels[:, None] == jnp.arange(n_classes)).astype(float)
+    few = ((seen > 0).sum() < 2) | (seen.sum() < n_parameters)
+    return when(few, Status.DEGENERATE)

@@ -9,18 +9,17 @@ second derivatives one parameter at a time and in many passes over the items; wr
 one pass, some ten times cheaper, and the sweeps of this project consist of little else.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import Scalar
+from judgebayes.inference.margin import MARGIN_SCORES, over_margins, symmetric
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
-from judgebayes.log_softmax import log1p_of_share
 from judgebayes.models.one_coin import log_seen
 from judgebayes.scores import Score, drps, nll
 
@@ -97,59 +96,46 @@ def score_derivatives(
     if score not in _SLOPES or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
         return differentiated(total)
     slip = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
-    lower = np.tril_indices(size)
-    sums = _sums_of_two(columns, lower) if design.n_classes == 2 else _sums(columns, lower)
 
-    def with_slip(slip: Array | None, theta: Float[Array, " parameter"]) -> Derivatives:
-        found = _SLOPES[score](_softmax(logits_at(theta)), labels, slip)
-        gradient, below = sums(weight, found)
-        hessian = jnp.zeros((size, size)).at[lower].set(below)
-        return Derivatives(
-            (weight * found.value).sum(), gradient, hessian + jnp.tril(hessian, -1).T
-        )
-
-    if score is drps:  # polynomials: right labels are no cheaper
-        return partial(with_slip, slip)
-    return lambda theta: jax.lax.cond(
-        slip == 0, partial(with_slip, None), partial(with_slip, slip), theta
-    )
-
-
-_Sums = Callable[[Items, _Slopes], tuple[Float[Array, " parameter"], Float[Array, " pair"]]]
-"""The gradient and the Hessian's lower triangle from weights and the derivatives in the logits."""
-
-
-def _sums(columns: Sequence[Column], lower: tuple[np.ndarray, np.ndarray]) -> _Sums:
-    def at(weight: Items, found: _Slopes) -> tuple[Array, Array]:
-        slopes = [_sum([x * found.first[k] for k, x in column.items()]) for column in columns]
-        bends = [
-            _sum(
-                [
-                    x * found.second[max(k, m)][min(k, m)] * y
-                    for k, x in columns[a].items()
-                    for m, y in columns[b].items()
-                ]
+    def of_logits(slip: Array | None) -> Differentiated:
+        def at(theta: Float[Array, " parameter"]) -> Derivatives:
+            return _summed(
+                columns, weight, _SLOPES[score](_softmax(logits_at(theta)), labels, slip)
             )
-            for a, b in zip(*lower, strict=True)
-        ]
-        totals = jnp.stack([(weight * each).sum() for each in (*slopes, *bends)])
-        return totals[: len(slopes)], totals[len(slopes) :]
 
-    return at
+        return at
+
+    of = of_logits
+    if design.n_classes == 2:
+        zero = jnp.zeros_like(weight)
+        gains = [column.get(1, zero) - column.get(0, zero) for column in columns]
+        of_margins = over_margins(gains, offsets[1] - offsets[0], labels, weight)
+        of = partial(of_margins, MARGIN_SCORES[score])
+    if score is drps:  # polynomials: right labels are no cheaper
+        return of(slip)
+    return lambda theta: jax.lax.cond(slip == 0, of(None), of(slip), theta)
 
 
-def _sums_of_two(columns: Sequence[Column], lower: tuple[np.ndarray, np.ndarray]) -> _Sums:
-    """Return the sums for two classes, whose score depends on the difference of the logits alone.
-
-    One derivative of each order is left, and all sums are two products with matrices.
-    """
-    x = jnp.stack([column.get(1, 0.0) - column.get(0, 0.0) for column in columns])
-    pairs = x[lower[0]] * x[lower[1]]
-
-    def at(weight: Items, found: _Slopes) -> tuple[Array, Array]:
-        return x @ (weight * found.first[1]), pairs @ (weight * found.second[1][1])
-
-    return at
+def _summed(columns: Sequence[Column], weight: Items, found: _Slopes) -> Derivatives:
+    """Return the sums over the items, by the chain rule."""
+    slopes = [_sum([x * found.first[k] for k, x in column.items()]) for column in columns]
+    bends = [
+        _sum(
+            [
+                x * found.second[max(k, m)][min(k, m)] * y
+                for k, x in columns[a].items()
+                for m, y in columns[b].items()
+            ]
+        )
+        for a in range(len(columns))
+        for b in range(a + 1)
+    ]
+    totals = jnp.stack([(weight * each).sum() for each in (*slopes, *bends)])
+    return Derivatives(
+        (weight * found.value).sum(),
+        totals[: len(slopes)],
+        symmetric(totals[len(slopes) :], len(slopes)),
+    )
 
 
 def scaled(function: Differentiated, factor: Float[Array, ""]) -> Differentiated:
@@ -170,13 +156,6 @@ class _Forecast(NamedTuple):
 
 
 def _softmax(logits: Sequence[Items]) -> _Forecast:
-    if len(logits) == 2:  # one exponential
-        above = logits[1] > logits[0]
-        small = jnp.exp(-jnp.abs(logits[1] - logits[0]))
-        larger = 1 / (1 + small)
-        smaller = small * larger
-        p = [jnp.where(above, smaller, larger), jnp.where(above, larger, smaller)]
-        return _Forecast(p, logits, jnp.maximum(*logits) + log1p_of_share(small))
     top = logits[0]
     for z in logits[1:]:
         top = jnp.maximum(top, z)

@@ -37,6 +37,17 @@ def test_agreement_is_that_of_a_plain_loop(index: np.ndarray) -> None:
 
 
 @in_float64
+def test_weights_that_say_which_items_count_are_weights_of_0_and_1(index: np.ndarray) -> None:
+    inside = np.array([True, False, True, True, False])
+    found, right = (
+        one_coin.agreement(*map(jnp.asarray, (index, LABELS, weight)))
+        for weight in (inside, inside.astype(float))
+    )
+    np.testing.assert_array_equal(found, right)
+    assert found[0].dtype == right[0].dtype
+
+
+@in_float64
 def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> None:
     correct, wrong = tally_by_hand(index)
     alpha, beta = one_coin.posterior(

@@ -1,0 +1,138 @@
+r"""Scores of two classes: functions of one number an item, the margin of its label.
+
+With s = 1 where the label is class 1 and -1 where it is class 0, the label has the probability
+
+.. math:: p = \frac{1}{1 + e^{-m}}, \qquad m_i = s_i (z_{i1} - z_{i0}),
+
+and the score of an item, its slope and its bend in m are those of its logits. One exponential, one
+row of numbers for each parameter and one for the offsets is all that a pass over the items reads.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.lax import optimization_barrier
+from jaxtyping import Array, Float, Int
+
+from judgebayes.inference.optimise import Derivatives, Differentiated
+from judgebayes.log_softmax import log1p_of_share
+from judgebayes.scores import Score, drps, nll
+
+__all__ = ["MARGIN_SCORES", "MarginScore", "over_margins", "symmetric"]
+
+Items = Float[Array, " item"]
+
+
+class _Curve(NamedTuple):
+    """The score of every item, and its first and second derivative in the margin."""
+
+    value: Items
+    slope: Items
+    bend: Items
+
+
+class _Label(NamedTuple):
+    """How probable every item's label is."""
+
+    p: Items
+    rest: Items
+    """1 - p, without its rounding error."""
+    product: Items
+    """p (1 - p)."""
+    surprise: Items
+    """-log p, also where p is 0 in floating point."""
+
+
+MarginScore = Callable[[_Label, Array | None], _Curve]
+"""From the labels' probabilities, and the share of labels that are wrong or None."""
+
+
+def over_margins(
+    difference: Sequence[Items],
+    offset: Items,
+    labels: Int[Array, " item"],
+    weight: Items,
+) -> Callable[[MarginScore, Array | None], Differentiated]:
+    """Return what makes a function of the parameters of a score, given the share of wrong labels.
+
+    Parameters
+    ----------
+    difference
+        By parameter, how fast the logit of class 1 gains on that of class 0; 0 at items that do not
+        count.
+    offset
+        The difference of the logits where all parameters are 0.
+    labels, weight
+        Class indices; items that do not count weigh 0.
+    """
+    size = len(difference)
+    sign = jnp.where(labels == 1, 1.0, -1.0)
+    start, gains = sign * offset, jnp.stack([sign * x for x in difference])
+    pairs = jnp.stack([difference[a] * difference[b] for a in range(size) for b in range(a + 1)])
+    # Kept as they are: a compiler that thinks them cheap would make them anew in every pass.
+    start, gains, pairs, weight = optimization_barrier((start, gains, pairs, weight))
+
+    def of(score: MarginScore, slip: Array | None) -> Differentiated:
+        def at(theta: Float[Array, " parameter"]) -> Derivatives:
+            found = score(_label(start + theta @ gains), slip)
+            return Derivatives(
+                (weight * found.value).sum(),  # not a product: values are compared to the last bit
+                gains @ (weight * found.slope),
+                symmetric(pairs @ (weight * found.bend), size),
+            )
+
+        return at
+
+    return of
+
+
+def symmetric(below: Float[Array, " pair"], size: int) -> Float[Array, "parameter parameter"]:
+    """Return the symmetric matrix of a lower triangle, row by row."""
+    lower = np.tril_indices(size)
+    place = np.empty((size, size), int)
+    place[lower] = place[lower[::-1]] = np.arange(len(lower[0]))
+    # Not an index: over many lanes that would be a scatter.
+    return jnp.stack([below[k] for k in place.ravel().tolist()]).reshape(size, size)
+
+
+def _label(margin: Items) -> _Label:
+    small = jnp.exp(-jnp.abs(margin))
+    larger = 1 / (1 + small)
+    smaller = small * larger
+    ahead = margin > 0
+    return _Label(
+        jnp.where(ahead, larger, smaller),
+        jnp.where(ahead, smaller, larger),
+        smaller * larger,
+        jnp.maximum(-margin, 0) + log1p_of_share(small),
+    )
+
+
+def _nll(label: _Label, slip: Array | None) -> _Curve:
+    r"""Return the negative log-likelihood.
+
+    With :math:`s = a p / (a p + b)`, which is 1 without noise: slope :math:`-s (1 - p)`, bend
+    :math:`s p (1 - p) - s (1 - s)(1 - p)^2`.
+    """
+    if slip is None:
+        return _Curve(label.surprise, -label.rest, label.product)
+    right = jnp.log1p(-2 * slip) - label.surprise
+    seen = jnp.logaddexp(right, jnp.log(slip))
+    share = jnp.exp(right - seen)
+    bend = share * label.product - share * (1 - share) * label.rest**2
+    return _Curve(-seen, -share * label.rest, bend)
+
+
+def _drps(label: _Label, slip: Array | None) -> _Curve:
+    """Return the ranked probability score, of two classes the square of the label's gap."""
+    slip = jnp.zeros(()) if slip is None else slip
+    scale = 1 - 2 * slip
+    gap = scale * label.rest + slip
+    step = scale * label.product
+    bend = 2 * step**2 - 2 * gap * step * (label.rest - label.p)
+    return _Curve(gap**2, -2 * gap * step, bend)
+
+
+MARGIN_SCORES: dict[Score, MarginScore] = {nll: _nll, drps: _drps}
