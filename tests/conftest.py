@@ -17,6 +17,8 @@ if not os.environ.get("JUDGEBAYES_TEST_OPTIMISED"):
 # Many tests compile the same program: once is enough, also over processes and runs.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+# Whose line an operation comes from is for those who read compiled programs.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 
 from jaxtyping import install_import_hook
 
@@ -85,12 +87,26 @@ def tasked(votes: Votes) -> Votes:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _compiled_programs_forgotten() -> object:
+def _compiled_programs_forgotten(held: dict[str, int]) -> object:
     """Compiled programs of finished files are dropped where they would fill the memory."""
     yield
-    held = Path("/proc/self/statm")  # in pages; only Linux tells
-    if not held.exists() or int(held.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") > ROOMY:
+    # Against what was left the last time: freed memory is not always given back.
+    if resident() > held["after"] + ROOMY:
         jax.clear_caches()
+        held["after"] = resident()
+
+
+@pytest.fixture(scope="session")
+def held() -> dict[str, int]:
+    """How much memory this process held when it last forgot its programs."""
+    return {"after": 0}
+
+
+def resident() -> int:
+    """Return the bytes that this process holds, 0 where the system does not tell (Linux does)."""
+    told = Path("/proc/self/statm")
+    pages = int(told.read_text().split()[1]) if told.exists() else 0
+    return pages * os.sysconf("SC_PAGESIZE") if pages else 0
 
 
 @pytest.fixture(autouse=True)
