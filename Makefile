@@ -24,7 +24,7 @@ test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html -d build/docs/doctrees docs build/docs/html
