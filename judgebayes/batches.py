@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, UInt
@@ -132,7 +131,7 @@ def over_splits(
             votes.padded(n_items),
             np.pad(np.asarray(labels), (0, extra), constant_values=MISSING),
             np.pad(np.ones(votes.n_items), (0, extra)) if fit_on == "all" else None,
-            jnp.asarray(absolute_loss(votes.n_classes) if loss is None else loss),
+            absolute_loss(votes.n_classes) if loss is None else np.asarray(loss),
         ),
         mesh,
         PartitionSpec(),
@@ -168,7 +167,7 @@ def _placed(arrays: Pytree, mesh: Mesh | None, spread: PartitionSpec) -> Pytree:
     Several processes each have the whole of them, and give their devices what is theirs.
     """
     if mesh is None or jax.process_count() > 1:
-        return jax.tree.map(jnp.asarray, arrays)
+        return jax.device_put(arrays)
     return jax.device_put(arrays, NamedSharding(mesh, spread))
 
 
@@ -178,7 +177,7 @@ def _gathered(found: Evaluation, splits: int) -> Evaluation:
         from jax.experimental.multihost_utils import process_allgather
 
         found = process_allgather(found, tiled=True)
-    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[:splits]), found)
+    return jax.device_put(jax.tree.map(lambda x: np.asarray(x)[:splits], found))
 
 
 def each_split(

@@ -36,7 +36,7 @@ from judgebayes.inference.problem import identified
 from judgebayes.inference.softmax import Design, scaled, score_derivatives
 from judgebayes.inference.status import worst
 from judgebayes.log_softmax import log_softmax_by_class
-from judgebayes.scores import average, nll
+from judgebayes.scores import nll
 from judgebayes.summary import summary
 
 __all__ = ["FittedSoftmax", "Form", "fit_softmax"]
@@ -200,10 +200,8 @@ def fit_softmax(
     ]
     design = Design(columns, log_probs)
     total = data.weight.sum()
-    loss = scaled(
-        score_derivatives(nll, design, data.labels, data.weight, label_noise),
-        jnp.where(total > 0, 1 / total, 0.0),
-    )
+    share = jnp.where(total > 0, 1 / total, 0.0)
+    loss = scaled(score_derivatives(nll, design, data.labels, data.weight, label_noise), share)
 
     size = n_slopes + n_terms * len(intercept_of)
     is_slope = jnp.arange(size) < len(slope_of)  # of the constant term
@@ -212,7 +210,7 @@ def fit_softmax(
     # Where answers are far too sure the likelihood is all but linear at the identity, and Newton's
     # steps lost: begin with answers about a nat apart. The minimum is the same, the loss is convex.
     each = jnp.stack(log_probs)
-    apart = average(each.max(0) - each.min(0), data.weight)
+    apart = share * optimization_barrier(data.weight * (each.max(0) - each.min(0))).sum()
     shrunk = jnp.where(apart > 1, 1 - 1 / apart, 0.0) * is_slope
     if penalty is None:
         ends = minimise_each(loss, -shrunk[None], lower)

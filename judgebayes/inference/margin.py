@@ -9,10 +9,12 @@ row of numbers for each parameter and one for the offsets is all that a pass ove
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
@@ -20,7 +22,7 @@ from judgebayes.inference.optimise import Derivatives, Differentiated
 from judgebayes.log_softmax import log1p_of_share
 from judgebayes.scores import Score, drps, nll
 
-__all__ = ["MARGIN_SCORES", "MarginScore", "over_margins", "symmetric"]
+__all__ = ["over_margins", "symmetric"]
 
 Items = Float[Array, " item"]
 
@@ -45,20 +47,20 @@ class _Label(NamedTuple):
     """-log p, also where p is 0 in floating point."""
 
 
-MarginScore = Callable[[_Label, Array | None], _Curve]
-"""From the labels' probabilities, and the share of labels that are wrong or None."""
-
-
 def over_margins(
+    score: Score,
     difference: Sequence[Items],
     offset: Items,
     labels: Int[Array, " item"],
     weight: Items,
-) -> Callable[[MarginScore, Array | None], Differentiated]:
-    """Return what makes a function of the parameters of a score, given the share of wrong labels.
+    slip: Float[Array, ""],
+) -> Differentiated:
+    """Return the weighted sum of a score as a function of the parameters, with two derivatives.
 
     Parameters
     ----------
+    score
+        DRPS or NLL.
     difference
         By parameter, how fast the logit of class 1 gains on that of class 0; 0 at items that do not
         count.
@@ -66,26 +68,42 @@ def over_margins(
         The difference of the logits where all parameters are 0.
     labels, weight
         Class indices; items that do not count weigh 0.
+    slip
+        The share of wrong labels.
     """
     size = len(difference)
     sign = jnp.where(labels == 1, 1.0, -1.0)
-    start, gains = sign * offset, jnp.stack([sign * x for x in difference])
-    pairs = jnp.stack([difference[a] * difference[b] for a in range(size) for b in range(a + 1)])
+    start, gains = sign * offset, _rows([sign * x for x in difference])
+    pairs = _rows([difference[a] * difference[b] for a in range(size) for b in range(a + 1)])
     # Kept as they are: a compiler that thinks them cheap would make them anew in every pass.
     start, gains, pairs, weight = optimization_barrier((start, gains, pairs, weight))
 
-    def of(score: MarginScore, slip: Array | None) -> Differentiated:
-        def at(theta: Float[Array, " parameter"]) -> Derivatives:
-            found = score(_label(start + theta @ gains), slip)
-            return Derivatives(
-                (weight * found.value).sum(),  # not a product: values are compared to the last bit
-                gains @ (weight * found.slope),
-                symmetric(pairs @ (weight * found.bend), size),
+    def weighted(slip: Array | None, margin: Items) -> tuple[Float[Array, ""], Items, Items]:
+        found = _CURVES[score](_label(margin), slip)
+        # Summed as it is, or what is summed runs at the speed of a library made for sums (YNNPACK);
+        # and no product of vectors: values are compared to the last bit.
+        values = optimization_barrier(weight * found.value)
+        return values.sum(), weight * found.slope, weight * found.bend
+
+    def at(theta: Float[Array, " parameter"]) -> Derivatives:
+        margin = start + theta @ gains
+        if score is drps:  # polynomials: right labels are no cheaper
+            value, slope, bend = weighted(slip, margin)
+        else:  # matrices stay outside: compilers move them about on their way into a branch
+            value, slope, bend = lax.cond(
+                slip == 0, partial(weighted, None), partial(weighted, slip), margin
             )
+        return Derivatives(value, gains @ slope, symmetric(pairs @ bend, size))
 
-        return at
+    return at
 
-    return of
+
+def _rows(rows: Sequence[Items]) -> Float[Array, "row item"]:
+    """Return rows as a matrix: `jnp.stack`, which over lanes has them outermost from JAX 0.11 on.
+
+    A product with each lane's matrix would then begin by moving all numbers about.
+    """
+    return jnp.concatenate([row[None] for row in rows])
 
 
 def symmetric(below: Float[Array, " pair"], size: int) -> Float[Array, "parameter parameter"]:
@@ -135,4 +153,4 @@ def _drps(label: _Label, slip: Array | None) -> _Curve:
     return _Curve(gap**2, -2 * gap * step, bend)
 
 
-MARGIN_SCORES: dict[Score, MarginScore] = {nll: _nll, drps: _drps}
+_CURVES: dict[Score, Callable[[_Label, Array | None], _Curve]] = {nll: _nll, drps: _drps}

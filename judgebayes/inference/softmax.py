@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import Scalar
-from judgebayes.inference.margin import MARGIN_SCORES, over_margins, symmetric
+from judgebayes.inference.margin import over_margins, symmetric
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
 from judgebayes.models.one_coin import log_seen
 from judgebayes.scores import Score, drps, nll
@@ -96,24 +96,19 @@ def score_derivatives(
     if score not in _SLOPES or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
         return differentiated(total)
     slip = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
-
-    def of_logits(slip: Array | None) -> Differentiated:
-        def at(theta: Float[Array, " parameter"]) -> Derivatives:
-            return _summed(
-                columns, weight, _SLOPES[score](_softmax(logits_at(theta)), labels, slip)
-            )
-
-        return at
-
-    of = of_logits
     if design.n_classes == 2:
         zero = jnp.zeros_like(weight)
         gains = [column.get(1, zero) - column.get(0, zero) for column in columns]
-        of_margins = over_margins(gains, offsets[1] - offsets[0], labels, weight)
-        of = partial(of_margins, MARGIN_SCORES[score])
+        return over_margins(score, gains, offsets[1] - offsets[0], labels, weight, slip)
+
+    def with_slip(slip: Array | None, theta: Float[Array, " parameter"]) -> Derivatives:
+        return _summed(columns, weight, _SLOPES[score](_softmax(logits_at(theta)), labels, slip))
+
     if score is drps:  # polynomials: right labels are no cheaper
-        return of(slip)
-    return lambda theta: jax.lax.cond(slip == 0, of(None), of(slip), theta)
+        return partial(with_slip, slip)
+    return lambda theta: jax.lax.cond(
+        slip == 0, partial(with_slip, None), partial(with_slip, slip), theta
+    )
 
 
 def _summed(columns: Sequence[Column], weight: Items, found: _Slopes) -> Derivatives:
