@@ -98,3 +98,19 @@ def test_risks_are_tied_up_to_a_billionth(gap: float, taken: int) -> None:
     # Three actions, the first better by the gap: tied, the middle one is taken.
     loss = np.array([[0.0, 0.0], [gap, gap], [gap, gap]])
     assert int(bayes_action(np.log([0.5, 0.5]), loss)) == taken
+
+
+def test_two_actions_are_weighed_as_more_are() -> None:
+    rng = np.random.default_rng(1)
+    p, losses = rng.dirichlet(np.ones(2), (50, 2)), rng.normal(size=(20, 2, 2))
+    p[0, 0] = 0.0, 1.0
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(p)
+    for loss in losses:
+        risks = np.asarray(risk(log_probs, loss))
+        assert (np.asarray(bayes_action(log_probs, loss)) == risks.argmin(-1)).all()
+
+
+@pytest.mark.parametrize(("gap", "taken"), [(1e-11, 0), (1e-8, 1)])
+def test_of_two_actions_that_are_tied_the_first_is_taken(gap: float, taken: int) -> None:
+    assert int(bayes_action(np.log([0.5, 0.5]), np.array([[gap, gap], [0.0, 0.0]]))) == taken
