@@ -4,8 +4,8 @@ With s = 1 where the label is class 1 and -1 where it is class 0, the label has 
 
 .. math:: p = \frac{1}{1 + e^{-m}}, \qquad m_i = s_i (z_{i1} - z_{i0}),
 
-and the score of an item, its slope and its bend in m are those of its logits. One exponential, one
-row of numbers for each parameter and one for the offsets is all that a pass over the items reads.
+and the score of an item, its slope and its bend in m are all that its logits have to say: one
+exponential an item, and a row of numbers for the offsets, each parameter and each pair of parameters.
 """
 
 from collections.abc import Callable, Sequence
