@@ -19,7 +19,7 @@ from judgebayes.decide import bayes_action
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import worst
-from judgebayes.models.one_coin import agreement
+from judgebayes.models.one_coin import EXACT, agreement
 from judgebayes.summary import summary
 from judgebayes.votes.array import MISSING, Votes
 
@@ -115,9 +115,11 @@ def _from_agreement(
     weight: Float[AnyArray, " item"] | None,
 ) -> tuple[FittedAggregator, Float[Array, "item class"]]:
     """Return the fit and its answers on all items, the same votes whatever the split."""
-    inside = jnp.zeros(labels.shape, bool).at[jnp.maximum(calibration, 0)].max(calibration >= 0)
-    used = inside.astype(float) if weight is None else jnp.asarray(weight) * inside
-    counts = agreement(votes.index, labels, inside if weight is None else used)
+    # How often each item is in the part: whole numbers.
+    counted = jnp.float32 if len(calibration) <= EXACT else float
+    often = jnp.zeros(labels.shape, counted).at[jnp.maximum(calibration, 0)].add(calibration >= 0)
+    used = often.astype(float) if weight is None else jnp.asarray(weight) * often
+    counts = agreement(votes.index, labels, often if weight is None else used)
     fitted = method.from_agreement(*counts, labels, used, n_classes=votes.n_classes)
     return fitted, fitted(votes)
 

@@ -34,9 +34,10 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax.scipy.special import betaln
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 __all__ = [
+    "EXACT",
     "agreement",
     "link",
     "log_likelihood",
@@ -72,17 +73,14 @@ def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Arra
 def agreement(
     index: Int[Array, "item judge sample"],
     labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | Bool[Array, " item"],
+    weight: Float[Array, " item"],
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the weighted numbers of each judge's votes that are and are not the item's label.
 
-    Missing votes and items without a label count on neither side. A weight of true or false says
-    which items count.
+    Missing votes and items without a label count on neither side. They are added up in the
+    precision of the weights: in float32 whole numbers are exact up to `EXACT`, in half the time.
     """
     used = jnp.where(labels >= 0, weight, jnp.zeros((), weight.dtype))
-    if weight.dtype == bool:  # whole numbers, which float32 holds exactly, in half the time
-        most = index.shape[0] * index.shape[2]
-        used = used.astype(jnp.float32 if most <= EXACT else float)
     truth = labels[:, None, None].astype(index.dtype)
     # Products with the weights: over many sets of weights, one product of matrices.
     correct = used @ (index == truth).astype(used.dtype).sum(2)

@@ -159,11 +159,14 @@ def test_impossible_requests_get_a_sentence(
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_over_all_items_are_those_over_the_parts(weighted: bool) -> None:
-    """The one-coin model is not given a copy of each split's votes; the answers must not know."""
+    """The one-coin model is not given a copy of each split's votes; the answers must not know.
+
+    An item that a part names three times counts three times.
+    """
     panel, truth = judged(np.array([0.9, 0.7, 0.6]), 40, missing=0.2, seed=1)
     truth = np.where(np.arange(40) % 7 == 0, -1, truth)
     weight = np.linspace(0, 2, 40) if weighted else None
-    calibration, evaluation = np.r_[np.arange(25), -1, -1], np.arange(20, 40)
+    calibration, evaluation = np.r_[np.arange(25), 3, 3, -1, -1], np.arange(20, 40)
 
     @in_float64
     def run() -> tuple[np.ndarray, np.ndarray]:

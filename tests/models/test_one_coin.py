@@ -37,11 +37,10 @@ def test_agreement_is_that_of_a_plain_loop(index: np.ndarray) -> None:
 
 
 @in_float64
-def test_weights_that_say_which_items_count_are_weights_of_0_and_1(index: np.ndarray) -> None:
-    inside = np.array([True, False, True, True, False])
+def test_whole_weights_are_exact_in_float32_too(index: np.ndarray) -> None:
     found, right = (
-        one_coin.agreement(*map(jnp.asarray, (index, LABELS, weight)))
-        for weight in (inside, inside.astype(float))
+        one_coin.agreement(*map(jnp.asarray, (index, LABELS, WEIGHT.astype(kind))))
+        for kind in (np.float32, float)
     )
     np.testing.assert_array_equal(found, right)
     assert found[0].dtype == right[0].dtype
