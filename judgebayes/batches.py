@@ -215,19 +215,23 @@ def _widened(part: Int[np.ndarray, "split part"]) -> Int[np.ndarray, "split wide
     return wide
 
 
+def _one_by_one(method: Aggregator) -> bool:
+    """Tell whether one split keeps the machine busy: many panels, or chains, are side by side."""
+    if isinstance(method, Curated) and hasattr(method.curator, "criterion"):
+        return True
+    if isinstance(method, (Calibrated, Curated)):
+        return _one_by_one(method.aggregator)
+    return isinstance(getattr(method, "inference", None), NUTS)
+
+
 def _splits_at_once(method: Aggregator, splits: int, n_items: int) -> int:
     """Return how many splits to fit side by side.
 
-    Several methods have the machine busy with one. Of others as many as keep an array of all items
-    within `NUMBERS_AT_ONCE`: larger ones leave the cache, and their memory is taken from the system
-    anew in every call.
+    As many as keep an array of all items within `NUMBERS_AT_ONCE`: larger ones leave the cache, and
+    their memory is taken from the system anew in every call.
     """
-    if isinstance(method, Curated) and hasattr(method.curator, "criterion"):
-        return 1  # it tries many panels side by side
-    if isinstance(method, (Calibrated, Curated)):
-        return _splits_at_once(method.aggregator, splits, n_items)
-    if isinstance(getattr(method, "inference", None), NUTS):
-        return 1  # its chains are side by side
+    if _one_by_one(method):
+        return 1
     parts = -(-splits * n_items // NUMBERS_AT_ONCE)
     return -(-splits // parts)
 
@@ -239,7 +243,7 @@ def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: F
     are fitted one by one, memory does not grow with them: such fits are long, and a batch is what a
     killed run loses.
     """
-    if _splits_at_once(method, 2, 1) == 1:
+    if _one_by_one(method):
         return ONE_BY_ONE
     seen = votes.n_items if fit_on == "all" else splits.calibration.shape[1]
     items = seen + min(splits.evaluation.shape[1], votes.n_items)
