@@ -16,7 +16,7 @@ def check(
         Optional[list[str]],  # noqa: UP045  (typer reads it)
         typer.Argument(metavar="[MODEL]...", help=f"{', '.join(SUBJECTS)}; all if none is named."),
     ] = None,
-    simulations: Annotated[int, typer.Option(min=20, help="How many of each model.")] = 300,
+    simulations: Annotated[int, typer.Option(min=20, help="How many of each model.")] = 500,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/sbc"),
     seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
     batch: Annotated[int, typer.Option(min=1, help="Simulations that run side by side.")] = 10,
