@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes import scores
+from judgebayes.aggregate.agreement import Agreement
 from judgebayes.aggregate.base import Aggregator, ByAgreement, FittedAggregator, training
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrate.base import Calibrator
@@ -120,7 +121,7 @@ def _from_agreement(
     often = jnp.zeros(labels.shape, counted).at[jnp.maximum(calibration, 0)].add(calibration >= 0)
     used = often.astype(float) if weight is None else jnp.asarray(weight) * often
     counts = agreement(votes.index, labels, often if weight is None else used)
-    fitted = method.from_agreement(*counts, labels, used, n_classes=votes.n_classes)
+    fitted = method.from_agreement(Agreement(*counts, labels, used, votes.n_classes))
     return fitted, fitted(votes)
 
 

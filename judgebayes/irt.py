@@ -146,7 +146,7 @@ class FittedItemResponse:
         from scipy.stats import spearmanr
 
         truth = jnp.asarray(labels)
-        right, wrong = map(np.asarray, agreement(votes, truth, jnp.ones(votes.n_items)))
+        right, wrong = map(np.asarray, agreement(votes, truth, jnp.ones(votes.n_items))[:2])
         cast = right + wrong
         accuracy = right[cast > 0] / cast[cast > 0]
         return float(spearmanr(self.mean("ability")[cast > 0], accuracy).statistic)

@@ -1,5 +1,7 @@
 """How often judges agree with the labels, counted on an array or a list of votes."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,22 +13,35 @@ from judgebayes.scores import known
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
-__all__ = ["agreement", "filled"]
+__all__ = ["Agreement", "agreement", "filled"]
+
+
+class Agreement(NamedTuple):
+    """What methods learn from that see no more than how often judges agree with the labels."""
+
+    correct: Float[Array, " judge"]
+    wrong: Float[Array, " judge"]
+    """Weighted numbers of each judge's votes that are and are not the item's label."""
+    labels: Int[Array, " item"]
+    weight: Float[Array, " item"]
+    n_classes: int
 
 
 def agreement(
     votes: AnyVotes, labels: Int[Array, " item"], weight: Float[Array, " item"]
-) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-    """Return the weighted numbers of each judge's votes that are and are not the item's label."""
+) -> Agreement:
+    """Return how often each judge agrees with the labels."""
     if isinstance(votes, Votes):
-        return _of_array(votes.index, labels, weight)
+        correct, wrong = _of_array(votes.index, labels, weight)
+        return Agreement(correct, wrong, labels, weight, votes.n_classes)
     truth, used = np.asarray(labels), np.asarray(weight)
     total = np.zeros((2, votes.n_judges))
     for slab in votes.slabs():
         room = slab.votes.n_items
         here = filled(truth[slab.items], room, MISSING), filled(used[slab.items], room, 0.0)
         total += np.asarray(_of_slab(slab.votes, *here))
-    return jnp.asarray(total[0]), jnp.asarray(total[1])
+    correct, wrong = jnp.asarray(total)
+    return Agreement(correct, wrong, labels, weight, votes.n_classes)
 
 
 def filled(part: np.ndarray, size: int, fill: float) -> np.ndarray:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from judgebayes.aggregate.agreement import Agreement
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
@@ -77,16 +78,8 @@ class ByAgreement(Protocol):
     than a copy of each split's votes.
     """
 
-    def from_agreement(
-        self,
-        correct: Float[Array, " judge"],
-        wrong: Float[Array, " judge"],
-        labels: Int[Array, " item"],
-        weight: Float[Array, " item"],
-        *,
-        n_classes: int,
-    ) -> FittedAggregator:
-        """Learn from the weighted numbers of a judge's votes that are and are not the label."""
+    def from_agreement(self, seen: Agreement) -> FittedAggregator:
+        """Learn from how often each judge agrees with the labels."""
         ...
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregate.agreement import agreement
+from judgebayes.aggregate.agreement import Agreement, agreement
 from judgebayes.aggregate.base import Reliability, by_slab, checked
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
@@ -86,21 +86,11 @@ class OneCoin:
         JudgeBayesError
             If lengths differ, or a weight is negative.
         """
-        truth, used = checked(votes, labels, weight)
-        counts = agreement(votes, truth, used)
-        return self.from_agreement(*counts, truth, used, n_classes=votes.n_classes)
+        return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
 
-    def from_agreement(
-        self,
-        correct: Float[Array, " judge"],
-        wrong: Float[Array, " judge"],
-        labels: Int[Array, " item"],
-        weight: Float[Array, " item"],
-        *,
-        n_classes: int,
-    ) -> "FittedOneCoin":
+    def from_agreement(self, seen: Agreement) -> "FittedOneCoin":
         """Return the same from how often each judge agrees with the labels: all there is to see."""
-        return _fit(self, correct, wrong, labels, weight, n_classes)
+        return _fit(self, *seen[:4], n_classes=seen.n_classes)
 
 
 @jax.tree_util.register_dataclass

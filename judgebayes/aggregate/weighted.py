@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregate.agreement import agreement
+from judgebayes.aggregate.agreement import Agreement, agreement
 from judgebayes.aggregate.base import CountingRule, by_slab, checked
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.errors import JudgeBayesError
@@ -87,22 +87,12 @@ class AccuracyWeighted:
         JudgeBayesError
             If lengths differ, or a weight is negative.
         """
-        truth, used = checked(votes, labels, weight)
-        counts = agreement(votes, truth, used)
-        return self.from_agreement(*counts, truth, used, n_classes=votes.n_classes)
+        return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
 
-    def from_agreement(
-        self,
-        correct: Float[Array, " judge"],
-        wrong: Float[Array, " judge"],
-        labels: Int[Array, " item"],
-        weight: Float[Array, " item"],
-        *,
-        n_classes: int,
-    ) -> "FittedAccuracyWeighted":
+    def from_agreement(self, seen: Agreement) -> "FittedAccuracyWeighted":
         """Return the same from how often each judge agrees with the labels: all there is to see."""
-        alpha, beta = _posterior(correct, wrong, self.smoothing, self.label_noise, n_classes)
-        status = identified(labels, weight, n_classes, 1)
+        alpha, beta = _posterior(seen, self.smoothing, self.label_noise)
+        status = identified(seen.labels, seen.weight, seen.n_classes, 1)
         total = alpha + beta
         accuracy = jnp.where(total > 0, alpha / jnp.where(total > 0, total, 1.0), 0.5)
         return FittedAccuracyWeighted(accuracy, self.pseudo_count, status)
@@ -167,23 +157,14 @@ class LogOddsWeighted:
         """
         if isinstance(self.smoothing, (int, float)) and not self.smoothing > 0:
             raise JudgeBayesError(f"smoothing={self.smoothing}; right would be a number above 0.")
-        truth, used = checked(votes, labels, weight)
-        counts = agreement(votes, truth, used)
-        return self.from_agreement(*counts, truth, used, n_classes=votes.n_classes)
+        return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
 
-    def from_agreement(
-        self,
-        correct: Float[Array, " judge"],
-        wrong: Float[Array, " judge"],
-        labels: Int[Array, " item"],
-        weight: Float[Array, " item"],
-        *,
-        n_classes: int,
-    ) -> "FittedLogOddsWeighted":
+    def from_agreement(self, seen: Agreement) -> "FittedLogOddsWeighted":
         """Return the same from how often each judge agrees with the labels: all there is to see."""
-        alpha, beta = _posterior(correct, wrong, self.smoothing, self.label_noise, n_classes)
-        log_odds = one_coin.log_odds(alpha, beta, n_classes)
-        return FittedLogOddsWeighted(log_odds, identified(labels, weight, n_classes, 1))
+        alpha, beta = _posterior(seen, self.smoothing, self.label_noise)
+        log_odds = one_coin.log_odds(alpha, beta, seen.n_classes)
+        status = identified(seen.labels, seen.weight, seen.n_classes, 1)
+        return FittedLogOddsWeighted(log_odds, status)
 
 
 @jax.tree_util.register_dataclass
@@ -204,14 +185,10 @@ class FittedLogOddsWeighted:
 
 
 def _posterior(
-    correct: Float[Array, " judge"],
-    wrong: Float[Array, " judge"],
-    smoothing: Scalar,
-    noise: Scalar,
-    n_classes: int,
+    seen: Agreement, smoothing: Scalar, noise: Scalar
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     prior = (smoothing, smoothing)
-    return one_coin.posterior(correct, wrong, prior, noise, n_classes=n_classes)
+    return one_coin.posterior(seen.correct, seen.wrong, prior, noise, n_classes=seen.n_classes)
 
 
 @jax.jit

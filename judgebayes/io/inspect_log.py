@@ -161,8 +161,8 @@ def _open_archive(file: Path) -> tuple[dict[str, Any], Iterable[Any]]:
             ]
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         raise JudgeBayesError(f"{str(file)!r} is a damaged archive: {error}.") from error
-    # What zipfile raises for a compression it does not know, and for encrypted members.
-    except (NotImplementedError, RuntimeError) as error:
+    # What zipfile raises for encrypted members, and (a kind of it) for a compression it does not know.
+    except RuntimeError as error:
         raise JudgeBayesError(
             f"{str(file)!r} cannot be read ({error}); save it as JSON: inspect log convert --to json."
         ) from error
