@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrate.base import calibration_data, require
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.fused import fused
 from judgebayes.inference.status import Status, when
 from judgebayes.scores import average, known
 from judgebayes.summary import summary
@@ -101,16 +102,7 @@ class SplitConformal:
         data = calibration_data(log_probs, labels, weight)
         group = _groups(groups, len(data.labels), self.n_groups)
         own = jnp.take_along_axis(data.log_probs, jnp.maximum(data.labels, 0)[:, None], 1)[:, 0]
-        order = jnp.argsort(_nonconformity(own))
-        sorted_scores = _nonconformity(own)[order]
-
-        def threshold(which: Int[Array, ""]) -> Float[Array, ""]:
-            mass = jnp.where(group == which, data.weight, 0.0)[order].cumsum()
-            wanted = (mass[-1] + 1) * self.level - ROUNDING
-            place = jnp.searchsorted(mass, wanted)
-            return jnp.where(mass[-1] >= wanted, sorted_scores.at[place].get(mode="clip"), jnp.inf)
-
-        thresholds = jax.vmap(threshold)(jnp.arange(self.n_groups))
+        thresholds = _thresholds(own, data.weight, group, self.level, self.n_groups)
         status = when(jnp.isinf(thresholds).any(), Status.DEGENERATE)
         return FittedConformal(thresholds, status, self.no_empty)
 
@@ -145,11 +137,40 @@ class FittedConformal:
         """
         log_probs = jnp.asarray(log_probs, dtype=float)
         group = _groups(groups, len(log_probs), self.threshold.shape[-1])
-        inside = _nonconformity(log_probs) <= self.threshold[group][:, None]
-        if not self.no_empty:
-            return inside
-        empty = ~inside.any(1, keepdims=True)
-        return inside | (empty & (log_probs >= log_probs.max(1, keepdims=True) - ROUNDING))
+        return _sets(log_probs, self.threshold[group], self.no_empty)
+
+
+@fused("n_groups")
+def _thresholds(
+    own: Float[Array, " item"],
+    weight: Float[Array, " item"],
+    group: Int[Array, " item"],
+    level: Scalar,
+    n_groups: int,
+) -> Float[Array, " group"]:
+    """Return each group's threshold, from the log-probabilities of the items' labels."""
+    order = jnp.argsort(_nonconformity(own))
+    sorted_scores = _nonconformity(own)[order]
+
+    def threshold(which: Int[Array, ""]) -> Float[Array, ""]:
+        mass = jnp.where(group == which, weight, 0.0)[order].cumsum()
+        wanted = (mass[-1] + 1) * level - ROUNDING
+        place = jnp.searchsorted(mass, wanted)
+        return jnp.where(mass[-1] >= wanted, sorted_scores.at[place].get(mode="clip"), jnp.inf)
+
+    return jax.vmap(threshold)(jnp.arange(n_groups))
+
+
+@fused("no_empty")
+def _sets(
+    log_probs: Float[Array, "item class"], threshold: Float[Array, " item"], no_empty: bool
+) -> Bool[Array, "item class"]:
+    """Return which classes are in each item's set, given the items' thresholds."""
+    inside = _nonconformity(log_probs) <= threshold[:, None]
+    if not no_empty:
+        return inside
+    empty = ~inside.any(1, keepdims=True)
+    return inside | (empty & (log_probs >= log_probs.max(1, keepdims=True) - ROUNDING))
 
 
 def _nonconformity(log_probs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

@@ -6,6 +6,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
+from judgebayes.fused import fused
 
 __all__ = ["absolute_loss", "bayes_action", "middle_most", "risk", "zero_one_loss"]
 
@@ -39,6 +40,7 @@ def zero_one_loss(n_classes: int) -> Float[np.ndarray, "action class"]:
 
 
 @in_float64
+@fused()
 def risk(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Float[Array, "*item action"]:
     r"""Return the expected loss :math:`R(a) = \sum_y L(a, y) p(y)` of every action (P1 eq 6).
 
@@ -52,6 +54,7 @@ def risk(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Float[Array, 
 
 
 @in_float64
+@fused()
 def bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[Array, "*item"]:
     """Return the action of least risk (P1 eq 7); ties go to the middle, see `middle_most`.
 
@@ -73,6 +76,7 @@ def bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[A
     return middle_most(risks <= risks.min(-1, keepdims=True) + TIE_TOLERANCE)
 
 
+@fused()
 def middle_most(tied: Bool[Array, "*item class"]) -> Int[Array, "*item"]:
     """Return which of several tied classes is taken.
 

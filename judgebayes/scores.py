@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
+from judgebayes.fused import fused
 
 __all__ = [
     "Score",
@@ -74,6 +75,7 @@ def brier(log_probs: Float[Array, " class"], label: Int[Array, ""]) -> Float[Arr
     return jnp.sum((jnp.exp(log_probs) - truth) ** 2)
 
 
+@fused()
 def known(
     labels: Int[AnyArray, " item"], weight: Float[AnyArray, " item"] | None
 ) -> Float[Array, " item"]:
@@ -82,6 +84,7 @@ def known(
     return jnp.where(jnp.asarray(labels) >= 0, base, 0.0)
 
 
+@fused()
 def average(values: Float[Array, " item"], weight: Float[Array, " item"]) -> Float[Array, ""]:
     """Return the weighted mean; rows of weight 0 may hold anything, NaN when all weigh 0."""
     return jnp.sum(jnp.where(weight > 0, values, 0.0) * weight) / jnp.sum(weight)
@@ -107,6 +110,7 @@ def mean_score(
 
 
 @in_float64
+@fused()
 def mae(
     decisions: Int[AnyArray, " item"],
     labels: Int[AnyArray, " item"],
@@ -124,6 +128,7 @@ def mae(
 
 
 @in_float64
+@fused()
 def accuracy(
     decisions: Int[AnyArray, " item"],
     labels: Int[AnyArray, " item"],
@@ -141,6 +146,7 @@ def accuracy(
 
 
 @in_float64
+@fused("n_classes")
 def confusion(
     decisions: Int[AnyArray, " item"],
     labels: Int[AnyArray, " item"],
@@ -172,6 +178,7 @@ def _bins(
 
 
 @in_float64
+@fused("bins")
 def ece(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -196,6 +203,7 @@ def ece(
 
 
 @in_float64
+@fused("bins")
 def ece_debiased(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
+from judgebayes.fused import fused
 from judgebayes.scores import TINY, average, known
 
 __all__ = [
@@ -78,6 +79,7 @@ class _Sorted(NamedTuple):
     right: Float[Array, " step"]
 
 
+@fused()
 def _sorted(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -99,6 +101,7 @@ def _sorted(
 
 
 @in_float64
+@fused()
 def accuracy_curve(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -110,6 +113,7 @@ def accuracy_curve(
 
 
 @in_float64
+@fused()
 def accuracy_at_coverage(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -131,6 +135,7 @@ def accuracy_at_coverage(
 
 
 @in_float64
+@fused()
 def auac(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -154,6 +159,7 @@ def auac(
 
 
 @in_float64
+@fused()
 def kept_at_confidence(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -171,6 +177,7 @@ def kept_at_confidence(
 
 
 @in_float64
+@fused("bins", "of")
 def reliability(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -198,6 +205,7 @@ def reliability(
 
 
 @in_float64
+@fused("bins", "of")
 def max_calibration_error(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],

@@ -38,6 +38,8 @@ import numpyro.distributions as dist
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float, Int
 
+from judgebayes.fused import fused
+
 __all__ = [
     "Parameters",
     "Prior",
@@ -80,6 +82,7 @@ class Prior(NamedTuple):
     share: tuple[float, float] = (2.0, 2.0)
 
 
+@fused("most")
 def component_log_pmf(
     mean: Float[Array, "set component"],
     dispersion: Float[Array, "set component"],
@@ -109,6 +112,7 @@ def log_choose(n: Int[Array, "*any"], s: Int[Array, "*any"]) -> Float[Array, "*a
     return gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0)
 
 
+@fused("most")
 def mixture_log_pmf(
     theta: Parameters, correct: Int[Array, " item"], given: Int[Array, " item"], most: int
 ) -> Float[Array, " item"]:
@@ -118,12 +122,14 @@ def mixture_log_pmf(
     return jax.nn.logsumexp(each + jnp.log(theta.share), axis=-1)
 
 
+@fused("votes")
 def log_pmf(theta: Parameters, votes: int) -> Float[Array, " count"]:
     """Return log P(S = s) at s = 0 .. k for one draw (eq 4)."""
     counts = jnp.arange(votes + 1)
     return mixture_log_pmf(theta, counts, jnp.full_like(counts, votes), votes)
 
 
+@fused("votes")
 def majority_error(theta: Parameters, votes: int) -> Float[Array, ""]:
     """Return P(S < ceil(k / 2)), the error of a majority vote of k, for one draw (eq 5)."""
     return jnp.exp(log_pmf(theta, votes))[: (votes + 1) // 2].sum()

@@ -45,6 +45,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int, Num
 
+from judgebayes.fused import fused
 from judgebayes.models.one_coin import log_seen
 
 __all__ = [
@@ -124,6 +125,7 @@ def n_levels(n_classes: int, symmetric: bool) -> int:
     return max(level_of_class(n_classes, symmetric)) + 1
 
 
+@fused("symmetric")
 def features(
     counts: Num[Array, "*item class"],
     alpha: Scalar = 1.0,
@@ -147,6 +149,7 @@ def features(
     return Features(margin, jnp.log(in_level + kappa) - jnp.log(total + kappa))
 
 
+@fused("n_classes", "symmetric")
 def link(
     parameters: Parameters, evidence: Features, *, n_classes: int, symmetric: bool = True
 ) -> Float[Array, "*item class"]:

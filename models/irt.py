@@ -36,6 +36,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
+from judgebayes.fused import fused
 from judgebayes.models.one_coin import noise_matrix
 
 __all__ = [
@@ -85,6 +86,7 @@ class Evidence(NamedTuple):
     """0 where the label is unknown."""
 
 
+@fused()
 def evidence(
     votes: Int[Array, "item judge class"],
     labels: Int[Array, " item"],

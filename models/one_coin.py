@@ -36,6 +36,8 @@ import numpyro.distributions as dist
 from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
 
+from judgebayes.fused import fused
+
 __all__ = [
     "EXACT",
     "agreement",
@@ -64,6 +66,7 @@ def noise_matrix(noise: Scalar, n_classes: int) -> Float[Array, "class seen"]:
     return jnp.where(jnp.eye(n_classes, dtype=bool), 1 - noise, other)
 
 
+@fused()
 def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Array, "item seen"]:
     """Return the log-probabilities of the observed labels, of which a share is wrong."""
     error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
@@ -88,6 +91,7 @@ def agreement(
     return correct.astype(float), (cast - correct).astype(float)
 
 
+@fused("n_classes")
 def posterior(
     correct: Float[Array, " judge"],
     wrong: Float[Array, " judge"],
@@ -150,6 +154,7 @@ def table(
     return log_votes(alpha[:, None, None], beta[:, None, None], count, rest, n_classes)
 
 
+@fused("n_classes")
 def log_votes(
     alpha: Float[Array, "..."],
     beta: Float[Array, "..."],

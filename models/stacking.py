@@ -37,6 +37,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
+from judgebayes.fused import fused
 from judgebayes.models.davidson import level_of_class, n_levels, positions
 from judgebayes.models.one_coin import log_seen
 
@@ -112,6 +113,7 @@ def read_out(form: Form) -> np.ndarray:
     )
 
 
+@fused("form")
 def features(
     index: Int[Array, "item judge sample"], form: Form
 ) -> Float[Array, "item predictor parameter"]:

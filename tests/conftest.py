@@ -1,5 +1,6 @@
 """Shared fixtures. Every annotation of the library, array shapes too, is checked while tests run."""
 
+import gc
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -11,14 +12,21 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # takes two thirds off it; `JUDGEBAYES_TEST_OPTIMISED=1` tests the programs as users run them.
 if not os.environ.get("JUDGEBAYES_TEST_OPTIMISED"):
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+    # The workers keep all cores busy: to compile one program in 32 parts is only more to do.
+    flags = "--xla_cpu_parallel_codegen_split_count=1"
     # Versions from 0.11 have no other emitters.
     if [int(part) for part in version("jaxlib").split(".")[:2]] < [0, 11]:
-        os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+        flags += " --xla_cpu_use_fusion_emitters=false"
+    os.environ.setdefault("XLA_FLAGS", flags)
 # Many tests compile the same program: once is enough, also over processes and runs.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 # Whose line an operation comes from is for those who read compiled programs.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
+
+# Tracing makes objects by the hundred thousand, few of them rubbish: to look for it every 700 takes a
+# tenth of the time.
+gc.set_threshold(100_000, 20, 100)
 
 from jaxtyping import install_import_hook
 

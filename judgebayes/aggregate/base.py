@@ -15,6 +15,7 @@ from judgebayes.aggregate.agreement import Agreement
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.fused import fused
 from judgebayes.inference.status import Status
 from judgebayes.summary import FEW, summary
 from judgebayes.votes.array import Votes
@@ -226,6 +227,7 @@ def _apply(rule: CountingRule, votes: AnyVotes) -> Float[Array, "item class"]:
     return rule.apply(votes)
 
 
+@fused("n_classes")
 def certain(decisions: Int[Array, "*item"], n_classes: int) -> Float[Array, "*item class"]:
     """Return log-probabilities that put everything on one class: 0 there, -inf elsewhere."""
     chosen = decisions[..., None] == jnp.arange(n_classes)
@@ -253,6 +255,7 @@ def _few(values: np.ndarray) -> str:
     return f"{values.dtype.name}[{','.join(map(str, values.shape))}]"
 
 
+@fused()
 def log_mean_exp(log_probs: Float[Array, "draw item class"]) -> Float[Array, "item class"]:
     """Return the log of the mean probability over draws."""
     return jax.nn.logsumexp(log_probs, axis=0) - jnp.log(log_probs.shape[0])

@@ -11,6 +11,7 @@ from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.decide import absolute_loss
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.fused import fused
 from judgebayes.inference.status import Status
 from judgebayes.scores import average, known
 from judgebayes.summary import summary
@@ -116,6 +117,7 @@ def _seen_loss(noise: Scalar) -> Float[Array, "action seen"]:
     return (loss - slip * loss.sum(1, keepdims=True)) / (1 - noise - slip)
 
 
+@fused()
 def _decide(votes: Votes, threshold: Int[Array, ""]) -> Int[Array, " item"]:
     counts = votes.pooled_counts()
     margin = counts[:, 2] - counts[:, 0]

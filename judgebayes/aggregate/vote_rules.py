@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregate.base import CountingRule, Rule, certain
 from judgebayes.errors import JudgeBayesError
+from judgebayes.fused import fused
 from judgebayes.votes.array import Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
@@ -148,6 +149,7 @@ def _members(
     return member, votes.score.reshape(votes.n_items, -1, 1)
 
 
+@fused("tie")
 def most_supported(
     support: Float[Array, "item class"], votes: AnyVotes, tie: TieRule
 ) -> Float[Array, "item class"]:
@@ -164,6 +166,7 @@ def most_supported(
     return _at_centre(lowest + highest, votes.n_classes, tie)
 
 
+@fused("n_classes", "tie")
 def _at_centre(
     twice: Int[Array, " item"], n_classes: int, tie: Literal["middle", "outer"]
 ) -> Float[Array, "item class"]:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.errors import JudgeBayesError
+from judgebayes.fused import fused
 from judgebayes.log_softmax import log_softmax_by_class
 from judgebayes.scores import known
 
@@ -84,7 +85,18 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
         )
     if not any(isinstance(x, jax.core.Tracer) for x in (log_probs, labels, weight)):
         _check(np.asarray(log_probs), np.asarray(labels), np.asarray(weight), n_classes)
+    return _used_only(log_probs, labels, weight)
+
+
+@fused()
+def _used_only(
+    log_probs: Float[Array, "item class"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+) -> CalibrationData:
+    """Return the data with weight 0 and all classes alike where the label is unknown."""
     used = known(labels, weight)
+    n_classes = log_probs.shape[1]
     uniform = jnp.full(n_classes, -jnp.log(n_classes))
     return CalibrationData(jnp.where(used[:, None] > 0, log_probs, uniform), labels, used)
 
@@ -127,6 +139,7 @@ def clipped(log_probs: Float[Array, "item class"], clip: Scalar) -> Float[Array,
     return jnp.stack(clipped_by_class(log_probs, clip), axis=1)
 
 
+@fused()
 def clipped_by_class(
     log_probs: Float[Array, "item class"], clip: Scalar
 ) -> list[Float[Array, " item"]]:

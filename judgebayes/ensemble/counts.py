@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.fused import fused
 from judgebayes.votes.array import Votes
 
 __all__ = ["Counts", "correct_counts", "counts_of", "labelled", "prepared"]
@@ -30,6 +31,7 @@ class Counts:
     most: int = field(metadata={"static": True})
     """The largest number of votes that an item can have."""
 
+    @fused()
     def take(self, items: Int[AnyArray, " part"]) -> "Counts":
         """Return the counts of some items, in the given order."""
         return Counts(self.correct[items], self.given[items], self.most)

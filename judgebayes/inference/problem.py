@@ -11,6 +11,7 @@ import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
 
+from judgebayes.fused import fused
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import Status, when
 from judgebayes.models.one_coin import log_seen
@@ -188,6 +189,7 @@ class Inference(Protocol):
         ...
 
 
+@fused("n_classes", "n_parameters")
 def identified(
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],

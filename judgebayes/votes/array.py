@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
+from judgebayes.fused import fused
 
 __all__ = ["MISSING", "Votes", "from_counts"]
 
@@ -61,14 +62,17 @@ class Votes:
         shape = " x ".join(str(n) for n in getattr(self.index, "shape", ()))
         return f"Votes({cast}, item x judge x sample = {shape}, {self.n_classes} classes)"
 
+    @fused()
     def counts(self) -> Int[Array, "*batch item judge class"]:
         """Return how often each judge gave each item each class; missing votes count nowhere."""
         return (self.index[..., None] == jnp.arange(self.n_classes)).sum(-2, dtype=jnp.int32)
 
+    @fused()
     def pooled_counts(self) -> Int[Array, "*batch item class"]:
         """Return the votes of all judges together, by item and class."""
         return self.counts().sum(-2)
 
+    @fused()
     def take(self, items: Int[AnyArray, " part"]) -> "Votes":
         """Return the votes on some items, in the given order."""
         return replace(
