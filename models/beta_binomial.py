@@ -29,6 +29,7 @@ All priors are proper and the likelihood is bounded, so the posterior is proper,
 finite, whatever the data: no item at all, S = 0 on every item, or S = k on every item.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -37,8 +38,6 @@ import numpyro
 import numpyro.distributions as dist
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float, Int
-
-from judgebayes.fused import fused
 
 __all__ = [
     "Parameters",
@@ -82,7 +81,7 @@ class Prior(NamedTuple):
     share: tuple[float, float] = (2.0, 2.0)
 
 
-@fused("most")
+@partial(jax.jit, static_argnames="most", inline=True)
 def component_log_pmf(
     mean: Float[Array, "set component"],
     dispersion: Float[Array, "set component"],
@@ -112,7 +111,7 @@ def log_choose(n: Int[Array, "*any"], s: Int[Array, "*any"]) -> Float[Array, "*a
     return gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0)
 
 
-@fused("most")
+@partial(jax.jit, static_argnames="most", inline=True)
 def mixture_log_pmf(
     theta: Parameters, correct: Int[Array, " item"], given: Int[Array, " item"], most: int
 ) -> Float[Array, " item"]:
@@ -122,14 +121,14 @@ def mixture_log_pmf(
     return jax.nn.logsumexp(each + jnp.log(theta.share), axis=-1)
 
 
-@fused("votes")
+@partial(jax.jit, static_argnames="votes", inline=True)
 def log_pmf(theta: Parameters, votes: int) -> Float[Array, " count"]:
     """Return log P(S = s) at s = 0 .. k for one draw (eq 4)."""
     counts = jnp.arange(votes + 1)
     return mixture_log_pmf(theta, counts, jnp.full_like(counts, votes), votes)
 
 
-@fused("votes")
+@partial(jax.jit, static_argnames="votes", inline=True)
 def majority_error(theta: Parameters, votes: int) -> Float[Array, ""]:
     """Return P(S < ceil(k / 2)), the error of a majority vote of k, for one draw (eq 5)."""
     return jnp.exp(log_pmf(theta, votes))[: (votes + 1) // 2].sum()

@@ -36,6 +36,7 @@ informative and truncated to the box::
     delta  ~ Normal(0, 1.5)     on [-10, 10]      (free form only)
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -45,7 +46,6 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int, Num
 
-from judgebayes.fused import fused
 from judgebayes.models.one_coin import log_seen
 
 __all__ = [
@@ -125,7 +125,7 @@ def n_levels(n_classes: int, symmetric: bool) -> int:
     return max(level_of_class(n_classes, symmetric)) + 1
 
 
-@fused("symmetric")
+@partial(jax.jit, static_argnames="symmetric", inline=True)
 def features(
     counts: Num[Array, "*item class"],
     alpha: Scalar = 1.0,
@@ -149,7 +149,7 @@ def features(
     return Features(margin, jnp.log(in_level + kappa) - jnp.log(total + kappa))
 
 
-@fused("n_classes", "symmetric")
+@partial(jax.jit, static_argnames=("n_classes", "symmetric"), inline=True)
 def link(
     parameters: Parameters, evidence: Features, *, n_classes: int, symmetric: bool = True
 ) -> Float[Array, "*item class"]:

@@ -27,6 +27,7 @@ with n_ijy of the n_ij votes of judge j for class y. A wrong label turns the vot
 an item together: without noise in the model it passes for an item on which the able do worst.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -36,7 +37,6 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.fused import fused
 from judgebayes.models.one_coin import noise_matrix
 
 __all__ = [
@@ -86,7 +86,7 @@ class Evidence(NamedTuple):
     """0 where the label is unknown."""
 
 
-@fused()
+@partial(jax.jit, inline=True)
 def evidence(
     votes: Int[Array, "item judge class"],
     labels: Int[Array, " item"],

@@ -28,6 +28,8 @@ so that m agreements of n have the likelihood s^m (1 - s)^(n - m): exact for one
 meet the same wrong labels is left out (Dawid and Skene's model keeps it).
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -35,8 +37,6 @@ import numpyro
 import numpyro.distributions as dist
 from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
-
-from judgebayes.fused import fused
 
 __all__ = [
     "EXACT",
@@ -66,7 +66,7 @@ def noise_matrix(noise: Scalar, n_classes: int) -> Float[Array, "class seen"]:
     return jnp.where(jnp.eye(n_classes, dtype=bool), 1 - noise, other)
 
 
-@fused()
+@partial(jax.jit, inline=True)
 def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Array, "item seen"]:
     """Return the log-probabilities of the observed labels, of which a share is wrong."""
     error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
@@ -91,7 +91,7 @@ def agreement(
     return correct.astype(float), (cast - correct).astype(float)
 
 
-@fused("n_classes")
+@partial(jax.jit, static_argnames="n_classes", inline=True)
 def posterior(
     correct: Float[Array, " judge"],
     wrong: Float[Array, " judge"],
@@ -154,7 +154,7 @@ def table(
     return log_votes(alpha[:, None, None], beta[:, None, None], count, rest, n_classes)
 
 
-@fused("n_classes")
+@partial(jax.jit, static_argnames="n_classes", inline=True)
 def log_votes(
     alpha: Float[Array, "..."],
     beta: Float[Array, "..."],

@@ -28,6 +28,7 @@ length 1: an empirical-Bayes centre, kappa = 1 ::
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -37,7 +38,6 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.fused import fused
 from judgebayes.models.davidson import level_of_class, n_levels, positions
 from judgebayes.models.one_coin import log_seen
 
@@ -113,7 +113,7 @@ def read_out(form: Form) -> np.ndarray:
     )
 
 
-@fused("form")
+@partial(jax.jit, static_argnames="form", inline=True)
 def features(
     index: Int[Array, "item judge sample"], form: Form
 ) -> Float[Array, "item predictor parameter"]:

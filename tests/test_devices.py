@@ -16,7 +16,8 @@ HERE = Path(__file__).parent
 def start(devices: int, *arguments: int) -> subprocess.Popen[str]:
     environment = {
         **os.environ,
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} "
+        f"--xla_force_host_platform_device_count={devices}",
         "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]),
     }
     command = [sys.executable, str(HERE / "sharded.py"), *map(str, arguments)]
