@@ -20,7 +20,7 @@ from judgebayes.decide import bayes_action
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import worst
-from judgebayes.models.one_coin import EXACT, agreement
+from judgebayes.models.one_coin import FEW, agreement, agreement_of_whole
 from judgebayes.summary import summary
 from judgebayes.votes.array import MISSING, Votes
 
@@ -46,12 +46,12 @@ FitOn = Literal["calibration", "all"]
 class Evaluation:
     """What a method answered on the evaluation items of a split, beside the truth."""
 
-    items: Int[Array, "*split item"]
+    items: Int[AnyArray, "*split item"]
     """Which items these are; -1 fills up shorter parts and counts for nothing."""
-    labels: Int[Array, "*split item"]
-    log_probs: Float[Array, "*split item class"]
-    decisions: Int[Array, "*split item"]
-    status: Int[Array, "*split"]
+    labels: Int[AnyArray, "*split item"]
+    log_probs: Float[AnyArray, "*split item class"]
+    decisions: Int[AnyArray, "*split item"]
+    status: Int[AnyArray, "*split"]
 
     __repr__ = summary
 
@@ -116,11 +116,15 @@ def _from_agreement(
     weight: Float[AnyArray, " item"] | None,
 ) -> tuple[FittedAggregator, Float[Array, "item class"]]:
     """Return the fit and its answers on all items, the same votes whatever the split."""
-    # How often each item is in the part: whole numbers.
-    counted = jnp.float32 if len(calibration) <= EXACT else float
+    # How often each item is in the part.
+    counted = jnp.float32 if len(calibration) < FEW else float
     often = jnp.zeros(labels.shape, counted).at[jnp.maximum(calibration, 0)].add(calibration >= 0)
-    used = often.astype(float) if weight is None else jnp.asarray(weight) * often
-    counts = agreement(votes.index, labels, often if weight is None else used)
+    if weight is None:
+        used = often.astype(float)
+        counts = agreement_of_whole(votes.index[..., 0], labels, often)
+    else:
+        used = jnp.asarray(weight) * often
+        counts = agreement(votes.index, labels, used)
     fitted = method.from_agreement(Agreement(*counts, labels, used, votes.n_classes))
     return fitted, fitted(votes)
 

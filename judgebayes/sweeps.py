@@ -75,7 +75,8 @@ def evaluate_splits(
         Seed of the random restarts and draws, split by split.
     devices
         Devices to divide the splits between, `jax.devices()` say: also those of other processes
-        (`jax.distributed`), each of which then makes this call and gets the whole answer.
+        (`jax.distributed`), each of which then makes this call and gets the whole answer. Then it
+        comes as NumPy arrays: no device has the whole of it.
     batch_size
         How many splits to fit at once: memory grows with it. As many as suit the memory of this
         machine if not given. Answers do not depend on it beyond rounding.
@@ -209,7 +210,7 @@ def _measured(
         def make() -> dict[str, np.ndarray]:
             rows = [
                 [np.asarray(found.status, float), *measure(found, metrics).values()]
-                for found in plan.run(over)
+                for found in map(over.trimmed, plan.run(over))
             ]
             return {"values": np.array(rows, float)}
 
@@ -249,8 +250,7 @@ def _plan(method: Aggregator, fit_on: FitOn) -> Plan:
 
     def run(over: OverSplits) -> list[Evaluation]:
         args = (method, over.votes, over.labels, over.loss, over.weight, over.splits)
-        found = over.run(_evaluate_all, args, fit_on=fit_on, at_once=over.at_once)
-        return [over.trimmed(found)]
+        return [over.run(_evaluate_all, args, fit_on=fit_on, at_once=over.at_once)]
 
     return Plan(run, ("",), method, fit_on)
 
@@ -275,7 +275,7 @@ def _plan_of_maps(
 
         def mapped(calibrator: Calibrator) -> Evaluation:
             args = (calibrator, stage, over.labels, over.loss, over.splits)
-            return over.trimmed(over.run(_map_all, args, at_once=at_once))
+            return over.run(_map_all, args, at_once=at_once)
 
         return [mapped(calibrator) for calibrator in calibrators.values()]
 
@@ -290,27 +290,31 @@ def _answers(plan: Plan, batches: "list[OverSplits]") -> dict[str, Evaluation]:
         def make() -> dict[str, np.ndarray]:
             return {
                 f"{place} {field}": np.asarray(getattr(found, field))
-                for place, found in enumerate(plan.run(over))
+                for place, found in enumerate(map(over.gathered, plan.run(over)))
                 for field in ANSWERS
             }
 
         arrays = kept_part(folder, over.name(plan, ANSWERS), make)
-        items = over.splits[1][: over.n_splits]
-        labels = jnp.where(items >= 0, over.labels[jnp.maximum(items, 0)], MISSING)
-        return [
-            Evaluation(items, labels, *(jnp.asarray(arrays[f"{place} {f}"]) for f in ANSWERS))
+        items = np.asarray(over.splits[1])[: over.n_splits]
+        labels = np.where(items >= 0, np.asarray(over.labels)[np.maximum(items, 0)], MISSING)
+        found = [
+            Evaluation(items, labels, *(arrays[f"{place} {field}"] for field in ANSWERS))
             for place in range(len(plan.names))
         ]
+        return found if over.mesh is not None else jax.device_put(found)
 
-    found = [
-        plan.run(over) if over.folder is None else kept_answers(over, over.folder)
-        for over in batches
-    ]
-    if len(found) > 1:
-        found = [
-            [jax.tree.map(lambda *x: jnp.concatenate(x), *f) for f in zip(*found, strict=True)]
-        ]
-    return dict(zip(plan.names, found[0], strict=True))
+    def answers(over: OverSplits) -> list[Evaluation]:
+        if over.folder is not None:
+            return kept_answers(over, over.folder)
+        return [over.gathered(found) for found in plan.run(over)]
+
+    def joined(*parts: Array | np.ndarray) -> Array | np.ndarray:
+        host = isinstance(parts[0], np.ndarray)
+        return np.concatenate(parts) if host else jnp.concatenate(parts)
+
+    first, *rest = map(answers, batches)
+    found = [jax.tree.map(joined, *f) for f in zip(first, *rest, strict=True)] if rest else first
+    return dict(zip(plan.names, found, strict=True))
 
 
 @partial(jax.jit, static_argnames=("fit_on", "at_once", "mesh"))

@@ -39,10 +39,12 @@ from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
 
 __all__ = [
-    "EXACT",
+    "FEW",
     "agreement",
+    "agreement_of_whole",
     "link",
     "log_likelihood",
+    "log_likelihood_by_class",
     "log_odds",
     "log_seen",
     "log_votes",
@@ -54,8 +56,8 @@ __all__ = [
 
 Scalar = float | Float[Array, ""]
 
-EXACT = 2**24
-"""Whole numbers up to this are exact in float32."""
+FEW = 2**12
+"""Two whole numbers below this are one number that float32 holds exactly, a digit each."""
 NODES = 128
 SPAN = 12.0  # standard deviations to either side that the quadrature covers
 
@@ -80,14 +82,33 @@ def agreement(
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the weighted numbers of each judge's votes that are and are not the item's label.
 
-    Missing votes and items without a label count on neither side. They are added up in the
-    precision of the weights: in float32 whole numbers are exact up to `EXACT`, in half the time.
+    Missing votes and items without a label count on neither side.
     """
-    used = jnp.where(labels >= 0, weight, jnp.zeros((), weight.dtype))
+    used = jnp.where(labels >= 0, weight, 0.0)
     truth = labels[:, None, None].astype(index.dtype)
     # Products with the weights: over many sets of weights, one product of matrices.
-    correct = used @ (index == truth).astype(used.dtype).sum(2)
-    cast = used @ (index >= 0).astype(used.dtype).sum(2)
+    correct = used @ (index == truth).astype(float).sum(2)
+    cast = used @ (index >= 0).astype(float).sum(2)
+    return correct, cast - correct
+
+
+def agreement_of_whole(
+    index: Int[Array, "item judge"], labels: Int[Array, " item"], often: Float[Array, " item"]
+) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
+    """Return the same of one vote of each judge on items that count a whole number of times.
+
+    Both numbers by one product, as two digits of one number: in float32 where the items count less
+    than `FEW` times in all, a quarter of the time that two products in float64 take.
+    """
+    none, one = jnp.zeros((), often.dtype), jnp.ones((), often.dtype)
+    base = 2.0 ** ((np.finfo(often.dtype).nmant + 1) // 2) * one
+    used = jnp.where(labels >= 0, often, none)
+    truth = labels[:, None].astype(index.dtype)
+    digits = jnp.where(index >= 0, jnp.where(index == truth, base + one, base), none)
+    # Accelerators would round the factors to fewer binary places.
+    both = jnp.matmul(used, digits, precision="highest")
+    cast = jnp.floor(both / base)
+    correct = both - base * cast
     return correct.astype(float), (cast - correct).astype(float)
 
 
@@ -177,22 +198,32 @@ def log_likelihood(
 
     With one vote per judge a weighted count, the product of the votes for a class with the weights.
     """
+    return jnp.stack(log_likelihood_by_class(index, alpha, beta, n_classes=n_classes), axis=1)
+
+
+def log_likelihood_by_class(
+    index: Int[Array, "item judge sample"],
+    alpha: Float[Array, " judge"],
+    beta: Float[Array, " judge"],
+    *,
+    n_classes: int,
+) -> list[Float[Array, " item"]]:
+    """Return the same class by class (`judgebayes.log_softmax.log_softmax_by_class` says why)."""
     if index.shape[-1] == 1:
         weight = log_odds(alpha, beta, n_classes)
         given = index[..., 0]
-        votes_for = [(given == k).astype(weight.dtype) for k in range(n_classes)]
+        # Small numbers until there is but one conversion to make.
+        votes_for = [(given == k).astype(jnp.int8) for k in range(n_classes)]
         # Over class 0: over many sets of weights, one product of matrices less.
-        over_first = [(own - votes_for[0]) @ weight for own in votes_for[1:]]
-        return jnp.stack([jnp.zeros(len(given), weight.dtype), *over_first], axis=1)
+        over_first = [(own - votes_for[0]).astype(weight.dtype) @ weight for own in votes_for[1:]]
+        return [jnp.zeros(len(given), weight.dtype), *over_first]
     cast = (index >= 0).sum(-1)
     votes_for = [(index == k).sum(-1) for k in range(n_classes)]
     if (index.shape[-1] + 1) ** 2 > n_classes * len(index):  # a table would be the longer way
-        found = [log_votes(alpha, beta, own, cast - own, n_classes).sum(1) for own in votes_for]
-        return jnp.stack(found, axis=1)
+        return [log_votes(alpha, beta, own, cast - own, n_classes).sum(1) for own in votes_for]
     by_count = table(alpha, beta, index.shape[-1], n_classes=n_classes)
     judge = jnp.arange(index.shape[1])
-    found = [by_count[judge, cast, own].sum(1) for own in votes_for]
-    return jnp.stack(found, axis=1)
+    return [by_count[judge, cast, own].sum(1) for own in votes_for]
 
 
 def link(

@@ -18,16 +18,17 @@ from judgebayes.calibrate import Identity
 from judgebayes.irt_sparse import listed_mode
 from judgebayes.models.irt import Prior
 from judgebayes.splits import random_splits
-from judgebayes.sweeps import sweep
+from judgebayes.sweeps import evaluate_splits, sweep
 from judgebayes.votes import from_dense
 
 
 def swept(devices: list[Any] | None) -> list[float]:
-    """Five splits, so that they do not divide evenly; also with calibrators."""
+    """Splits that divide evenly or not, in batches of which the last is short, with calibrators."""
     votes, labels = judged(np.array([0.9, 0.7, 0.6]), 24, missing=0.2, seed=1)
-    splits = random_splits(24, splits=5, calibration=16, seed=0)
     found = []
-    for maps in (None, {"none": Identity()}):
+    for n, maps in ((5, None), (8, None), (12, None), (5, {"none": Identity()})):
+        splits = random_splits(24, splits=n, calibration=16, seed=0)
+        batches = {"batch_size": 1} if n == 12 else {}
         table = sweep(
             {"one-coin": OneCoin()},
             votes,
@@ -37,8 +38,14 @@ def swept(devices: list[Any] | None) -> list[float]:
             calibrators=maps,
             metrics=("nll", "mae"),
             devices=devices,
+            **batches,
         )
         found += table["value"].tolist()
+        if n == 12:
+            whole = evaluate_splits(
+                OneCoin(), votes, labels, splits, fit_on="all", devices=devices, batch_size=1
+            )
+            found += np.exp(whole.log_probs).ravel().tolist()
     return found
 
 

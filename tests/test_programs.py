@@ -20,10 +20,12 @@ from judgebayes import programs
 from judgebayes.aggregate import BaseRate, Davidson, DawidSkene, OneCoin, Stacking
 from judgebayes.aggregate.base import Aggregator
 from judgebayes.calibrate import Beta, Calibrated, Identity
+from judgebayes.decide import absolute_loss, bayes_action
 from judgebayes.evaluate import Evaluation
 from judgebayes.float64 import in_float64
 from judgebayes.inference import DRPS
 from judgebayes.programs import kept
+from judgebayes.scores import accuracy, ece
 from judgebayes.splits import random_splits
 from judgebayes.sweeps import evaluate_calibrators, evaluate_splits
 from judgebayes.votes import Votes
@@ -83,6 +85,21 @@ def panel(items: int, seed: int) -> tuple[Votes, np.ndarray]:
 
 def test_the_count_counts(compilations: Compilations) -> None:
     assert compilations.during(lambda: jax.jit(lambda x: x + 1)(jnp.ones(3))) > 0
+
+
+def test_small_functions_are_one_program_where_they_are_called_as_they_stand(
+    compilations: Compilations,
+) -> None:
+    rng = np.random.default_rng(0)
+    log_probs = np.log(rng.dirichlet(np.ones(3), 53))
+    labels, loss = rng.integers(0, 3, 53), absolute_loss(3)
+    votes, _ = panel(53, 3)
+    some = np.arange(7)
+    assert compilations.during(lambda: bayes_action(log_probs, loss)) == 1
+    assert compilations.during(lambda: accuracy(labels, labels)) == 1
+    assert compilations.during(lambda: ece(log_probs, labels)) == 1
+    assert compilations.during(votes.counts) == 1
+    assert compilations.during(lambda: votes.take(some)) == 1
 
 
 @methods

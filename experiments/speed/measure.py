@@ -30,6 +30,8 @@ COLUMNS = (
 
 TURN = 0.5
 """Seconds of a side's turn in a round."""
+REST = 0.1
+"""Seconds between turns: threads of the one before may wait busily for more work (OpenBLAS does)."""
 
 
 @dataclass
@@ -88,13 +90,17 @@ def race(sides: list[Side], rounds: int) -> None:
             side.answer = jax.block_until_ready(side.run())
             side.cold = (time.perf_counter() - started) / side.share
         side.memory = found.megabytes
+    gc.collect()
+    gc.freeze()  # what is there by now is no rubbish: to look through it would take 0.2 s now and then
     for _ in range(rounds):
         for side in sides:
+            time.sleep(REST)
             calls, started, took = 0, time.perf_counter(), 0.0
             while calls == 0 or took < TURN:
                 jax.block_until_ready(side.run())
                 calls, took = calls + 1, time.perf_counter() - started
             side.seconds.append(took / calls / side.share)
+    gc.unfreeze()
 
 
 class peak:  # noqa: N801  (used as a verb)

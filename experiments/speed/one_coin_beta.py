@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.aggregate import OneCoin
+from judgebayes.arrays import AnyArray
 from judgebayes.calibrate import Beta
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import rewardbench_panel
@@ -21,7 +22,7 @@ def one_coin_beta(run: Run, rounds: int, sample: int = 5) -> list[Row]:
     votes, labels = panel.votes, panel.labels
     splits = random_splits(votes.n_items, splits=run.splits, calibration=0.5, seed=0)
 
-    def ours() -> jax.Array:
+    def ours() -> AnyArray:
         found = evaluate_calibrators(
             OneCoin(),
             {"beta": Beta(penalty=None, free_slopes=True, clip=float(np.finfo(float).eps))},

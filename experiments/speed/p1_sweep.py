@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 from scipy.optimize import minimize as scipy_minimise
 
 from judgebayes.aggregate import Davidson
+from judgebayes.arrays import AnyArray
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.speed.measure import Row, Side, race
@@ -56,7 +57,7 @@ def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
     works = sweep_of(run)
     method = Davidson(DRPS(starts=STARTS))
 
-    def ours() -> list[Array]:
+    def ours() -> list[AnyArray]:
         found = [
             evaluate_splits(
                 method, w.votes, w.labels, w.splits, fit_on="calibration", devices=jax.devices()

@@ -14,7 +14,7 @@ from judgebayes.aggregate.base import Reliability, by_slab, checked
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
 from judgebayes.inference.problem import identified
-from judgebayes.log_softmax import log_softmax
+from judgebayes.log_softmax import log_softmax, log_softmax_by_class
 from judgebayes.models import one_coin
 from judgebayes.scores import known
 from judgebayes.summary import summary
@@ -170,10 +170,10 @@ def _fit(
 def _apply(fitted: FittedOneCoin, votes: AnyVotes) -> Float[Array, "item class"]:
     alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
     if isinstance(votes, SparseVotes):
-        evidence = _evidence(fitted, votes)
-    else:
-        evidence = one_coin.log_likelihood(votes.index, alpha, beta, n_classes=n_classes)
-    return log_softmax(evidence + fitted.log_prior)
+        return log_softmax(_evidence(fitted, votes) + fitted.log_prior)
+    said = one_coin.log_likelihood_by_class(votes.index, alpha, beta, n_classes=n_classes)
+    logits = [own + fitted.log_prior[k] for k, own in enumerate(said)]
+    return jnp.stack(log_softmax_by_class(logits), axis=1)
 
 
 def _evidence(fitted: FittedOneCoin, votes: SparseVotes) -> Float[Array, "item class"]:

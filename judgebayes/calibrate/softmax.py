@@ -41,6 +41,10 @@ from judgebayes.summary import summary
 
 __all__ = ["FittedSoftmax", "Form", "fit_softmax"]
 
+UNSURE = 0.25
+"""Nats between the classes where answers are right no more often than chance."""
+TINY = 1e-300
+
 
 class Form(NamedTuple):
     """Which member of the family: what is tied, what is absent, what is bounded."""
@@ -208,10 +212,8 @@ def fit_softmax(
     lower = jnp.where(is_slope, -1.0, -jnp.inf) if form.monotone else None
     infinite = jnp.full(size, jnp.inf)
     # Where answers are far too sure the likelihood is all but linear at the identity, and Newton's
-    # steps lost: begin with answers about a nat apart. The minimum is the same, the loss is convex.
-    each = jnp.stack(log_probs)
-    apart = share * optimization_barrier(data.weight * (each.max(0) - each.min(0))).sum()
-    shrunk = jnp.where(apart > 1, 1 - 1 / apart, 0.0) * is_slope
+    # steps lost: begin where they are. The minimum is the same, the loss is convex.
+    shrunk = (1 - _as_sure_as_right(log_probs, data)) * is_slope
     if penalty is None:
         ends = minimise_each(loss, -shrunk[None], lower)
         delta = ends.x[0]
@@ -233,6 +235,25 @@ def fit_softmax(
         objective=found.value,
         projected_gradient=found.projected_gradient,
     )
+
+
+def _as_sure_as_right(
+    log_probs: Sequence[Float[Array, " item"]], data: CalibrationData
+) -> Float[Array, ""]:
+    """Return the slope, 1 at most, at which answers are as sure as they are right.
+
+    So they are if the mean distance between the logits of the best and the worst class is the
+    log-odds of a right answer: on answers that are all equally sure, that is the best slope.
+    """
+    n_classes, total = len(log_probs), data.weight.sum()
+    each = jnp.stack(log_probs)
+    best = each.max(0)
+    apart = optimization_barrier(data.weight * (best - each.min(0))).sum()
+    hits = [(data.labels == k) & (own == best) for k, own in enumerate(log_probs)]
+    right = optimization_barrier(data.weight * jnp.stack(hits).any(0)).sum()
+    odds = (n_classes - 1) * (right + 1) / (total - right + 1)
+    sure = total * jnp.maximum(jnp.log(odds), UNSURE)
+    return jnp.where(apart > sure, sure / jnp.maximum(apart, TINY), 1.0)
 
 
 def _penalised(loss: Differentiated, l1: Scalar, l2: Scalar) -> Differentiated:

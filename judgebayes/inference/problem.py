@@ -199,6 +199,8 @@ def identified(
     """Return DEGENERATE where the labels are constant or fewer than the parameters."""
     used = (labels >= 0) & (weight > 0)
     # A product with a matrix of the labels: over many sets of weights, one product of matrices.
-    seen = used.astype(float) @ (labels[:, None] == jnp.arange(n_classes)).astype(float)
+    # In single precision: few items are counted exactly, and many are not few.
+    one_hot = (labels[:, None] == jnp.arange(n_classes)).astype(jnp.float32)
+    seen = used.astype(jnp.float32) @ one_hot
     few = ((seen > 0).sum() < 2) | (seen.sum() < n_parameters)
     return when(few, Status.DEGENERATE)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -86,21 +87,19 @@ class Votes:
     def padded(self, n_items: int) -> "Votes":
         """Return the votes with items without votes added at the end, `n_items` in all.
 
-        Not for compiled code: there is nothing to compile in it.
+        Not for compiled code: the arrays are NumPy's, to be put where they are needed.
         """
         extra = n_items - self.n_items
 
-        def pad(array: Array | None, fill: float) -> Array | None:
+        def pad(array: Array | None, fill: float) -> Any:
             if array is None:
                 return None
             width = [(0, extra)] + [(0, 0)] * (array.ndim - 1)
-            return jnp.asarray(np.pad(np.asarray(array), width, constant_values=fill))
+            return np.pad(np.asarray(array), width, constant_values=fill)
 
-        index = pad(self.index, MISSING)
-        assert index is not None
         return replace(
             self,
-            index=index,
+            index=pad(self.index, MISSING),
             score=pad(self.score, jnp.nan),
             order=pad(self.order, MISSING),
             task=pad(self.task, 0),

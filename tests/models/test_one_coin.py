@@ -36,14 +36,28 @@ def test_agreement_is_that_of_a_plain_loop(index: np.ndarray) -> None:
     np.testing.assert_allclose(found, tally_by_hand(index))
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
 @in_float64
-def test_whole_weights_are_exact_in_float32_too(index: np.ndarray) -> None:
-    found, right = (
-        one_coin.agreement(*map(jnp.asarray, (index, LABELS, WEIGHT.astype(kind))))
-        for kind in (np.float32, float)
+def test_agreement_counted_as_digits_is_the_same_number(kind: type) -> None:
+    rng = np.random.default_rng(1)
+    index, labels = rng.integers(-1, 3, (2000, 7, 1)), rng.integers(-1, 3, 2000)
+    often = rng.integers(0, 4, 2000)
+    index[:, 0], index[:, 1], index[:, 2] = -1, labels[:, None], (labels[:, None] + 1) % 3
+    often[np.cumsum(often) >= one_coin.FEW] = 0  # as many as single precision bears
+    found = one_coin.agreement_of_whole(
+        jnp.asarray(index[..., 0]), jnp.asarray(labels), jnp.asarray(often.astype(kind))
     )
+    right = one_coin.agreement(*map(jnp.asarray, (index, labels, often.astype(float))))
     np.testing.assert_array_equal(found, right)
     assert found[0].dtype == right[0].dtype
+
+
+@in_float64
+def test_one_item_fewer_than_the_limit_is_counted_exactly() -> None:
+    n = one_coin.FEW - 1
+    votes, labels = jnp.asarray([[0, 1]] * n), jnp.zeros(n, int)
+    found = one_coin.agreement_of_whole(votes, labels, jnp.ones(n, jnp.float32))
+    np.testing.assert_array_equal(found, [[n, 0], [0, n]])
 
 
 @in_float64
