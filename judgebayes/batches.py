@@ -100,8 +100,10 @@ class OverSplits:
         if jax.process_count() > 1:
             from jax.experimental.multihost_utils import process_allgather
 
-            found = process_allgather(found, tiled=True)
-        cut = jax.tree.map(lambda x: np.asarray(x)[: self.n_splits], found)
+            whole = process_allgather(found, tiled=True)
+        else:
+            whole = jax.tree.map(_whole, found)
+        cut = jax.tree.map(lambda x: x[: self.n_splits], whole)
         return jax.device_put(cut) if self.mesh is None else cut
 
 
@@ -192,6 +194,12 @@ def _placed(arrays: Pytree, mesh: Mesh | None, spread: PartitionSpec) -> Pytree:
     if mesh is None or jax.process_count() > 1:
         return jax.device_put(arrays)
     return jax.device_put(arrays, NamedSharding(mesh, spread))
+
+
+def _whole(array: Array) -> np.ndarray:
+    """Return an array whose first axis devices share, copied once (`np.asarray` copies twice)."""
+    parts = sorted(array.addressable_shards, key=lambda part: part.index[0].start or 0)
+    return np.concatenate([np.asarray(part.data) for part in parts])
 
 
 def each_split(
