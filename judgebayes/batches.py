@@ -97,7 +97,7 @@ class OverSplits:
         """Return the same as arrays of this process: NumPy's, where devices were named."""
         if self.mesh is None and len(found.status) == self.n_splits:
             return found
-        if jax.process_count() > 1:
+        if self.mesh is not None and jax.process_count() > 1:
             from jax.experimental.multihost_utils import process_allgather
 
             whole = process_allgather(found, tiled=True)

@@ -97,8 +97,8 @@ def agreement_of_whole(
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the same of one vote of each judge on items that count a whole number of times.
 
-    Both numbers by one product, as two digits of one number: in float32 where the items count less
-    than `FEW` times in all, a quarter of the time that two products in float64 take.
+    Both numbers by one product, as two digits of one number. `often` may be in float32 if it adds
+    to less than `FEW`: a quarter of the work of two products in float64.
     """
     none, one = jnp.zeros((), often.dtype), jnp.ones((), often.dtype)
     base = 2.0 ** ((np.finfo(often.dtype).nmant + 1) // 2) * one
