@@ -21,7 +21,9 @@ from judgebayes.calibrate import (
     Platt,
     Temperature,
 )
+from judgebayes.calibrate.base import calibration_data
 from judgebayes.calibrate.isotonic import FittedIsotonic
+from judgebayes.calibrate.softmax import _as_sure_as_right
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference import Status
@@ -479,3 +481,18 @@ def test_isotonic_answers_lie_on_the_staircase_where_answers_almost_tie() -> Non
         found = np.asarray(fit(log_probs))
         assert np.isfinite(found).all()
         np.testing.assert_allclose(np.exp(found).sum(1), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize(("apart", "begun"), [(8.0, np.log(3001 / 1001) / 8), (0.5, 1.0)])
+@in_float64
+def test_a_map_begins_as_sure_as_the_answers_are_right(apart: float, begun: float) -> None:
+    """Three in four are right: the best slope where all are equally sure, and never above 1."""
+    labels = np.arange(4000) % 2
+    margin = apart * np.where(np.arange(4000) % 8 < 2, -1, 1) * (2 * labels - 1)
+    log_probs = log_softmax(np.stack([-margin / 2, margin / 2], axis=1), axis=1)
+    data = calibration_data(log_probs, labels, None)
+    found = float(_as_sure_as_right(list(data.log_probs.T), data))
+    assert found == pytest.approx(begun, rel=1e-9)
+    if begun < 1:
+        best = Temperature().fit(log_probs, labels).slopes[0, 0]
+        assert found == pytest.approx(float(best), rel=1e-3)
