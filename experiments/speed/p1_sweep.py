@@ -161,7 +161,7 @@ def distance_to_the_limit(run: Run, rounds: int) -> str:
     def mean_score(evidence: Array, labels: Array) -> Differentiated:
         seen = davidson.Features(evidence[:, 0], evidence[:, 1:])
         items = len(labels)
-        design = Design(davidson.columns(seen, n_classes=3), [jnp.zeros(items)] * 3)
+        design = Design(davidson.columns(seen, n_classes=3), 3)
         total = score_derivatives(drps, design, labels, jnp.ones(items), 0.0)
         return scaled(total, jnp.asarray(1 / items))
 

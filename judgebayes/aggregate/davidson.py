@@ -207,14 +207,13 @@ def _fit(
     def predict(sites: Sites) -> Float[Array, "item class"]:
         return davidson.link(_parameters(sites), evidence, **shape)
 
-    zero = jnp.zeros_like(evidence.margin)
     problem = Problem(
         model,
         predict,
         labels,
         weight,
         label_noise=method.label_noise,
-        design=Design(davidson.columns(evidence, **shape), [zero] * votes.n_classes),
+        design=Design(davidson.columns(evidence, **shape), votes.n_classes),
     )
     found = method.inference.solve(problem, key)
     n_parameters = sum(x[0].size for x in found.draws.values())

@@ -145,6 +145,8 @@ def clipped_by_class(
 ) -> list[Float[Array, " item"]]:
     """Return the same class by class (`log_softmax.log_softmax_by_class` says why)."""
     given = list(log_probs.T)
+    if len(given) == 2:  # no exponential: what compilers take for cheap they take for each use anew
+        return [jnp.clip(own, jnp.log(clip), jnp.log1p(-clip)) for own in given]
     raised = [jnp.maximum(own, jnp.log(clip)) for own in given]
     above = [r > own for r, own in zip(raised, given, strict=True)]
     changed = jnp.stack(above).any(0)

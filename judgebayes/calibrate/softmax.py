@@ -187,11 +187,11 @@ def fit_softmax(
     n_slopes = slope_terms * len(slope_of)
 
     def unpacked(
-        delta: Float[Array, " parameter"],
+        theta: Float[Array, " parameter"],
     ) -> tuple[Float[Array, "term class"], Float[Array, "term class"]]:
-        slopes = delta[:n_slopes].reshape(slope_terms, -1) @ slope_of
-        slopes = jnp.pad(slopes, ((0, n_terms - slope_terms), (0, 0))).at[0].add(1.0)
-        return slopes, delta[n_slopes:].reshape(n_terms, -1) @ intercept_of
+        slopes = theta[:n_slopes].reshape(slope_terms, -1) @ slope_of
+        slopes = jnp.pad(slopes, ((0, n_terms - slope_terms), (0, 0)))
+        return slopes, theta[n_slopes:].reshape(n_terms, -1) @ intercept_of
 
     columns = [
         {k: terms[:, t] * log_probs[k] for k in np.flatnonzero(members).tolist()}
@@ -202,31 +202,31 @@ def fit_softmax(
         for t in range(n_terms)
         for members in intercept_of
     ]
-    design = Design(columns, log_probs)
+    design = Design(columns, n_classes)
     total = data.weight.sum()
     share = jnp.where(total > 0, 1 / total, 0.0)
     loss = scaled(score_derivatives(nll, design, data.labels, data.weight, label_noise), share)
 
     size = n_slopes + n_terms * len(intercept_of)
-    is_slope = jnp.arange(size) < len(slope_of)  # of the constant term
-    lower = jnp.where(is_slope, -1.0, -jnp.inf) if form.monotone else None
-    infinite = jnp.full(size, jnp.inf)
+    identity = (jnp.arange(size) < len(slope_of)).astype(float)  # slopes of the constant term
+    lower = jnp.where(identity > 0, 0.0, -jnp.inf) if form.monotone else None
     # Where answers are far too sure the likelihood is all but linear at the identity, and Newton's
     # steps lost: begin where they are. The minimum is the same, the loss is convex.
-    shrunk = (1 - _as_sure_as_right(log_probs, data)) * is_slope
+    start = _as_sure_as_right(log_probs, data) * identity
     if penalty is None:
-        ends = minimise_each(loss, -shrunk[None], lower)
-        delta = ends.x[0]
+        ends = minimise_each(loss, start[None], lower)
+        theta = ends.x[0]
     else:
+        infinite = jnp.full(size, jnp.inf)
         ends = minimise_each(
-            _penalised(loss, penalty * l1_share, penalty * (1 - l1_share)),
-            jnp.concatenate([jnp.zeros(size), shrunk])[None],
+            _penalised(loss, identity, penalty * l1_share, penalty * (1 - l1_share)),
+            jnp.concatenate([jnp.zeros(size), identity - start])[None],
             jnp.zeros(2 * size),
-            jnp.concatenate([infinite, infinite if lower is None else -lower]),
+            jnp.concatenate([infinite, infinite if lower is None else identity - lower]),
         )
-        delta = ends.x[0, :size] - ends.x[0, size:]
+        theta = identity + ends.x[0, :size] - ends.x[0, size:]
     found = jax.tree.map(lambda a: a[0], ends)
-    slopes, intercepts = unpacked(delta)
+    slopes, intercepts = unpacked(theta)
     return FittedSoftmax(
         slopes=slopes,
         intercepts=intercepts,
@@ -256,12 +256,14 @@ def _as_sure_as_right(
     return jnp.where(apart > sure, sure / jnp.maximum(apart, TINY), 1.0)
 
 
-def _penalised(loss: Differentiated, l1: Scalar, l2: Scalar) -> Differentiated:
+def _penalised(
+    loss: Differentiated, identity: Float[Array, " parameter"], l1: Scalar, l2: Scalar
+) -> Differentiated:
     """Return the loss of the parts above and below the identity, with the penalty of each."""
 
     def at(parts: Float[Array, " part"]) -> Derivatives:
         above, below = jnp.split(parts, 2)
-        value, gradient, hessian = loss(above - below)
+        value, gradient, hessian = loss(identity + above - below)
         return Derivatives(
             value + l1 * parts.sum() + l2 / 2 * (parts**2).sum(),
             jnp.concatenate([gradient, -gradient]) + l1 + l2 * parts,

@@ -5,7 +5,7 @@ With s = 1 where the label is class 1 and -1 where it is class 0, the label has 
 .. math:: p = \frac{1}{1 + e^{-m}}, \qquad m_i = s_i (z_{i1} - z_{i0}),
 
 and the score of an item, its slope and its bend in m are all that its logits have to say: one
-exponential an item, and a row of numbers for the offsets, each parameter and each pair of parameters.
+exponential an item, and a row of numbers for each parameter and each pair of parameters.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,6 @@ class _Label(NamedTuple):
 def over_margins(
     score: Score,
     difference: Sequence[Items],
-    offset: Items,
     labels: Int[Array, " item"],
     weight: Items,
     slip: Float[Array, ""],
@@ -64,8 +63,6 @@ def over_margins(
     difference
         By parameter, how fast the logit of class 1 gains on that of class 0; 0 at items that do not
         count.
-    offset
-        The difference of the logits where all parameters are 0.
     labels, weight
         Class indices; items that do not count weigh 0.
     slip
@@ -73,10 +70,10 @@ def over_margins(
     """
     size = len(difference)
     sign = jnp.where(labels == 1, 1.0, -1.0)
-    start, gains = sign * offset, _rows([sign * x for x in difference])
+    gains = _rows([sign * x for x in difference])
     pairs = _rows([difference[a] * difference[b] for a in range(size) for b in range(a + 1)])
     # Kept as they are: a compiler that thinks them cheap would make them anew in every pass.
-    start, gains, pairs, weight = optimization_barrier((start, gains, pairs, weight))
+    gains, pairs, weight = optimization_barrier((gains, pairs, weight))
 
     def weighted(slip: Array | None, margin: Items) -> tuple[Float[Array, ""], Items, Items]:
         found = _CURVES[score](_label(margin), slip)
@@ -86,7 +83,7 @@ def over_margins(
         return values.sum(), weight * found.slope, weight * found.bend
 
     def at(theta: Float[Array, " parameter"]) -> Derivatives:
-        margin = start + theta @ gains
+        margin = theta @ gains
         if score is drps:  # polynomials: right labels are no cheaper
             value, slope, bend = weighted(slip, margin)
         else:  # matrices stay outside: compilers move them about on their way into a branch

@@ -2,7 +2,7 @@ r"""Value, gradient and Hessian of a proper score of a softmax of linear functio
 
 Item i has the class probabilities
 
-.. math:: p_{ik} = \mathrm{softmax}_k(z_{i}), \qquad z_{ik} = o_{ik} + \sum_a X_{ika} \theta_a .
+.. math:: p_{ik} = \mathrm{softmax}_k(z_{i}), \qquad z_{ik} = \sum_a X_{ika} \theta_a .
 
 Davidson's model and the calibration maps are of this form. Automatic differentiation takes the
 second derivatives one parameter at a time and in many passes over the items; written out they are
@@ -34,15 +34,10 @@ MOST_CLASSES, MOST_PARAMETERS = 6, 12
 
 
 class Design(NamedTuple):
-    """The linear functions: X by parameter and class, and the offsets o by class."""
+    """The linear functions: X by parameter and class."""
 
     columns: Sequence[Column]
-    offsets: Sequence[Items]
-
-    @property
-    def n_classes(self) -> int:
-        """Return the number of classes."""
-        return len(self.offsets)
+    n_classes: int
 
 
 class _Slopes(NamedTuple):
@@ -78,11 +73,10 @@ def score_derivatives(
     used = (labels >= 0) & (weight > 0)
     weight = jnp.where(used, weight, 0.0)
     columns = [{k: jnp.where(used, x, 0.0) for k, x in column.items()} for column in design.columns]
-    offsets = [jnp.where(used, x, 0.0) for x in design.offsets]
-    size = len(columns)
+    size, zero = len(columns), jnp.zeros_like(weight)
 
     def logits_at(theta: Float[Array, " parameter"]) -> list[Items]:
-        logits = list(offsets)
+        logits = [zero] * design.n_classes
         for a, column in enumerate(columns):
             for k, x in column.items():
                 logits[k] = logits[k] + x * theta[a]
@@ -97,9 +91,8 @@ def score_derivatives(
         return differentiated(total)
     slip = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
     if design.n_classes == 2:
-        zero = jnp.zeros_like(weight)
         gains = [column.get(1, zero) - column.get(0, zero) for column in columns]
-        return over_margins(score, gains, offsets[1] - offsets[0], labels, weight, slip)
+        return over_margins(score, gains, labels, weight, slip)
 
     def with_slip(slip: Array | None, theta: Float[Array, " parameter"]) -> Derivatives:
         return _summed(columns, weight, _SLOPES[score](_softmax(logits_at(theta)), labels, slip))

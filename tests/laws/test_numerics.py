@@ -208,12 +208,12 @@ def test_derivatives_of_a_score_are_its_slopes(score: Any, noise: float) -> None
     rng = np.random.default_rng(1)
     x = rng.normal(size=(30, 3, 4))
     columns = [{k: jnp.asarray(x[:, k, a]) for k in range(3)} for a in range(4)]
-    design = Design(columns, list(jnp.asarray(rng.normal(size=(3, 30)))))
+    design = Design(columns, 3)
     labels, weight = rng.integers(-1, 3, 30), rng.choice([0.0, 0.5, 2.0], 30)
     at = jax.jit(score_derivatives(score, design, jnp.asarray(labels), jnp.asarray(weight), noise))
     start = rng.normal(size=4)
     assert_differentiated(lambda z: at(z)[0], lambda z: at(z)[1], start, lambda z: at(z)[2])
-    split = jax.jit(_penalised(at, 0.3, 0.2))
+    split = jax.jit(_penalised(at, jnp.array([1.0, 1.0, 0.0, 0.0]), 0.3, 0.2))
     parts = rng.uniform(0.1, 1, 8)
     assert_differentiated(
         lambda z: split(z)[0], lambda z: split(z)[1], parts, lambda z: split(z)[2]
