@@ -139,8 +139,6 @@ def over_splits(
     at_once = _splits_at_once(method, each, n_items)
     each = -(-each // at_once) * at_once
     size = each * n_devices
-    # The last device's part, and the last batch, are filled up.
-    which = np.arange(n_batches * size).reshape(n_batches, size) % len(splits)
     keys = _keys(seed, len(splits))
     mesh = None if devices is None else Mesh(np.asarray(devices), (SPLIT,))
     all_votes, all_labels, weight, losses = _placed(
@@ -154,7 +152,11 @@ def over_splits(
         PartitionSpec(),
     )
 
-    def batch(place: int, some: Int[np.ndarray, " split"]) -> OverSplits:
+    def batch(first: int) -> OverSplits:
+        # The last device's part, and the last batch, are filled up.
+        some = slice(first, first + size)
+        if first + size > len(splits):
+            some = np.arange(first, first + size) % len(splits)
         parts = (_widened(splits.calibration[some]), _widened(splits.evaluation[some]), keys[some])
         calibration, evaluation, numbers = _placed(parts, mesh, PartitionSpec(SPLIT))
         return OverSplits(
@@ -163,13 +165,13 @@ def over_splits(
             weight=weight,
             loss=losses,
             splits=(calibration, evaluation, jax.random.wrap_key_data(numbers)),
-            n_splits=min(size, len(splits) - place * size),
+            n_splits=min(size, len(splits) - first),
             at_once=at_once,
             mesh=mesh,
             folder=None if checkpoint is None else Path(checkpoint),
         )
 
-    return [batch(place, some) for place, some in enumerate(which)]
+    return [batch(place * size) for place in range(n_batches)]
 
 
 @lru_cache(maxsize=16)
