@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebayes.decide import absolute_loss, bayes_action, middle_most, risk, zero_one_loss
+from judgebayes.decide import (
+    TIE_TOLERANCE,
+    absolute_loss,
+    bayes_action,
+    middle_most,
+    risk,
+    zero_one_loss,
+)
 
 
 def test_risks_are_those_of_eq_6() -> None:
@@ -114,3 +121,17 @@ def test_two_actions_are_weighed_as_more_are() -> None:
 @pytest.mark.parametrize(("gap", "taken"), [(1e-11, 0), (1e-8, 1)])
 def test_of_two_actions_that_are_tied_the_first_is_taken(gap: float, taken: int) -> None:
     assert int(bayes_action(np.log([0.5, 0.5]), np.array([[gap, gap], [0.0, 0.0]]))) == taken
+
+
+def test_two_actions_are_decided_as_their_risks_say() -> None:
+    rng = np.random.default_rng(0)
+    margin = np.concatenate([[0.0, np.inf, -np.inf, 800.0, -800.0], rng.normal(size=300) * 5])
+    log_probs = np.stack([-np.logaddexp(0, margin), -np.logaddexp(0, -margin)], axis=1)
+    ahead = np.array([[2.0, 100.0], [0.0, 0.0]])  # the second action is better, whatever the class
+    losses = [rng.choice([-1, 0, 1e-8, 0.5, 2.0], size=(2, 2)) for _ in range(60)]
+    for loss in [ahead, -ahead, ahead.T, -ahead.T, *losses]:
+        risks = np.exp(log_probs) @ loss.T
+        gained = risks[:, 0] - risks[:, 1]
+        clear = np.abs(gained - TIE_TOLERANCE) > 1e-12
+        made = np.asarray(bayes_action(log_probs, loss))
+        np.testing.assert_array_equal(made[clear], (gained > TIE_TOLERANCE)[clear])
