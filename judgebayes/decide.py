@@ -69,20 +69,22 @@ def bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[A
     """
     log_probs, loss = jnp.asarray(log_probs), jnp.asarray(loss)
     if loss.shape == (2, 2):
-        return _second_of_two(log_probs[..., 1], loss).astype(int)
+        return _second_of_two(log_probs[..., 1] - log_probs[..., 0], loss).astype(int)
     risks = risk(log_probs, loss)
     return middle_most(risks <= risks.min(-1, keepdims=True) + TIE_TOLERANCE)
 
 
-def _second_of_two(log_prob: Float[Array, "*item"], loss: Loss) -> Bool[Array, "*item"]:
+def _second_of_two(margin: Float[Array, "*item"], loss: Loss) -> Bool[Array, "*item"]:
     """Return whether the second of two actions has less risk; a tie goes to the first.
 
     It gains a + (b - a) p, p being the probability of the second class: what p must pass is one
-    number for all items, and so is its logarithm.
+    number for all items, and so are the log-odds that the margin must.
     """
     a, b = loss[0, 0] - loss[1, 0], loss[0, 1] - loss[1, 1]
-    limit = jnp.log(jnp.maximum((TIE_TOLERANCE - a) / jnp.where(a == b, 1.0, b - a), 0.0))
-    finite = jnp.maximum(log_prob, np.finfo(float).min)  # passes a limit of minus infinity
+    p = jnp.clip((TIE_TOLERANCE - a) / jnp.where(a == b, 1.0, b - a), 0.0, 1.0)
+    limit = jnp.log(p) - jnp.log1p(-p)
+    largest = np.finfo(float).max
+    finite = jnp.clip(margin, -largest, largest)  # infinite are limits that all pass, or none
     passed = jnp.where(b > a, finite > limit, finite < limit)
     return jnp.where(a == b, a > TIE_TOLERANCE, passed)
 

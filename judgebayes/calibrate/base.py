@@ -133,8 +133,8 @@ def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_clas
 def clipped(log_probs: Float[Array, "item class"], clip: Scalar) -> Float[Array, "item class"]:
     r"""Return log-probabilities with every probability at least `clip`, summing to 1 again.
 
-    Of two classes, this is clipping to [clip, 1 - clip] up to terms of clip squared; certain
-    answers become finite, and answers within the limits stay as they are.
+    Of two classes, this is clipping to [clip, 1 - clip]. Certain answers become finite, and answers
+    within the limits stay as they are.
     """
     return jnp.stack(clipped_by_class(log_probs, clip), axis=1)
 

@@ -21,7 +21,7 @@ from judgebayes.calibrate import (
     Platt,
     Temperature,
 )
-from judgebayes.calibrate.base import calibration_data
+from judgebayes.calibrate.base import calibration_data, clipped
 from judgebayes.calibrate.isotonic import FittedIsotonic
 from judgebayes.calibrate.softmax import _as_sure_as_right
 from judgebayes.errors import JudgeBayesError
@@ -134,6 +134,22 @@ def test_certain_answers_are_clipped_and_converge(name: str) -> None:
     right = (said == labels) if name in SYMMETRIC else labels[said == 1]
     allowed = 0.06 if "beta" in name or name == "chain" else 1e-5  # the penalty pulls
     np.testing.assert_allclose(found[said == 1, 1], right.mean(), atol=allowed)
+
+
+@in_float64
+def test_clipping_keeps_what_is_within_and_sums_to_one() -> None:
+    p = np.array([0.0, 1e-9, 1e-3, 0.02, 0.5, 0.99, 1.0])
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(np.stack([1 - p, p], axis=1))
+    of_two = np.exp(clipped(jnp.asarray(log_probs), 0.01))
+    np.testing.assert_allclose(of_two[:, 1], np.clip(p, 0.01, 0.99), rtol=1e-14)
+    np.testing.assert_allclose(of_two.sum(1), 1.0, rtol=1e-14)
+
+    three = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.995, 0.005, 0.0]])
+    with np.errstate(divide="ignore"):
+        found = np.exp(clipped(jnp.asarray(np.log(three)), 0.01))
+    raised = np.maximum(three, 0.01)
+    np.testing.assert_allclose(found, raised / raised.sum(1, keepdims=True), rtol=1e-14)
 
 
 @maps
