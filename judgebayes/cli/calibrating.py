@@ -1,7 +1,9 @@
 """`judgebayes calibrate` and `judgebayes apply`: a user's own files."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -273,26 +275,31 @@ def answer(request: Request, given: Given, console: Console) -> Calibration:
     choices = _choices(request, read, table.votes)
     enough = (labels >= 0).sum() >= LEAST_FOR_SPLITS
     once = isinstance(read, Listing) and choices[0].method in SEE_ALL
-    compared = None
+    fit = partial(_fit_and_answer, table=table, read=read, labels=labels, seed=request.seed)
+    compared: Compared | None = None
+    ahead: Future[tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]] | None = None
     if enough and not once:
-        compared = compare(
-            _compared_methods(request, table, choices),
-            table.votes,
-            own,
-            table.groups,
-            given.loss,
-            splits=request.splits,
-            seed=request.seed,
-            label_noise=request.label_noise,
-        )
+        # Most often the first is taken: it is fitted while all of them are compared.
+        with ThreadPoolExecutor(1) as aside:
+            if isinstance(read, Reading):  # what comes as a list may fill the memory
+                ahead = aside.submit(fit, choices[0])
+            compared = compare(
+                _compared_methods(request, table, choices),
+                table.votes,
+                own,
+                table.groups,
+                given.loss,
+                splits=request.splits,
+                seed=request.seed,
+                label_noise=request.label_noise,
+            )
     choice = choices[0]
     if compared is not None and len(choices) > 1 and (labels >= 0).sum() >= FEW_LABELS:
         best = compared.best([c.name for c in choices], choices[0].name)
         choice = next(c for c in choices if c.name == best)
-    method = build(choice, read.coding.classes, table.votes)
     with console.status(f"fitting {choice.name}"):
-        fitted = _fitted(choice, method, read, labels, request.seed)
-        log_probs = _answered(fitted, read.votes)
+        taken = ahead if choice is choices[0] else None
+        method, fitted, log_probs = fit(choice) if taken is None else taken.result()
     chosen = (
         []
         if request.method != "auto"
@@ -352,6 +359,20 @@ def _table(
 def _known(labels: Int[np.ndarray, " item"]) -> Int[np.ndarray, " some"]:
     """Return the labelled items; without any, the first: what needs no label learns nothing."""
     return np.flatnonzero(labels >= 0) if (labels >= 0).any() else np.arange(1)
+
+
+@in_float64
+def _fit_and_answer(
+    choice: Choice,
+    table: Reading,
+    read: Reading | Listing,
+    labels: Int[np.ndarray, " item"],
+    seed: int,
+) -> tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]:
+    """Return a method, its fit to all labels, and its answers on all items."""
+    method = build(choice, table.coding.classes, table.votes)
+    fitted = _fitted(choice, method, read, labels, seed)
+    return method, fitted, _answered(fitted, read.votes)
 
 
 def _fitted(

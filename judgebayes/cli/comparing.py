@@ -47,7 +47,7 @@ HELD_IN = 0.8
 SEE_ALL = ("dawid-skene",)
 """Methods that learn from votes without labels too: held out, they see all votes, as in use."""
 AT_ONCE = 4
-"""So many methods are fitted at once, if there are as many cores: each takes memory of its own."""
+"""So many methods are fitted at once, on enough cores: each takes memory of its own."""
 METRICS = ("mae", "accuracy", "nll", "ece")
 HEAD = ("method", "MAE", "accuracy", "NLL", "ECE", "extra loss [95 %]")
 LOSSES_IN_WORDS = {
@@ -235,9 +235,10 @@ def compare(
         )
 
     what = f"methods held out on {splits} splits"
-    # One method is compiled while another runs; the splits of a method are fitted all at once.
+    # One method is compiled while another runs; the splits of a method are fitted all at once. One
+    # more than there are cores, for those with one map wait for one compilation of it.
     with (
-        ThreadPoolExecutor(min(os.cpu_count() or 1, AT_ONCE)) as pool,
+        ThreadPoolExecutor(min(1 + (os.cpu_count() or 1), AT_ONCE)) as pool,
         tracked(methods, what, shown=True) as following,
     ):
         found = dict(zip(following, pool.map(one, methods), strict=True))

@@ -16,7 +16,6 @@ from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.finding import Finding
 from judgebayes.float64 import in_float64
 from judgebayes.io import check_writable, write_table
-from judgebayes.plots import judge_map
 from judgebayes.votes import MISSING
 
 __all__ = ["Request", "diagnose_votes", "print_judges"]
@@ -78,6 +77,8 @@ def diagnose_votes(request: Request) -> list[Finding]:
         write_table(table, request.out)
         console.print(escape(f"The table of all judges is in {request.out}."), highlight=False)
     if request.plot is not None:
+        from judgebayes.plots import judge_map  # Matplotlib takes half a second to import
+
         judge_map(table, title="Judges, with 90 % intervals").savefig(request.plot, dpi=150)
         console.print(escape(f"The map of judges is in {request.plot}."), highlight=False)
     return found

@@ -19,7 +19,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import Status
 from judgebayes.io import check_writable, write_table
-from judgebayes.plots import intervals
 from judgebayes.precision import (
     FittedImpression,
     FittedStratified,
@@ -459,6 +458,8 @@ def _plot(table: pd.DataFrame, path: Path, title: str) -> None:
     both = pd.concat([ours, raw])
     value: Float[np.ndarray, " row"] = both[["value", "low", "high"]].to_numpy(float)
     both[["value", "low", "high"]] = 100 * value
+    from judgebayes.plots import intervals  # Matplotlib takes half a second to import
+
     figure = intervals(
         both,
         label="generator",
