@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -58,6 +59,29 @@ def test_importing_the_library_loads_nothing_heavy() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == ""
+
+
+def test_what_draws_nothing_loads_nothing_that_draws() -> None:
+    modules = "judgebayes.cli.calibrating, judgebayes.cli.precision"
+    script = f"import sys, {modules}; print('matplotlib' in sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "False"
+
+
+def test_the_compiler_knows_the_options_that_it_is_given() -> None:
+    # One that it does not know ends the process.
+    script = "from judgebayes import cli; cli._set_environment(); import jax; print(jax.devices())"
+    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment, "JAX_PLATFORMS": "cpu"},
+    )
+    assert "Cpu" in found.stdout, found.stderr
 
 
 def test_help_names_the_commands() -> None:
