@@ -8,6 +8,7 @@ import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.infer.util import log_density
 
+from judgebayes.inference.alone import alone
 from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.status import Status, when
 
@@ -40,6 +41,7 @@ class PriorImportance:
     draws: int = field(default=2**15, metadata={"static": True})
     kept: int = field(default=1000, metadata={"static": True})
 
+    @alone
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
         """Return the kept draws; their `objective` is minus the log marginal likelihood."""
 

@@ -8,6 +8,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.infer.util import log_density
 
+from judgebayes.inference.alone import alone
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.inference.status import Status, when
@@ -34,6 +35,7 @@ class NormalAtMode:
     starts: int = field(default=1, metadata={"static": True})
     max_steps: int = field(default=200, metadata={"static": True})
 
+    @alone
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
         """Return draws around the mode."""
         mode = MAP(starts=self.starts, max_steps=self.max_steps).solve(problem, key)

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro import infer
 from numpyro.infer.util import initialize_model
 
+from judgebayes.inference.alone import alone
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.status import Status, when
 from judgebayes.scores import Score
@@ -123,10 +124,12 @@ class NUTS:
             return state, kernel, jax.vmap(lambda z: fold(found.postprocess_fn(z)))
 
         @jax.jit
+        @alone
         def begin() -> Any:
             return machine(start)[0]
 
         @jax.jit
+        @alone
         def advance(state: Any, steps: Int[Array, ""]) -> tuple[Any, Any]:
             _, kernel, sites = machine(start)
 

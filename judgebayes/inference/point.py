@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.infer.util import log_density
 
+from judgebayes.inference.alone import alone
 from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
 from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.softmax import scaled, score_derivatives
@@ -36,6 +37,7 @@ class MinimumScore:
     starts: int = field(default=5, metadata={"static": True})
     max_steps: int = field(default=200, metadata={"static": True})
 
+    @alone
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the best of several minima."""
         total = known(problem.labels, problem.weight).sum()
@@ -77,6 +79,7 @@ class MAP:
     starts: int = field(default=5, metadata={"static": True})
     max_steps: int = field(default=200, metadata={"static": True})
 
+    @alone
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the best of several modes."""
         # Per item, so that the tolerance on the gradient means the same at any number of labels.
