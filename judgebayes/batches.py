@@ -154,8 +154,8 @@ def over_splits(
 
     def batch(first: int) -> OverSplits:
         # The last device's part, and the last batch, are filled up.
-        over = first + size > len(splits)
-        some = np.arange(first, first + size) % len(splits) if over else slice(first, first + size)
+        full = first + size <= len(splits)
+        some = slice(first, first + size) if full else np.arange(first, first + size) % len(splits)
         parts = (_widened(splits.calibration[some]), _widened(splits.evaluation[some]), keys[some])
         calibration, evaluation, numbers = _placed(parts, mesh, PartitionSpec(SPLIT))
         return OverSplits(

@@ -13,6 +13,7 @@ from jaxtyping import Array, Key, PRNGKeyArray
 from judgebayes.float64 import in_float64
 from judgebayes.generative.story import Statistics, Story
 from judgebayes.inference import posterior
+from judgebayes.inference.alone import alone
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Sites
 
@@ -125,6 +126,7 @@ def _replicated(
 ) -> tuple[Sites, Sites]:
     """Return draws of the prior, and data of the prior's and the posterior's draws."""
 
+    @alone
     def drawn(key: PRNGKeyArray) -> Sites:
         trace = numpyro.handlers.trace(numpyro.handlers.seed(story.problem.joint, key)).get_trace()
         return {name: trace[name]["value"] for name in thin}

@@ -13,15 +13,15 @@ R = TypeVar("R")
 _HANDLERS = threading.RLock()
 
 
-def alone(solve: Callable[P, R]) -> Callable[P, R]:
+def alone(function: Callable[P, R]) -> Callable[P, R]:
     """Let no two threads be in a function that runs models, at the same time.
 
     For what Python runs while a program is traced: compiled programs run beside one another as before.
     """
 
-    @functools.wraps(solve)
+    @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         with _HANDLERS:
-            return solve(*args, **kwargs)
+            return function(*args, **kwargs)
 
     return wrapped

@@ -37,7 +37,6 @@ class MinimumScore:
     starts: int = field(default=5, metadata={"static": True})
     max_steps: int = field(default=200, metadata={"static": True})
 
-    @alone
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the best of several minima."""
         total = known(problem.labels, problem.weight).sum()

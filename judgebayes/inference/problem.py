@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
 
 from judgebayes.fused import fused
+from judgebayes.inference.alone import alone
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import Status, when
 from judgebayes.models.one_coin import log_seen
@@ -98,9 +99,14 @@ class Problem:
 
         return model
 
-    @cached_property
+    @property
+    @alone  # before the lock that `cached_property` has of its own until Python 3.12
     def latent(self) -> dict[str, dict[str, Any]]:
         """Return the latent sites of the model, each at the mean of its prior given the others."""
+        return self._latent
+
+    @cached_property
+    def _latent(self) -> dict[str, dict[str, Any]]:
         at_mean = numpyro.handlers.substitute(self.prior, substitute_fn=_mean)
         trace: dict[str, dict[str, Any]] = numpyro.handlers.trace(
             numpyro.handlers.seed(at_mean, 0)

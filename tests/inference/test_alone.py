@@ -8,6 +8,7 @@ import numpyro
 import numpyro.distributions as dist
 
 from judgebayes.inference.alone import alone
+from judgebayes.inference.problem import Problem
 
 
 def sites(names: list[str]) -> list[str]:
@@ -25,6 +26,29 @@ def test_threads_that_run_models_at_the_same_time_do_not_meet() -> None:
     models = [[f"{k} {n}" for n in range(5)] for k in range(4)]
     with ThreadPoolExecutor(len(models)) as pool:
         assert list(pool.map(alone(sites), models)) == models
+
+
+def test_threads_may_ask_for_the_sites_of_their_problems() -> None:
+    """As every fit of a model does, whatever its inference."""
+
+    def latent(name: str) -> list[str]:
+        def model(labels: object, weight: object) -> None:
+            for n in range(5):
+                numpyro.sample(f"{name} {n}", dist.Normal(0.0, 1.0))
+                time.sleep(0.005)
+
+        none = jnp.zeros(0)
+        problem = Problem(model, lambda _: none[None], none.astype(int), none)
+
+        def ask() -> list[str]:
+            return list(problem.latent)
+
+        return alone(ask)() if name in "ac" else ask()  # some within a fit that is alone itself
+
+    names = ["a", "b", "c", "d"]
+    with ThreadPoolExecutor(len(names)) as pool:
+        found = list(pool.map(latent, names))
+    assert found == [[f"{name} {n}" for n in range(5)] for name in names]
 
 
 def test_a_model_may_run_another() -> None:
