@@ -3,7 +3,8 @@
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from judgebayes.checkpoint import digest_of, kept_part
 from judgebayes.errors import JudgeBayesError
 from judgebayes.significance import Interval
 
@@ -55,6 +57,10 @@ GRADES = frozenset(get_args(Grade))
 SMOKE_SPLITS = 4
 
 
+def _silent(text: str) -> None:
+    """Say nothing."""
+
+
 @dataclass
 class Run:
     """One run of experiments: where the data are, how many splits, and what is remembered.
@@ -66,7 +72,7 @@ class Run:
     splits: int = 100
     smoke: bool = False
     seed: int = 0
-    say: Callable[[str], None] = lambda _: None
+    say: Callable[[str], None] = _silent
     batch_size: int | None = None
     """How many splits to fit at once; as memory allows if None."""
     checkpoint: Path | None = None
@@ -85,6 +91,23 @@ class Run:
         kept: T = self._memory[key]
         return kept
 
+    def keep(
+        self, key: tuple[Hashable, ...], made_from: Any, make: Callable[[], dict[str, np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """Return the arrays that `make` returns, made once per key, in resumed runs too.
+
+        They are kept in the checkpoint folder, if there is one; `made_from` holds the arrays that
+        they are computed from, so that other data give other files.
+        """
+
+        def kept() -> dict[str, np.ndarray]:
+            if self.checkpoint is None:
+                return make()
+            name = digest_of(made_from, key, self.splits, self.seed, self.smoke)
+            return kept_part(self.checkpoint, name, make)
+
+        return self.remember(key, kept)
+
     def has(self, dataset: str) -> bool:
         """Tell whether the data folder holds a data set."""
         return self.data is not None and (self.data / dataset).is_dir()
@@ -101,14 +124,23 @@ class Output:
     table: pd.DataFrame
     figures: dict[str, Figure] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    undefined: Mapping[str, str] = field(default_factory=dict)
+    """Methods whose value may be undefined (NaN, an empty cell of the CSV), and when it is."""
 
     def __post_init__(self) -> None:
         """Refuse a table that says nothing, or claims on twins what only data can show."""
         table = self.table
         if list(table.columns) != COLUMNS or table.empty:
             raise ValueError(f"A result has rows, in the columns {', '.join(COLUMNS)}.")
-        if not np.isfinite(table["value"].astype(float)).all():
-            raise ValueError("A result's value is not a finite number.")
+        value = table["value"].astype(float)
+        undefined = value.isna() & table["method"].isin(self.undefined) & (table["grade"] == "")
+        wrong = table[~np.isfinite(value) & ~undefined]
+        if len(wrong):
+            row = wrong.iloc[0]
+            raise ValueError(
+                f"The {row['metric']} of {row['method']} ({row['task']}, n = {row['n']}) is "
+                f"{row['value']}: a value is a finite number, or undefined and said why."
+            )
         strange = set(table["grade"]) - GRADES
         if strange or set(table.loc[table["dataset"] == "twin", "grade"]) - {"simulated"}:
             raise ValueError("A grade is none there is, or a twin's is not `simulated`.")
@@ -128,9 +160,20 @@ class Experiment:
     """Whether it also runs without data, on twins or on nothing but formulas."""
     run: Callable[[Run], Output]
 
+    def __reduce__(self) -> tuple[Callable[[str, str], "Experiment"], tuple[str, str]]:
+        """Pickle as a name: another process imports the module that it stands in."""
+        module = sys.modules[self.run.__module__]
+        name = next(name for name, value in vars(module).items() if value is self)
+        return _imported, (module.__name__, name)
+
     def runnable(self, run: Run) -> bool:
         """Tell whether a run has what this needs."""
         return self.twins or all(run.has(name) for name in self.needs)
+
+
+def _imported(module: str, name: str) -> Experiment:
+    value: Experiment = getattr(importlib.import_module(module), name)
+    return value
 
 
 def experiment(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.experiments.core import Experiment, Output
-from judgebayes.experiments.writing import GRADES, grades
+from judgebayes.experiments.writing import GRADES, grades, undefined_notes
 from judgebayes.report import (
     Block,
     Facts,
@@ -168,7 +168,7 @@ def result_section(experiment: Experiment, output: Output, pictures: Mapping[str
         what = " and ".join(
             [*(["notes"] if output.notes else []), *(["figures"] if drawings else [])]
         )
-        notes = [Paragraph(note) for note in output.notes]
+        notes = [Paragraph(note) for note in [*output.notes, *undefined_notes(output)]]
         blocks.append(Folded(what.capitalize(), [*notes, *drawings]))
     return Section(experiment.title, blocks, name=name)
 

@@ -20,7 +20,7 @@ from judgebayes.experiments.matrix import drawn, result_section
 from judgebayes.experiments.writing import write
 from judgebayes.report import Section
 
-__all__ = ["UNFINISHED", "Finished", "finish"]
+__all__ = ["UNFINISHED", "Finished", "finish", "finished"]
 
 UNFINISHED = ".unfinished"
 
@@ -34,40 +34,45 @@ class Finished:
     output: Output
     """Without figures: they are drawn in the section."""
     section: Section
-    resumed: bool
-    """Whether an earlier run had made it."""
 
 
-def finish(experiment: Experiment, run: Run, out: Path) -> Finished:
-    """Run an experiment and write its files, unless an interrupted run has done so.
+def finish(experiment: Experiment, run: Run, out: Path) -> None:
+    """Run an experiment, write its files, and note them for `finished`.
 
     Raises
     ------
     JudgeBayesError
-        If it cannot be written; earlier results stay.
+        If a file cannot be written; earlier results stay.
     """
-    name = f"{experiment.paper}-{experiment.name}-{_made_from(experiment, run)}.json"
-    path = out / UNFINISHED / "results" / name
-    kept = _read(path, out)
-    resumed = kept is not None
+    output = experiment.run(run)
+    files = write(experiment, output, out)
+    note = {
+        "files": {f.relative_to(out).as_posix(): _digest(f) for f in files},
+        "columns": list(output.table.columns),
+        "rows": [[_plain(cell) for cell in row] for row in output.table.to_numpy(object)],
+        "notes": list(output.notes),
+        "undefined": dict(output.undefined),
+        "pictures": drawn(experiment, output),
+    }
+    with atomically(_note(experiment, run, out), new_folder=True) as beside:
+        beside.write_text(json.dumps(note), encoding="utf-8")
+
+
+def finished(experiment: Experiment, run: Run, out: Path) -> Finished | None:
+    """Return the result that `finish` wrote for the same data, source and settings; else None."""
+    kept = _read(_note(experiment, run, out), out)
     if kept is None:
-        output = experiment.run(run)
-        files = write(experiment, output, out)
-        kept = {
-            "files": {f.relative_to(out).as_posix(): _digest(f) for f in files},
-            "columns": list(output.table.columns),
-            "rows": [[_plain(cell) for cell in row] for row in output.table.to_numpy(object)],
-            "notes": list(output.notes),
-            "pictures": drawn(experiment, output),
-        }
-        text = json.dumps(kept)
-        with atomically(path, new_folder=True) as beside:
-            beside.write_text(text, encoding="utf-8")
-        kept = json.loads(text)  # the page is made from what a later run would read, too
-    output = Output(pd.DataFrame(kept["rows"], columns=kept["columns"]), notes=kept["notes"])
+        return None
+    table = pd.DataFrame(kept["rows"], columns=kept["columns"])
+    output = Output(table, notes=kept["notes"], undefined=kept["undefined"])
     page = out / experiment.paper / f"{experiment.name}.md"
     section = result_section(experiment, output, kept["pictures"])
-    return Finished(experiment, page, output, section, resumed)
+    return Finished(experiment, page, output, section)
+
+
+def _note(experiment: Experiment, run: Run, out: Path) -> Path:
+    name = f"{experiment.paper}-{experiment.name}-{_made_from(experiment, run)}.json"
+    return out / UNFINISHED / "results" / name
 
 
 def _made_from(experiment: Experiment, run: Run) -> str:

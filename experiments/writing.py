@@ -7,7 +7,7 @@ import pandas as pd
 from judgebayes.checkpoint import atomically
 from judgebayes.experiments.core import Experiment, Output
 
-__all__ = ["GRADES", "grades", "markdown", "write", "write_index", "write_text"]
+__all__ = ["GRADES", "grades", "markdown", "undefined_notes", "write", "write_index", "write_text"]
 
 GRADES = {
     "reproduced": "the paper's own data, and our number is within its stated spread",
@@ -75,13 +75,23 @@ def grades(output: Output) -> str:
 def markdown(experiment: Experiment, output: Output, pictures: list[str]) -> str:
     """Return a result as a Markdown page: claim, notes, tables by data set and metric, figures."""
     lines = [f"# {experiment.title}", "", f"Claim: {experiment.claim}", ""]
-    lines += [f"- {note}" for note in output.notes]
+    lines += [f"- {note}" for note in [*output.notes, *undefined_notes(output)]]
     lines += ["", f"Grades: {grades(output)}", ""] if len(output.table) else [""]
     for picture in pictures:
         lines += [f"![{experiment.title}]({picture})", ""]
     for (dataset, metric), part in output.table.groupby(["dataset", "metric"], sort=False):
         lines += [f"## {dataset}: {metric}", "", *_pivot(part), ""]
     return "\n".join(lines)
+
+
+def undefined_notes(output: Output) -> list[str]:
+    """Return a sentence for each method with undefined values, saying when they are."""
+    shown = output.table[output.table["value"].isna()]["method"]
+    return [
+        f"{name} is undefined {when}."
+        for name, when in output.undefined.items()
+        if (shown == name).any()
+    ]
 
 
 def _pivot(part: pd.DataFrame) -> list[str]:
@@ -121,7 +131,7 @@ def _number(row: pd.Series, with_grade: bool) -> str:
         float(row[c]) if pd.notna(row[c]) else None for c in ("value", "low", "high")
     )
     if value is None:
-        return ""
+        return "undefined"
     text = f"{value:.3f}" if abs(value) < 100 else f"{value:.0f}"
     if low is not None and high is not None:
         text += f" [{low:.3f}, {high:.3f}]"

@@ -1,5 +1,6 @@
 """What Tables 1 and 4 share: labels drawn under the stopping rule, and how far estimates are off."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,36 +44,42 @@ def stopped_margins(run: Run, xi: float) -> list[Margins]:
     The rule is the paper's with eq 11's minimum, tau = 25, and our epsilon = 0.1 and running mean
     for E[S]. The margin of a run is the mean of |estimate - actual| over the odd k.
     """
-    return run.remember((PAPER, "margins", xi), lambda: _stopped_margins(run, xi))
-
-
-def _stopped_margins(run: Run, xi: float) -> list[Margins]:
-    rule = QuantileRule(xi)
     every = everything(run)
+    counts = [(judged.correct, judged.votes) for judged in every]
+    arrays = run.keep((PAPER, "margins", xi), counts, lambda: _stopped_margins(run, every, xi))
     names = [*methods(), "thinning"]
-    found: dict[str, Margins] = {}
+    return [
+        Margins(
+            judged, arrays[f"{place} labels"], {name: arrays[f"{place} {name}"] for name in names}
+        )
+        for place, judged in enumerate(every)
+    ]
+
+
+def _stopped_margins(run: Run, every: Sequence[Judged], xi: float) -> dict[str, np.ndarray]:
+    """Return labels used and margins by method, named by the data set's place and the method."""
+    rule = QuantileRule(xi)
+    arrays: dict[str, np.ndarray] = {}
     for votes in sorted({j.votes for j in every}):
-        group = [j for j in every if j.votes == votes]
+        places = [k for k, judged in enumerate(every) if judged.votes == votes]
+        group = [every[k] for k in places]
         parts = []
-        used = []
-        for judged in group:
+        for place, judged in zip(places, group, strict=True):
             own = orders(run, judged)
             stop = replay(rule, judged.correct, votes, own)
-            used.append(stop)
+            arrays[f"{place} labels"] = np.asarray(stop)
             parts.append(histograms(judged, [o[:r] for o, r in zip(own, stop, strict=True)]))
         weights, truth = np.concatenate(parts), [j.truth for j in group]
         actual = np.repeat(truth, [len(p) for p in parts], axis=0)
         ends = np.cumsum([len(p) for p in parts])[:-1]
-        off: dict[str, list[np.ndarray]] = {}
-        for name in names:
+        for name in (*methods(), "thinning"):
             run.say(f"{len(group)} data sets of {votes} votes, xi = {xi}: {name}")
             method = Thinning() if name == "thinning" else methods()[name]
             made = estimates(method, group[0], weights)
-            off[name] = np.split(np.abs(made - actual).mean(1) * POINTS, ends)
-        for place, judged in enumerate(group):
-            by_method = {name: each[place] for name, each in off.items()}
-            found[judged.name] = Margins(judged, used[place], by_method)
-    return [found[j.name] for j in every]
+            off = np.split(np.abs(made - actual).mean(1) * POINTS, ends)
+            for place, margins in zip(places, off, strict=True):
+                arrays[f"{place} {name}"] = margins
+    return arrays
 
 
 def claim(judged: Judged, method: str, metric: str, found: Interval, runs: int) -> dict[str, Any]:

@@ -18,15 +18,12 @@ CAP = 400
 
 def stops(run: Run, judged: Judged, rule: Rule) -> Int[np.ndarray, " split"]:
     """Return after how many labels a rule stops on a data set, in every run."""
-    return run.remember(
+    own = orders(run, judged)[:, : min(CAP, len(judged.correct))]
+    return run.keep(
         (PAPER, "stops", judged.name, rule),
-        lambda: replay(
-            rule,
-            judged.correct,
-            judged.votes,
-            orders(run, judged)[:, : min(CAP, len(judged.correct))],
-        ),
-    )
+        (judged.correct, judged.votes, own),
+        lambda: {"labels": np.asarray(replay(rule, judged.correct, judged.votes, own))},
+    )["labels"]
 
 
 def printed_rules(xi: float, judged: Judged) -> dict[str, Rule]:

@@ -137,8 +137,11 @@ def margins(run: Run, target: Target) -> dict[str, Float[np.ndarray, " split"]]:
     `transfer, swapped` names the sources' components the other way round; `pooled` is the
     hierarchical model, and `pooled, limit c` moves `mixture-map` towards it by c deviations at most.
     """
-    return run.remember(
-        ("transfer", target.judged.name, target.domain), lambda: _margins(run, target)
+    counts = [(judged.correct, judged.votes) for judged in (target.judged, *target.sources)]
+    return run.keep(
+        (PAPER, "transfer", target.judged.name, target.domain),
+        (counts, target.embeddings),
+        lambda: _margins(run, target),
     )
 
 

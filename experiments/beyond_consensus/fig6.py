@@ -55,6 +55,10 @@ RULES = {
     "rogan-gladen": rogan_gladen,
 }
 METRICS = ("max error", "mean error")
+UNDEFINED = {
+    "rogan-gladen": "where no generator is labelled: no judge's TPR and TNR are known",
+    "best-judge": "where no generator is labelled: no judge's error is known",
+}
 
 
 @in_float64
@@ -132,7 +136,19 @@ def main(run: Run) -> Output:
         for size in sorted(set(sizes)):
             rows_of = np.flatnonzero(sizes == size)
             for name in ("as-published", "impression", "true-minimum", *RULES):
-                if size == 0 and name == "best-judge":
+                if size == 0 and name in UNDEFINED:
+                    records += [
+                        {
+                            "dataset": DATASET,
+                            "task": LEVELS[level],
+                            "n": 0,
+                            "method": name,
+                            "metric": metric,
+                            "value": np.nan,
+                            "splits": len(rows_of),
+                        }
+                        for metric in METRICS
+                    ]
                     continue
                 each = [errors(found[name][r], cell.truth, sets[r]) for r in rows_of]
                 half = spread_over_generators(
@@ -180,7 +196,7 @@ def main(run: Run) -> Output:
             title="Held-out generators: " + metric,
             columns=2,
         )
-    return Output(table, figures, notes)
+    return Output(table, figures, notes, UNDEFINED)
 
 
 @in_float64

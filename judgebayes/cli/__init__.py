@@ -129,13 +129,33 @@ def reproduce(
         Optional[int],  # noqa: UP045
         typer.Option(min=1, help="Splits to fit at once: memory grows with them."),
     ] = None,
+    listed: Annotated[
+        bool,
+        typer.Option("--list", help="Only list the experiments, with their usual time and memory."),
+    ] = False,
+    costs: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="CSV file for the time, memory and programs that each experiment took."),
+    ] = None,
 ) -> None:
-    """Reproduce the papers' tables and figures, beside the paper's numbers and an audit."""
-    from judgebayes.cli.command import command_line
-    from judgebayes.cli.reproducing import reproduce_papers
+    """Reproduce the papers' tables and figures, beside the paper's numbers and an audit.
 
+    Experiments run in processes of their own. If one fails, the others still run; the failed ones are
+    listed with their logs at the end, and the exit status is 1.
+    """
+    from judgebayes.cli.command import command_line
+    from judgebayes.cli.reproducing import list_experiments, reproduce_papers
+
+    names = list(what or [])
+    if listed:
+        list_experiments(names)
+        return
     command = command_line(context)
-    reproduce_papers(list(what or []), data, twins, splits, smoke, seed, out, batch_size, command)
+    complete = reproduce_papers(
+        names, data, twins, splits, smoke, seed, out, batch_size, command, costs
+    )
+    if not complete:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -2,25 +2,37 @@
 
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from judgebayes.checkpoint import clear_half_written, locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, data_folder, find
+from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
 from judgebayes.experiments.matrix import HEAD, index_page, matrix_rows, ordered
-from judgebayes.experiments.resuming import UNFINISHED, Finished, finish
+from judgebayes.experiments.resuming import UNFINISHED, Finished, finished
+from judgebayes.experiments.runner import Cost, Failure, Runner
 from judgebayes.experiments.writing import grades, write_index, write_text
 from judgebayes.public import SOURCES
 from judgebayes.report import render
 from judgebayes.report.versions import versions
 
-__all__ = ["reproduce_papers", "where_from"]
+__all__ = ["list_experiments", "reproduce_papers", "where_from"]
+
+NO_CLAIM = "no claim to grade"
 
 SHORT_AUDIT = 100
 WIDE_ENOUGH = 140
@@ -37,11 +49,13 @@ def reproduce_papers(
     out: Path,
     batch_size: int | None,
     command: Sequence[str],
-) -> None:
-    """Run the experiments that were named, or all; write each as soon as it is done.
+    costs: Path | None = None,
+) -> bool:
+    """Run the experiments that were named, or all; return whether all that could run have results.
 
-    The index, in Markdown and as a page, is written anew after each. If none was named, the matrix
-    of all results is printed too. A run that was interrupted goes on where it was.
+    Each is written as soon as it is done, and the index, in Markdown and as a page, with it. If none
+    was named, the matrix of all results is printed too. A run that was interrupted, or in which
+    experiments failed, goes on where it was. `costs` gets a table of what each experiment took.
 
     Raises
     ------
@@ -74,10 +88,15 @@ def reproduce_papers(
             batch_size=batch_size,
             checkpoint=out / UNFINISHED / "splits",
         )
-        done, skipped = _finish_all(console, chosen, run, facts, out)
+        progress = _Reproduction(console, chosen, run, facts, out)
+        progress.run_all()
+        done, skipped, failed = progress.done, progress.skipped, progress.failed
         write_index([(d.experiment, d.page, d.output) for d in done], skipped, out)
         index = _write_page(done, skipped, facts, out)
-        shutil.rmtree(out / UNFINISHED, ignore_errors=True)
+        if costs is not None:
+            write_costs(costs, progress.costs, twins=folder is None)
+        if not failed:
+            shutil.rmtree(out / UNFINISHED, ignore_errors=True)
     for experiment in skipped:
         console.print(
             f"[yellow]not run[/]  {experiment.title}: needs {', '.join(experiment.needs)} "
@@ -87,47 +106,141 @@ def reproduce_papers(
     if not what:
         _print_matrix(console, done)
     console.print(f"{len(done)} results in {index.parent}; start at {index}", soft_wrap=True)
+    if failed:
+        for experiment, failure in failed.items():
+            console.print(
+                f"[red]failed[/]  {experiment.title}: {escape(failure.reason)}; log: {failure.log}",
+                soft_wrap=True,
+            )
+        console.print(
+            f"{len(failed)} of {len(chosen)} experiments failed. The same command runs these again "
+            "and keeps the others.",
+            soft_wrap=True,
+        )
+    return not failed
 
 
-def _finish_all(
-    console: Console, chosen: list[Experiment], run: Run, facts: list[tuple[str, str]], out: Path
-) -> tuple[list[Finished], list[Experiment]]:
-    """Run what can be run, and say how each came out; return it, and what was skipped."""
-    done: list[Finished] = []
-    with Progress(
+class _Reproduction:
+    """What has been run, skipped and failed so far, and how long the rest may take."""
+
+    def __init__(
+        self,
+        console: Console,
+        chosen: list[Experiment],
+        run: Run,
+        facts: list[tuple[str, str]],
+        out: Path,
+    ) -> None:
+        self.console, self.chosen, self.run, self.facts, self.out = console, chosen, run, facts, out
+        self.done: list[Finished] = []
+        self.skipped = [e for e in chosen if not e.runnable(run)]
+        self.failed: dict[Experiment, Failure] = {}
+        self.costs: dict[Experiment, Cost] = {}
+
+    def run_all(self) -> None:
+        """Run what can be run and is not finished yet; say how each came out."""
+        waiting = [e for e in self.chosen if e not in self.skipped]
+        remaining = TimeLeft(waiting, twins=self.run.data is None)
+        logs = self.out / UNFINISHED / "logs"
+        with _bar(self.console) as progress, Runner(self.run, self.out, logs) as runner:
+            bar = progress.add_task("starting", total=len(self.chosen), left="")
+            say = partial(self._say, progress, bar)
+            for number, experiment in enumerate(self.chosen, start=1):
+                if experiment in waiting:
+                    result = finished(experiment, self.run, self.out)
+                    how = " (finished by the run before)"
+                    if result is None:
+                        say(experiment.title)
+                        result, how = self._run(experiment, runner, say, remaining)
+                    else:
+                        remaining.skip(experiment)
+                    if result is not None:
+                        self.done.append(result)
+                        graded = grades(result.output)
+                        how = f": {NO_CLAIM if graded == '-' else escape(graded)}{how}"
+                        _write_page(self.done, self.skipped, self.facts, self.out)
+                    left = remaining.text()
+                    progress.console.print(
+                        f"  {number:2d}/{len(self.chosen)} {experiment.title}{how}"
+                        + (f"; {left}" if left and number < len(self.chosen) else ""),
+                        soft_wrap=True,
+                    )
+                    progress.update(bar, left=left)
+                progress.advance(bar)
+
+    def _run(
+        self,
+        experiment: Experiment,
+        runner: Runner,
+        say: Callable[[str], None],
+        remaining: TimeLeft,
+    ) -> tuple[Finished | None, str]:
+        """Run one experiment; return its result, if it has one, and how it went."""
+        cost = runner(experiment, say)
+        if isinstance(cost, Cost):
+            result = finished(experiment, self.run, self.out)
+            if result is not None:
+                self.costs[experiment] = cost
+                remaining.took(experiment, cost.seconds)
+                return result, f" ({duration(cost.seconds)})"
+            changed = "its files were changed while it ran"
+            cost = Failure(changed, self.out / experiment.paper)
+        self.failed[experiment] = cost
+        remaining.skip(experiment)
+        return None, f": [red]failed[/], {escape(cost.reason)}"
+
+    def _say(self, progress: Progress, bar: TaskID, text: str) -> None:
+        progress.update(bar, description=text)
+        if not self.console.is_terminal:  # no bar is drawn there, and hours of silence are no log
+            progress.console.print(f"  {text}", soft_wrap=True, markup=False)
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.completed}/{task.total}"),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
         console=console,
         transient=True,
-    ) as progress:
-        bar = progress.add_task("starting", total=len(chosen))
+    )
 
-        def say(text: str) -> None:
-            progress.update(bar, description=text)
-            if not console.is_terminal:  # no bar is drawn there, and hours of silence are no log
-                progress.console.print(f"  {text}", soft_wrap=True, markup=False)
 
-        run.say = say
-        skipped = [e for e in chosen if not e.runnable(run)]
-        for number, experiment in enumerate(chosen, start=1):
-            if experiment not in skipped:
-                run.say(experiment.title)
-                found = finish(experiment, run, out)
-                done.append(found)
-                _write_page(done, skipped, facts, out)
-                came_out = grades(found.output)
-                if came_out == "-":
-                    came_out = "no claim to grade"
-                before = " (finished by the run before)" if found.resumed else ""
-                progress.console.print(
-                    f"  {number:2d}/{len(chosen)} {experiment.title}: {escape(came_out)}{before}",
-                    soft_wrap=True,
-                )
-            progress.advance(bar)
-    return done, skipped
+def list_experiments(what: list[str]) -> None:
+    """Print the experiments that were named, or all, with their estimated time and memory.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there is no such experiment.
+    """
+    table = Table(box=None, pad_edge=False)
+    table.add_column("experiment")
+    for head in ("time", "on twins", "memory"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("result", overflow="fold")
+    on_data, on_twins = known_costs(twins=False), known_costs(twins=True)
+    chosen = find(what)
+    for e in chosen:
+        name = f"{e.paper}/{e.name}"
+        cost, twin = on_data.get(name), on_twins.get(name)
+        table.add_row(
+            name,
+            "-" if cost is None else duration(cost.seconds),
+            "-" if twin is None else duration(twin.seconds),
+            "-" if cost is None else f"{cost.peak_bytes / 1e9:.1f} GB",
+            escape(e.title),
+        )
+    Console().print(table, highlight=False)
+    for costs, where in ((on_data, "on data"), (on_twins, "on twins")):
+        total = sum(costs[n].seconds for e in chosen if (n := f"{e.paper}/{e.name}") in costs)
+        Console().print(f"All of these {where}: about {duration(total)}.", highlight=False)
+    Console().print(
+        "Measured with 100 splits on two cores; memory is the largest that the process held.",
+        highlight=False,
+    )
 
 
 def where_from(needs: Sequence[str]) -> str:

@@ -1,0 +1,94 @@
+"""What each experiment took when it was measured, and from that how long a run will still take.
+
+`costs.csv` beside this file holds the wall time, largest memory and compiled programs of every
+experiment, on data and on twins, with 100 splits on two cores. `judgebayes reproduce --costs FILE`
+writes such a table.
+"""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from judgebayes.checkpoint import atomically
+from judgebayes.experiments.core import Experiment
+from judgebayes.experiments.runner import Cost
+
+__all__ = ["TimeLeft", "duration", "known_costs", "write_costs"]
+
+COSTS = Path(__file__).parent / "costs.csv"
+HEAD = ("experiment", "twins", "seconds", "peak_mb", "programs")
+
+
+def known_costs(*, twins: bool) -> dict[str, Cost]:
+    """Return the measured costs by `paper/name`, on twins or on data."""
+    if not COSTS.exists():
+        return {}
+    with COSTS.open(encoding="utf-8", newline="") as file:
+        return {
+            row["experiment"]: Cost(
+                float(row["seconds"]), int(row["peak_mb"]) * 10**6, int(row["programs"])
+            )
+            for row in csv.DictReader(file)
+            if row["twins"] == str(int(twins))
+        }
+
+
+def write_costs(path: Path, costs: Mapping[Experiment, Cost], *, twins: bool) -> None:
+    """Write what experiments took, a row each.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the file cannot be written.
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(HEAD)
+    for e, cost in costs.items():
+        megabytes = round(cost.peak_bytes / 10**6)
+        table.writerow(
+            (f"{e.paper}/{e.name}", int(twins), f"{cost.seconds:.1f}", megabytes, cost.programs)
+        )
+    with atomically(path, new_folder=True) as beside:
+        beside.write_text(text.getvalue(), encoding="utf-8")
+
+
+class TimeLeft:
+    """Estimates how long the remaining experiments take, from the costs of the measured run.
+
+    Their sum is multiplied by how much longer than measured the finished ones took: fewer splits,
+    another machine.
+    """
+
+    def __init__(self, experiments: Sequence[Experiment], *, twins: bool) -> None:
+        costs = known_costs(twins=twins)
+        measured = [cost.seconds for cost in costs.values()]
+        usual = sum(measured) / len(measured) if measured else 0.0
+        names = (f"{e.paper}/{e.name}" for e in experiments)
+        seconds = [costs[name].seconds if name in costs else usual for name in names]
+        self._measured = dict(zip(experiments, seconds, strict=True))
+        self._expected = self._taken = 0.0
+
+    def skip(self, experiment: Experiment) -> None:
+        """Leave out an experiment that need not run any more."""
+        del self._measured[experiment]
+
+    def took(self, experiment: Experiment, seconds: float) -> None:
+        """Note what an experiment took."""
+        self._expected += self._measured.pop(experiment)
+        self._taken += seconds
+
+    def text(self) -> str:
+        """Return for example `about 12 min left`; nothing before the first experiment has run."""
+        if self._expected == 0:
+            return ""
+        return f"about {duration(sum(self._measured.values()) * self._taken / self._expected)} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in words, to two digits or so."""
+    if seconds < 60:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
