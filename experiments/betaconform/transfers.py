@@ -29,6 +29,7 @@ from judgebayes.ensemble import (
 )
 from judgebayes.experiments.betaconform.common import (
     COUNTS,
+    PAPER,
     POINTS,
     Judged,
     estimates,
