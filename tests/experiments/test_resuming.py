@@ -1,13 +1,16 @@
-"""`judgebayes reproduce`, interrupted: what is finished is not run again, and nothing else is kept."""
+"""`judgebayes reproduce`, interrupted or failing: what is finished stays, the rest still runs."""
 
-import errno
 import os
-from collections import Counter
+import random
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
+import planted
 import pytest
-from matplotlib.figure import Figure
 
 from judgebayes.checkpoint import locked
 from judgebayes.cli.reproducing import reproduce_papers
@@ -16,129 +19,193 @@ from judgebayes.experiments import resuming
 from judgebayes.experiments.core import Experiment, Output, Run, rows
 from judgebayes.experiments.resuming import UNFINISHED
 
-PAPER = "distribution-calibrated"
+PAPER = planted.PAPER
+ALONE = """
+import sys, planted
+from pathlib import Path
+from judgebayes.cli import reproducing
+if __name__ == "__main__":
+    reproducing.find = lambda what: planted.ALL
+    out = Path(sys.argv[1])
+    sys.exit(not reproducing.reproduce_papers(["all"], None, True, 10, False, 0, out, None, ["x"]))
+"""
 
 
-class Paper:
-    """Two experiments that count their runs; the second can be interrupted."""
+class Planted:
+    """The planted experiments: what each is to do, and how often it ran."""
 
-    def __init__(self) -> None:
-        self.ran: Counter[str] = Counter()
-        self.stop: BaseException | None = None
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
-    def experiments(self) -> list[Experiment]:
-        return [
-            Experiment(PAPER, name, name, "a claim", (), True, lambda run, n=name: self.run(n, run))
-            for name in ("one", "two")
-        ]
+    def do(self, name: str, what: str) -> None:
+        (self.folder / f"{name}.do").write_text(what)
 
-    def run(self, name: str, run: Run) -> Output:
-        self.ran[name] += 1
-        if name == "two" and self.stop is not None:
-            raise self.stop
-        figure = Figure()
-        figure.subplots().plot([0, run.seed])
-        records = [
-            {"dataset": "d", "n": n, "method": "m", "metric": "mae", "value": value, "grade": grade}
-            for n, value, grade in ((4, 0.1 + 0.2, "replicated"), (None, np.pi, ""))
-        ]
-        return Output(rows(PAPER, name, records), {"f": figure}, ["A note."])
+    def ran(self) -> list[int]:
+        files = [self.folder / f"{e.name}.ran" for e in planted.ALL]
+        counts = [len(f.read_text()) if f.exists() else 0 for f in files]
+        for file in files:
+            file.unlink(missing_ok=True)
+        return counts
 
 
 @pytest.fixture
-def paper(monkeypatch: pytest.MonkeyPatch) -> Paper:
-    made = Paper()
-    monkeypatch.setattr("judgebayes.cli.reproducing.find", lambda what: made.experiments())
-    return made
+def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planted:
+    folder = tmp_path / "planted"
+    folder.mkdir()
+    monkeypatch.setenv("PLANTED", str(folder))
+    monkeypatch.setattr("judgebayes.cli.reproducing.find", lambda what: planted.ALL)
+    return Planted(folder)
 
 
-def reproduce(out: Path, seed: int = 0) -> None:
+def reproduce(out: Path, seed: int = 0, costs: Path | None = None) -> bool:
     command = ["judgebayes", "reproduce"]
-    reproduce_papers(["all"], None, True, 10, False, seed, out, None, command)
+    return reproduce_papers(["all"], None, True, 10, False, seed, out, None, command, costs)
 
 
 def files(out: Path) -> dict[str, bytes]:
     return {str(f.relative_to(out)): f.read_bytes() for f in out.rglob("*") if f.is_file()}
 
 
-def test_an_interrupted_run_goes_on_and_ends_with_the_same_bytes(
-    paper: Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_one_that_raises_or_dies_is_reported_and_the_others_run(
+    plant: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reproduce(tmp_path / "whole")
+    assert reproduce(tmp_path / "whole", costs=tmp_path / "costs.csv")
+    assert plant.ran() == [1, 1, 1]
     assert not (tmp_path / "whole" / UNFINISHED).exists()
+    names = [e.name for e in planted.ALL]
     assert set(files(tmp_path / "whole")) == {
         *("index.html", "index.md"),
-        *(f"{PAPER}/{name}{end}" for name in ("one", "two") for end in (".csv", ".md", "-f.png")),
+        *(f"{PAPER}/{name}{end}" for name in names for end in (".csv", ".md", "-f.png")),
     }
-    for stop in (KeyboardInterrupt(), MemoryError(), JudgeBayesError("no")):
-        paper.ran.clear()
-        paper.stop = stop
-        out = tmp_path / type(stop).__name__
-        with pytest.raises(type(stop)):
-            reproduce(out)
-        paper.stop = None
-        reproduce(out)
-        assert paper.ran == {"one": 1, "two": 2}
-        assert files(out) == files(tmp_path / "whole")
-        assert "(finished by the run before)" in capsys.readouterr().out
+    head, *costs = (tmp_path / "costs.csv").read_text().splitlines()
+    assert head == "experiment,twins,seconds,peak_mb,programs"
+    assert [row.split(",")[0] for row in costs] == [f"{PAPER}/{name}" for name in names]
+    assert "working on two" in capsys.readouterr().out
+
+    out = tmp_path / "failed"
+    plant.do("one", "raise")
+    plant.do("two", "die")
+    assert not reproduce(out)
+    assert plant.ran() == [1, 1, 1]
+    said = " ".join(capsys.readouterr().out.split())
+    logs = out / UNFINISHED / "logs"
+    first, second = logs / f"{PAPER}-one.log", logs / f"{PAPER}-two.log"
+    assert f"failed The first: RuntimeError: planted; log: {first}" in said
+    assert f"failed The second: its process was ended by SIGSEGV; log: {second}" in said
+    assert "2 of 3 experiments failed. The same command runs these again" in said
+    assert "said before it failed" in first.read_text()
+    assert "Traceback" in first.read_text()
+    assert "Segmentation fault" in second.read_text()
+    assert "The third" in (out / "index.md").read_text()
+
+    for name in ("one", "two"):
+        plant.do(name, "")
+    assert reproduce(out)
+    assert plant.ran() == [1, 1, 0]
+    assert files(out) == files(tmp_path / "whole")
+    assert "The third: replicated 1 (finished by the run before)" in capsys.readouterr().out
 
 
-def test_a_run_that_ended_is_never_taken_up_again(paper: Paper, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
+    plant: Planted, tmp_path: Path, stop: signal.Signals
+) -> None:
+    assert reproduce(tmp_path / "whole")
+    plant.ran()
+    script = tmp_path / "alone.py"
+    script.write_text(ALONE)
+    path = os.pathsep.join([str(Path(planted.__file__).parent), os.environ.get("PYTHONPATH", "")])
+    out = tmp_path / "out"
+    plant.do("two", "wait")
+    process = subprocess.Popen(
+        [sys.executable, script, out],
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    for _ in range(600):
+        if (plant.folder / "two.ran").exists():
+            break
+        time.sleep(0.1)
+    before = time.monotonic()
+    process.send_signal(stop)
+    assert process.wait(20) != 0
+    assert time.monotonic() - before < 5
+    plant.do("two", "")
+    assert plant.ran() == [1, 1, 0]
+    assert reproduce(out)
+    assert plant.ran() == [0, 1, 1]
+    assert files(out) == files(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_ten_kills_at_random_moments_and_a_resume_leave_the_same_bytes(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "judgebayes", "reproduce", "distribution-calibrated/table3"]
+    command += ["distribution-calibrated/table9", "betaconform/fig3", "betaconform/fig6"]
+    command += ["--twins", "--smoke", "--out"]
+    start = time.monotonic()
+    subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True)
+    lasts = time.monotonic() - start
+    rng = random.Random(0)
+    for _ in range(10):
+        process = subprocess.Popen([*command, tmp_path / "out"], stdout=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0, lasts))
+        process.kill()
+        process.wait()
+    subprocess.run([*command, tmp_path / "out"], check=True, capture_output=True)
+    page = "index.html"  # names the command, and so the folder
+    whole, resumed = files(tmp_path / "whole"), files(tmp_path / "out")
+    text = str(tmp_path / "out").encode(), str(tmp_path / "whole").encode()
+    resumed[page] = resumed[page].replace(*text)
+    assert resumed == whole
+
+
+def test_a_run_that_ended_is_never_taken_up_again(plant: Planted, tmp_path: Path) -> None:
     reproduce(tmp_path)
     reproduce(tmp_path)
-    assert paper.ran == {"one": 2, "two": 2}
+    assert plant.ran() == [2, 2, 2]
 
 
-def test_only_what_would_come_out_the_same_is_kept(paper: Paper, tmp_path: Path) -> None:
-    paper.stop = KeyboardInterrupt()
+def test_only_what_would_come_out_the_same_is_kept(plant: Planted, tmp_path: Path) -> None:
+    plant.do("two", "raise")
     for changed in (
         lambda: None,  # nothing: the first result is kept
         lambda: (tmp_path / PAPER / "one.csv").write_text("edited"),
         lambda: (tmp_path / PAPER / "one-f.png").unlink(),
-        lambda: next((tmp_path / UNFINISHED / "results").iterdir()).write_text('{"fi'),
+        lambda: next((tmp_path / UNFINISHED / "results").glob("*-one-*")).write_text('{"fi'),
     ):
-        with pytest.raises(KeyboardInterrupt):
-            reproduce(tmp_path)
+        assert not reproduce(tmp_path)
         changed()
-    assert paper.ran["one"] == 1 + 0 + 1 + 1
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path)
-    assert paper.ran["one"] == 4
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path, seed=1)
-    assert paper.ran["one"] == 5
+    assert plant.ran()[0] == 1 + 0 + 1 + 1
+    assert not reproduce(tmp_path)
+    assert plant.ran()[0] == 1
+    assert not reproduce(tmp_path, seed=1)
+    assert plant.ran()[0] == 1
 
 
-def test_a_full_disk_loses_nothing(
-    paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(self: Figure, path: Path, **options: object) -> None:
-        if "two" in str(path):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        drawn(self, path, **options)  # type: ignore[arg-type]
-
-    drawn = Figure.savefig
-    with monkeypatch.context() as patched:
-        patched.setattr(Figure, "savefig", full)
-        with pytest.raises(JudgeBayesError, match="No space left on device"):
-            reproduce(tmp_path / "out")
-    assert not [name for name in files(tmp_path / "out") if Path(name).name.startswith(".")]
-    reproduce(tmp_path / "out")
-    assert paper.ran == {"one": 1, "two": 2}
+def test_a_full_disk_ends_the_run_and_loses_nothing(plant: Planted, tmp_path: Path) -> None:
+    plant.do("two", "unwritable")
+    with pytest.raises(JudgeBayesError, match="no room"):
+        reproduce(tmp_path / "out")
+    assert plant.ran() == [1, 1, 0]
+    assert not [name for name in files(tmp_path / "out") if name.endswith(".half-written")]
+    plant.do("two", "")
+    assert reproduce(tmp_path / "out")
+    assert plant.ran() == [0, 1, 1]
     (tmp_path / "file").touch()
     with pytest.raises(JudgeBayesError, match="cannot be written"):
         reproduce(tmp_path / "file")
 
 
-def test_a_second_run_in_the_folder_is_refused(paper: Paper, tmp_path: Path) -> None:
+def test_a_second_run_in_the_folder_is_refused(plant: Planted, tmp_path: Path) -> None:
     with (
         locked(tmp_path / UNFINISHED, "'out'"),
         pytest.raises(JudgeBayesError, match="Another run is writing to"),
     ):
         reproduce(tmp_path)
-    assert not paper.ran
+    assert plant.ran() == [0, 0, 0]
     reproduce(tmp_path)
-    assert paper.ran == {"one": 1, "two": 1}
+    assert plant.ran() == [1, 1, 1]
 
 
 def test_other_data_make_another_result(tmp_path: Path) -> None:
@@ -152,3 +219,20 @@ def test_other_data_make_another_result(tmp_path: Path) -> None:
         made.append(resuming._made_from(one, Run(tmp_path)))
     made += [resuming._made_from(one, run) for run in (Run(), Run(seed=1), Run(splits=9))]
     assert len(set(made)) == len(made)
+
+
+def test_kept_arrays_are_made_once(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def make() -> dict[str, np.ndarray]:
+        made.append(1)
+        return {"x": np.arange(3)}
+
+    for run in (Run(checkpoint=tmp_path), Run(checkpoint=tmp_path), Run()):
+        for _ in range(2):
+            assert run.keep(("a", 1), np.ones(2), make)["x"].tolist() == [0, 1, 2]
+    assert len(made) == 2
+    Run(checkpoint=tmp_path).keep(("a", 1), np.zeros(2), make)
+    Run(checkpoint=tmp_path).keep(("a", 2), np.ones(2), make)
+    Run(checkpoint=tmp_path, seed=1).keep(("a", 1), np.ones(2), make)
+    assert len(made) == 5
