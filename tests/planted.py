@@ -1,0 +1,64 @@
+"""Experiments for tests of how experiments are run: each does what a file in a folder tells it to.
+
+They run in processes that import this module. `PLANTED` names the folder: `NAME.ran` counts runs, a
+letter each; `NAME.do` holds what an experiment does before it answers: `raise`, `die`, `wait`, or
+`unwritable`.
+"""
+
+import errno
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.core import Experiment, Output, Run, experiment, rows
+
+PAPER = "distribution-calibrated"
+
+
+def answer(run: Run, name: str) -> Output:
+    folder = Path(os.environ["PLANTED"])
+    with (folder / f"{name}.ran").open("a") as file:
+        file.write(".")
+    run.say(f"working on {name}")
+    do = folder / f"{name}.do"
+    match do.read_text() if do.exists() else "":
+        case "raise":
+            print("said before it failed", flush=True)
+            raise RuntimeError("planted")
+        case "die":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "wait":
+            time.sleep(60)
+        case "unwritable":
+            raise JudgeBayesError("no room") from OSError(errno.ENOSPC, "no room")
+    kept = run.keep((name,), np.arange(3), lambda: {"x": np.arange(3.0) + run.seed})
+    figure = Figure()
+    figure.subplots().plot(kept["x"])
+    records = [
+        {"dataset": "d", "n": n, "method": "m", "metric": "mae", "value": value, "grade": grade}
+        for n, value, grade in ((4, 0.1 + 0.2, "replicated"), (None, np.pi, ""))
+    ]
+    return Output(rows(PAPER, name, records), {"f": figure}, ["A note."])
+
+
+@experiment(PAPER, "one", "The first", "a claim", twins=True)
+def one(run: Run) -> Output:
+    return answer(run, "one")
+
+
+@experiment(PAPER, "two", "The second", "a claim", twins=True)
+def two(run: Run) -> Output:
+    return answer(run, "two")
+
+
+@experiment(PAPER, "three", "The third", "a claim", twins=True)
+def three(run: Run) -> Output:
+    return answer(run, "three")
+
+
+ALL: list[Experiment] = [one, two, three]
