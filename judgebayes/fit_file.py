@@ -36,6 +36,7 @@ from judgebayes.checkpoint import atomically
 from judgebayes.curate import FittedCurated
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.inference.status import Status
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 
@@ -71,6 +72,8 @@ FITTED: dict[str, type] = {
     )
 }
 NOT_KEPT = ("chains",)
+MINUS_INFINITY = ("log_rates", "log_prior")
+"""Log-probabilities that may be -inf: of a class that no labelled item has. All else is finite."""
 NUMBERS = {
     "bool",
     *(f"{kind}{size}" for kind in ("int", "uint", "float") for size in (8, 16, 32, 64)),
@@ -152,8 +155,15 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
     Raises
     ------
     JudgeBayesError
-        If the file cannot be written.
+        If the fit failed or a parameter of it is not finite: its answers would mean nothing. Or if
+        the file cannot be written.
     """
+    try:
+        _check_numbers(saved.fitted)
+    except ValueError as error:
+        raise JudgeBayesError(
+            f"The fit of {saved.method} cannot be kept: {error}. Nothing was written to {str(path)!r}."
+        ) from error
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -195,9 +205,11 @@ def load_fit(path: Path | str) -> SavedFit:
             f"version {VERSION}. Fit again."
         )
     try:
+        fitted = _revived(document["fitted"])
+        _check_numbers(fitted)
         return SavedFit(
             method=str(document["method"]),
-            fitted=_revived(document["fitted"]),
+            fitted=fitted,
             classes=Classes(tuple(document["classes"]), bool(document["pairwise"])),
             profile=VoteProfile(**document["profile"]),
             tasks=[str(name) for name in document["tasks"]],
@@ -210,6 +222,39 @@ def load_fit(path: Path | str) -> SavedFit:
         raise JudgeBayesError(
             f"{str(path)!r} is damaged: its content is not that of a fit ({error})."
         ) from error
+
+
+def _check_numbers(fitted: FittedAggregator) -> None:
+    """Refuse a fit that failed, or that holds numbers from which no decision may be made.
+
+    Raises
+    ------
+    ValueError
+        If its status says that it failed or is none, or a parameter is NaN or infinite.
+    """
+    status = Status(int(fitted.status))
+    if status == Status.NONFINITE:
+        raise ValueError(f"the fit failed: {status.sentence}")
+    _check_finite(fitted, "fit")
+
+
+def _check_finite(value: Any, name: str) -> None:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for f in dataclasses.fields(value):
+            if f.name not in NOT_KEPT:
+                _check_finite(getattr(value, f.name), f.name)
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            _check_finite(each, str(key))
+    elif isinstance(value, tuple):
+        for each in value:
+            _check_finite(each, name)
+    elif isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
+        array = np.asarray(value)
+        allowed = (array == -np.inf) if name in MINUS_INFINITY else False
+        wrong = array[~(np.isfinite(array) | allowed)]
+        if wrong.size:
+            raise ValueError(f"{wrong.size} number(s) of {name} are {wrong.flat[0]}, not finite")
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ letter each; `NAME.do` holds what an experiment does before it answers: `raise`,
 import errno
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def answer(run: Run, name: str) -> Output:
     do = folder / f"{name}.do"
     match do.read_text() if do.exists() else "":
         case "raise":
-            print("said before it failed", flush=True)
+            sys.stderr.write("said before it failed\n")
             raise RuntimeError("planted")
         case "die":
             os.kill(os.getpid(), signal.SIGSEGV)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from judgebayes.aggregate import BaseRate, Davidson, MarginThreshold
 from judgebayes.errors import JudgeBayesError
 from judgebayes.fit_file import SavedFit, VoteProfile, drift, load_fit, profile, save_fit
 from judgebayes.inference import DRPS
+from judgebayes.inference.status import Status
 from judgebayes.votes import Classes, Votes, from_counts
 
 TERNARY = Classes((-1, 0, 1), True)
@@ -68,6 +70,39 @@ def test_a_tampered_fit_is_data_and_never_code(kept: Path, change: dict[str, obj
     kept.write_text(json.dumps(document))
     with pytest.raises(JudgeBayesError, match="is damaged"):
         load_fit(kept).fitted(from_counts(np.eye(3, dtype=int)))
+
+
+@pytest.mark.parametrize("wrong", ["nan", "inf", "-inf"])
+def test_no_decision_comes_from_numbers_that_are_not_finite(
+    kept: Path, votes: Votes, labels: np.ndarray, wrong: str
+) -> None:
+    document = json.loads(kept.read_text())
+    document["fitted"]["draws"]["gamma"]["array"] = [wrong]
+    kept.write_text(json.dumps(document))
+    with pytest.raises(
+        JudgeBayesError, match=f"is damaged.*1 number.*gamma are {wrong}, not finite"
+    ):
+        load_fit(kept)
+    fit = Davidson(DRPS(starts=1)).fit(votes, labels)
+    broken = replace(fit, draws=dict(fit.draws) | {"gamma": np.array([float(wrong)])})
+    with pytest.raises(JudgeBayesError, match=r"davidson cannot be kept.*gamma are .*not finite"):
+        save_fit(kept.parent / "b.json", SavedFit("davidson", broken, TERNARY, profile(votes)))
+    assert not (kept.parent / "b.json").exists()
+
+
+def test_a_fit_that_failed_is_neither_kept_nor_read(
+    kept: Path, votes: Votes, labels: np.ndarray
+) -> None:
+    fit = Davidson(DRPS(starts=1)).fit(votes, labels)
+    failed = replace(fit, status=np.asarray(int(Status.NONFINITE)))
+    with pytest.raises(JudgeBayesError, match="the fit failed: The objective is not finite"):
+        save_fit(kept.parent / "b.json", SavedFit("davidson", failed, TERNARY, profile(votes)))
+    for status in (int(Status.NONFINITE), 99):
+        document = json.loads(kept.read_text())
+        document["fitted"]["status"]["array"] = status
+        kept.write_text(json.dumps(document))
+        with pytest.raises(JudgeBayesError, match="is damaged"):
+            load_fit(kept)
 
 
 def test_files_that_are_not_there_or_cannot_be_written(tmp_path: Path, votes: Votes) -> None:

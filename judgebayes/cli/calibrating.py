@@ -595,6 +595,9 @@ def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
         votes = _reseated(console, read, votes, saved.judges)
     log_probs = saved.fitted(votes)
     say(console, [f"The fit: {saved.method}, {saved.notes.get('labels', '?')} labels."])
+    status = Status(int(saved.fitted.status))
+    if status != Status.CONVERGED:
+        say(console, [f"When it was kept: {status.sentence}"], WARNING)
     say(console, read.words())
     if opened.labels is not None:
         say(

@@ -37,7 +37,13 @@ from judgebayes.votes.classes import (
     usual_classes,
     written,
 )
-from judgebayes.votes.coding import ORDERS, SUSPICIOUS_VOTES, require_columns, require_plain
+from judgebayes.votes.coding import (
+    ORDERS,
+    SUSPICIOUS_VOTES,
+    require_columns,
+    require_one_line,
+    require_plain,
+)
 
 __all__ = [
     "Columns",
@@ -255,6 +261,7 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         judges = [n for n in table.columns if n not in (*columns.values(), *aside)]
     for name in judges:
         require_plain(table[name], name)
+        require_one_line(table, name)
     if in_pieces and any(columns[role] is not None for role in ("sample", "order", "task")):
         in_pieces, table = False, read_table(source.path)
     if source.only_judge is not None:
@@ -404,8 +411,12 @@ def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
 def _open_labels(path: Path, source: Source, items: pd.Series) -> tuple[Labels, list[str]]:
     """Return the labels of a file, and what to say of its columns if their names did not tell."""
     columns, item = source.columns, str(items.name)
-    gold = read_table(path, Layout(encoding=source.options.encoding))
-    gold = gold.drop(columns=source.options.layout().ignore, errors="ignore")
+    layout = Layout(
+        encoding=source.options.encoding,
+        ignore=source.options.layout().ignore,
+        all_ignored_exist=False,
+    )
+    gold = read_table(path, layout)
     same = item if item in gold.columns else None
     label = columns.label if columns.label in gold.columns else None
     if columns.label is not None and label is None:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from judgebayes.checkpoint import atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.lines import Spans, broken_cells, line_ends, reconciled
 from judgebayes.io.records import check_unpacked, encoding_of, read_lines, unpacked
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
@@ -43,6 +44,8 @@ class Layout:
     """Of a text file that is not UTF-8 and has no byte-order mark."""
     ignore: tuple[str, ...] = ()
     """Columns to leave out."""
+    all_ignored_exist: bool = True
+    """Whether a column to leave out that is not there is an error."""
 
 
 def read_table(path: Path | str, layout: Layout = Layout()) -> pd.DataFrame:
@@ -97,8 +100,9 @@ def read_table(path: Path | str, layout: Layout = Layout()) -> pd.DataFrame:
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise JudgeBayesError(f"{str(path)!r} has two columns named {twice[0]!r}.")
-    check_ignored(frame, layout.ignore, path)
-    return frame.drop(columns=list(layout.ignore))
+    if layout.all_ignored_exist:
+        check_ignored(frame, layout.ignore, path)
+    return frame.drop(columns=list(layout.ignore), errors="ignore")
 
 
 def check_ignored(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None:
@@ -214,6 +218,8 @@ class _Header:
     cells: tuple[str, ...] = ()
     titles: tuple[tuple[int, str], ...] = ()
     """The rows above it that are not empty, by number."""
+    lines: int = 1
+    """Lines of the file down to it, itself included."""
 
 
 @contextmanager
@@ -225,10 +231,8 @@ def _text_of(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
 def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None) -> _Header:
     """Return the header: the first row with more than a first cell, or that after `skip` rows."""
     copies = itertools.tee(lines, len(separators))
-    records = zip(
-        *(csv.reader(copy, delimiter=s) for copy, s in zip(copies, separators, strict=True)),
-        strict=False,
-    )
+    readers = [csv.reader(copy, delimiter=s) for copy, s in zip(copies, separators, strict=True)]
+    records = zip(*readers, strict=False)
     above: list[tuple[int, str]] = []
     first: _Header | None = None
     for number, record in enumerate(itertools.islice(records, (skip or 0) + MOST_TITLES)):
@@ -236,7 +240,8 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
         cells = [cell.strip() for cell in cells]
         if not any(cells):
             continue
-        found = _Header(separator, number, tuple(cells), tuple(above))
+        lines = readers[separators.index(separator)].line_num
+        found = _Header(separator, number, tuple(cells), tuple(above), lines)
         if (skip is None and any(cells[1:])) or (skip is not None and number >= skip):
             return found
         if skip is None and not cells[0]:
@@ -276,6 +281,7 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
             ) from error
     table = _told_apart(table, path, options)
     table = table.set_axis(_row_numbers(path, encoding, header, len(table)))
+    spans, said = _against_lines(table, path, encoding, header, layout.ignore)
     empty = table.isna()
     blank = [n for n in table.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
     nameless = [n for n in blank if empty[n].all()]
@@ -283,8 +289,28 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
     table.attrs["notes"] = tuple(
         f"Row {number} of {path.name}, {title!r}, stands above the header and is left out."
         for number, title in header.titles
-    )
+    ) + tuple(said)
+    table.attrs["spans"] = spans
     return table
+
+
+def _against_lines(
+    table: pd.DataFrame, path: Path, encoding: str, header: _Header, ignored: tuple[str, ...]
+) -> tuple[Spans, list[str]]:
+    """Check that no line of a file was lost; return `lines.reconciled`'s answer."""
+    plain = encoding == "utf-8-sig" and path.suffix.lower() != ".gz"
+    if plain and line_ends(path) == header.lines + len(table):
+        return Spans({}), []
+    with _text_of(path, encoding) as text:
+        return reconciled(
+            table,
+            broken_cells(table),
+            text,
+            header_lines=header.lines,
+            separator=header.separator,
+            ignored=ignored,
+            name=path.name,
+        )
 
 
 def _row_numbers(path: Path, encoding: str, header: _Header, rows: int) -> pd.Index:

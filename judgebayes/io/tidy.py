@@ -14,7 +14,7 @@ from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.votes.classes import canonical, listing, written
-from judgebayes.votes.coding import ORDERS
+from judgebayes.votes.coding import ORDERS, require_columns
 
 __all__ = ["TABLES", "cell", "read_tidy", "told_columns", "why_none"]
 
@@ -102,6 +102,7 @@ def told_columns(
         If a given column does not exist, or no item or vote column can be told.
     """
     columns = guess_columns(table.columns, given)
+    require_columns(table, columns)
     notes = []
     order = columns["order"]
     if order is not None and given["order"] is None:

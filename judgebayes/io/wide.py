@@ -11,6 +11,7 @@ from judgebayes.io.options import Options
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.tidy import cell, why_none
 from judgebayes.votes.classes import listing, written
+from judgebayes.votes.coding import require_columns
 
 __all__ = ["read_wide"]
 
@@ -37,6 +38,7 @@ def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
     judges = [name for name in names if name not in (item, label)]
     if not judges:
         raise JudgeBayesError(f"{str(path)!r} has no column of a judge beside {item!r}.")
+    require_columns(table, {"item": item, "label": label, **{name: name for name in judges}})
     table, commas = with_points(table, [*judges, *([label] if label else [])])
     refuse_no_judges(table, judges, path)
     rows: list[Row] = []

@@ -487,6 +487,7 @@ def require_columns(frame: pd.DataFrame, columns: dict[str, str | None]) -> None
             raise JudgeBayesError(f"There is more than one column {name!r}; names must differ.")
         if name is not None:
             require_plain(frame[name], name)
+            require_one_line(frame, name)
 
 
 def require_plain(column: pd.Series, name: str) -> None:
@@ -500,6 +501,25 @@ def require_plain(column: pd.Series, name: str) -> None:
             raise JudgeBayesError(
                 f"Row {column.index[row]} of column {name!r} holds a {kind.__name__}, "
                 f"{column.iloc[row]!r}; right would be text or a number."
+            )
+
+
+def require_one_line(frame: pd.DataFrame, name: str) -> None:
+    """Check that no text in a column of names or votes holds a line break.
+
+    Where a quotation mark is not paired, hundreds of rows of a CSV file become one such text.
+    """
+    column = frame[name]
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return
+    for value in column.dropna().unique():
+        if isinstance(value, str) and ("\n" in value or "\r" in value):
+            row = column.index[int(np.argmax(column == value))]
+            spans = frame.attrs.get("spans")
+            raise JudgeBayesError(
+                f"Row {row} of column {name!r} holds a line break: {value[:40]!r}"
+                f"{spans.of(row) if spans is not None else ''}. Take it out; in a CSV file, look for a "
+                "quotation mark that is not paired, which makes many rows one."
             )
 
 

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Are the version bounds in pyproject.toml true? Installs the lowest or the newest versions that they
+# allow into a new environment, runs the main commands there, and the fast tests.
+#
+#   tests/resolutions.sh [lowest] [newest]       both, if none is named
+#
+# PYTHON names the interpreter (python3 if unset). Run it from a checkout.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=${PYTHON:-python3}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+if ! uv=$(command -v uv); then
+  "$python" -m venv "$scratch/uv"
+  "$scratch/uv/bin/python" -m pip install --quiet uv
+  uv=$scratch/uv/bin/uv
+fi
+
+try() {
+  local which=$1 home=$scratch/$1 resolution=highest
+  [ "$which" = lowest ] && resolution=lowest-direct
+  echo "--- $which versions on $("$python" --version)"
+  mkdir "$home"
+  "$python" -m venv "$home/venv"
+  local bin=$home/venv/bin
+  "$uv" pip install --quiet --python "$bin/python" --resolution "$resolution" ".[collect,data]"
+  # The tools of the tests are the newest that go with these.
+  "$uv" pip freeze --quiet --python "$bin/python" --exclude judgebayes >"$home/fixed.txt"
+  "$uv" pip install --quiet --python "$bin/python" --constraint "$home/fixed.txt" --group dev
+  cp "$home/fixed.txt" "${LOGS:-$home}/$which.txt"
+  export JAX_COMPILATION_CACHE_DIR=$home/cache
+  unset JUDGEBAYES_PROGRAMS
+  (
+    cd "$home"
+    export JAX_DISABLE_MOST_OPTIMIZATIONS=1
+    run() { echo "judgebayes $*"; "$bin/judgebayes" "$@" >out.txt 2>&1 || { cat out.txt; exit 1; }; }
+    run example example
+    run calibrate example/votes.csv --labels example/labels.csv --out answers.csv --save fit.json
+    run apply fit.json example/votes.csv --out again.csv
+    run report example/votes.csv --labels example/labels.csv --out report.html
+    run posterior example/votes.csv --labels example/labels.csv --out posterior.nc
+  )
+  # The tests import the installed package, not the checkout beside them.
+  JUDGEBAYES_TEST_OPTIMISED=1 "$bin/python" -P -m pytest -q -n 2 @tests/fast.txt
+}
+
+for which in "${@:-lowest newest}"; do
+  for each in $which; do try "$each"; done
+done
