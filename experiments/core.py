@@ -4,7 +4,7 @@ import importlib
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -92,9 +92,9 @@ class Run:
         return kept
 
     def keep(
-        self, key: tuple[Hashable, ...], made_from: Any, make: Callable[[], dict[str, np.ndarray]]
+        self, key: tuple[Any, ...], made_from: Any, make: Callable[[], dict[str, np.ndarray]]
     ) -> dict[str, np.ndarray]:
-        """Return the arrays that `make` returns, made once per key, in resumed runs too.
+        """Return the arrays that `make` returns, made once per hashable key, in resumed runs too.
 
         They are kept in the checkpoint folder, if there is one; `made_from` holds the arrays that
         they are computed from, so that other data give other files.

@@ -178,7 +178,7 @@ def _counter() -> list[int]:
 
     count = [0]
 
-    def listen(event: str, seconds: float, **facts: object) -> None:
+    def listen(event: str, duration_secs: float, **kwargs: str | int) -> None:
         count[0] += event == COMPILED
 
     jax.monitoring.register_event_duration_secs_listener(listen)

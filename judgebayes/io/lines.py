@@ -34,7 +34,7 @@ class Spans:
 
     def of(self, row: object) -> str:
         """Return for example ` (lines 3 to 9)`; nothing for a row on one line."""
-        span = self.lines.get(row) if isinstance(row, int | np.integer) else None
+        span = self.lines.get(int(row)) if isinstance(row, int | np.integer) else None
         return f" (lines {span[0]} to {span[1]} of the file)" if span else ""
 
 

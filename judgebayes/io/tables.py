@@ -240,8 +240,8 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
         cells = [cell.strip() for cell in cells]
         if not any(cells):
             continue
-        lines = readers[separators.index(separator)].line_num
-        found = _Header(separator, number, tuple(cells), tuple(above), lines)
+        down_to = readers[separators.index(separator)].line_num
+        found = _Header(separator, number, tuple(cells), tuple(above), down_to)
         if (skip is None and any(cells[1:])) or (skip is not None and number >= skip):
             return found
         if skip is None and not cells[0]:
