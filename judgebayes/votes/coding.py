@@ -221,7 +221,7 @@ class Coding:
         return [sentence(line) for line in lines]
 
 
-def partly_asked(on: "pd.Series[int]", n_items: int) -> list[str]:
+def partly_asked(on: pd.Series, n_items: int) -> list[str]:
     """Return in a sentence which judges were asked on how many of the items, if not on all."""
     part = on[on < n_items].sort_values(kind="stable")
     if len(part) == 0:
