@@ -167,7 +167,7 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     console.print()
 
 
-def _interval(row: "pd.Series[float]", name: str) -> str:
+def _interval(row: pd.Series, name: str) -> str:
     if not np.isfinite(row[name]):
         return "-"
     sign = "+" if name == "position_bias" else ""

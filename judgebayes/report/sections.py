@@ -252,7 +252,7 @@ def _judges_table(judges: pd.DataFrame, caption: str, known: bool) -> Table:
     return Table(caption, [*head, "votes", "missing", *(["not asked"] if partly else [])], rows)
 
 
-def _percent(row: "pd.Series[float]", name: str) -> str:
+def _percent(row: pd.Series, name: str) -> str:
     if not np.isfinite(row[name]):
         return "-"
     sign = "+" if name == "position_bias" else ""
