@@ -2,7 +2,7 @@
 
 Claim: what the text says of the tables is in the tables.
 Command: judgebayes reproduce betaconform/audit-published
-Runtime: a second; no data.
+Runtime: less than a second; no data.
 Expected: the improvement over the Binomial is 24.8 to 54.1 % and not 32.4 to 54.1 %; GPT-4's average
 in Table 1 is 6.58 and not 6.38; transfer is worse in 17 of 55 cells and on GPT-3.5's average.
 """

@@ -2,8 +2,8 @@
 
 Claim: the mixture follows the actual error at every k, while the Binomial's falls towards zero.
 Command: judgebayes reproduce betaconform/fig4 --data DIR
-Runtime: about 3 minutes.
-Expected: the actual error is nearly flat in k; the Binomial is up to 15 points too low at k = 11, the
+Runtime: about 40 seconds.
+Expected: the actual error is nearly flat in k; the Binomial is up to 20 points too low at k = 11, the
 mixture within 3 points, the model-free estimate too.
 """
 

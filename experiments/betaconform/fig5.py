@@ -2,7 +2,7 @@
 
 Claim: where texts are alike transfer helps, and where they are not it does no harm.
 Command: judgebayes reproduce betaconform/fig5 --data DIR
-Runtime: a second after table2; 15 minutes alone.
+Runtime: about 5 minutes; a second after table2.
 Expected: how alike the texts are says nothing about what transfer gains: the natural and adversarial
 subsets of LLMBar have like texts and opposite difficulty.
 """

@@ -2,10 +2,10 @@
 
 Claim: the number of labels at which the quantile rule stops matches eq 11.
 Command: judgebayes reproduce betaconform/fig6 --data DIR
-Runtime: about 5 minutes.
+Runtime: about 15 seconds.
 Expected: eq 11 asks for 36, 57 and 117 labels at xi = 0.06, 0.03 and 0.01. The rule as printed stops
-after 2.4 to 27 (means over data sets, by what the text leaves open), since quantiles of discrete
-scores do not move; only with eq 11 kept as a minimum are its counts those of eq 11.
+after 2.4 to 27 at xi = 0.03 (means over data sets, by what the text leaves open), since quantiles of
+discrete scores do not move; only with eq 11 kept as a minimum are its counts those of eq 11.
 """
 
 from typing import Any

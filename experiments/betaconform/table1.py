@@ -2,9 +2,9 @@
 
 Claim: the mixture of Beta-Binomials has a lower error margin than the Binomial.
 Command: judgebayes reproduce betaconform/table1 --data DIR
-Runtime: about 4 minutes with data.
-Expected: with 57 to 61 labels the Binomial is 7 to 9 points off, the mixture 3 to 3.5; the
-model-free estimate, which the paper leaves out, is level with the mixture.
+Runtime: about 10 seconds with data.
+Expected: with 57 to 65 labels the Binomial is 4 to 13 points off (7.8 on the average), the mixture 1.6
+to 4.2 (3.0); the model-free estimate, which the paper leaves out, is level with the mixture (3.1).
 """
 
 from judgebayes.experiments.betaconform.common import PAPER

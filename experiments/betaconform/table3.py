@@ -2,7 +2,7 @@
 
 Claim: at the same threshold the quantile rule takes up to 46.3 % fewer labels than the variance rule.
 Command: judgebayes reproduce betaconform/table3 --data DIR
-Runtime: about 3 minutes with data.
+Runtime: about 50 seconds with data.
 Expected: eq 16 is at most 1 / (4 (r + 1)): at xi = 0.06, 0.03 and 0.01 it stops by r = 4, 8 and 24,
 where the paper prints 25 to 37, 74 to 82 and 147 to 199. As a standard deviation it could take these
 counts only if the accuracy rose with the threshold on one and the same data set.

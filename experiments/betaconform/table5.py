@@ -2,7 +2,7 @@
 
 Claim: the full weights, log(r_i) sigma(a (CosSim - b)), have the lowest error margin.
 Command: judgebayes reproduce betaconform/table5 --data DIR
-Runtime: a second after table2; 15 minutes alone.
+Runtime: a second after table2 or fig5; about 5 minutes alone.
 Expected: the weights matter little beside the averaging itself, since the sources' Beta parameters,
 sums of counts over whole data sets, outweigh the target's whatever their weight; naming the sources'
 components the other way round, which changes no distribution, changes the answer.

@@ -2,7 +2,7 @@
 
 Claim: none in the paper, which compares maxima over different numbers of generators.
 Command: judgebayes reproduce beyond-consensus/audit-bars --data DIR
-Runtime: about 4 minutes (the released procedure, once per set).
+Runtime: about 20 seconds (the released procedure, once per set).
 Expected: no difference from the logit shift, the raw mean or the released procedure is more than
 chance (p from 0.19 to 0.97), so that neither are the two places where the recommended estimator
 misses a bar: MaxAE at s = 3 and 4 on repaired data (0.0 points off the logit shift, interval -0.3 to

@@ -2,8 +2,8 @@
 
 Claim: none in the paper, whose model takes judges as independent given the label.
 Command: judgebayes reproduce beyond-consensus/audit-items --data DIR
-Runtime: about 4 minutes.
-Expected: simulated, intervals with leanings cover 91 % (84 to 99), with judges taken as independent
+Runtime: about 50 seconds.
+Expected: simulated, intervals with leanings cover 91 % (83 to 99), with judges taken as independent
 50 % (39 to 61), and errors are 6.8 and 9.5 points. On real votes a generator without labels is held
 in one of six cases (independent: three), and twice the estimate is 35 to 45 points too low: which
 items judges accept together does not tell whether they know or like them.

@@ -2,7 +2,7 @@
 
 Claim: none in the paper, which knows one data set and its weak judges.
 Command: judgebayes reproduce beyond-consensus/audit-regimes
-Runtime: about 4 minutes with 100 splits (40 simulated worlds); no data.
+Runtime: about 50 seconds with 100 splits (40 simulated worlds); no data.
 Expected: with weak judges the impression estimator is level with the logit shift and Rogan-Gladen
 fails; with strong judges it is level with Rogan-Gladen where that is exactly right (the rates belong
 to the judge alone: 0.1 to 0.2 points worse, the 95 % intervals of the paired differences include

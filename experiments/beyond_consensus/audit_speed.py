@@ -2,10 +2,10 @@
 
 Claim: "approximately 1.5 hours" for all calibration sets and 25 runs each, on 32 cores.
 Command: judgebayes reproduce beyond-consensus/audit-speed --data DIR
-Runtime: about a minute.
-Expected: the proven minima of all 64 sets x 25 starts take 1 to 2.4 s after compilation (two cores, load
-9), all converged, certificates of at most 1e-7; SciPy takes 409 s with differences and 75 s with the
-gradient, scaled from 12 starts.
+Runtime: about 25 seconds.
+Expected: the proven minima of all 64 sets x 25 starts take 1 to 2.4 s after compilation (two busy
+cores), all converged, certificates of at most 1e-7; SciPy takes 134 s with differences (409 s in an
+earlier run) and 75 s with the gradient, scaled from 12 starts.
 
 All 64 calibration sets x 25 starts at the proven minimum are timed whole, after compilation. SciPy is
 timed on a sample of starts, spread over sets of every size, and scaled to 1,600: the released
