@@ -1,0 +1,63 @@
+"""What experiments took, kept and read again, and the time that a run still needs."""
+
+from pathlib import Path
+
+import planted
+import pytest
+from typer.testing import CliRunner
+
+from judgebayes.cli import app
+from judgebayes.experiments import costs
+from judgebayes.experiments.core import experiments
+from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
+from judgebayes.experiments.runner import Cost
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "costs.csv"
+    monkeypatch.setattr(costs, "COSTS", path)
+    by_seconds = dict(zip(planted.ALL, (60.0, 120.0, 600.0), strict=True))
+    write_costs(path, {e: Cost(s, 2 * 10**9, 7) for e, s in by_seconds.items()}, twins=False)
+    return path
+
+
+def test_costs_come_back(measured: Path) -> None:
+    kept = known_costs(twins=False)
+    assert kept[f"{planted.PAPER}/two"] == Cost(120.0, 2 * 10**9, 7)
+    assert known_costs(twins=True) == {}
+
+
+def test_the_time_left_is_the_measured_one_at_the_speed_of_this_run(measured: Path) -> None:
+    one, two, three = planted.ALL
+    left = TimeLeft(planted.ALL, twins=False)
+    assert left.text() == ""
+    left.took(one, 30)  # twice as fast as measured
+    assert left.text() == "about 6 min left"
+    left.skip(three)
+    assert left.text() == "about 1 min left"
+    left.took(two, 240)
+    assert left.text() == "about 1 s left"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.1, "1 s"), (59, "59 s"), (61, "1 min"), (3600 * 2.5, "2 h 30 min")]
+)
+def test_durations_in_words(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_every_experiment_has_a_measured_cost() -> None:
+    names = {f"{e.paper}/{e.name}" for e in experiments()}
+    assert set(known_costs(twins=False)) == names
+    assert set(known_costs(twins=True)) == {f"{e.paper}/{e.name}" for e in experiments() if e.twins}
+
+
+def test_the_list_shows_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    result = CliRunner().invoke(app, ["reproduce", "beyond-consensus", "--list"])
+    assert result.exit_code == 0, result.output
+    line = next(x for x in result.output.splitlines() if x.startswith("beyond-consensus/fig6"))
+    assert " min " in line
+    assert "GB" in line
+    assert "All of these on data: about" in result.output
