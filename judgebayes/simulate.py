@@ -171,6 +171,10 @@ def _normal_states(
     return jnp.stack([w @ _multinomial(probs(p, label, z), counts) for label in (1, 0)])
 
 
+DRAWN_TOGETHER = 512
+"""Items whose probabilities are computed at once."""
+
+
 def _normal_draw(
     probs: Callable[[Array, int, Array], Array],
     p: np.ndarray,
@@ -178,7 +182,10 @@ def _normal_draw(
     items: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    drawn = np.asarray(probs(jnp.asarray(p), label, jnp.asarray(rng.normal(size=items))))
+    z = rng.normal(size=items)
+    # Of few lengths: each length is compiled, operation by operation.
+    padded = np.pad(z, (0, -items % DRAWN_TOGETHER))
+    drawn = np.asarray(probs(jnp.asarray(p), label, jnp.asarray(padded)))[:items]
     return drawn / drawn.sum(-1, keepdims=True)
 
 
