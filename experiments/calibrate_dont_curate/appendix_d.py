@@ -3,7 +3,7 @@
 Claim: on subjective preference data no comparison-level reliability signal changes the NLL: the
 differences are equivalent to zero.
 Command: judgebayes reproduce calibrate-dont-curate/appendix-d --data DIR
-Runtime: about 1 minute.
+Runtime: about 4 seconds.
 Expected: replicated on MT-Bench's human votes: weights by a voter's agreement with others, by
 GPT-4's consistency, or by the number of voters change the NLL by less than 0.01 nats.
 """

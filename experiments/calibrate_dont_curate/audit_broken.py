@@ -2,7 +2,7 @@
 
 Claim: below-chance judges help once calibrated; none has to be left out.
 Command: judgebayes reproduce calibrate-dont-curate/audit-broken --data DIR
-Runtime: about 3 minutes with three others running.
+Runtime: about 45 seconds.
 Expected: the diagnostic names the judge, and no other when it is left out. It is wrong on all
 items, so that its vote turned round is the label (20 splits): with it stacking has 0.006 [0.006,
 0.007] at 99.9 %, without it 0.094 [0.090, 0.097] at 96.8 %; the one-coin model has 0.237 [0.231,

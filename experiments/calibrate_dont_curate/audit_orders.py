@@ -2,7 +2,7 @@
 
 Claim: the result does not depend on how one vote is made of two orders.
 Command: judgebayes reproduce calibrate-dont-curate/audit-orders --data DIR
-Runtime: about 8 minutes with three others running.
+Runtime: about 50 seconds.
 Expected: replicated with all five ways to make a vote. One-coin + beta of all judges has 0.346 to
 0.368 NLL and 86.5 to 87.9 % (0.346 [0.338, 0.353] and 87.9 % in the main panel), stacking 0.225
 [0.220, 0.231] (votes that both orders agree on) to 0.259 [0.254, 0.263] (the main panel), and its

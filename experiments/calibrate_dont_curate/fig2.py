@@ -2,7 +2,7 @@
 
 Claim: before calibration small panels win; after it, NLL falls as more judges are kept.
 Command: judgebayes reproduce calibrate-dont-curate/fig2 --data DIR
-Runtime: about 9 minutes with three others running.
+Runtime: about 95 seconds.
 Expected: contradicted in the true orientation on the reward models and RewardBench 2: the
 calibrated one-coin curve falls to 5 judges (0.132 [0.130, 0.134], 0.178 [0.173, 0.183]) and rises
 again to the full panel (0.262 [0.260, 0.265], 0.231 [0.228, 0.234]); the difference is 0.131

@@ -3,10 +3,10 @@
 Claim: uncalibrated answers fill all bins far from the diagonal; after beta calibration they stand in
 three confident bins, near it.
 Command: judgebayes reproduce calibrate-dont-curate/h15 --data DIR
-Runtime: about 1 minute.
-Expected: in the true orientation calibrated answers use all bins (ECE 0.02 to 0.06), stacking's the
-nearest to the diagonal. Under the correctness encoding all of them stand in the single bin at 1: sharp
-because the label is constant.
+Runtime: about 3 seconds.
+Expected: in the true orientation calibrated answers use all bins (ECE 0.02 to 0.06, on the twin 0.065),
+stacking's the nearest to the diagonal but on RewardBench 2 (0.023, one-coin + beta 0.022). Under the
+correctness encoding all of them stand in the single bin at 1: sharp because the label is constant.
 """
 
 from typing import Any

@@ -3,7 +3,7 @@
 Claim: differences between judges dominate differences between items on every data set, and the
 abilities rank judges as their accuracies do.
 Command: judgebayes reproduce calibrate-dont-curate/h5 --data DIR
-Runtime: about 3 minutes with three others running.
+Runtime: about 25 seconds.
 Expected: judges minus items is 0.128 [0.099, 0.155] on the reward models (0.456 [0.442, 0.472] and
 0.328 [0.299, 0.355]; replicated), -0.765 [-0.808, -0.720] on RewardBench 2 (0.116 and 0.881) and
 -0.176 [-0.283, -0.051] on LLMBar (0.357 [0.214, 0.460] and 0.533 [0.441, 0.605]), where items vary

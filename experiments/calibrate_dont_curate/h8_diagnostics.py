@@ -3,7 +3,7 @@
 Claim: three checks on the calibration set tell when inclusion is safe: parseability, saturation and
 whether the aggregator fits; below-chance judges should be left out.
 Command: judgebayes reproduce calibrate-dont-curate/h8-diagnostics --data DIR
-Runtime: about 2 minutes.
+Runtime: about 3 seconds.
 Expected: the checks do not tell where selection wins: it wins on RewardBench 2, which passes P2 and
 P3. Redundancy does: 148 reward models are worth 5 independent ones, 22 configurations 1.8. Only the
 added check of the labels objects to the correctness encoding.

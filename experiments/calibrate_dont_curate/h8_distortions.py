@@ -3,7 +3,7 @@
 Claim: calibrated methods stay calibrated under seven distortions of the raw score; monotone ones
 change nothing (Proposition 3).
 Command: judgebayes reproduce calibrate-dont-curate/h8-distortions --data DIR
-Runtime: about 7 minutes with three others running.
+Runtime: about 40 seconds.
 Expected: grade simulated (the distortions are ours). In the true orientation beta and Platt lose
 at most 0.005 and 0.008 nats to square and root of p on the public panels (0.006 and 0.009 on the
 twin), noise of 5 nats at most 0.008 (0.044 on the twin), a fifth of the answers turned 0.24 to

@@ -2,8 +2,8 @@
 
 Claim: without calibration, pruning weak judges improves accuracy and NLL.
 Command: judgebayes reproduce calibrate-dont-curate/table1 --data DIR
-Runtime: about 1 minute.
-Expected: pruning improves both on the reward models (NLL 0.51 for all, 0.20 for the top 3). Under the
+Runtime: about 15 seconds.
+Expected: pruning improves both on the reward models (NLL 0.52 for all, 0.20 for the top 3). Under the
 correctness encoding only the calibration error moves: majority voting's is 1 minus its mean
 probability, 0.31 on the reward models, near the paper's 0.27, against 0.09 in the true orientation;
 and the top-k rows, whose votes are public, meet the paper's numbers. Table 1 was computed with a

@@ -2,7 +2,7 @@
 
 Claim: after calibration, all judges beat the top 3, 5 and 10 by accuracy, and one judge per family.
 Command: judgebayes reproduce calibrate-dont-curate/table2 --data DIR
-Runtime: about 2 minutes.
+Runtime: about 10 seconds.
 Expected: contradicted on the reward models and on RewardBench 2: all judges 0.262 and 0.231, the top
 5 0.132 and 0.178; LLMBar does not settle it. Under the correctness encoding every arm is at 0.003 and
 100 %, whatever the judges say. With stacking instead of the one-coin model all judges win, with the

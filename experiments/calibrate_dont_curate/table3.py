@@ -2,7 +2,7 @@
 
 Claim: no curator beats all judges: beam search and greedy forward lose, backward elimination ties.
 Command: judgebayes reproduce calibrate-dont-curate/table3 --data DIR
-Runtime: about 13 minutes on two quiet cores.
+Runtime: about 5 minutes.
 Expected: contradicted in the true orientation on the reward models and RewardBench 2, where every
 search and L1 beat all judges behind the one-coin model: 0.120 (greedy) against 0.262, 0.161 (beam)
 against 0.231, on RewardBench 2 five random judges too (0.204). On LLMBar L1 does (0.298 against 0.346);

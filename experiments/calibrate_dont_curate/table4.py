@@ -3,7 +3,7 @@
 Claim: beta calibration brings every aggregator to a low NLL; one-coin and Dawid-Skene then beat vote
 shares and equal each other; stacking only memorises its calibration set.
 Command: judgebayes reproduce calibrate-dont-curate/table4 --data DIR
-Runtime: about 11 minutes with three others running.
+Runtime: about 2 minutes.
 Expected: in the true orientation, both steps on the whole half, beta does not bring every
 aggregator to a low NLL: majority, one-coin and Dawid-Skene have 0.385, 0.262 and 0.263 on the
 reward models, 0.180, 0.231 and 0.231 on RewardBench 2, 0.658, 0.346 and 0.349 on LLMBar. One-coin

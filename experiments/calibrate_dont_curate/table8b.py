@@ -3,8 +3,8 @@
 Claim: beta's NLL collapses by an order of magnitude once its three parameters are identified; Platt
 and temperature have no such transition.
 Command: judgebayes reproduce calibrate-dont-curate/table8b --data DIR
-Runtime: about 2 minutes on a quiet core.
-Expected: in the true orientation no map has a transition: all fall smoothly (0.456 / 0.488 / 0.370
+Runtime: about 35 seconds.
+Expected: in the true orientation no map has a transition: all fall smoothly (0.456 / 0.487 / 0.371
 for beta / Platt / temperature with 20 labels on the reward models, 0.285 / 0.277 / 0.270 with 100,
 0.262 each with 1,492), and temperature, the one that cannot prefer a side, is nowhere worse (and
 ahead by 0.002 at most with 500 labels or more). Under the correctness encoding beta and Platt are

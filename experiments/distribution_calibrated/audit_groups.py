@@ -2,7 +2,7 @@
 
 Claim: P1 splits at random and tests pair by pair, although its pairs are made six to a question.
 Command: judgebayes reproduce distribution-calibrated/audit-groups --data DIR
-Runtime: about 1 minute with 100 splits.
+Runtime: about 7 seconds with 100 splits.
 Expected: splitting by question changes Davidson's mean MAE by about 0.01 at most and -0.001 on
 average. Intervals of its MAE that let pairs of a question move together are 1.1 to 1.4 times as wide,
 except on Precise IF (0.4 to 1.2 times), where every question gives three ties and three other pairs

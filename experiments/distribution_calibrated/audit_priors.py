@@ -2,9 +2,9 @@
 
 Claim: none of the paper's, which has no priors; this is the check that MAP and NUTS fits owe.
 Command: judgebayes reproduce distribution-calibrated/audit-priors --data DIR
-Runtime: about 2 minutes.
+Runtime: about 45 seconds.
 Expected: before any label every class of every item is possible; after 50 labels, priors half or
-twice as wide move a probability by 0.02 on average and change few decisions.
+twice as wide move a probability by 0.01 to 0.04 on average and change at most 11 % of the decisions.
 """
 
 from typing import Any

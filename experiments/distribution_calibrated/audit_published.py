@@ -4,8 +4,8 @@ Claim: the tables agree with one another, and every method printed is worth runn
 Command: judgebayes reproduce distribution-calibrated/audit-published
 Runtime: a second; no data.
 Expected: the same cell is printed with two or three values (Focus at 12 votes: 0.287 and 0.303), and
-always answering "tie" beats the paper's method on Factuality at 4 votes and self-consistency on six
-of the eight tasks.
+always answering "tie" beats the paper's method on Factuality at 4 votes and self-consistency on three
+of the eight tasks (Factuality, Precise IF, Ties; by judge and number of votes).
 """
 
 from typing import Any

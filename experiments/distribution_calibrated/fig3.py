@@ -3,7 +3,7 @@
 Claim: transfer within RewardBench 2 is mostly harmless, Factuality transfers badly, and the label
 distribution alone does not tell which.
 Command: judgebayes reproduce distribution-calibrated/fig3 --data DIR
-Runtime: about 2 minutes with 100 splits.
+Runtime: about 30 seconds with 100 splits.
 Expected: with one judge, most of 20 pairs lose less than 0.01 MAE and several gain; all tasks pooled
 do better than a task's own 5 %. The hierarchical model, told nothing of the target task but what
 the others know, does as well as the target's own calibration set.

@@ -2,9 +2,10 @@
 
 Claim: balancing 6 + 6 votes over the orders has a lower MAE than 12 votes in either order.
 Command: judgebayes reproduce distribution-calibrated/table10 --data DIR
-Runtime: about 1 minute.
-Expected: on LLMBar, where judges are strongly biased, balancing wins clearly with every model; on
-MT-Bench (pseudo-labels: the other judges' consensus) the differences are small.
+Runtime: about 20 seconds.
+Expected: on LLMBar, where judges are strongly biased, balancing wins clearly in 1 of 12 comparisons
+and loses clearly in 1; on MT-Bench (pseudo-labels: the other judges' consensus) it wins in 1 of 18 and
+loses in none.
 """
 
 from dataclasses import replace

@@ -2,9 +2,10 @@
 
 Claim: low temperatures are worse, since they collapse the votes' diversity; RB2-Ties excepted.
 Command: judgebayes reproduce distribution-calibrated/table11 --data DIR
-Runtime: about 1 minute with 20 splits.
-Expected: on gpt-5.4 no temperature stands out: even at T = 0 its eight votes differ, and MAE at
-T = 0 and T = 1 agree within their intervals in nearly every cell.
+Runtime: about 3 seconds with 100 splits.
+Expected: on gpt-5.4 lower temperature is worse in 22 of 30 comparisons and better in none: even at
+T = 0 its eight votes differ on 17 % of the items, but MAE at T = 0 is above that at T = 1 in every cell,
+by 0.012 to 0.063, clearly in 8 of 10.
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 Claim: the method beats self-consistency by about as much under either prompt.
 Command: judgebayes reproduce distribution-calibrated/table12 --data DIR
-Runtime: about 1 minute with 100 splits.
+Runtime: about 3 seconds with 100 splits.
 Expected: with both prompts of RewardBench 2 (base, criteria) and every judge that has them, Davidson
 beats SC in MAE; the prompts' vote distributions hardly differ, so calibration has little to adapt to.
 """

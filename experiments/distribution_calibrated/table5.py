@@ -3,7 +3,7 @@
 Claim: with enough votes the calibrated judge agrees with the other raters' majority better than
 most raters do (7 of 8 at 12 votes).
 Command: judgebayes reproduce distribution-calibrated/table5 --data DIR
-Runtime: about 1 minute with 20 splits.
+Runtime: about 30 seconds.
 Expected: public WMT23 ratings are three per item, so leaving one out leaves two: they agree or the
 item is dropped (stated below). LLM votes are not public: the votes are drawn from the twins of
 gemini-2.5-flash given the remaining raters' label, so the judge's rows are simulated.

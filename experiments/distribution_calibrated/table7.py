@@ -2,7 +2,7 @@
 
 Claim: the gain over self-consistency is the same with every judge, and grows with votes.
 Command: judgebayes reproduce distribution-calibrated/table7 --data DIR
-Runtime: about 3 minutes with data and 100 splits; 1 minute on twins with 20.
+Runtime: about 2 seconds after Table 6, which it shares its fits with.
 Expected: on RewardBench 2, five judges and five subsets, Davidson beats SC in all 50 cells; the
 calibrated margin threshold does about as well.
 """

@@ -3,7 +3,7 @@
 Claim: half of each RewardBench 2 sample are ties (49.5 to 53.3 %).
 Command: judgebayes reproduce distribution-calibrated/table8 --data DIR
 Runtime: seconds.
-Expected: the public pairs, sampled by the same construction, have 48 to 51 % ties; the WMT23 labels,
+Expected: the public pairs, sampled by the same construction, have 49 to 51 % ties; the WMT23 labels,
 from three ratings where the paper has six, 46 % instead of 18 % in ZH-EN.
 """
 

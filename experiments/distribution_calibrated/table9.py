@@ -3,9 +3,9 @@
 Claim: nu saturates at its bound of 1000 on tie-rich tasks (a high-correction regime), with beta and
 gamma above 1; a low-correction regime has small nu.
 Command: judgebayes reproduce distribution-calibrated/table9 --data DIR
-Runtime: about 20 seconds.
-Expected: nu on its bound in a fifth of the splits, beta 1.5 to 3.7, gamma 0.4 to 2.8; eta0 and gamma
-rise and fall together, so that nu alone says little.
+Runtime: about 50 seconds.
+Expected: nu on its bound in a fifth of the splits, beta 0.6 to 3.4, gamma 0.1 to 2.2 (means of 15
+cells); eta0 and gamma rise and fall together, so that nu alone says little.
 """
 
 from typing import Any
