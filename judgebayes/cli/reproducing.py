@@ -217,7 +217,7 @@ def list_experiments(what: list[str]) -> None:
         If there is no such experiment.
     """
     table = Table(box=None, pad_edge=False)
-    table.add_column("experiment")
+    table.add_column("experiment", no_wrap=True)
     for head in ("time", "on twins", "memory"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("result", overflow="fold")
@@ -238,8 +238,10 @@ def list_experiments(what: list[str]) -> None:
         total = sum(costs[n].seconds for e in chosen if (n := f"{e.paper}/{e.name}") in costs)
         Console().print(f"All of these {where}: about {duration(total)}.", highlight=False)
     Console().print(
-        "Measured with 100 splits on two cores; memory is the largest that the process held.",
+        "Measured with 100 splits on two cores, two papers at a time; memory is the largest that the "
+        "process held.",
         highlight=False,
+        soft_wrap=True,
     )
 
 
