@@ -73,7 +73,9 @@ FITTED: dict[str, type] = {
 }
 NOT_KEPT = ("chains",)
 MINUS_INFINITY = ("log_rates", "log_prior")
-"""Log-probabilities that may be -inf: of a class that no labelled item has. All else is finite."""
+"""Log-probabilities that may be -inf: of a class that no labelled item has."""
+OF_THE_SEARCH = ("objective", "projected_gradient", "log_evidence", "log_posterior")
+"""What a fit says of how it was found, NaN where draws have no such number; no answer uses it."""
 NUMBERS = {
     "bool",
     *(f"{kind}{size}" for kind in ("int", "uint", "float") for size in (8, 16, 32, 64)),
@@ -241,7 +243,7 @@ def _check_numbers(fitted: FittedAggregator) -> None:
 def _check_finite(value: Any, name: str) -> None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         for f in dataclasses.fields(value):
-            if f.name not in NOT_KEPT:
+            if f.name not in (*NOT_KEPT, *OF_THE_SEARCH):
                 _check_finite(getattr(value, f.name), f.name)
     elif isinstance(value, Mapping):
         for key, each in value.items():

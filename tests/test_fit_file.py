@@ -90,6 +90,13 @@ def test_no_decision_comes_from_numbers_that_are_not_finite(
     assert not (kept.parent / "b.json").exists()
 
 
+def test_draws_have_no_objective_and_are_kept(kept: Path, votes: Votes, labels: np.ndarray) -> None:
+    fit = Davidson(DRPS(starts=1)).fit(votes, labels)
+    sampled = replace(fit, objective=np.nan, projected_gradient=np.array(np.nan))
+    save_fit(kept, SavedFit("davidson", sampled, TERNARY, profile(votes)))
+    assert np.isnan(load_fit(kept).fitted.objective)  # type: ignore[attr-defined]
+
+
 def test_a_fit_that_failed_is_neither_kept_nor_read(
     kept: Path, votes: Votes, labels: np.ndarray
 ) -> None:
