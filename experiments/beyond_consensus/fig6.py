@@ -193,7 +193,8 @@ def main(run: Run) -> Output:
             metric=metric,
             xlabel="labelled generators, s",
             ylabel=f"{metric}, points",
-            title="Held-out generators: " + metric,
+            title=f"Held-out generators: {metric}\n"
+            f"not drawn: s = 0, where {' and '.join(UNDEFINED)} are undefined",
             columns=2,
         )
     return Output(table, figures, notes, UNDEFINED)
