@@ -20,7 +20,8 @@ from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites
 from judgebayes.irt_mode import Table, joint_mode, learnt_mode
 from judgebayes.models import irt
-from judgebayes.models.irt import Parameters, Prior
+from judgebayes.models.base import PanelData
+from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
 from judgebayes.summary import summary
 from judgebayes.votes.array import Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
@@ -223,14 +224,6 @@ def _fit(
 
     prior = Prior() if method.prior is None else method.prior
 
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
-        # Unknown labels, as the sampler asks for them, leave the prior.
-        own = irt.evidence(votes.counts(), labels, weight, method.label_noise)
-        irt.model(own, prior=prior)
-
-    def predict(sites: Sites) -> Float[Array, "item class"]:
-        logits = irt.link(Parameters(**sites)).mean(1)
-        return jnp.stack([jax.nn.log_sigmoid(-logits), jax.nn.log_sigmoid(logits)], 1)
-
-    found = method.inference.solve(Problem(model, predict, labels, weight), key)
+    program = ItemResponseModel(votes.n_classes, prior, method.label_noise)
+    found = method.inference.solve(Problem(program, PanelData(votes.index, labels, weight)), key)
     return FittedItemResponse(found.draws, used, found.status, found.chains)

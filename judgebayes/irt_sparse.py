@@ -25,7 +25,7 @@ from judgebayes.arrays import Scalar
 from judgebayes.float64 import in_float64
 from judgebayes.irt_mode import At, beginning, joint_mode, learnt_mode, surprise
 from judgebayes.models.irt import Parameters, Prior
-from judgebayes.models.one_coin import noise_matrix
+from judgebayes.models.label_noise import noise_matrix
 from judgebayes.votes.sparse import SlabShape, SparseVotes
 
 __all__ = ["Listed", "listed_mode"]

@@ -18,7 +18,7 @@ k may differ from item to item.
 Identification. The components are ordered by their means: with logit mu = centre -+ gap / 2 and
 gap >= 0 the first is never the easier one. Two independent Normal(m, s^2) logits, put in order,
 have exactly the independent centre and gap below, so that the order costs no information. Samplers
-run on the two logits without their order (`signed`), and put each draw in order (`ordered`)::
+run on the two logits without their order (`unordered`), and put each draw in order (`in_order`)::
 
     centre ~ Normal(m, s^2 / 2),  gap ~ HalfNormal(sqrt(2) s)      m = 1, s = 1.5
     share  ~ Beta(2, 2)                                            w, of the hard items
@@ -29,30 +29,32 @@ All priors are proper and the likelihood is bounded, so the posterior is proper,
 finite, whatever the data: no item at all, S = 0 on every item, or S = k on every item.
 """
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jax.scipy.special import gammaln
 from jaxtyping import Array, Float, Int
 
+from judgebayes.models.base import Traits, observe
+from judgebayes.models.distributions import CorrectVotes, component_log_pmf
+
 __all__ = [
+    "BetaBinomialModel",
+    "CountData",
     "Parameters",
     "Prior",
-    "component_log_pmf",
+    "in_order",
     "log_pmf",
+    "log_pmfs",
     "majority_error",
-    "model",
-    "ordered",
+    "observe_counts",
     "parameters",
 ]
-
-
-LEAST = -1e30
-"""The log-likelihood of what cannot be."""
 
 
 class Parameters(NamedTuple):
@@ -82,36 +84,6 @@ class Prior(NamedTuple):
 
 
 @partial(jax.jit, static_argnames="most", inline=True)
-def component_log_pmf(
-    mean: Float[Array, "set component"],
-    dispersion: Float[Array, "set component"],
-    member: Int[Array, " item"],
-    correct: Int[Array, " item"],
-    given: Int[Array, " item"],
-    most: int,
-) -> Float[Array, "item component"]:
-    """Return log P(S = correct | k = given) under the components of each item's data set.
-
-    It is -inf where S > k. `most` is the largest k, a size: the sums over i < k are made once, for
-    all items.
-    """
-    s, f = jnp.clip(correct, 0, given), jnp.clip(given - correct, 0, given)
-    steps = jnp.arange(most) * dispersion[..., None]
-
-    def rising(start: Array, i: Array) -> Array:
-        sums = jnp.cumsum(jnp.log(start[..., None] + steps), axis=-1)
-        return jnp.pad(sums, ((0, 0), (0, 0), (1, 0)))[member, :, i]
-
-    each = rising(mean, s) + rising(1 - mean, f) - rising(jnp.ones_like(mean), given)
-    return jnp.where((correct <= given)[:, None], each + log_choose(given, s)[:, None], -jnp.inf)
-
-
-def log_choose(n: Int[Array, "*any"], s: Int[Array, "*any"]) -> Float[Array, "*any"]:
-    """Return the log of the binomial coefficient."""
-    return gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0)
-
-
-@partial(jax.jit, static_argnames="most", inline=True)
 def mixture_log_pmf(
     theta: Parameters, correct: Int[Array, " item"], given: Int[Array, " item"], most: int
 ) -> Float[Array, " item"]:
@@ -134,7 +106,7 @@ def majority_error(theta: Parameters, votes: int) -> Float[Array, ""]:
     return jnp.exp(log_pmf(theta, votes))[: (votes + 1) // 2].sum()
 
 
-def parameters(sites: dict[str, Array]) -> Parameters:
+def parameters(sites: Mapping[str, Array]) -> Parameters:
     """Return one draw of the sites as the components' parameters."""
     dispersion = jnp.exp(sites["log_dispersion"])
     if "gap" not in sites:
@@ -145,57 +117,97 @@ def parameters(sites: dict[str, Array]) -> Parameters:
     return Parameters(share, jax.nn.sigmoid(logits), dispersion)
 
 
-def model(
-    correct: Int[Array, " item"],
-    given: Int[Array, " item"],
-    weight: Float[Array, " item"] | None = None,
-    *,
-    most: int,
-    components: int = 2,
-    prior: Prior = Prior(),
-    signed: bool = False,
-) -> None:
-    """Sample the parameters from their priors, and score the counts of correct votes.
+class CountData(NamedTuple):
+    """How many votes items have, which is given, and how many are correct."""
 
-    Parameters
-    ----------
-    correct
-        How many of an item's votes are correct, -1 where its label is unknown.
-    given
-        How many votes it has.
-    weight
-        Non-negative item weights, the powers to which the items' likelihoods are raised.
-    most
-        The largest number of votes, a size.
-    components
-        1 or 2.
-    signed
-        Let the gap have either sign: two unordered components, each with its own half.
+    correct: Int[Array, " item"]
+    """-1 where the label is unknown, or there are no votes."""
+    given: Int[Array, " item"]
+    weight: Float[Array, " item"] | None = None
+    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+
+
+@dataclass(frozen=True)
+class BetaBinomialModel:
+    """The program: the components, then the number of correct votes on each item.
+
+    Sites: `centre`, `log_dispersion` (component) and, of two components, `gap` and `share`;
+    `correct` (item).
     """
-    location, scale = prior.logit_mean
-    if components == 1:
-        sites = {"centre": numpyro.sample("centre", dist.Normal(location, scale))}
-    else:
-        sites = {
-            "centre": numpyro.sample("centre", dist.Normal(location, scale / jnp.sqrt(2.0))),
-            "gap": numpyro.sample("gap", gap_prior(scale, signed)),
-            "share": numpyro.sample("share", dist.Beta(*prior.share)),
-        }
-    with numpyro.plate("component", components):
-        sites["log_dispersion"] = numpyro.sample(
-            "log_dispersion", dist.Normal(*prior.log_dispersion)
-        )
-    each = mixture_log_pmf(parameters(sites), jnp.maximum(correct, 0), given, most)
-    score_counts(each, correct, weight)
+
+    most: int
+    """The largest number of votes on an item, a size."""
+    components: int = 2
+    prior: Prior = Prior()
+    ordered: bool = True
+    """Whether the harder component is the first; without, the gap has either sign."""
+    traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given",))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "log_dispersion": ("component",),
+        "correct": ("item",),
+    }
+
+    def __call__(self, data: CountData, *, observed: Collection[str] | None = None) -> None:
+        """Sample the parameters from their priors, then the counts."""
+        location, scale = self.prior.logit_mean
+        if self.components == 1:
+            sites = {"centre": numpyro.sample("centre", dist.Normal(location, scale))}
+        else:
+            sites = {
+                "centre": numpyro.sample("centre", dist.Normal(location, scale / jnp.sqrt(2.0))),
+                "gap": numpyro.sample("gap", gap_prior(scale, self.ordered)),
+                "share": numpyro.sample("share", dist.Beta(*self.prior.share)),
+            }
+        with numpyro.plate("component", self.components):
+            sites["log_dispersion"] = numpyro.sample(
+                "log_dispersion", dist.Normal(*self.prior.log_dispersion)
+            )
+        one = Parameters(*(x[None] for x in parameters(sites)))
+        observe_counts(one, jnp.zeros_like(data.given), data, self.most, observed)
+
+    def predict(self, sites: Mapping[str, Array], data: CountData) -> Float[Array, "item count"]:
+        """Return log P(S = s) of every item at s = 0 .. most: the counts are what it predicts."""
+        return log_pmfs(parameters(sites), data.given, self.most)
+
+    def unordered(self) -> "BetaBinomialModel":
+        """Return the same posterior over a larger space, without an edge that stops chains."""
+        return replace(self, ordered=False)
+
+    def in_order(self, sites: dict[str, Array]) -> dict[str, Array]:
+        """Return one draw of the unordered program's sites with the harder component first."""
+        return sites if self.components == 1 else in_order(sites)
 
 
-def gap_prior(scale: Float[Array, ""] | float, signed: bool) -> dist.Distribution:
-    """Return the prior of the gap between two logits of this scale."""
+def observe_counts(
+    theta: Parameters,
+    member: Int[Array, " item"],
+    data: CountData,
+    most: int,
+    observed: Collection[str] | None,
+) -> None:
+    """Sample `correct` of every item, by the components of its data set."""
+    votes = CorrectVotes(theta.share, theta.mean, theta.dispersion, member, data.given, most)
+    known = data.correct >= 0
+    observe("correct", votes, jnp.maximum(data.correct, 0), known, data.weight, observed)
+
+
+@partial(jax.jit, static_argnames="most", inline=True)
+def log_pmfs(
+    theta: Parameters, given: Int[Array, " item"], most: int
+) -> Float[Array, "item count"]:
+    """Return log P(S = s | k = given) at s = 0 .. most for one draw, -inf beyond k."""
+    sizes, counts = (x.ravel() for x in jnp.meshgrid(*[jnp.arange(most + 1)] * 2, indexing="ij"))
+    table = mixture_log_pmf(theta, counts, sizes, most).reshape(most + 1, most + 1)
+    return table[given]
+
+
+def gap_prior(scale: Float[Array, ""] | float, ordered: bool) -> dist.Distribution:
+    """Return the prior of the gap between two logits of this scale, by size or with its sign."""
     wide = scale * jnp.sqrt(2.0)
-    return dist.Normal(0.0, wide) if signed else dist.HalfNormal(wide)
+    return dist.HalfNormal(wide) if ordered else dist.Normal(0.0, wide)
 
 
-def ordered(sites: dict[str, Array]) -> dict[str, Array]:
+def in_order(sites: dict[str, Array]) -> dict[str, Array]:
     """Return one draw of the unordered components' sites with the harder component first."""
     turn = sites["gap"] < 0
     return sites | {
@@ -203,15 +215,3 @@ def ordered(sites: dict[str, Array]) -> dict[str, Array]:
         "share": jnp.where(turn, 1 - sites["share"], sites["share"]),
         "log_dispersion": jnp.where(turn, sites["log_dispersion"][::-1], sites["log_dispersion"]),
     }
-
-
-def score_counts(
-    log_likelihood: Float[Array, " item"],
-    correct: Int[Array, " item"],
-    weight: Float[Array, " item"] | None,
-) -> None:
-    """Add the items' weighted log-likelihoods; unknown counts (-1) and weight 0 add nothing."""
-    weight = jnp.ones(correct.shape[0]) if weight is None else weight
-    # Finite, so that weight 0 makes it 0; a product, so that many weights share what it is made of.
-    each = jnp.where(correct >= 0, jnp.maximum(log_likelihood, LEAST), 0.0)
-    numpyro.factor("counts", each @ weight)

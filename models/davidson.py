@@ -36,8 +36,10 @@ informative and truncated to the box::
     delta  ~ Normal(0, 1.5)     on [-10, 10]      (free form only)
 """
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -46,10 +48,12 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int, Num
 
-from judgebayes.models.one_coin import log_seen
+from judgebayes.models.base import Traits, observe_label
 
 __all__ = [
     "BOX",
+    "DavidsonData",
+    "DavidsonModel",
     "Features",
     "Parameters",
     "Prior",
@@ -57,7 +61,7 @@ __all__ = [
     "features",
     "level_of_class",
     "link",
-    "model",
+    "parameters",
 ]
 
 Scalar = float | Float[Array, ""]
@@ -191,57 +195,58 @@ def _boxed(name: str, location: Scalar, scale: Scalar) -> dist.Distribution:
     return dist.TruncatedNormal(location, scale, low=low, high=high)
 
 
-def model(
-    evidence: Features,
-    labels: Int[Array, " item"] | None = None,
-    weight: Float[Array, " item"] | None = None,
-    *,
-    n_classes: int,
-    symmetric: bool = True,
-    prior: Prior = Prior(),
-    noise: Scalar = 0.0,
-) -> None:
-    """Sample the parameters from their priors, then each item's label from the link.
+class DavidsonData(NamedTuple):
+    """The evidence of the votes, which is given, and the labels, which are generated."""
 
-    Parameters
-    ----------
-    evidence
-        Margin and tie evidence of the items, from `features`.
-    labels
-        Class indices, -1 where the label is unknown; None to draw labels.
-    weight
-        Non-negative item weights, the powers to which the items' likelihoods are raised.
-    noise
-        The known share of the labels that are wrong, any other class alike.
+    evidence: Features
+    labels: Int[Array, " item"]
+    """Class indices, -1 where unknown."""
+    weight: Float[Array, " item"] | None = None
+    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+
+
+@dataclass(frozen=True)
+class DavidsonModel:
+    """The program: parameters, then the label of each labelled item given its votes.
+
+    Sites: `beta`, `eta0` and `gamma` (level), `delta` in the free form; `label` (item).
     """
-    levels = n_levels(n_classes, symmetric)
-    beta = numpyro.sample("beta", _boxed("beta", *prior.beta))
-    if levels:
-        with numpyro.plate("level", levels):
-            eta0 = numpyro.sample("eta0", _boxed("eta0", *prior.eta0))
-            gamma = numpyro.sample("gamma", _boxed("gamma", *prior.gamma))
-    else:
-        eta0 = gamma = jnp.zeros((0,))
-    delta = jnp.zeros(()) if symmetric else numpyro.sample("delta", _boxed("delta", *prior.delta))
-    log_probs = link(
-        Parameters(beta, eta0, gamma, delta), evidence, n_classes=n_classes, symmetric=symmetric
+
+    n_classes: int
+    symmetric: bool = True
+    prior: Prior = Prior()
+    noise: Scalar = 0.0
+    """The known share of the labels that are wrong, any other class alike."""
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "eta0": ("level",),
+        "gamma": ("level",),
+        "label": ("item",),
+    }
+
+    def __call__(self, data: DavidsonData, *, observed: Collection[str] | None = None) -> None:
+        """Sample the parameters from their priors, then each item's label from the link."""
+        prior, levels = self.prior, n_levels(self.n_classes, self.symmetric)
+        sites = {"beta": numpyro.sample("beta", _boxed("beta", *prior.beta))}
+        if levels:
+            with numpyro.plate("level", levels):
+                sites["eta0"] = numpyro.sample("eta0", _boxed("eta0", *prior.eta0))
+                sites["gamma"] = numpyro.sample("gamma", _boxed("gamma", *prior.gamma))
+        if not self.symmetric:
+            sites["delta"] = numpyro.sample("delta", _boxed("delta", *prior.delta))
+        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+
+    def predict(self, sites: Mapping[str, Array], data: DavidsonData) -> Float[Array, "item class"]:
+        """Return log p(k) of every item (eqs 4 and 5)."""
+        return link(
+            parameters(sites), data.evidence, n_classes=self.n_classes, symmetric=self.symmetric
+        )
+
+
+def parameters(sites: Mapping[str, Array]) -> Parameters:
+    """Return one draw as parameters; levels and offset are absent where the form has none."""
+    beta = sites["beta"]
+    none = jnp.zeros((0,), beta.dtype)
+    return Parameters(
+        beta, sites.get("eta0", none), sites.get("gamma", none), sites.get("delta", 0.0 * beta)
     )
-    observe_labels(log_seen(log_probs, noise), labels, weight)
-
-
-def observe_labels(
-    log_probs: Float[Array, "item class"],
-    labels: Int[Array, " item"] | None,
-    weight: Float[Array, " item"] | None,
-) -> None:
-    """Sample `label` of every item; unknown labels (-1) and weight 0 count for nothing."""
-    n_items = log_probs.shape[0]
-    weight = jnp.ones(n_items) if weight is None else weight
-    seen = weight > 0 if labels is None else (weight > 0) & (labels >= 0)
-    known = None if labels is None else jnp.maximum(labels, 0)
-    with (
-        numpyro.plate("item", n_items),
-        numpyro.handlers.mask(mask=seen),
-        numpyro.handlers.scale(scale=jnp.where(seen, weight, 1.0)),
-    ):
-        numpyro.sample("label", dist.Categorical(logits=log_probs), obs=known)

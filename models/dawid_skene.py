@@ -21,7 +21,9 @@ right more often than chance *on the average*: right > wrong / (K - 1), and star
 and at the majority vote. No judge is barred from being worse than chance.
 """
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -29,17 +31,19 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.models.one_coin import noise_matrix
+from judgebayes.models.base import PanelData, Traits, observe_panel
+from judgebayes.models.distributions import ConfusionVotes
+from judgebayes.models.label_noise import noise_matrix
 
 __all__ = [
     "Counts",
+    "DawidSkeneModel",
     "Prior",
     "accuracy",
     "counts",
     "log_joint",
     "log_prior",
     "majority_start",
-    "model",
     "start",
 ]
 
@@ -201,21 +205,44 @@ def most_below_chance(
     return 2 * below.sum() > jnp.maximum(cast.sum(), 1)
 
 
-def model(
-    count: Counts,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    *,
-    n_judges: int,
-    n_classes: int,
-    prior: Prior = Prior(),
-    noise: Scalar = 0.0,
-) -> None:
-    """Sample class shares and confusion matrices, then the votes, every item's label summed out."""
-    pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(n_classes, 1.0) + prior.classes))
-    rows = dist.Dirichlet(1 + prior.of_votes(n_classes))
-    with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", n_classes, dim=-1):
-        confusion = numpyro.sample("confusion", rows)
-    joint = log_joint(jnp.log(pi), jnp.log(confusion), count, labels, noise)
-    each = jax.nn.logsumexp(joint, axis=1)
-    numpyro.factor("votes", jnp.where(weight > 0, weight * each, 0.0).sum())
+@dataclass(frozen=True)
+class DawidSkeneModel:
+    """The program: class shares and confusion matrices, then the labels and votes of all items.
+
+    Sites: `pi` (class), `confusion` (judge, class, vote); `label` (item), `votes` (item, judge,
+    sample).
+    """
+
+    n_classes: int
+    prior: Prior = Prior()
+    noise: Scalar = 0.0
+    """The known share of the labels that are wrong."""
+    traits: ClassVar[Traits] = Traits(("label", "votes"), "all items")
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "pi": ("class",),
+        "confusion": ("judge", "class", "vote"),
+        "label": ("item",),
+        "votes": ("item", "judge", "repeat"),
+    }
+
+    def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
+        """Sample class shares and confusion matrices, then labels and votes."""
+        n_items, n_judges, _ = data.votes.shape
+        k = self.n_classes
+        pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(k, 1.0) + self.prior.classes))
+        rows = dist.Dirichlet(1 + self.prior.of_votes(k))
+        with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", k, dim=-1):
+            confusion = numpyro.sample("confusion", rows)
+        observe_panel(
+            jnp.broadcast_to(jnp.log(pi), (n_items, k)),
+            lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.votes >= 0),
+            data,
+            observed,
+            noise=self.noise,
+        )
+
+    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
+        """Return the log-probabilities of the items' classes given their votes."""
+        log_class = jnp.broadcast_to(jnp.log(sites["pi"]), (len(data.votes), self.n_classes))
+        votes = ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.votes >= 0)
+        return jax.nn.log_softmax(log_class + votes.log_prob_by_class(data.votes))

@@ -42,7 +42,9 @@ is what makes their errors on a shared item correlate::
 with g the item's generator: its shifts follow its quality or are its own.
 """
 
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -51,13 +53,16 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
+from judgebayes.models.base import Traits, drawn, observe_panel
+from judgebayes.models.distributions import Hypergeometric, LeaningVotes, QuasiBinomial
+
 __all__ = [
     "Counted",
+    "FlatModel",
+    "HierarchicalModel",
+    "ItemData",
+    "ItemModel",
     "ItemSites",
-    "flat_model",
-    "hierarchical_model",
-    "item_log_joint",
-    "item_model",
     "item_sites",
     "link",
     "rates",
@@ -79,6 +84,12 @@ class Counted(NamedTuple):
     valid: Float[Array, " generator"]
     labelled: Float[Array, " generator"]
 
+    def filled(self, **drawn: Array) -> "Counted":
+        """Return the counts with drawn ones in their places; judged invalid items are the rest."""
+        judged = self.valid_judged + self.invalid_judged
+        counts = self._replace(**{name: x.astype(judged.dtype) for name, x in drawn.items()})
+        return counts._replace(invalid_judged=judged - counts.valid_judged)
+
 
 def link(
     g: Float[Array, " generator"],
@@ -96,66 +107,166 @@ def rates(
     return know + (1 - know) * accept, (1 - know) * accept
 
 
-def _observe(name: str, count: Array, n: Array, p: Array) -> None:
-    """Add a binomial log-likelihood, without its constant: counts may be shares of items."""
+def _observe(
+    name: str, count: Array, n: Array, p: Array, *, whole: bool, observed: Collection[str] | None
+) -> Array:
+    """Sample counts, each its own Binomial: of shares of items the quasi-likelihood."""
     p = jnp.clip(p, 1e-9, 1 - 1e-9)
-    numpyro.factor(name, (count * jnp.log(p) + (n - count) * jnp.log1p(-p)).sum())
+    counts = dist.Binomial(n.astype(int), p) if whole else QuasiBinomial(n, p)
+    value = count.astype(int) if whole else count
+    at: Array = numpyro.sample(name, counts, obs=None if drawn(name, observed) else value)
+    return at
 
 
-def _observe_all(data: Counted, g: Array, tpr: Array, fpr: Array, fitted: Array) -> None:
-    _observe("accepted", data.accepted, data.judged, fitted)
-    _observe("true_accepted", data.true_accepted, data.valid_judged, tpr)
-    _observe("false_accepted", data.false_accepted, data.invalid_judged, fpr)
-    _observe("valid", data.valid, data.labelled, g)
+def _observe_all(
+    data: Counted,
+    g: Array,
+    tpr: Array,
+    fpr: Array,
+    accepted: Array,
+    *,
+    model: "FlatModel | HierarchicalModel",
+    observed: Collection[str] | None,
+) -> None:
+    """Sample the labels and the votes of all cells.
 
-
-def flat_model(data: Counted) -> None:
-    """Sample g, TPR and 1 - TNR; every judge has the same rates on all generators.
-
-    g ~ Beta(1, 1), TPR ~ Beta(2, 1) and FPR ~ Beta(1, 1).
+    Given are how many items are labelled, and how many of them and of the others each judge voted
+    on. How many of its labelled items are valid depends on the labels: where these are drawn, it is
+    drawn too, without replacement.
     """
-    generators, judges = data.judged.shape
-    g = numpyro.sample("g", dist.Beta(1, 1).expand((generators,)).to_event(1))
-    tpr = numpyro.sample("tpr", dist.Beta(2, 1).expand((judges,)).to_event(1))
-    fpr = numpyro.sample("fpr", dist.Beta(1, 1).expand((judges,)).to_event(1))
-    wide = jnp.zeros((generators, 1))
-    _observe_all(data, g, wide + tpr, wide + fpr, link(g, tpr, fpr))
+    options: dict[str, Any] = {"whole": model.whole, "observed": observed}
+    valid = _observe("valid", data.valid, data.labelled, g, **options)
+    valid_judged, invalid_judged = data.valid_judged, data.invalid_judged
+    if drawn("valid", observed):
+        judged = (valid_judged + invalid_judged).astype(int)
+        total = data.labelled.astype(int)[:, None]
+        most = _most_labelled(model, data)
+        of_valid = Hypergeometric(total, valid[:, None], judged, most)
+        valid_judged = numpyro.sample("valid_judged", of_valid)
+        invalid_judged = judged - valid_judged
+    _observe("true_accepted", data.true_accepted, valid_judged, tpr, **options)
+    _observe("false_accepted", data.false_accepted, invalid_judged, fpr, **options)
+    _observe("accepted", data.accepted, data.judged, accepted, **options)
 
 
-def hierarchical_model(data: Counted, *, slope: tuple[float, float] = (0.9, 0.3)) -> None:
-    """Sample judges, generators and their shifts, partially pooled.
+def _most_labelled(model: "FlatModel | HierarchicalModel", data: Counted) -> int:
+    """Return the size of a table of counts of labelled items."""
+    if model.most_labelled:
+        return model.most_labelled
+    if isinstance(data.labelled, jax.core.Tracer):
+        raise ValueError(
+            "To draw counts inside compiled code, say most_labelled=... of the program."
+        )
+    return int(np.asarray(data.labelled).max())
+
+
+COUNTS = ("valid", "true_accepted", "false_accepted", "accepted")
+GIVEN = ("labelled", "labelled_judged", "judged")
+OF_CELLS: dict[str, tuple[str, ...]] = {
+    "valid": ("generator",),
+    "true_accepted": ("generator", "judge"),
+    "false_accepted": ("generator", "judge"),
+    "accepted": ("generator", "judge"),
+}
+
+
+@dataclass(frozen=True)
+class FlatModel:
+    """The program whose judges have the same rates on all generators.
+
+    g ~ Beta(1, 1), TPR ~ Beta(2, 1) and FPR ~ Beta(1, 1). Sites: `g` (generator), `tpr` and `fpr`
+    (judge); `valid` (generator), `true_accepted`, `false_accepted`, `accepted` (generator, judge).
+    """
+
+    whole: bool = True
+    """Whether counts are whole numbers; shares of items have a quasi-likelihood, and are not drawn."""
+    most_labelled: int = 0
+    """At least the largest number of labelled items of a generator, a size; 0 is that of the data."""
+    traits: ClassVar[Traits] = Traits(COUNTS, "all cells", GIVEN, ("valid_judged",))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "g": ("generator",),
+        "tpr": ("judge",),
+        "fpr": ("judge",),
+        **OF_CELLS,
+    }
+
+    def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
+        """Sample g, TPR and FPR, then the counts."""
+        generators, judges = data.judged.shape
+        g = numpyro.sample("g", dist.Beta(1, 1).expand((generators,)).to_event(1))
+        tpr = numpyro.sample("tpr", dist.Beta(2, 1).expand((judges,)).to_event(1))
+        fpr = numpyro.sample("fpr", dist.Beta(1, 1).expand((judges,)).to_event(1))
+        wide = jnp.zeros((generators, 1))
+        each = g, wide + tpr, wide + fpr, link(g, tpr, fpr)
+        _observe_all(data, *each, model=self, observed=observed)
+
+    def predict(self, sites: Mapping[str, Array], data: Counted) -> Float[Array, "item class"]:
+        """Refuse: counts have no items."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class HierarchicalModel:
+    """The program whose judges and generators are partially pooled.
 
     Sites: `a`, `kappa` (judge); `eta`, `d`, `u` (generator, the shifts in units of their spread);
     `e` (generator, judge, likewise); `slope`, `centre` (means of a, kappa, eta); `log_sigma` (d, u,
-    cell).
+    cell); and the counts, as in `FlatModel`.
     """
-    generators, judges = data.judged.shape
 
-    def normal(name: str, shape: tuple[int, ...]) -> Array:
-        site = dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape))
-        drawn: Array = numpyro.sample(name, site)
-        return drawn
+    slope: tuple[float, float] = (0.9, 0.3)
+    """Location and scale of the prior of lambda."""
+    whole: bool = True
+    """Whether counts are whole numbers, as in `FlatModel`."""
+    most_labelled: int = 0
+    """As in `FlatModel`."""
+    traits: ClassVar[Traits] = Traits(COUNTS, "all cells", GIVEN, ("valid_judged",))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "a": ("judge",),
+        "kappa": ("judge",),
+        "eta": ("generator",),
+        "d": ("generator",),
+        "u": ("generator",),
+        "e": ("generator", "judge"),
+        "g": ("generator",),
+        **OF_CELLS,
+    }
 
-    steep = numpyro.sample("slope", dist.Normal(*slope))
-    location, scale = jnp.array([0.0, -0.5, 1.5]), jnp.array([1.0, 1.5, 1.5])
-    centre = numpyro.sample("centre", dist.Normal(location, scale).to_event(1))
-    typical = jnp.log(jnp.array([0.28, 0.4, 0.15]))
-    sigma = jnp.exp(numpyro.sample("log_sigma", dist.Normal(typical, 0.5).to_event(1)))
-    a = centre[0] + 0.7 * normal("a", (judges,))
-    kappa = centre[1] + 0.7 * normal("kappa", (judges,))
-    eta = centre[2] + 1.5 * normal("eta", (generators,))
-    d, u = sigma[0] * normal("d", (generators,)), sigma[1] * normal("u", (generators,))
-    cell = sigma[2] * normal("e", (generators, judges))
-    g = numpyro.deterministic("g", jax.nn.sigmoid(eta))
-    tpr, fpr = rates(
-        jax.nn.sigmoid(kappa + u[:, None]), jax.nn.sigmoid(a + (steep * eta + d)[:, None])
-    )
+    def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
+        """Sample judges, generators and their shifts, then the counts."""
+        generators, judges = data.judged.shape
+        steep = numpyro.sample("slope", dist.Normal(*self.slope))
+        location, scale = jnp.array([0.0, -0.5, 1.5]), jnp.array([1.0, 1.5, 1.5])
+        centre = numpyro.sample("centre", dist.Normal(location, scale).to_event(1))
+        typical = jnp.log(jnp.array([0.28, 0.4, 0.15]))
+        sigma = jnp.exp(numpyro.sample("log_sigma", dist.Normal(typical, 0.5).to_event(1)))
+        a = centre[0] + 0.7 * _standard("a", (judges,))
+        kappa = centre[1] + 0.7 * _standard("kappa", (judges,))
+        eta = centre[2] + 1.5 * _standard("eta", (generators,))
+        d = sigma[0] * _standard("d", (generators,))
+        u = sigma[1] * _standard("u", (generators,))
+        cell = sigma[2] * _standard("e", (generators, judges))
+        g = numpyro.deterministic("g", jax.nn.sigmoid(eta))
+        tpr, fpr = rates(
+            jax.nn.sigmoid(kappa + u[:, None]), jax.nn.sigmoid(a + (steep * eta + d)[:, None])
+        )
 
-    def moved(p: Array) -> Array:
-        p = jnp.clip(p, 1e-9, 1 - 1e-9)
-        return jax.nn.sigmoid(jnp.log(p) - jnp.log1p(-p) + cell)
+        def with_cell(p: Array) -> Array:
+            p = jnp.clip(p, 1e-9, 1 - 1e-9)
+            return jax.nn.sigmoid(jnp.log(p) - jnp.log1p(-p) + cell)
 
-    _observe_all(data, g, moved(tpr), moved(fpr), moved(link(g, tpr, fpr)))
+        each = g, with_cell(tpr), with_cell(fpr), with_cell(link(g, tpr, fpr))
+        _observe_all(data, *each, model=self, observed=observed)
+
+    def predict(self, sites: Mapping[str, Array], data: Counted) -> Float[Array, "item class"]:
+        """Refuse: counts have no items."""
+        raise NotImplementedError
+
+
+def _standard(name: str, shape: tuple[int, ...]) -> Array:
+    """Sample a site of standard normal numbers."""
+    at: Array = numpyro.sample(name, dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape)))
+    return at
 
 
 class ItemSites(NamedTuple):
@@ -169,8 +280,8 @@ class ItemSites(NamedTuple):
     """w, invalid items first."""
 
 
-def item_sites(sites: dict[str, Array]) -> ItemSites:
-    """Return the parameters of one draw of `item_model`'s sites."""
+def item_sites(sites: Mapping[str, Array]) -> ItemSites:
+    """Return the parameters of one draw of `ItemModel`'s sites."""
     eta = sites["centre"][2] + 1.5 * sites["eta"]
     sigma = jnp.exp(sites["log_sigma"])
     shift = sites["follow"] * 1.5 * sites["eta"] + sigma[:, None] * sites["w"]
@@ -183,81 +294,83 @@ def item_sites(sites: dict[str, Array]) -> ItemSites:
     )
 
 
-def item_log_joint(
-    at: ItemSites,
-    votes: Int[Array, "item judge"],
-    generator: Int[Array, " item"],
-    points: int = POINTS,
-) -> Float[Array, "item class"]:
-    """Return log P(label, votes) of every item, the leaning summed out; invalid first.
+class ItemData(NamedTuple):
+    """Items with their votes, labels and generators."""
 
-    By Gauss-Hermite quadrature. A missing vote is a factor of one.
+    votes: Int[Array, "item judge 1"]
+    """1 valid, 0 invalid, -1 missing."""
+    labels: Int[Array, " item"]
+    """Likewise, -1 unknown."""
+    generator: Int[Array, " item"]
+    """From 0; given."""
+    weight: Float[Array, " item"] | None = None
+    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+
+
+@dataclass(frozen=True)
+class ItemModel:
+    """The program of items: labels and leanings are summed out.
+
+    Sites: `alpha`, `gap` (judge), `eta` (generator) and `w` (class, generator), all in units of
+    their spread; `centre` (means of alpha, gap, eta), `log_tau` (unless judges are `independent`
+    given the label), `log_sigma` (class), `follow`; `label` (item), `votes` (item, judge, 1).
     """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(points)
-    log_weight = jnp.asarray(np.log(weights / weights.sum()))
-    seen, accepted = votes >= 0, jnp.asarray(votes == 1, float)
-    total = accepted.sum(1)
-    # log P(1) - log P(0) is the logit, and log P(0) depends on the item's generator only: products
-    # of matrices instead of a logarithm for every vote and node.
-    member = generator[:, None] == jnp.arange(at.eta.shape[0])
-    cast = jnp.asarray(member[:, :, None] & seen[:, None, :], float).reshape(len(votes), -1)
 
-    def of_label(base: Array, shift: Array) -> Array:
-        fixed = base + shift[:, None]  # generator, judge
-        none = jax.nn.softplus(fixed[..., None] + at.tau * nodes).reshape(-1, points)
-        gained = accepted @ base + total * shift[generator]
-        each = gained[:, None] + total[:, None] * at.tau * nodes - cast @ none
-        return jax.nn.logsumexp(each + log_weight, axis=1)
-
-    own = at.eta[generator]
-    return jnp.stack(
-        [
-            jax.nn.log_sigmoid(-own) + of_label(at.alpha - at.gap, at.shift[0]),
-            jax.nn.log_sigmoid(own) + of_label(at.alpha, at.shift[1]),
-        ],
-        axis=1,
-    )
-
-
-def item_model(
-    votes: Int[Array, "item judge"],
-    labels: Int[Array, " item"],
-    generator: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    *,
-    n_generators: int,
-    points: int = POINTS,
-    independent: bool = False,
-) -> None:
-    """Sample judges, generators and their shifts; labels and leanings are summed out.
-
-    `votes` are 1, 0 or -1 (missing), `labels` likewise. Sites: `alpha`, `gap` (judge), `eta`
-    (generator) and `w` (class, generator), all in units of their spread; `centre` (means of alpha,
-    gap, eta), `log_tau` (unless judges are `independent` given the label), `log_sigma` (class),
-    `follow`.
-    """
-    judges = votes.shape[1]
-
-    def normal(name: str, shape: tuple[int, ...]) -> Array:
-        site = dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape))
-        drawn: Array = numpyro.sample(name, site)
-        return drawn
-
-    location, scale = jnp.array([2.0, 1.5, 1.5]), jnp.array([1.5, 1.0, 1.5])
-    sites = {
-        "centre": numpyro.sample("centre", dist.Normal(location, scale).to_event(1)),
-        "log_sigma": numpyro.sample(
-            "log_sigma", dist.Normal(jnp.log(jnp.array([0.3, 0.3])), 0.5).to_event(1)
-        ),
-        "follow": numpyro.sample("follow", dist.Normal(0.5, 0.5)),
-        "alpha": normal("alpha", (judges,)),
-        "gap": normal("gap", (judges,)),
-        "eta": normal("eta", (n_generators,)),
-        "w": normal("w", (2, n_generators)),
+    n_generators: int
+    points: int = POINTS
+    """Nodes of the quadrature over an item's leaning."""
+    independent: bool = False
+    """Whether no leaning makes the judges of an item err together; then one node will do."""
+    traits: ClassVar[Traits] = Traits(("label", "votes"), "all items", given=("generator",))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "alpha": ("judge",),
+        "gap": ("judge",),
+        "eta": ("generator",),
+        "w": ("class", "generator"),
+        "log_sigma": ("class",),
+        "label": ("item",),
+        "votes": ("item", "judge", "repeat"),
     }
-    if not independent:
-        sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(0.0, 0.7))
-    joint = item_log_joint(item_sites(sites), votes, generator, points)
-    known = jnp.take_along_axis(joint, jnp.maximum(labels, 0)[:, None], axis=1)[:, 0]
-    each = jnp.where(labels < 0, jax.nn.logsumexp(joint, axis=1), known)
-    numpyro.factor("votes", jnp.where(weight > 0, weight * each, 0.0).sum())
+
+    def __call__(self, data: ItemData, *, observed: Collection[str] | None = None) -> None:
+        """Sample judges, generators and their shifts, then labels and votes."""
+        judges = data.votes.shape[1]
+        location, scale = jnp.array([2.0, 1.5, 1.5]), jnp.array([1.5, 1.0, 1.5])
+        sites = {
+            "centre": numpyro.sample("centre", dist.Normal(location, scale).to_event(1)),
+            "log_sigma": numpyro.sample(
+                "log_sigma", dist.Normal(jnp.log(jnp.array([0.3, 0.3])), 0.5).to_event(1)
+            ),
+            "follow": numpyro.sample("follow", dist.Normal(0.5, 0.5)),
+            "alpha": _standard("alpha", (judges,)),
+            "gap": _standard("gap", (judges,)),
+            "eta": _standard("eta", (self.n_generators,)),
+            "w": _standard("w", (2, self.n_generators)),
+        }
+        if not self.independent:
+            sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(0.0, 0.7))
+        at = item_sites(sites)
+        observe_panel(
+            self._log_class(at, data),
+            lambda log_class: self._votes(log_class, at, data),
+            data,
+            observed,
+        )
+
+    def predict(self, sites: Mapping[str, Array], data: ItemData) -> Float[Array, "item class"]:
+        """Return the log-probabilities of the items' labels given their votes; invalid first."""
+        at = item_sites(sites)
+        log_class = self._log_class(at, data)
+        votes = self._votes(log_class, at, data)
+        return jax.nn.log_softmax(log_class + votes.log_prob_by_class(data.votes))
+
+    def _log_class(self, at: ItemSites, data: ItemData) -> Float[Array, "item class"]:
+        own = at.eta[data.generator]
+        return jnp.stack([jax.nn.log_sigmoid(-own), jax.nn.log_sigmoid(own)], axis=1)
+
+    def _votes(
+        self, log_class: Float[Array, "item class"], at: ItemSites, data: ItemData
+    ) -> LeaningVotes:
+        base = jnp.stack([at.alpha - at.gap, at.alpha])
+        cast = data.votes >= 0
+        return LeaningVotes(log_class, base, at.shift, at.tau, data.generator, cast, self.points)

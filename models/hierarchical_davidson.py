@@ -24,17 +24,24 @@ delta ~ Normal(0, 1.5). Scales: 0.1 for log beta, gamma and delta, 0.2 for tie; 
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.davidson import Features, Parameters, link, n_levels, observe_labels
-from judgebayes.models.one_coin import log_seen
+from judgebayes.models.base import Traits, observe_label
+from judgebayes.models.davidson import Features, Parameters, link, n_levels
 
-__all__ = ["HierarchicalPrior", "model", "task_parameters"]
+__all__ = [
+    "HierarchicalData",
+    "HierarchicalDavidsonModel",
+    "HierarchicalPrior",
+    "task_parameters",
+]
 
 TIE_EVIDENCE_AT_CENTRE = -1.0
 
@@ -54,45 +61,75 @@ class HierarchicalPrior(NamedTuple):
 SCALES: dict[str, float] = {"log_beta": 0.1, "tie": 0.2, "gamma": 0.1, "delta": 0.1}
 
 
-def model(
-    evidence: Features,
-    task: Int[Array, " item"],
-    labels: Int[Array, " item"] | None = None,
-    weight: Float[Array, " item"] | None = None,
-    *,
-    n_tasks: int,
-    n_classes: int,
-    symmetric: bool = True,
-    prior: HierarchicalPrior = HierarchicalPrior(),
-    noise: float | Float[Array, ""] = 0.0,
-) -> None:
-    """Sample centres and deviations, then each item's label from the link of its task.
+class HierarchicalData(NamedTuple):
+    """The evidence of the votes and each item's task, which are given, and the labels."""
 
-    Sites: `log_beta`, `tie` (level), `gamma` (level), `delta`, and of each the deviations
-    `..._by_task` with the tasks as the last axis.
+    evidence: Features
+    task: Int[Array, " item"]
+    labels: Int[Array, " item"]
+    """Class indices, -1 where unknown."""
+    weight: Float[Array, " item"] | None = None
+    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+
+
+@dataclass(frozen=True)
+class HierarchicalDavidsonModel:
+    """The program: centres and deviations, then the label of each labelled item given its votes.
+
+    Sites: `log_beta`, `tie` (level), `gamma` (level), `delta` in the free form, and of each the
+    deviations `..._by_task` with the tasks as the last axis; `label` (item).
     """
-    sites: dict[str, Array] = {}
-    levels = n_levels(n_classes, symmetric)
-    shapes: dict[str, tuple[int, ...]] = {"log_beta": ()}
-    if levels:
-        shapes |= {"tie": (levels,), "gamma": (levels,)}
-    if not symmetric:
-        shapes |= {"delta": ()}
-    for name, shape in shapes.items():
-        location, scale = getattr(prior, name)
-        centre = dist.Normal(location, scale).expand(shape).to_event(len(shape))
-        spread = prior.differ * SCALES[name] * jnp.eye(n_tasks)
-        deviation = dist.MultivariateStudentT(prior.df, jnp.zeros(n_tasks), spread)
-        sites[name] = numpyro.sample(name, centre)
-        sites[f"{name}_by_task"] = numpyro.sample(
-            f"{name}_by_task", deviation.expand(shape).to_event(len(shape))
+
+    n_tasks: int
+    n_classes: int
+    symmetric: bool = True
+    prior: HierarchicalPrior = HierarchicalPrior()
+    noise: float | Float[Array, ""] = 0.0
+    """The known share of the labels that are wrong, any other class alike."""
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes", "task"))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "tie": ("level",),
+        "gamma": ("level",),
+        "log_beta_by_task": ("task",),
+        "tie_by_task": ("level", "task"),
+        "gamma_by_task": ("level", "task"),
+        "delta_by_task": ("task",),
+        "label": ("item",),
+    }
+
+    def __call__(self, data: HierarchicalData, *, observed: Collection[str] | None = None) -> None:
+        """Sample centres and deviations, then each item's label from the link of its task."""
+        sites: dict[str, Array] = {}
+        levels = n_levels(self.n_classes, self.symmetric)
+        shapes: dict[str, tuple[int, ...]] = {"log_beta": ()}
+        if levels:
+            shapes |= {"tie": (levels,), "gamma": (levels,)}
+        if not self.symmetric:
+            shapes |= {"delta": ()}
+        for name, shape in shapes.items():
+            location, scale = getattr(self.prior, name)
+            centre = dist.Normal(location, scale).expand(shape).to_event(len(shape))
+            spread = self.prior.differ * SCALES[name] * jnp.eye(self.n_tasks)
+            deviation = dist.MultivariateStudentT(self.prior.df, jnp.zeros(self.n_tasks), spread)
+            sites[name] = numpyro.sample(name, centre)
+            sites[f"{name}_by_task"] = numpyro.sample(
+                f"{name}_by_task", deviation.expand(shape).to_event(len(shape))
+            )
+        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+
+    def predict(
+        self, sites: Mapping[str, Array], data: HierarchicalData
+    ) -> Float[Array, "item class"]:
+        """Return log p(k) of every item, by its task's parameters."""
+        return link(
+            task_parameters(sites, data.task),
+            data.evidence,
+            n_classes=self.n_classes,
+            symmetric=self.symmetric,
         )
-    parameters = task_parameters(sites, task)
-    log_probs = link(parameters, evidence, n_classes=n_classes, symmetric=symmetric)
-    observe_labels(log_seen(log_probs, noise), labels, weight)
 
 
-def task_parameters(sites: dict[str, Array], task: Int[Array, " item"]) -> Parameters:
+def task_parameters(sites: Mapping[str, Array], task: Int[Array, " item"]) -> Parameters:
     """Return each item's parameters from one draw of the sites; task -1 is at the centre."""
 
     def of(name: str) -> Array:

@@ -27,8 +27,10 @@ with n_ijy of the n_ij votes of judge j for class y. A wrong label turns the vot
 an item together: without noise in the model it passes for an item on which the able do worst.
 """
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,10 +39,13 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.one_coin import noise_matrix
+from judgebayes.models.base import PanelData, Traits, observe_panel
+from judgebayes.models.distributions import CoinVotes
+from judgebayes.models.label_noise import noise_matrix
 
 __all__ = [
     "Evidence",
+    "ItemResponseModel",
     "Parameters",
     "Prior",
     "classes",
@@ -48,7 +53,6 @@ __all__ = [
     "link",
     "log_likelihood",
     "marginal",
-    "model",
 ]
 
 NODES = 121, 15
@@ -165,13 +169,72 @@ def marginal(
     return jax.nn.logsumexp(each, axis=1) - (cast - right).sum(1) * np.log(n_classes - 1)
 
 
-def model(given: Evidence, *, prior: Prior = Prior()) -> None:
-    """Sample the parameters from their priors, then the votes on the labelled items."""
-    n_items, n_judges, _ = given.votes.shape
-    with numpyro.plate("judge", n_judges):
-        ability = numpyro.sample("ability", dist.Normal(0.0, 1.0))
-    with numpyro.plate("item", n_items):
-        difficulty = numpyro.sample("difficulty", dist.Normal(*prior.difficulty))
-        slope = numpyro.sample("log_discrimination", dist.Normal(*prior.log_discrimination))
-    logits = link(Parameters(ability, difficulty, slope))
-    numpyro.factor("votes", log_likelihood(logits, given))
+@dataclass(frozen=True)
+class ItemResponseModel:
+    """The program: abilities, difficulties, discriminations; then labels and right or wrong votes.
+
+    Sites: `ability` (judge), `difficulty` and `log_discrimination` (item); `label` (item), `votes`
+    (item, judge, sample). Labels are uniform; only labelled items count.
+    """
+
+    n_classes: int = 2
+    prior: Prior = Prior()
+    noise: Scalar = 0.0
+    """The known share of the labels that are wrong."""
+    traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "ability": ("judge",),
+        "difficulty": ("item",),
+        "log_discrimination": ("item",),
+        "label": ("item",),
+        "votes": ("item", "judge", "repeat"),
+    }
+
+    def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
+        """Sample the parameters from their priors, then labels and votes."""
+        n_items, n_judges, _ = data.votes.shape
+        with numpyro.plate("judge", n_judges):
+            ability = numpyro.sample("ability", dist.Normal(0.0, 1.0))
+        with numpyro.plate("item", n_items):
+            difficulty = numpyro.sample("difficulty", dist.Normal(*self.prior.difficulty))
+            slope = numpyro.sample(
+                "log_discrimination", dist.Normal(*self.prior.log_discrimination)
+            )
+        logits = link(Parameters(ability, difficulty, slope))
+        observe_panel(
+            self._log_class(data),
+            lambda log_class: self._votes(log_class, logits, data),
+            data,
+            observed,
+            noise=self.noise,
+            labelled_only=True,
+        )
+
+    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
+        """Return the log-probabilities of the items' classes given their votes."""
+        votes = self._votes(self._log_class(data), link(Parameters(**sites)), data)
+        return jax.nn.log_softmax(votes.log_prob_by_class(data.votes))
+
+    def pointwise(
+        self, sites: Mapping[str, Array], data: PanelData
+    ) -> dict[str, Float[Array, " item"]]:
+        """Return log p(votes | label) of every labelled item, its own parameters integrated out.
+
+        They are fitted to the very votes that leaving the item out should predict.
+        """
+        labels = jnp.maximum(data.labels, 0)[:, None, None]
+        right, cast = ((x.sum(2)).astype(float) for x in (data.votes == labels, data.votes >= 0))
+        each = marginal(sites["ability"], right, cast, n_classes=self.n_classes, prior=self.prior)
+        return {"votes": jnp.where(data.labels >= 0, each, 0.0)}
+
+    def _log_class(self, data: PanelData) -> Float[Array, "item class"]:
+        return jnp.full((len(data.votes), self.n_classes), -np.log(self.n_classes))
+
+    def _votes(
+        self,
+        log_class: Float[Array, "item class"],
+        logits: Float[Array, "item judge"],
+        data: PanelData,
+    ) -> CoinVotes:
+        right, wrong = jax.nn.log_sigmoid(logits), jax.nn.log_sigmoid(-logits)
+        return CoinVotes(log_class, right, wrong, data.votes >= 0)

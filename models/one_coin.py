@@ -28,7 +28,10 @@ so that m agreements of n have the likelihood s^m (1 - s)^(n - m): exact for one
 meet the same wrong labels is left out (Dawid and Skene's model keeps it).
 """
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -38,18 +41,18 @@ import numpyro.distributions as dist
 from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
 
+from judgebayes.models.base import PanelData, Traits, observe_panel
+from judgebayes.models.distributions import CoinVotes
+
 __all__ = [
     "FEW",
+    "OneCoinModel",
     "agreement",
     "agreement_of_whole",
-    "link",
     "log_likelihood",
     "log_likelihood_by_class",
     "log_odds",
-    "log_seen",
     "log_votes",
-    "model",
-    "noise_matrix",
     "posterior",
     "table",
 ]
@@ -60,19 +63,6 @@ FEW = 2**12
 """Two whole numbers below this are one number that float32 holds exactly, a digit each."""
 NODES = 128
 SPAN = 12.0  # standard deviations to either side that the quadrature covers
-
-
-def noise_matrix(noise: Scalar, n_classes: int) -> Float[Array, "class seen"]:
-    """Return p(observed label | true label): 1 - noise on the diagonal, the rest alike."""
-    other = jnp.asarray(noise) / (n_classes - 1)
-    return jnp.where(jnp.eye(n_classes, dtype=bool), 1 - noise, other)
-
-
-@partial(jax.jit, inline=True)
-def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Array, "item seen"]:
-    """Return the log-probabilities of the observed labels, of which a share is wrong."""
-    error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
-    return jax.nn.logsumexp(log_probs[:, :, None] + error, axis=1)
 
 
 def agreement(
@@ -226,32 +216,47 @@ def log_likelihood_by_class(
     return [by_count[judge, cast, own].sum(1) for own in votes_for]
 
 
-def link(
-    accuracy: Float[Array, " judge"], index: Int[Array, "item judge sample"], *, n_classes: int
-) -> Float[Array, "item class"]:
-    """Return log p(an item's votes | class) for one draw of the accuracies."""
-    right, wrong = jnp.log(accuracy), jnp.log1p(-accuracy) - np.log(n_classes - 1)
-    given = index[..., None]
-    each = jnp.where(given == jnp.arange(n_classes), right[:, None, None], wrong[:, None, None])
-    return jnp.where(given >= 0, each, 0.0).sum((1, 2))
+@dataclass(frozen=True)
+class OneCoinModel:
+    """The program: accuracies, then the labels and the votes on the labelled items.
 
+    Sites: `accuracy` (judge); `label` (item), `votes` (item, judge, sample). Labels are uniform.
+    """
 
-def model(
-    index: Int[Array, "item judge sample"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None = None,
-    *,
-    n_classes: int,
-    prior: tuple[Scalar, Scalar] = (1.0, 1.0),
-    noise: Scalar = 0.0,
-) -> None:
-    """Sample the judges' accuracies, then the votes on the labelled items, their y summed out."""
-    n_items, n_judges, _ = index.shape
-    weight = jnp.ones(n_items) if weight is None else weight
-    with numpyro.plate("judge", n_judges):
-        accuracy = numpyro.sample("accuracy", dist.Beta(*prior))
-    log_votes = link(accuracy, index, n_classes=n_classes)
-    observed = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
-    joint = jax.nn.logsumexp(log_votes + observed - np.log(n_classes), axis=1)
-    used = (labels >= 0) & (weight > 0)
-    numpyro.factor("votes", jnp.where(used, weight * joint, 0.0).sum())
+    n_classes: int = 2
+    prior: tuple[Scalar, Scalar] = (1.0, 1.0)
+    """Of the Beta distribution of each accuracy."""
+    noise: Scalar = 0.0
+    """The known share of the labels that are wrong."""
+    traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "accuracy": ("judge",),
+        "label": ("item",),
+        "votes": ("item", "judge", "repeat"),
+    }
+
+    def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
+        """Sample the judges' accuracies, then labels and votes."""
+        with numpyro.plate("judge", data.votes.shape[1]):
+            accuracy = numpyro.sample("accuracy", dist.Beta(*self.prior))
+        observe_panel(
+            self._log_class(data),
+            lambda log_class: self._votes(log_class, accuracy, data),
+            data,
+            observed,
+            noise=self.noise,
+            labelled_only=True,
+        )
+
+    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
+        """Return the log-probabilities of the items' classes given their votes."""
+        votes = self._votes(self._log_class(data), sites["accuracy"], data)
+        return jax.nn.log_softmax(votes.log_prob_by_class(data.votes))
+
+    def _log_class(self, data: PanelData) -> Float[Array, "item class"]:
+        return jnp.full((len(data.votes), self.n_classes), -np.log(self.n_classes))
+
+    def _votes(
+        self, log_class: Float[Array, "item class"], accuracy: Array, data: PanelData
+    ) -> CoinVotes:
+        return CoinVotes(log_class, jnp.log(accuracy), jnp.log1p(-accuracy), data.votes >= 0)

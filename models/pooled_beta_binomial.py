@@ -20,7 +20,9 @@ the posterior has a mode and no funnel.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,14 +30,22 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
+from judgebayes.models.base import Traits
 from judgebayes.models.beta_binomial import (
+    CountData,
     Parameters,
-    component_log_pmf,
     gap_prior,
-    score_counts,
+    log_pmfs,
+    observe_counts,
 )
 
-__all__ = ["PooledPrior", "model", "ordered", "set_parameters"]
+__all__ = [
+    "PooledBetaBinomialModel",
+    "PooledData",
+    "PooledPrior",
+    "in_order",
+    "set_parameters",
+]
 
 
 class PooledPrior(NamedTuple):
@@ -49,7 +59,7 @@ class PooledPrior(NamedTuple):
     df: float = 3.0
 
 
-def set_parameters(sites: dict[str, Array]) -> Parameters:
+def set_parameters(sites: Mapping[str, Array]) -> Parameters:
     """Return the components' parameters in every data set, for one draw (set, component)."""
     centre = sites["centre"] + jnp.exp(sites["log_tau_centre"]) * sites["centre_by_set"]
     deviation = jnp.exp(sites["log_tau_share"]) * sites["share_by_set"]
@@ -59,7 +69,7 @@ def set_parameters(sites: dict[str, Array]) -> Parameters:
     return Parameters(jnp.stack([hard, 1 - hard], axis=-1), mean, dispersion)
 
 
-def ordered(sites: dict[str, Array]) -> dict[str, Array]:
+def in_order(sites: dict[str, Array]) -> dict[str, Array]:
     """Return one draw of the unordered components' sites with the harder component first."""
     turn = sites["gap"] < 0
     sign = jnp.where(turn, -1.0, 1.0)
@@ -71,47 +81,73 @@ def ordered(sites: dict[str, Array]) -> dict[str, Array]:
     }
 
 
-def model(
-    correct: Int[Array, " item"],
-    given: Int[Array, " item"],
-    member: Int[Array, " item"],
-    weight: Float[Array, " item"] | None = None,
-    *,
-    n_sets: int,
-    most: int,
-    prior: PooledPrior = PooledPrior(),
-    signed: bool = False,
-) -> None:
-    """Sample centres and deviations, and score every item's count under its data set.
+class PooledData(NamedTuple):
+    """How many votes items have and which data set they are of, which are given, and the counts."""
 
-    Parameters
-    ----------
-    correct, given, weight, most, signed
-        As in `judgebayes.models.beta_binomial`.
-    member
-        The data set of each item, 0 .. n_sets - 1.
-    n_sets
-        How many data sets there are.
+    correct: Int[Array, " item"]
+    """-1 where the label is unknown, or there are no votes."""
+    given: Int[Array, " item"]
+    member: Int[Array, " item"]
+    """The data set of each item, 0 .. n_sets - 1."""
+    weight: Float[Array, " item"] | None = None
+    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+
+
+@dataclass(frozen=True)
+class PooledBetaBinomialModel:
+    """The program: centres and deviations, then the number of correct votes on each item.
+
+    Sites: `centre`, `gap`, `logit_share`, `log_dispersion` (component), `log_tau_share`,
+    `log_tau_centre`, `share_by_set` and `centre_by_set` (set); `correct` (item).
     """
-    location, scale = prior.logit_mean
-    sites = {
-        "centre": numpyro.sample("centre", dist.Normal(location, scale / jnp.sqrt(2.0))),
-        "gap": numpyro.sample("gap", gap_prior(scale, signed)),
-        "logit_share": numpyro.sample("logit_share", dist.Normal(*prior.logit_share)),
+
+    n_sets: int
+    most: int
+    """The largest number of votes on an item, a size."""
+    prior: PooledPrior = PooledPrior()
+    ordered: bool = True
+    """Whether the harder component is the first; without, the gap has either sign."""
+    traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given", "member"))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "log_dispersion": ("component",),
+        "share_by_set": ("set",),
+        "centre_by_set": ("set",),
+        "correct": ("item",),
     }
-    with numpyro.plate("component", 2):
-        sites["log_dispersion"] = numpyro.sample(
-            "log_dispersion", dist.Normal(*prior.log_dispersion)
-        )
-    for name, tau in (("share", prior.log_tau_share), ("centre", prior.log_tau_centre)):
-        sites[f"log_tau_{name}"] = numpyro.sample(f"log_tau_{name}", dist.Normal(*tau))
-        with numpyro.plate(f"set_{name}", n_sets):
-            sites[f"{name}_by_set"] = numpyro.sample(
-                f"{name}_by_set", dist.StudentT(prior.df, 0.0, 1.0)
+
+    def __call__(self, data: PooledData, *, observed: Collection[str] | None = None) -> None:
+        """Sample centres and deviations, then every item's count by its data set."""
+        prior = self.prior
+        location, scale = prior.logit_mean
+        sites = {
+            "centre": numpyro.sample("centre", dist.Normal(location, scale / jnp.sqrt(2.0))),
+            "gap": numpyro.sample("gap", gap_prior(scale, self.ordered)),
+            "logit_share": numpyro.sample("logit_share", dist.Normal(*prior.logit_share)),
+        }
+        with numpyro.plate("component", 2):
+            sites["log_dispersion"] = numpyro.sample(
+                "log_dispersion", dist.Normal(*prior.log_dispersion)
             )
-    theta = set_parameters(sites)
-    each = component_log_pmf(
-        theta.mean, theta.dispersion, member, jnp.maximum(correct, 0), given, most
-    )
-    each += jnp.log(theta.share)[member]
-    score_counts(jax.nn.logsumexp(each, axis=-1), correct, weight)
+        for name, tau in (("share", prior.log_tau_share), ("centre", prior.log_tau_centre)):
+            sites[f"log_tau_{name}"] = numpyro.sample(f"log_tau_{name}", dist.Normal(*tau))
+            with numpyro.plate(f"set_{name}", self.n_sets):
+                sites[f"{name}_by_set"] = numpyro.sample(
+                    f"{name}_by_set", dist.StudentT(prior.df, 0.0, 1.0)
+                )
+        counts = CountData(data.correct, data.given, data.weight)
+        observe_counts(set_parameters(sites), data.member, counts, self.most, observed)
+
+    def predict(self, sites: Mapping[str, Array], data: PooledData) -> Float[Array, "item count"]:
+        """Return log P(S = s) of every item at s = 0 .. most: the counts are what it predicts."""
+        theta = set_parameters(sites)
+        every = jnp.arange(self.most + 1)
+        by_set = jax.vmap(lambda one: log_pmfs(one, every, self.most))(theta)
+        return by_set[data.member, data.given]
+
+    def unordered(self) -> "PooledBetaBinomialModel":
+        """Return the same posterior over a larger space, without an edge that stops chains."""
+        return replace(self, ordered=False)
+
+    def in_order(self, sites: dict[str, Array]) -> dict[str, Array]:
+        """Return one draw of the unordered program's sites with the harder component first."""
+        return in_order(sites)

@@ -28,8 +28,10 @@ length 1: an empirical-Bayes centre, kappa = 1 ::
 """
 
 import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -38,16 +40,17 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
+from judgebayes.models.base import Traits, observe_label
 from judgebayes.models.davidson import level_of_class, n_levels, positions
-from judgebayes.models.one_coin import log_seen
 
 __all__ = [
     "LOG_TAU",
     "Form",
+    "StackingData",
+    "StackingModel",
     "centre",
     "features",
     "link",
-    "model",
     "parameters",
     "prior_precision",
     "read_out",
@@ -191,7 +194,7 @@ def prior_precision(
 
 
 def parameters(
-    sites: dict[str, Array], direction: Float[Array, " judge"], kappa: Scalar, form: Form
+    sites: Mapping[str, Array], direction: Float[Array, " judge"], kappa: Scalar, form: Form
 ) -> dict[str, Array]:
     """Return the parameters by name from one draw of the model's sites."""
     tau = sites["tau"]
@@ -205,31 +208,57 @@ def parameters(
     return named
 
 
-def model(
-    design: Float[Array, "item predictor parameter"],
-    direction: Float[Array, " judge"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    *,
-    form: Form,
-    kappa: Scalar = 1.0,
-    noise: Scalar = 0.0,
-) -> None:
-    """Sample tau and the weights, then each item's observed label from the link."""
-    sites = {
-        "tau": numpyro.sample("tau", dist.LogNormal(*LOG_TAU)),
-        "common": numpyro.sample("common", dist.Normal()),
+class StackingData(NamedTuple):
+    """The design of the votes and the weights' direction, which are given, and the labels."""
+
+    design: Float[Array, "item predictor parameter"]
+    direction: Float[Array, " judge"]
+    """Where the prior of the weights points, of length 1 or 0: `centre` of votes and labels."""
+    labels: Int[Array, " item"]
+    """Class indices, -1 where unknown."""
+    weight: Float[Array, " item"] | None = None
+    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+
+
+@dataclass(frozen=True)
+class StackingModel:
+    """The program: tau and the weights, then the label of each labelled item given its votes.
+
+    Sites: `tau`, `common`, `z_weight` (judge) and, where the form has them, `z_absent` (judge),
+    `z_level_weight` (level, judge), `offset`, `level` (level); `label` (item).
+    """
+
+    form: Form
+    kappa: Scalar = 1.0
+    """The weight of the common direction in the prior."""
+    noise: Scalar = 0.0
+    """The known share of the labels that are wrong."""
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes", "direction"))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "z_weight": ("judge",),
+        "z_absent": ("judge",),
+        "z_level_weight": ("level", "judge"),
+        "level": ("level",),
+        "label": ("item",),
     }
-    for name, shape in form.blocks().items():
-        if name in ("weight", "absent", "level_weight"):
-            standard = dist.Normal().expand(shape).to_event(len(shape))
-            sites[f"z_{name}"] = numpyro.sample(f"z_{name}", standard)
-        else:
-            scale = OFFSET_SCALE if name == "offset" else LEVEL_SCALE
-            wide = dist.Normal(0, scale).expand(shape).to_event(len(shape))
-            sites[name] = numpyro.sample(name, wide)
-    flat = form.join(parameters(sites, direction, kappa, form))
-    observed = log_seen(link(flat, design, form), noise)
-    at_label = jnp.take_along_axis(observed, jnp.maximum(labels, 0)[:, None], axis=1)[:, 0]
-    used = (labels >= 0) & (weight > 0)
-    numpyro.factor("labels", jnp.where(used, weight * at_label, 0.0).sum())
+
+    def __call__(self, data: StackingData, *, observed: Collection[str] | None = None) -> None:
+        """Sample tau and the weights, then each item's label from the link."""
+        sites = {
+            "tau": numpyro.sample("tau", dist.LogNormal(*LOG_TAU)),
+            "common": numpyro.sample("common", dist.Normal()),
+        }
+        for name, shape in self.form.blocks().items():
+            if name in ("weight", "absent", "level_weight"):
+                standard = dist.Normal().expand(shape).to_event(len(shape))
+                sites[f"z_{name}"] = numpyro.sample(f"z_{name}", standard)
+            else:
+                scale = OFFSET_SCALE if name == "offset" else LEVEL_SCALE
+                wide = dist.Normal(0, scale).expand(shape).to_event(len(shape))
+                sites[name] = numpyro.sample(name, wide)
+        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+
+    def predict(self, sites: Mapping[str, Array], data: StackingData) -> Float[Array, "item class"]:
+        """Return log p(k) of every item."""
+        named = parameters(sites, data.direction, self.kappa, self.form)
+        return link(self.form.join(named), data.design, self.form)

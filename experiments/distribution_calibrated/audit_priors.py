@@ -22,7 +22,7 @@ from judgebayes.experiments.distribution_calibrated.common import PAPER, splits
 from judgebayes.float64 import in_float64
 from judgebayes.inference import MAP, NUTS
 from judgebayes.inference.problem import Inference
-from judgebayes.models.davidson import Parameters, Prior, features, link, model
+from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior, features
 from judgebayes.plots import densities
 
 COUNTS = {
@@ -80,10 +80,9 @@ def main(run: Run) -> Output:
 def prior_predictive(seed: int) -> dict[str, np.ndarray]:
     """Return draws of the class probabilities at each of the vote counts."""
     evidence = features(jnp.asarray(list(COUNTS.values())))
-    sample = Predictive(model, num_samples=DRAWS)
-    sites = sample(jax.random.key(seed), evidence, n_classes=3)
-    parameters = Parameters(sites["beta"], sites["eta0"], sites["gamma"], jnp.zeros(DRAWS))
-    log_probs = jax.vmap(lambda p: link(p, evidence, n_classes=3))(parameters)
+    model, data = DavidsonModel(3), DavidsonData(evidence, jnp.zeros(len(COUNTS), int))
+    sites = Predictive(model, num_samples=DRAWS)(jax.random.key(seed), data, observed=())
+    log_probs = jax.vmap(lambda one: model.predict(one, data))(sites)
     return {name: np.exp(log_probs[:, k]) for k, name in enumerate(COUNTS)}
 
 

@@ -15,21 +15,23 @@ All simulations run in one compiled program, batches of them side by side.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-import numpyro
 import pandas as pd
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from numpyro.diagnostics import effective_sample_size
-from numpyro.infer.util import compute_log_probs
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.generative.derived import drawn_from_prior, filled, log_likelihoods
+from judgebayes.inference.alone import alone
 from judgebayes.inference.problem import Chains, Sites
+from judgebayes.models.base import Model
 
 __all__ = [
     "Band",
@@ -39,7 +41,7 @@ __all__ = [
     "assess",
     "chi_square",
     "ecdf_band",
-    "of_model",
+    "of_program",
     "rank",
     "simulate",
 ]
@@ -56,7 +58,7 @@ NULL_SETS = 10_000
 
 @dataclass(frozen=True)
 class Subject:
-    """A model whose sampler is checked; `of_model` makes one of a NumPyro model."""
+    """A model whose sampler is checked; `of_program` makes one of a program."""
 
     title: str
     generate: Callable[[PRNGKeyArray], tuple[Sites, Any]]
@@ -107,38 +109,52 @@ class Band:
         return float((1 + as_far) / (1 + len(self.smallest)))
 
 
-def of_model(
+def of_program(
     title: str,
-    model: Callable[[Any], None],
-    site: str,
+    model: Model,
+    blank: Any,
     fit: Callable[[Any, PRNGKeyArray], Chains],
+    *,
+    hide: Callable[[Any], Any] | None = None,
+    more: Callable[[Sites], Sites] | None = None,
 ) -> Subject:
-    """Return the subject that a NumPyro model and its sampler make.
+    """Return the subject that a program and its sampler make.
 
     Parameters
     ----------
     title
         What the figure is headed with.
     model
-        `model(data)` observes the data; `model(None)` draws them.
-    site
-        The site of the data.
+        The program, which draws parameters and data.
+    blank
+        Data of the shape that is drawn: which votes are cast, how many items there are.
     fit
-        The sampler: `fit(data, key)` returns chains whose draws carry the names of the model's
-        latent sites.
+        The sampler: `fit(data, key)` returns chains whose draws carry the names of the parameters.
+    hide
+        Makes labels unknown before the sampler sees the data.
+    more
+        Quantities of a draw that are ranked beside its parameters.
     """
 
+    @alone
     def generate(key: PRNGKeyArray) -> tuple[Sites, Any]:
-        trace = numpyro.handlers.trace(numpyro.handlers.seed(model, key)).get_trace(None)
-        values = {name: s["value"] for name, s in trace.items() if s["type"] == "sample"}
-        data = values.pop(site)
-        return values, data
+        sites, data = drawn_from_prior(model, blank, key)
+        whole = filled(blank, data)
+        return with_more(sites), whole if hide is None else hide(whole)
 
+    def with_more(sites: Sites) -> Sites:
+        return {**sites, **({} if more is None else more(sites))}
+
+    def ranked(data: Any, key: PRNGKeyArray) -> Chains:
+        chains = fit(data, key)
+        return replace(chains, draws=jax.vmap(jax.vmap(with_more))(chains.draws))
+
+    @alone
     def log_likelihood(sites: Sites, data: Any) -> Float[Array, ""]:
-        each, trace = compute_log_probs(model, (data,), {}, sites)
-        return sum(value for name, value in each.items() if trace[name]["is_observed"])
+        each = log_likelihoods(model, data, sites)
+        return jnp.stack([x.sum() for x in each.values()]).sum()
 
-    return Subject(title, generate, fit, log_likelihood)
+    return Subject(title, generate, ranked, log_likelihood)
 
 
 @in_float64

@@ -1,7 +1,10 @@
-"""The models whose samplers are checked, by name. A new model joins with an entry here."""
+"""The programs whose samplers are checked, by name. A new program joins with an entry here.
+
+Truth and data are drawn from the program itself (`engine.of_program`); what is written here is the shape
+of the data, which labels are then hidden, and the library's fit.
+"""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,29 +13,41 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregate import Davidson, HierarchicalDavidson
+from judgebayes.aggregate import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
 from judgebayes.aggregate.per_task import tasks_of
 from judgebayes.ensemble import BetaBinomial, Counts, PooledBetaBinomial
-from judgebayes.experiments.sbc import panels
-from judgebayes.experiments.sbc.common import (
-    SAMPLER,
-    chains_of,
-    factor_of,
-    from_prior,
-    with_unknown,
-)
-from judgebayes.experiments.sbc.engine import Subject, of_model
-from judgebayes.inference.problem import Chains, Sites
+from judgebayes.experiments.sbc.engine import Subject, of_program
+from judgebayes.inference import NUTS
+from judgebayes.inference.problem import Chains
+from judgebayes.irt import ItemResponse
 from judgebayes.models import beta_binomial as beta_binomial_model
 from judgebayes.models import davidson as davidson_model
-from judgebayes.models import hierarchical_davidson as hierarchical_model
+from judgebayes.models import irt as irt_model
 from judgebayes.models import pooled_beta_binomial as pooled_model
-from judgebayes.models.beta_binomial import Parameters
+from judgebayes.models import stacking as stacking_model
+from judgebayes.models.base import PanelData
+from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters
+from judgebayes.models.davidson import DavidsonData, DavidsonModel
+from judgebayes.models.dawid_skene import DawidSkeneModel
+from judgebayes.models.generator_validator import (
+    Counted,
+    FlatModel,
+    HierarchicalModel,
+)
+from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
+from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.stacking import Form, StackingData, StackingModel
+from judgebayes.precision.counts import PrecisionCounts
+from judgebayes.precision.posterior import GeneratorValidator
 from judgebayes.votes import Votes, from_counts
 
 __all__ = ["SUBJECTS"]
 
-ITEMS = 60
+SAMPLER = NUTS(draws=500, warmup=500, chains=2)
+ITEMS, JUDGES, SKIPPED = 60, 4, 0.1
+TEST_ITEMS, TEST_JUDGES = 10, 6
+GENERATORS, LABELLED, OUTPUTS = 4, 2, 40
 VOTES = 4
 MOST = 7
 GIVEN = np.where(np.arange(ITEMS) % 7 == 0, 4, MOST)
@@ -55,108 +70,181 @@ def some_votes(n_classes: int, n_tasks: int = 0) -> Votes:
     return Votes(votes.index, votes.score, votes.order, task, n_classes, n_tasks)
 
 
+def asked(items: int = ITEMS, judges: int = JUDGES, skipped: float = SKIPPED) -> Array:
+    """Return votes of class 0 where one is cast, -1 where it is skipped, always the same."""
+    gone = np.random.default_rng(3).uniform(size=(items, judges)) < skipped
+    return jnp.where(jnp.asarray(gone), -1, 0)[..., None]
+
+
+def unlabelled(items: int = ITEMS) -> Array:
+    """Return labels of class 0 everywhere: only their number counts."""
+    return jnp.zeros(items, int)
+
+
+def sixth_hidden(data: Any) -> Any:
+    """Return the data with every sixth label, or count, unknown."""
+    name = "labels" if hasattr(data, "labels") else "correct"
+    values = getattr(data, name)
+    return data._replace(**{name: jnp.where(jnp.arange(len(values)) % 6 == 5, -1, values)})
+
+
+def half_hidden(data: Any) -> Any:
+    """Return the data with every second label unknown."""
+    return data._replace(labels=jnp.where(jnp.arange(len(data.labels)) % 2 == 0, data.labels, -1))
+
+
+def votes_of(index: Int[Array, "item judge 1"], n_classes: int = 2) -> Votes:
+    """Return votes as the library takes them."""
+    return Votes(index.astype(jnp.int8), None, None, None, n_classes)
+
+
+def chains_of(fitted: Any) -> Chains:
+    """Return the chains of a fit by NUTS."""
+    assert fitted.chains is not None
+    return fitted.chains
+
+
 def davidson(n_classes: int, symmetric: bool) -> Subject:
     votes = some_votes(n_classes)
-    shape: dict[str, Any] = {"n_classes": n_classes, "symmetric": symmetric}
+    evidence = davidson_model.features(votes.pooled_counts(), symmetric=symmetric)
 
-    def model(labels: Array | None) -> None:
-        evidence = davidson_model.features(votes.pooled_counts(), symmetric=symmetric)
-        seen = None if labels is None else with_unknown(labels)
-        davidson_model.model(evidence, seen, **shape)
-
-    def fit(labels: Array, key: PRNGKeyArray) -> Chains:
+    def fit(data: DavidsonData, key: PRNGKeyArray) -> Chains:
         method = Davidson(SAMPLER, symmetric=symmetric)
-        return chains_of(method.fit(votes, with_unknown(labels), key=key))
+        return chains_of(method.fit(votes, data.labels, key=key))
 
     form = "symmetric" if symmetric else "free"
-    return of_model(f"Davidson, {form} form, {n_classes} classes", model, "label", fit)
+    return of_program(
+        f"Davidson, {form} form, {n_classes} classes",
+        DavidsonModel(n_classes, symmetric),
+        DavidsonData(evidence, unlabelled()),
+        fit,
+        hide=sixth_hidden,
+    )
 
 
 def hierarchical(n_tasks: int) -> Subject:
     votes = some_votes(3, n_tasks)
+    evidence = davidson_model.features(votes.pooled_counts())
 
-    def model(labels: Array | None) -> None:
-        evidence = davidson_model.features(votes.pooled_counts())
-        seen = None if labels is None else with_unknown(labels)
-        task = tasks_of(votes)
-        hierarchical_model.model(evidence, task, seen, n_tasks=n_tasks, n_classes=3)
+    def fit(data: HierarchicalData, key: PRNGKeyArray) -> Chains:
+        return chains_of(HierarchicalDavidson(SAMPLER).fit(votes, data.labels, key=key))
 
-    def fit(labels: Array, key: PRNGKeyArray) -> Chains:
-        return chains_of(HierarchicalDavidson(SAMPLER).fit(votes, with_unknown(labels), key=key))
+    return of_program(
+        f"Hierarchical Davidson, {n_tasks} tasks",
+        HierarchicalDavidsonModel(n_tasks, 3),
+        HierarchicalData(evidence, tasks_of(votes), unlabelled()),
+        fit,
+        hide=sixth_hidden,
+    )
 
-    return of_model(f"Hierarchical Davidson, {n_tasks} tasks", model, "label", fit)
+
+def one_coin() -> Subject:
+    """Return the one-coin model, whose posterior is not sampled but known."""
+
+    def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
+        fitted = OneCoin().fit(votes_of(data.votes), data.labels)
+        drawn = jax.random.beta(key, fitted.alpha, fitted.beta, (2, 500, JUDGES))
+        nothing = jnp.zeros((2, 500))
+        return Chains({"accuracy": drawn}, nothing > 0, nothing, nothing, nothing)
+
+    return of_program(
+        "One coin, the conjugate posterior", OneCoinModel(2), PanelData(asked(), unlabelled()), fit
+    )
+
+
+def dawid_skene(n_classes: int) -> Subject:
+    """Return Dawid and Skene's model; every second label is known."""
+
+    def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
+        votes = votes_of(data.votes, n_classes)
+        return chains_of(DawidSkene(SAMPLER).fit(votes, data.labels, key=key))
+
+    return of_program(
+        f"Dawid-Skene, {n_classes} classes",
+        DawidSkeneModel(n_classes),
+        PanelData(asked(), unlabelled()),
+        fit,
+        hide=half_hidden,
+    )
+
+
+def stacking(symmetric: bool) -> Subject:
+    """Return logistic stacking, its weights centred on zero.
+
+    The usual centre is learnt from the same labels (empirical Bayes): that is no prior to draw from.
+    """
+    cast = np.asarray(asked()[..., 0])
+    drawn = np.random.default_rng(1).integers(0, 2, cast.shape)
+    index = jnp.asarray(np.where(cast < 0, -1, drawn))[..., None]
+    form = Form(JUDGES, 2, symmetric)
+
+    def fit(data: StackingData, key: PRNGKeyArray) -> Chains:
+        method = Stacking(SAMPLER, symmetric=symmetric, kappa=0.0)
+        return chains_of(method.fit(votes_of(index), data.labels, key=key))
+
+    name = "symmetric" if symmetric else "free"
+    return of_program(
+        f"Stacking, {name} form",
+        StackingModel(form, kappa=0.0),
+        StackingData(stacking_model.features(index, form), jnp.zeros(JUDGES), unlabelled()),
+        fit,
+        hide=sixth_hidden,
+    )
+
+
+def item_response() -> Subject:
+    """Return the two-parameter logistic model of six judges on ten labelled items."""
+
+    def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
+        method = ItemResponse(prior=irt_model.Prior(), inference=SAMPLER)
+        return chains_of(method.fit(votes_of(data.votes), data.labels, key=key))
+
+    blank = PanelData(asked(TEST_ITEMS, TEST_JUDGES, 0.0), unlabelled(TEST_ITEMS))
+    model = irt_model.ItemResponseModel(2)
+    return of_program("2PL, six judges on ten items", model, blank, fit)
 
 
 def correct_votes(components: int) -> Subject:
     """Return the Beta-Binomial, or the mixture of two: seven votes on an item, four on some.
 
-    Its likelihood sums out the component and the chance of every item, so that counts are drawn in
-    the order of the story: component, chance, votes. The error of a majority is ranked beside the
-    parameters, whose names two components could exchange.
+    The error of a majority is ranked beside the parameters, whose names two components could
+    exchange.
     """
     given = jnp.asarray(GIVEN)
-    model = partial(beta_binomial_model.model, most=MOST, components=components)
 
-    def generate(key: PRNGKeyArray) -> tuple[Sites, Any]:
-        of_sites, of_counts = jax.random.split(key)
-        sites = from_prior(partial(model, jnp.full(ITEMS, -1), given), of_sites)
-        theta = beta_binomial_model.parameters(sites)
-        everywhere = jax.tree.map(lambda x: jnp.broadcast_to(x, (ITEMS, components)), theta)
-        counts = drawn_counts(everywhere, GIVEN, of_counts)
-        return sites | {ERROR: majority_error(theta)}, with_unknown(counts)
-
-    def fit(counts: Array, key: PRNGKeyArray) -> Chains:
+    def fit(data: CountData, key: PRNGKeyArray) -> Chains:
         method = BetaBinomial(components, SAMPLER)
-        fitted = method.fit(Counts(counts, given, MOST), key=key)
-        return with_error(chains_of(fitted), beta_binomial_model.parameters)
+        return chains_of(method.fit(Counts(data.correct, given, MOST), key=key))
 
-    def log_likelihood(sites: Sites, counts: Any) -> Float[Array, ""]:
-        return factor_of(
-            partial(model, counts, given), partial(model, 0 * counts - 1, given), sites
-        )
-
-    name = "Beta-Binomial" if components == 1 else "Mixture of two Beta-Binomials"
-    return Subject(name, generate, fit, log_likelihood)
+    return of_program(
+        "Beta-Binomial" if components == 1 else "Mixture of two Beta-Binomials",
+        BetaBinomialModel(MOST, components),
+        CountData(jnp.zeros(ITEMS, int), given),
+        fit,
+        hide=sixth_hidden,
+        more=lambda sites: {ERROR: majority_error(beta_binomial_model.parameters(sites))},
+    )
 
 
 def pooled_votes() -> Subject:
     """Return the pooled mixture, over three data sets of ten, twenty and thirty items."""
     given = jnp.asarray(GIVEN)
-    member = jnp.asarray(np.repeat(np.arange(SETS), SET_ITEMS))
     ends = np.cumsum(SET_ITEMS)[:-1]
-    model = partial(pooled_model.model, n_sets=SETS, most=MOST)
 
-    def generate(key: PRNGKeyArray) -> tuple[Sites, Any]:
-        of_sites, of_counts = jax.random.split(key)
-        sites = from_prior(partial(model, jnp.full(ITEMS, -1), given, member), of_sites)
-        theta = pooled_model.set_parameters(sites)
-        counts = drawn_counts(jax.tree.map(lambda x: x[member], theta), GIVEN, of_counts)
-        return sites | {ERROR: jax.vmap(majority_error)(theta)}, with_unknown(counts)
-
-    def fit(counts: Array, key: PRNGKeyArray) -> Chains:
-        parts = zip(jnp.split(counts, ends), jnp.split(given, ends), strict=True)
+    def fit(data: PooledData, key: PRNGKeyArray) -> Chains:
+        parts = zip(jnp.split(data.correct, ends), jnp.split(given, ends), strict=True)
         sets = [Counts(own, votes, MOST) for own, votes in parts]
-        fitted = PooledBetaBinomial(SAMPLER).fit(sets, key=key)
-        return with_error(chains_of(fitted.by_set), pooled_model.set_parameters)
+        return chains_of(PooledBetaBinomial(SAMPLER).fit(sets, key=key).by_set)
 
-    def log_likelihood(sites: Sites, counts: Any) -> Float[Array, ""]:
-        none = 0 * counts - 1
-        full, empty = (partial(model, c, given, member) for c in (counts, none))
-        return factor_of(full, empty, sites)
-
-    return Subject(f"Pooled mixture, {SETS} data sets", generate, fit, log_likelihood)
-
-
-def drawn_counts(
-    theta: Parameters, given: Int[np.ndarray, " item"], key: PRNGKeyArray
-) -> Int[Array, " item"]:
-    """Return a count of correct votes per item; `theta` has a row per item."""
-    of_component, of_chance, of_votes = jax.random.split(key, 3)
-    which = jax.random.categorical(of_component, jnp.log(theta.share))[:, None]
-    alpha, beta = (jnp.take_along_axis(x, which, 1)[:, 0] for x in (theta.alpha, theta.beta))
-    chance = jax.random.beta(of_chance, alpha, beta)
-    right = jax.random.uniform(of_votes, (len(given), MOST)) < chance[:, None]
-    return (right & (jnp.arange(MOST) < given[:, None])).sum(1)
+    member = jnp.asarray(np.repeat(np.arange(SETS), SET_ITEMS))
+    return of_program(
+        f"Pooled mixture, {SETS} data sets",
+        PooledBetaBinomialModel(SETS, MOST),
+        PooledData(jnp.zeros(ITEMS, int), given, member),
+        fit,
+        hide=sixth_hidden,
+        more=lambda sites: {ERROR: jax.vmap(majority_error)(pooled_model.set_parameters(sites))},
+    )
 
 
 def majority_error(theta: Parameters) -> Float[Array, ""]:
@@ -164,14 +252,37 @@ def majority_error(theta: Parameters) -> Float[Array, ""]:
     return beta_binomial_model.majority_error(theta, MOST)
 
 
-def with_error(chains: Chains, parameters: Callable[[Sites], Parameters]) -> Chains:
-    """Return the chains with the error of the majority, of each data set where there are several."""
+def generator_validator(form: Any) -> Subject:
+    """Return the generator-validator model of counts: forty outputs of each of four generators.
 
-    def one(sites: Sites) -> Array:
-        theta = parameters(sites)
-        return majority_error(theta) if theta.mean.ndim == 1 else jax.vmap(majority_error)(theta)
+    Two generators are labelled. Judges are independent given the rates, as the model has them.
+    """
+    labelled = np.arange(GENERATORS) < LABELLED
+    cells = np.broadcast_to(labelled[:, None], (GENERATORS, JUDGES))
+    nothing, everything = (jnp.zeros((GENERATORS, JUDGES)) + n for n in (0.0, OUTPUTS))
+    blank = Counted(
+        accepted=nothing,
+        judged=jnp.where(cells, nothing, everything),
+        true_accepted=nothing,
+        valid_judged=jnp.where(cells, everything, nothing),
+        false_accepted=nothing,
+        invalid_judged=nothing,
+        valid=jnp.zeros(GENERATORS),
+        labelled=jnp.where(labelled, float(OUTPUTS), 0.0),
+    )
 
-    return replace(chains, draws=chains.draws | {ERROR: jax.vmap(jax.vmap(one))(chains.draws)})
+    def fit(data: Counted, key: PRNGKeyArray) -> Chains:
+        counts = PrecisionCounts(
+            **{name: x for name, x in data._asdict().items() if name != "labelled"},
+            invalid=data.labelled - data.valid,
+            unlabelled=OUTPUTS - data.labelled,
+        )
+        return chains_of(GeneratorValidator(form, SAMPLER).fit(counts, key=key))
+
+    program = {"flat": FlatModel, "hierarchical": HierarchicalModel}[form]
+    return of_program(
+        f"Generators and judges, {form} form", program(most_labelled=OUTPUTS), blank, fit
+    )
 
 
 SUBJECTS: Mapping[str, Callable[[], Subject]] = {
@@ -182,13 +293,13 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "beta-binomial": partial(correct_votes, 1),
     "beta-binomial-mixture": partial(correct_votes, 2),
     "beta-binomial-pooled": pooled_votes,
-    "one-coin": panels.one_coin,
-    "dawid-skene": partial(panels.dawid_skene, 2),
-    "dawid-skene-3": partial(panels.dawid_skene, 3),
-    "stacking": partial(panels.stacking, True),
-    "stacking-free": partial(panels.stacking, False),
-    "irt": panels.item_response,
-    "generator-validator-flat": partial(panels.generator_validator, "flat"),
-    "generator-validator": partial(panels.generator_validator, "hierarchical"),
+    "one-coin": one_coin,
+    "dawid-skene": partial(dawid_skene, 2),
+    "dawid-skene-3": partial(dawid_skene, 3),
+    "stacking": partial(stacking, True),
+    "stacking-free": partial(stacking, False),
+    "irt": item_response,
+    "generator-validator-flat": partial(generator_validator, "flat"),
+    "generator-validator": partial(generator_validator, "hierarchical"),
 }
 """Made when asked for: nothing is drawn or compiled at import."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -17,7 +16,7 @@ from judgebayes.inference.problem import Chains, Inference, Problem, Sites, iden
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import worst
 from judgebayes.models import davidson
-from judgebayes.models.davidson import Parameters, Prior
+from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior
 from judgebayes.votes.array import Votes
 
 __all__ = ["Davidson", "FittedDavidson"]
@@ -179,15 +178,6 @@ def davidson_evidence(
     return davidson.features(votes.pooled_counts(), alpha, kappa, symmetric=symmetric)
 
 
-def _parameters(sites: Sites) -> Parameters:
-    """Return one draw as parameters; levels and offset are absent where the form has none."""
-    beta = sites["beta"]
-    none = jnp.zeros((0,), beta.dtype)
-    return Parameters(
-        beta, sites.get("eta0", none), sites.get("gamma", none), sites.get("delta", 0.0 * beta)
-    )
-
-
 @jax.jit
 def _fit(
     method: Davidson,
@@ -199,20 +189,9 @@ def _fit(
     shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": method.symmetric}
     evidence = davidson_evidence(votes, method.alpha, method.kappa, method.symmetric)
 
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
-        davidson.model(
-            evidence, labels, weight, prior=method.prior, noise=method.label_noise, **shape
-        )
-
-    def predict(sites: Sites) -> Float[Array, "item class"]:
-        return davidson.link(_parameters(sites), evidence, **shape)
-
     problem = Problem(
-        model,
-        predict,
-        labels,
-        weight,
-        label_noise=method.label_noise,
+        DavidsonModel(prior=method.prior, noise=method.label_noise, **shape),
+        DavidsonData(evidence, labels, weight),
         design=Design(davidson.columns(evidence, **shape), votes.n_classes),
     )
     found = method.inference.solve(problem, key)
@@ -235,7 +214,10 @@ def _by_draw(fitted: FittedDavidson, votes: Votes) -> Float[Array, "draw item cl
 
     def one(sites: Sites) -> Float[Array, "item class"]:
         return davidson.link(
-            _parameters(sites), evidence, n_classes=fitted.n_classes, symmetric=fitted.symmetric
+            davidson.parameters(sites),
+            evidence,
+            n_classes=fitted.n_classes,
+            symmetric=fitted.symmetric,
         )
 
     return jax.vmap(one)(fitted.draws)

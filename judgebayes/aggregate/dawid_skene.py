@@ -26,7 +26,8 @@ from judgebayes.inference.problem import Chains, Problem, Sites
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.log_softmax import log_softmax
 from judgebayes.models import dawid_skene
-from judgebayes.models.dawid_skene import Counts, Prior
+from judgebayes.models.base import PanelData
+from judgebayes.models.dawid_skene import Counts, DawidSkeneModel, Prior
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
@@ -392,25 +393,13 @@ def _fit(
             pseudo_votes=jnp.asarray(method.prior.right + method.prior.wrong),
         )
 
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
-        dawid_skene.model(
-            count,
-            labels,
-            weight,
-            n_judges=votes.n_judges,
-            n_classes=n_classes,
-            prior=method.prior,
-            noise=method.label_noise,
-        )
-
-    def predict(sites: Sites) -> Float[Array, "item class"]:
-        return _posterior(sites, count, jnp.full(labels.shape, MISSING))
-
     inside = {
         "pi": 0.99 * jnp.exp(mode.log_pi) + 0.01 / n_classes,
         "confusion": 0.99 * jnp.exp(mode.log_confusion) + 0.01 / n_classes,
     }
-    found = method.inference.solve(Problem(model, predict, labels, weight, start=inside), key)
+    program = DawidSkeneModel(n_classes, method.prior, method.label_noise)
+    data = PanelData(votes.index, labels, weight)
+    found = method.inference.solve(Problem(program, data, start=inside), key)
     mean = jnp.log(found.draws["confusion"].mean(0))
     return FittedDawidSkene(
         draws=found.draws,

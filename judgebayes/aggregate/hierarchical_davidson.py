@@ -17,7 +17,11 @@ from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
 from judgebayes.inference.status import worst
 from judgebayes.models import davidson, hierarchical_davidson
-from judgebayes.models.hierarchical_davidson import HierarchicalPrior
+from judgebayes.models.hierarchical_davidson import (
+    HierarchicalData,
+    HierarchicalDavidsonModel,
+    HierarchicalPrior,
+)
 from judgebayes.scores import drps
 from judgebayes.votes.array import Votes
 
@@ -138,25 +142,13 @@ def _fit(
     evidence = davidson_evidence(votes, method.alpha, method.kappa, method.symmetric)
     task = tasks_of(votes)
 
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
-        hierarchical_davidson.model(
-            evidence,
-            task,
-            labels,
-            weight,
-            n_tasks=votes.n_tasks,
-            prior=method.prior,
-            noise=method.label_noise,
-            **shape,
-        )
-
-    def predict(sites: Sites) -> Float[Array, "item class"]:
-        parameters = hierarchical_davidson.task_parameters(sites, task)
-        return davidson.link(parameters, evidence, **shape)
-
-    found = method.inference.solve(
-        Problem(model, predict, labels, weight, label_noise=method.label_noise), key
+    problem = Problem(
+        HierarchicalDavidsonModel(
+            votes.n_tasks, prior=method.prior, noise=method.label_noise, **shape
+        ),
+        HierarchicalData(evidence, task, labels, weight),
     )
+    found = method.inference.solve(problem, key)
     centres = sum(x[0].size for name, x in found.draws.items() if not name.endswith("_by_task"))
     return FittedHierarchicalDavidson(
         draws=found.draws,

@@ -23,8 +23,8 @@ from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites, identified
 from judgebayes.inference.status import worst
 from judgebayes.models import stacking
-from judgebayes.models.one_coin import log_seen, noise_matrix
-from judgebayes.models.stacking import Form
+from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.scores import known
 from judgebayes.votes.array import Votes
 
@@ -249,25 +249,14 @@ def _sampled(
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
 ) -> FittedStacking:
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
-        stacking.model(
-            design,
-            direction,
-            labels,
-            weight,
-            form=form,
-            kappa=method.kappa,
-            noise=method.label_noise,
-        )
-
     def named(sites: Sites) -> Sites:
         return stacking.parameters(sites, direction, method.kappa, form)
 
-    def predict(sites: Sites) -> Float[Array, "item class"]:
-        log_probs = stacking.link(form.join(named(sites)), design, form)
-        return log_seen(log_probs, method.label_noise)
-
-    found = inference.solve(Problem(model, predict, labels, weight), key)
+    problem = Problem(
+        StackingModel(form, method.kappa, method.label_noise),
+        StackingData(design, direction, labels, weight),
+    )
+    found = inference.solve(problem, key)
     return FittedStacking(
         draws={"tau": found.draws["tau"], **jax.vmap(named)(found.draws)},
         covariance=None,

@@ -16,7 +16,7 @@ from judgebayes.arrays import Scalar
 from judgebayes.cli.saying import say, show
 from judgebayes.evaluate import Evaluation, FitOn, measure
 from judgebayes.float64 import in_float64
-from judgebayes.models.one_coin import log_seen
+from judgebayes.models.label_noise import log_seen
 from judgebayes.progress import tracked
 from judgebayes.significance import (
     Interval,

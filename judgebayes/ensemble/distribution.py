@@ -16,10 +16,10 @@ from judgebayes.ensemble.thinning import Thinning, item_thinning
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, Unfolded
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import beta_binomial
-from judgebayes.models.beta_binomial import Parameters, Prior
+from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters, Prior
 from judgebayes.summary import summary
 
 __all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in_population"]
@@ -317,34 +317,12 @@ def _fit(
 ) -> FittedDistribution:
     own = labelled(counts, weight)
 
-    def model(
-        correct: Int[Array, " item"], weight: Float[Array, " item"], signed: bool = False
-    ) -> None:
-        beta_binomial.model(
-            correct,
-            counts.given,
-            weight,
-            most=counts.most,
-            components=method.components,
-            prior=method.prior,
-            signed=signed,
-        )
-
     def answer(sites: Sites) -> Float[Array, " size"]:
         return answers(beta_binomial.parameters(sites), counts.most)
 
-    def predict(sites: Sites) -> Float[Array, "item class"]:
-        log_pmf = beta_binomial.log_pmf(beta_binomial.parameters(sites), counts.most)
-        return jnp.broadcast_to(log_pmf, (counts.correct.shape[0], counts.most + 1))
-
     problem = Problem(
-        model,
-        predict,
-        counts.correct,
-        own,
-        unfolded=Unfolded(partial(model, signed=True), beta_binomial.ordered)
-        if method.components == 2
-        else None,
+        BetaBinomialModel(counts.most, method.components, method.prior),
+        CountData(counts.correct, counts.given, own),
         watched=answer,
     )
     found = method.inference.solve(problem, key)

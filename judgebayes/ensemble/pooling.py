@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +16,15 @@ from judgebayes.ensemble.thinning import Thinning
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Inference, Problem, Sites, Unfolded
+from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.status import Status, when, worst
-from judgebayes.models import beta_binomial, pooled_beta_binomial
+from judgebayes.models import pooled_beta_binomial
 from judgebayes.models.beta_binomial import Parameters
-from judgebayes.models.pooled_beta_binomial import PooledPrior
+from judgebayes.models.pooled_beta_binomial import (
+    PooledBetaBinomialModel,
+    PooledData,
+    PooledPrior,
+)
 from judgebayes.summary import summary
 
 __all__ = ["REACH", "FittedPool", "PooledBetaBinomial", "limited", "share_of_pool"]
@@ -193,35 +196,13 @@ def _fit(
     own = labelled(counts, weight)
     n_sets = sets.shape[0]
 
-    def model(
-        correct: Int[Array, " item"], weight: Float[Array, " item"], signed: bool = False
-    ) -> None:
-        pooled_beta_binomial.model(
-            correct,
-            counts.given,
-            member,
-            weight,
-            n_sets=n_sets,
-            most=counts.most,
-            prior=method.prior,
-            signed=signed,
-        )
-
     def answer(sites: Sites) -> Float[Array, " quantity"]:
         theta = pooled_beta_binomial.set_parameters(sites)
         return jax.vmap(lambda one: answers(one, counts.most))(theta).ravel()
 
-    def predict(sites: Sites) -> Float[Array, "item class"]:
-        theta = pooled_beta_binomial.set_parameters(sites)
-        by_set = jax.vmap(lambda one: beta_binomial.log_pmf(one, counts.most))(theta)
-        return by_set[member]
-
     problem = Problem(
-        model,
-        predict,
-        counts.correct,
-        own,
-        unfolded=Unfolded(partial(model, signed=True), pooled_beta_binomial.ordered),
+        PooledBetaBinomialModel(n_sets, counts.most, method.prior),
+        PooledData(counts.correct, counts.given, member, own),
         watched=answer,
     )
     found = method.inference.solve(problem, key)

@@ -1,12 +1,10 @@
 """The model of how many of an item's votes are correct: a Beta-Binomial, or a mixture of two."""
 
 from collections.abc import Mapping
-from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from judgebayes.ensemble.counts import correct_counts
 from judgebayes.ensemble.curve import largest_odd
@@ -14,9 +12,9 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generative.data import Data
 from judgebayes.generative.statistics import of_correct
 from judgebayes.generative.story import Story
-from judgebayes.inference.problem import Problem, Sites, Unfolded
+from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import beta_binomial
-from judgebayes.models.beta_binomial import Parameters
+from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 
 __all__ = ["mixture", "single"]
 
@@ -41,55 +39,23 @@ def _beta_binomial(data: Data, components: int) -> Story:
         raise JudgeBayesError("No item has both a vote and a label: label one at least.")
     correct, given = (np.asarray(x)[known] for x in (pooled.correct, pooled.given))
     most = int(given.max())
-    numbers, which = np.unique(given, return_inverse=True)
-    own, cast = jnp.asarray(correct), jnp.asarray(given)
-
-    def model(
-        correct: Int[Array, " item"], weight: Float[Array, " item"], signed: bool = False
-    ) -> None:
-        beta_binomial.model(correct, cast, weight, most=most, components=components, signed=signed)
-
-    def table(theta: Parameters) -> Float[Array, "number count"]:
-        """Return log P(S = s) for every number of votes that items have, -inf beyond it."""
-        k, s = (x.ravel() for x in np.meshgrid(numbers, np.arange(most + 1), indexing="ij"))
-        each = beta_binomial.mixture_log_pmf(theta, jnp.asarray(s), jnp.asarray(k), most)
-        return each.reshape(len(numbers), most + 1)
-
-    def predict(sites: Sites) -> Float[Array, "item count"]:
-        return table(beta_binomial.parameters(sites))[which]
+    counts = CountData(jnp.asarray(correct), jnp.asarray(given))
 
     sizes = list(dict.fromkeys((1, largest_odd(most), largest_odd(FAR * most))))
 
-    def told(sites: Sites, key: PRNGKeyArray) -> Sites:  # noqa: ARG001
+    def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:  # noqa: ARG001
         theta = beta_binomial.parameters(sites)
         errors = jnp.stack([beta_binomial.majority_error(theta, k) for k in sizes])
         return {"majority_error": errors, **theta._asdict()}
 
-    def pointwise(sites: Sites) -> dict[str, Float[Array, " item"]]:
-        return {"correct": jnp.take_along_axis(predict(sites), own[:, None], axis=1)[:, 0]}
-
-    def replicate(key: PRNGKeyArray, sites: Sites) -> Sites:
-        drawn = jax.random.categorical(key, predict(sites))
-        return {"correct": drawn.astype(jnp.int32)}
-
-    def statistics(told: Mapping[str, np.ndarray]) -> dict[str, float]:
-        return of_correct(told["correct"], given)
+    def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
+        return of_correct(drawn["correct"], given)
 
     far = "" if sizes[-1] <= most else f"; at {sizes[-1]} votes it is extrapolated"
     return Story(
-        problem=Problem(
-            model,
-            predict,
-            own,
-            jnp.ones(len(known)),
-            unfolded=Unfolded(partial(model, signed=True), beta_binomial.ordered)
-            if components == 2
-            else None,
-        ),
-        told=told,
-        pointwise=pointwise,
-        replicate=replicate,
-        observed={"correct": correct.astype(np.int32)},
+        problem=Problem(BetaBinomialModel(most, components), counts),
+        data=counts,
+        constrained=constrained,
         statistics=statistics,
         dims={
             "majority_error": ("votes",),

@@ -13,9 +13,8 @@ from judgebayes.generative.statistics import agreement, unanimous
 from judgebayes.generative.story import Story
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import generator_validator as gv
-from judgebayes.models.generator_validator import ItemSites
+from judgebayes.models.generator_validator import ItemData, ItemModel, ItemSites
 from judgebayes.precision.items import distinct
-from judgebayes.votes.array import MISSING
 
 __all__ = ["independent", "leaning"]
 
@@ -39,29 +38,15 @@ def _items(data: Data, points: int) -> Story:
     of_item, known = data.generator, data.labelled
     labels, names = data.labels, data.generators
     rows, place = distinct(data.votes, labels, of_item)
-    votes = jnp.asarray(data.index[..., 0], int)
     generator, truth = jnp.asarray(of_item), jnp.asarray(labels)
     total = jnp.asarray(np.bincount(of_item, minlength=len(names)))
+    program = ItemModel(len(names), points, points == 1)
+    unique_items = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
+    every = ItemData(jnp.asarray(data.index[..., :1], int), truth, generator)
 
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:  # noqa: ARG001
-        gv.item_model(
-            rows.votes,
-            rows.labels,
-            rows.generator,
-            rows.weight,
-            n_generators=len(names),
-            points=points,
-            independent=points == 1,
-        )
-
-    def joint(sites: Sites) -> Float[Array, "item class"]:
-        """Return log p(label, votes) of every item."""
+    def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:
         own = gv.item_sites(sites)
-        return gv.item_log_joint(own, rows.votes, rows.generator, points)[place]
-
-    def told(sites: Sites, key: PRNGKeyArray) -> Sites:
-        own = gv.item_sites(sites)
-        valid = jax.nn.softmax(joint(sites), axis=1)[:, 1]
+        valid = jnp.exp(program.predict(sites, unique_items)[place, 1])
         drawn = jax.random.bernoulli(key, valid)
         real = jnp.where(truth >= 0, truth == 1, drawn)
         return {
@@ -75,39 +60,15 @@ def _items(data: Data, points: int) -> Story:
             "shift": own.shift,
         }
 
-    def pointwise(sites: Sites) -> dict[str, Float[Array, " item"]]:
-        each = joint(sites)
-        eta = gv.item_sites(sites).eta[generator]
-        log_class = jnp.stack([jax.nn.log_sigmoid(-eta), jax.nn.log_sigmoid(eta)], axis=1)
-        at = jnp.maximum(truth, 0)[:, None]
-        given_label = jnp.take_along_axis(each - log_class, at, axis=1)[:, 0]
-        found = {"votes": jnp.where(truth >= 0, given_label, jax.nn.logsumexp(each, axis=1))}
-        if len(known):
-            own = jnp.take_along_axis(jax.nn.log_softmax(each), at, axis=1)[:, 0]
-            found["label"] = own[known]
-        return found
-
-    def replicate(key: PRNGKeyArray, sites: Sites) -> Sites:
-        own = gv.item_sites(sites)
-        of_label, of_item, of_vote = jax.random.split(key, 3)
-        fresh = jax.random.bernoulli(of_label, jax.nn.sigmoid(own.eta[generator]))
-        label = jnp.where(truth >= 0, truth == 1, fresh)[:, None]
-        base = jnp.where(label, own.alpha, own.alpha - own.gap)
-        shift = jnp.where(label[:, 0], own.shift[1][generator], own.shift[0][generator])
-        lean = own.tau * jax.random.normal(of_item, (len(labels),))
-        drawn = jax.random.bernoulli(of_vote, jax.nn.sigmoid(base + (shift + lean)[:, None]))
-        return {"votes": jnp.where(votes >= 0, drawn, MISSING).astype(jnp.int8)}
-
-    def statistics(told: Mapping[str, np.ndarray]) -> dict[str, float]:
-        return _of_generators(told["votes"], data)
+    def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
+        return _of_generators(drawn["votes"][..., 0], data)
 
     shared = points > 1
     return Story(
-        problem=Problem(model, joint, jnp.zeros(1, int), jnp.ones(1)),
-        told=told,
-        pointwise=pointwise,
-        replicate=replicate,
-        observed={"votes": data.index[..., 0]},
+        problem=Problem(program, unique_items),
+        data=every,
+        given=("label",),
+        constrained=constrained,
         statistics=statistics,
         dims={
             "precision": ("generator",),
@@ -118,7 +79,7 @@ def _items(data: Data, points: int) -> Story:
             "discernment": ("judge",),
             "shift": ("class", "generator"),
             "label": ("labelled_item",),
-            "votes": ("item", "judge"),
+            "votes": ("item", "judge", "repeat"),
         },
         coords={
             "generator": list(names),
@@ -126,6 +87,7 @@ def _items(data: Data, points: int) -> Story:
             "class": list(data.classes),
             "item": list(data.items),
             "labelled_item": data.names(known),
+            "repeat": ["1"],
         },
         shown=("precision", "quality", "tpr", "tnr", *(("leaning",) if shared else ())),
         # What is known exactly (all items labelled) does not move, and has no R-hat.

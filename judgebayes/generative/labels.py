@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from judgebayes.generative.data import Data
 from judgebayes.generative.statistics import of_labels
@@ -13,12 +12,10 @@ from judgebayes.generative.story import Story
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import stacking as stacking_model
-from judgebayes.models.davidson import Parameters, level_of_class
-from judgebayes.models.stacking import Form
+from judgebayes.models.davidson import DavidsonData, DavidsonModel, level_of_class
+from judgebayes.models.stacking import Form, StackingData, StackingModel
 
 __all__ = ["davidson", "stacking", "uncentred_stacking"]
-
-Predict = Callable[[Sites], Float[Array, "item class"]]
 
 
 def davidson(data: Data) -> Story:
@@ -26,26 +23,14 @@ def davidson(data: Data) -> Story:
     known, n_classes, symmetric = data.labelled, data.votes.n_classes, data.pairwise
     evidence = davidson_model.features(data.votes.take(known).pooled_counts(), symmetric=symmetric)
 
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
-        davidson_model.model(evidence, labels, weight, n_classes=n_classes, symmetric=symmetric)
-
-    def predict(sites: Sites) -> Float[Array, "item class"]:
-        none = jnp.zeros((0,))
-        theta = Parameters(
-            sites["beta"],
-            sites.get("eta0", none),
-            sites.get("gamma", none),
-            sites.get("delta", jnp.zeros(())),
-        )
-        return davidson_model.link(theta, evidence, n_classes=n_classes, symmetric=symmetric)
-
+    labels = jnp.asarray(data.labels[known])
+    problem = Problem(DavidsonModel(n_classes, symmetric), DavidsonData(evidence, labels))
     levels = _levels(data)
     offset = () if symmetric else ("delta",)
     return _of_labels(
         data,
-        model,
-        predict,
-        told=lambda sites, key: sites,  # noqa: ARG005
+        problem,
+        constrained=lambda sites, key: dict(sites),  # noqa: ARG005
         dims={"eta0": ("level",), "gamma": ("level",)},
         coords={"level": levels},
         shown=("beta", *offset, *(("eta0", "gamma") if levels else ())),
@@ -73,21 +58,15 @@ def stacking(data: Data, kappa: float = 1.0) -> Story:
     design = stacking_model.features(index, form)
     direction = stacking_model.centre(index, truth, jnp.ones(len(known)), form)
 
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:
-        stacking_model.model(design, direction, labels, weight, form=form, kappa=kappa)
+    problem = Problem(StackingModel(form, kappa), StackingData(design, direction, truth))
 
-    def told(sites: Sites, key: PRNGKeyArray) -> Sites:  # noqa: ARG001
+    def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:  # noqa: ARG001
         return {"tau": sites["tau"]} | stacking_model.parameters(sites, direction, kappa, form)
-
-    def predict(sites: Sites) -> Float[Array, "item class"]:
-        named = stacking_model.parameters(sites, direction, kappa, form)
-        return stacking_model.link(form.join(named), design, form)
 
     return _of_labels(
         data,
-        model,
-        predict,
-        told=told,
+        problem,
+        constrained=constrained,
         dims={
             "weight": ("judge",),
             "absent": ("judge",),
@@ -131,10 +110,9 @@ def _levels(data: Data) -> list[str]:
 
 def _of_labels(
     data: Data,
-    model: Callable[[Int[Array, " item"], Float[Array, " item"]], None],
-    predict: Predict,
+    problem: Problem,
     *,
-    told: Callable[[Sites, PRNGKeyArray], Sites],
+    constrained: Callable[[Sites, PRNGKeyArray], Sites],
     dims: dict[str, tuple[str, ...]],
     coords: dict[str, list[str]],
     shown: tuple[str, ...],
@@ -143,25 +121,15 @@ def _of_labels(
     advice: str,
 ) -> Story:
     known = data.labelled
-    labels = data.labels[known]
-    truth, index = jnp.asarray(labels), data.index[known]
+    index = data.index[known]
 
-    def pointwise(sites: Sites) -> dict[str, Float[Array, " item"]]:
-        return {"label": jnp.take_along_axis(predict(sites), truth[:, None], axis=1)[:, 0]}
-
-    def replicate(key: PRNGKeyArray, sites: Sites) -> Sites:
-        drawn = jax.random.categorical(key, predict(sites))
-        return {"label": drawn.astype(jnp.int8)}
-
-    def statistics(told: Mapping[str, np.ndarray]) -> dict[str, float]:
-        return of_labels(told["label"], index, data.classes, data.judges)
+    def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
+        return of_labels(drawn["label"], index, data.classes, data.judges)
 
     return Story(
-        problem=Problem(model, predict, truth, jnp.ones(len(known))),
-        told=told,
-        pointwise=pointwise,
-        replicate=replicate,
-        observed={"label": labels.astype(np.int8)},
+        problem=problem,
+        data=problem.data,
+        constrained=constrained,
         statistics=statistics,
         dims=dims | {"label": ("labelled_item",)},
         coords=coords | {"labelled_item": data.names(known)},

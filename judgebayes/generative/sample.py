@@ -109,9 +109,12 @@ def _looked(story: Story, flat: Sites, keys: Key[Array, " draw"]) -> tuple[Sites
     """Return every draw as the story tells it, and its pointwise log-likelihoods."""
 
     @jax.jit
+    @alone
     def look(flat: Sites, keys: Key[Array, " draw"]) -> tuple[Sites, Sites]:
         return jax.lax.map(
-            lambda at: (story.told(*at), story.pointwise(at[0])), (flat, keys), batch_size=SLAB
+            lambda at: (story.constrained(*at), story.pointwise(at[0])),
+            (flat, keys),
+            batch_size=SLAB,
         )
 
     return look(flat, keys)
@@ -128,10 +131,11 @@ def _replicated(
 
     @alone
     def drawn(key: PRNGKeyArray) -> Sites:
-        trace = numpyro.handlers.trace(numpyro.handlers.seed(story.problem.joint, key)).get_trace()
+        trace = numpyro.handlers.trace(numpyro.handlers.seed(story.problem.prior, key)).get_trace()
         return {name: trace[name]["value"] for name in thin}
 
     @jax.jit
+    @alone
     def replicate(
         first: Key[Array, " draw"],
         names: Key[Array, " draw"],
@@ -140,7 +144,7 @@ def _replicated(
     ) -> tuple[Sites, Sites]:
         prior = jax.lax.map(drawn, first)
         both = jax.tree.map(lambda *x: jnp.concatenate(x), prior, thin)
-        told = jax.lax.map(lambda at: story.told(*at), (prior, names))
+        told = jax.lax.map(lambda at: story.constrained(*at), (prior, names))
         return told, jax.lax.map(lambda at: story.replicate(*at), (keys, both))
 
     return replicate(first, names, keys, thin)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from judgebayes.generative import derived
 from judgebayes.inference.problem import Problem, Sites
 
 __all__ = ["TARGETS", "Statistics", "Story"]
@@ -23,20 +25,19 @@ TARGETS = {
 
 @dataclass(frozen=True)
 class Story:
-    """A generative model with data: what is sampled, and what a draw says of the data.
+    """A program with data: what is sampled, and what a user sees of it.
 
     The functions take the sites of one draw, and run inside compiled code.
     """
 
     problem: Problem
-    told: Callable[[Sites, PRNGKeyArray], Sites]
+    """What is sampled; its data may hold each different item once, with a weight."""
+    data: Any
+    """The data with every item."""
+    constrained: Callable[[Sites, PRNGKeyArray], Sites]
     """The draw as a user wants it named: on the scale of the story, with names for its axes."""
-    pointwise: Callable[[Sites], dict[str, Float[Array, " item"]]]
-    """The log-likelihood of every item by target (`TARGETS`), latent classes summed out."""
-    replicate: Callable[[PRNGKeyArray, Sites], Sites]
-    """Data drawn anew, of the shape of `observed`."""
-    observed: dict[str, np.ndarray]
     statistics: Statistics
+    """Of data by the names of their sites, observed or drawn anew."""
     dims: dict[str, tuple[str, ...]]
     coords: dict[str, list[str]]
     shown: tuple[str, ...]
@@ -49,3 +50,26 @@ class Story:
     """What to try where the replications do not look like the data."""
     words: tuple[str, ...] = ()
     """What the user should know of this model and data."""
+    given: tuple[str, ...] = ()
+    """Sites that keep their observed values where data are drawn anew."""
+
+    @property
+    def observed(self) -> dict[str, np.ndarray]:
+        """The data by the names of their sites, without what is given."""
+        names = [n for n in self.problem.model.traits.sites if n not in self.given]
+        arrays = {n: np.asarray(getattr(self.data, derived.FIELDS.get(n, n))) for n in names}
+        return {n: x.astype(np.int32 if n == "correct" else np.int8) for n, x in arrays.items()}
+
+    def pointwise(self, sites: Sites) -> dict[str, Float[Array, " item"]]:
+        """Return the log-likelihood of every item by target (`TARGETS`); of labels, the known ones."""
+        each = derived.pointwise(self.problem.model, self.data, sites)
+        if "label" in each:
+            known = np.flatnonzero(np.asarray(self.data.labels) >= 0)
+            label = each.pop("label")
+            each |= {"label": label[known]} if len(known) else {}
+        return each
+
+    def replicate(self, key: PRNGKeyArray, sites: Sites) -> Sites:
+        """Return data drawn anew, of the shape of `observed`."""
+        fresh = derived.replicated(self.problem.model, self.data, key, sites, self.given)
+        return {n: fresh[n].astype(x.dtype) for n, x in self.observed.items()}

@@ -163,10 +163,11 @@ class NUTS:
 
     def _target(self, problem: Problem) -> tuple[Callable[[], None], Callable[[Sites], Sites]]:
         """Return the model to sample, and what makes sites of the problem's out of its own."""
-        unfolded = problem.unfolded if self.score is None else None
-        if unfolded is None:
+        unordered = getattr(problem.model, "unordered", None)
+        if self.score is not None or unordered is None:
             return problem.posterior(self.score, self.temperature), lambda sites: sites
-        return partial(unfolded.model, problem.labels, problem.weight), unfolded.fold
+        larger = unordered()
+        return partial(larger, problem.data), larger.in_order
 
 
 def _chains(

@@ -82,7 +82,7 @@ class MAP:
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the best of several modes."""
         # Per item, so that the tolerance on the gradient means the same at any number of labels.
-        scale = jnp.maximum(known(problem.labels, problem.weight).sum(), 1.0)
+        scale = problem.scale
         model = problem.posterior(self.score, self.temperature)
 
         def objective(sites: Sites) -> Float[Array, ""]:

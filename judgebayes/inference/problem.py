@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -11,65 +11,98 @@ import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
 
+from judgebayes.errors import JudgeBayesError
 from judgebayes.fused import fused
 from judgebayes.inference.alone import alone
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import Status, when
-from judgebayes.models.one_coin import log_seen
+from judgebayes.models.base import Model
+from judgebayes.models.label_noise import log_seen
 from judgebayes.scores import Score, known
 
-__all__ = ["Chains", "Inference", "Problem", "Result", "Sites", "Unfolded", "identified"]
+__all__ = ["Chains", "Inference", "Problem", "Result", "Sites", "identified"]
 
 Sites = dict[str, Array]
 """Parameter values by the name of their NumPyro site."""
 
 
-class Unfolded(NamedTuple):
-    """The same posterior over a larger space, without the edge at which a sampler would get stuck.
-
-    A mixture whose components are ordered has an edge where they are equal. The posterior can
-    reach over it (the broad component a little harder than the narrow one, or a little easier), and
-    the two parts then touch at the edge only, in different places: no chain gets across. Unordered,
-    they are one piece; every draw is put in order afterwards.
-    """
-
-    model: Callable[[Int[Array, " item"], Float[Array, " item"]], None]
-    fold: Callable[[Sites], Sites]
-    """Back to the sites of the model proper, whose distribution is then its posterior."""
-
-
 @dataclass(frozen=True)
 class Problem:
-    """Parameters to be learnt from labels.
+    """A program and its data: parameters to be learnt.
 
-    `model(labels, weight)` is a NumPyro model with everything else closed over; `predict(sites)`
-    returns the items' log-probabilities, the link of the same model.
+    What every inference needs is derived from the program: `joint` is its posterior's density, `prior`
+    its parameters alone, `predict` what scores look at.
     """
 
-    model: Callable[[Int[Array, " item"], Float[Array, " item"]], None]
-    predict: Callable[[Sites], Float[Array, "item class"]]
-    labels: Int[Array, " item"]
-    weight: Float[Array, " item"]
+    model: Model
+    data: Any
+    """What the program is called with; with `labels` and `weight` where items have them."""
     start: Sites | None = None
     """Where chains start; spread over the prior if None."""
-    label_noise: Array | float = 0.0
-    """The known share of the labels that are wrong; the model's likelihood has its own."""
-    unfolded: Unfolded | None = None
-    """What a sampler runs on in place of the model; a score's posterior is sampled as it is."""
     design: Design | None = None
     """Where the logits of `predict` are linear in the sites, flattened in the order of their names:
     scores then have derivatives written out (`inference.softmax`)."""
     watched: Callable[[Sites], Float[Array, " quantity"]] | None = None
     """What chains must agree on: all parameters if None. Where data leave parameters undetermined
     that the answer does not need, the answer."""
+    size: Float[Array, ""] | None = None
+    """How many items the objective is a mean over; the labelled ones if None."""
+    no_score: str = ""
+    """Why no score can be used, in a sentence, where none can."""
+
+    @property
+    def labels(self) -> Int[Array, " item"]:
+        """The labels, or counts, that scores are of; -1 where unknown.
+
+        Raises
+        ------
+        JudgeBayesError
+            If this problem has nothing that a score could look at.
+        """
+        if self.no_score:
+            raise JudgeBayesError(self.no_score)
+        named = "labels" if hasattr(self.data, "labels") else "correct"
+        labels: Int[Array, " item"] = getattr(self.data, named)
+        return labels
+
+    @property
+    def weight(self) -> Float[Array, " item"]:
+        """The items' weights, 1 where the data have none."""
+        given: Float[Array, " item"] | None = self.data.weight
+        return jnp.ones(self.labels.shape) if given is None else given
+
+    @property
+    def label_noise(self) -> Array | float:
+        """The known share of the labels that are wrong."""
+        noise: Array | float = getattr(self.model, "noise", 0.0)
+        return noise
+
+    @property
+    def scale(self) -> Float[Array, ""]:
+        """How many items the objective is a mean over, 1 at least."""
+        size = known(self.labels, self.weight).sum() if self.size is None else self.size
+        return jnp.maximum(size, 1.0)
+
+    def predict(self, sites: Sites) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities under one draw.
+
+        Raises
+        ------
+        JudgeBayesError
+            If this problem has nothing that a score could look at.
+        """
+        if self.no_score:
+            raise JudgeBayesError(self.no_score)
+        return self.model.predict(sites, self.data)
 
     def joint(self) -> None:
-        """Run the model on the labels."""
-        self.model(self.labels, self.weight)
+        """Run the program on the data."""
+        self.model(self.data)
 
     def prior(self) -> None:
-        """Run the model as if no label were known."""
-        self.model(jnp.full_like(self.labels, -1), self.weight)
+        """Run the program for its parameters alone."""
+        with numpyro.handlers.block(hide=list(self.model.traits.sites)):
+            self.model(self.data)
 
     def posterior(self, score: Score | None, temperature: Array | float) -> Callable[[], None]:
         """Return the model whose density is the posterior: of the likelihood, or of a score."""
@@ -135,7 +168,7 @@ class Problem:
 
 
 def _is_latent(site: dict[str, Any]) -> bool:
-    return site["type"] == "sample" and not site["is_observed"] and site["name"] != "label"
+    return site["type"] == "sample" and not site["is_observed"]
 
 
 def _mean(site: dict[str, Any]) -> Array | None:

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.arrays import Scalar
 from judgebayes.inference.margin import over_margins, symmetric
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
-from judgebayes.models.one_coin import log_seen
+from judgebayes.models.label_noise import log_seen
 from judgebayes.scores import Score, drps, nll
 
 __all__ = ["Column", "Design", "scaled", "score_derivatives"]
@@ -56,7 +56,7 @@ def score_derivatives(
 
     Labels of which a share is wrong have the probabilities
     :math:`\tilde p_k = a p_k + b, b = \epsilon / (K - 1), a = 1 - K b`
-    (`judgebayes.models.one_coin.log_seen`).
+    (`judgebayes.models.label_noise.log_seen`).
 
     Parameters
     ----------

@@ -23,10 +23,17 @@ from judgebayes.float64 import in_float64
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.models import generator_validator
+from judgebayes.models.generator_validator import ItemData, ItemModel
 from judgebayes.precision.posterior import FittedGeneratorValidator
 from judgebayes.votes.array import Votes
 
 __all__ = ["ItemLevel", "Rows", "distinct"]
+
+
+NO_SCORE = (
+    "The item-level model is fitted by its likelihood, unlabelled items included: right would be "
+    "NormalAtMode(), MAP() or NUTS() without a score."
+)
 
 
 @jax.tree_util.register_dataclass
@@ -132,33 +139,15 @@ def _solve(
 ) -> FittedGeneratorValidator:
     generators = blank.shape[0]
     points = 1 if method.independent else generator_validator.POINTS
-
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:  # noqa: ARG001
-        generator_validator.item_model(
-            rows.votes,
-            rows.labels,
-            rows.generator,
-            rows.weight,
-            n_generators=generators,
-            points=points,
-            independent=method.independent,
-        )
-
-    def predict(sites: Sites) -> Float[Array, "item class"]:  # noqa: ARG001
-        raise JudgeBayesError(
-            "The item-level model is fitted by its likelihood, unlabelled items included: right "
-            "would be NormalAtMode(), MAP() or NUTS() without a score."
-        )
+    program = ItemModel(generators, points, method.independent)
+    data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
 
     def valid_probability(sites: Sites) -> Float[Array, " item"]:
-        at = generator_validator.item_sites(sites)
-        joint = generator_validator.item_log_joint(at, rows.votes, rows.generator, points)
-        return jax.nn.softmax(joint, axis=1)[:, 1]
+        return jnp.exp(program.predict(sites, data)[:, 1])
 
     solve, noise = jax.random.split(key)
-    # The data are closed over; the one item only says how the objective is scaled.
-    size = jnp.maximum(rows.weight.sum(), 1.0)[None]
-    found = method.inference.solve(Problem(model, predict, jnp.zeros(1, int), size), solve)
+    problem = Problem(program, data, size=rows.weight.sum(), no_score=NO_SCORE)
+    found = method.inference.solve(problem, solve)
     member = (rows.generator[:, None] == jnp.arange(generators)) * rows.weight[:, None]
     total = jnp.maximum(member.sum(0), 1e-300)
     hidden = (rows.labels < 0)[:, None] * member

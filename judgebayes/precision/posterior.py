@@ -1,22 +1,28 @@
 """The generator-validator model fitted by any inference method: its mode, or draws by NUTS."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites
-from judgebayes.models import generator_validator
-from judgebayes.models.generator_validator import Counted
+from judgebayes.models.generator_validator import Counted, FlatModel, HierarchicalModel
 from judgebayes.precision.counts import PrecisionCounts
 from judgebayes.summary import summary
 
 __all__ = ["FittedGeneratorValidator", "GeneratorValidator", "counted"]
+
+
+NO_SCORE = (
+    "The generator-validator model is fitted to counts, which have no items to score: right would be "
+    "MAP() or NUTS() without a score."
+)
 
 
 @jax.tree_util.register_dataclass
@@ -48,7 +54,8 @@ class GeneratorValidator:
         JudgeBayesError
             If the inference minimises a score: counts have no items to score.
         """
-        return _fit(self, counts, jax.random.key(0) if key is None else key)
+        key = jax.random.key(0) if key is None else key
+        return _fit(self, counts, key, whole=_whole(counts))
 
 
 @jax.tree_util.register_dataclass
@@ -93,31 +100,24 @@ def counted(counts: PrecisionCounts) -> Counted:
     )
 
 
-@jax.jit
+def _whole(counts: PrecisionCounts) -> bool:
+    """Tell whether counts are whole numbers; inside compiled code, where none can tell, that not."""
+    leaves = jax.tree.leaves(counts)
+    if any(isinstance(x, jax.core.Tracer) for x in leaves):
+        return False
+    return all(bool((np.asarray(x) == np.round(x)).all()) for x in leaves)
+
+
+@partial(jax.jit, static_argnames="whole")
 def _fit(
-    method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray
+    method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray, *, whole: bool
 ) -> FittedGeneratorValidator:
     data = counted(counts)
     hierarchical = method.form == "hierarchical"
 
-    def model(labels: Int[Array, " item"], weight: Float[Array, " item"]) -> None:  # noqa: ARG001
-        (
-            generator_validator.hierarchical_model
-            if hierarchical
-            else generator_validator.flat_model
-        )(data)
-
-    def predict(sites: Sites) -> Float[Array, "item class"]:  # noqa: ARG001
-        raise JudgeBayesError(
-            "The generator-validator model is fitted to counts, which have no items to score: right "
-            "would be MAP() or NUTS() without a score."
-        )
-
-    # The counts are closed over; the one item only says how the objective is scaled.
+    program = HierarchicalModel(whole=whole) if hierarchical else FlatModel(whole=whole)
     total = jnp.stack([a.sum() for a in data]).sum()
-    found = method.inference.solve(
-        Problem(model, predict, jnp.zeros(1, int), jnp.maximum(total, 1.0)[None]), key
-    )
+    found = method.inference.solve(Problem(program, data, size=total, no_score=NO_SCORE), key)
     sites = found.draws
     centre = sites["centre"][:, 2, None] if hierarchical else jnp.zeros((1, 1))
     g = jax.nn.sigmoid(centre + 1.5 * sites["eta"]) if hierarchical else sites["g"]

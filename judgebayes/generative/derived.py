@@ -1,0 +1,80 @@
+"""What follows from a program and its data: draws of both, and how likely each item is.
+
+Nothing here knows a model: a program is run under NumPyro's handlers. The functions run inside compiled
+code; callers hold the lock of `inference.alone`, because NumPyro has one stack of handlers.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+import jax.numpy as jnp
+import numpyro
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from judgebayes.inference.problem import Sites
+from judgebayes.models.base import Model
+
+__all__ = ["drawn_from_prior", "filled", "log_likelihoods", "pointwise", "replicated"]
+
+D = TypeVar("D")
+FIELDS = {"label": "labels"}
+"""Fields of the data that are not called as their site."""
+
+
+def drawn_from_prior(
+    model: Model, data: Any, key: PRNGKeyArray, observed: Collection[str] = ()
+) -> tuple[Sites, Sites]:
+    """Return parameters drawn from the prior, and data given them in the shape of `data`."""
+    trace = numpyro.handlers.trace(numpyro.handlers.seed(model, key))
+    sites = trace.get_trace(data, observed=observed)
+    values = {n: s["value"] for n, s in sites.items() if s["type"] == "sample"}
+    fresh = {n: x for n, x in values.items() if n in _generated(model) and n not in observed}
+    return {n: x for n, x in values.items() if n not in _generated(model)}, fresh
+
+
+def replicated(
+    model: Model, data: Any, key: PRNGKeyArray, sites: Sites, observed: Collection[str] = ()
+) -> Sites:
+    """Return data drawn anew under one draw of the parameters; `observed` sites keep their values."""
+    under = numpyro.handlers.substitute(numpyro.handlers.seed(model, key), data=dict(sites))
+    trace = numpyro.handlers.trace(under).get_trace(data, observed=observed)
+    return {n: trace[n]["value"] for n in _generated(model) if n in trace and n not in observed}
+
+
+def log_likelihoods(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, "..."]]:
+    """Return the log-likelihood of every item (or cell) by observed site, masked ones 0.
+
+    Weights are left out: it is what `numpyro.infer.log_likelihood` returns, for one draw.
+    """
+    under = numpyro.handlers.substitute(model, data=dict(sites))
+    trace = numpyro.handlers.trace(under).get_trace(data)
+    return {n: trace[n]["fn"].log_prob(trace[n]["value"]) for n in model.traits.sites}
+
+
+def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, " item"]]:
+    """Return the log-likelihoods of an item that leaving it out is about.
+
+    Those of the sites, but of a label given the votes: `predict` at the label. A program that
+    integrates an item's own parameters out has a `pointwise` of its own.
+    """
+    own = getattr(model, "pointwise", None)
+    if own is not None:
+        declared: dict[str, Float[Array, " item"]] = own(sites, data)
+        return declared
+    each = log_likelihoods(model, data, sites)
+    if "label" in each:
+        at = jnp.maximum(data.labels, 0)[:, None]
+        each["label"] = jnp.take_along_axis(model.predict(sites, data), at, axis=1)[:, 0]
+    return each
+
+
+def filled(data: D, drawn: Mapping[str, Array]) -> D:
+    """Return the data with drawn values in their places."""
+    own = getattr(data, "filled", None)
+    replace: Any = data._replace if own is None else own  # type: ignore[attr-defined]
+    return replace(**{FIELDS.get(name, name): x for name, x in drawn.items()})
+
+
+def _generated(model: Model) -> tuple[str, ...]:
+    """Return all sites that are data when they are drawn."""
+    return (*model.traits.sites, *model.traits.latent_data)

@@ -1,0 +1,42 @@
+"""Labels of which a known share is wrong, any other class alike.
+
+An observed label z is the true class y with probability 1 - e and each other class with probability
+e / (K - 1)::
+
+    p(z) = sum_y p(y) p(z | y),   p(y | z) = p(y) p(z | y) / p(z)
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+__all__ = ["class_given_label", "log_seen", "noise_matrix"]
+
+Scalar = float | Float[Array, ""]
+
+
+def noise_matrix(noise: Scalar, n_classes: int) -> Float[Array, "class seen"]:
+    """Return p(observed label | true label): 1 - noise on the diagonal, the rest alike."""
+    other = jnp.asarray(noise) / (n_classes - 1)
+    return jnp.where(jnp.eye(n_classes, dtype=bool), 1 - noise, other)
+
+
+@partial(jax.jit, inline=True)
+def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Array, "item seen"]:
+    """Return the log-probabilities of the observed labels, of which a share is wrong."""
+    error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
+    return jax.nn.logsumexp(log_probs[:, :, None] + error, axis=1)
+
+
+def class_given_label(
+    log_class: Float[Array, "item class"],
+    labels: Int[Array, " item"],
+    known: Bool[Array, " item"],
+    noise: Scalar,
+) -> Float[Array, "item class"]:
+    """Return log p(y | z) of every item, and log p(y) where its label is not known."""
+    error = jnp.log(noise_matrix(noise, log_class.shape[-1]))[:, labels].T
+    given = log_class + error - jax.nn.logsumexp(log_class + error, axis=1, keepdims=True)
+    return jnp.where(known[:, None], given, log_class)
