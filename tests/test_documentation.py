@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import numpyro
 import pytest
 
@@ -14,7 +15,9 @@ from judgebayes import diagnostics
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-MODELS = sorted(path.stem for path in (ROOT / "models").glob("[!_]*.py"))
+SHARED = {"__init__", "base", "distributions", "label_noise"}
+"""Files of `models/` that hold no program."""
+MODELS = sorted({path.stem for path in (ROOT / "models").glob("*.py")} - SHARED)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,7 +39,8 @@ def test_every_model_has_a_page_with_its_diagrams() -> None:
 def test_a_diagram_has_the_sites_and_the_arrows_of_its_model() -> None:
     plates = importlib.import_module("plates")
 
-    def model(data: object) -> None:
+    def model(given: dict[str, object]) -> None:
+        data = given["data"]
         a = numpyro.sample("a", numpyro.distributions.Normal(0.0, 1.0))
         with numpyro.plate("item", plates.ITEMS):
             b = numpyro.sample("b", numpyro.distributions.Gamma(2.0, 1.0))
@@ -130,3 +134,18 @@ def test_the_build_would_see_a_page_that_loads_from_a_server() -> None:
         "https://f/g.js",
     ]
     assert offline.IMPORTED.findall("a { background: url('http://h/i.svg') }") == ["http://h/i.svg"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_the_code_of_a_models_page_draws_data_and_fits_them(name: str) -> None:
+    page = (DOCS / "models" / f"{name}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        assert "judgebayes.models" in block
+        few = re.sub(r"num_(warmup|samples)=500", r"num_\1=50", block)
+        found: dict[str, object] = {}
+        exec(compile(few, f"{name}.md", "exec"), found)
+        samples = found["mcmc"].get_samples()  # type: ignore[attr-defined]
+        assert all(np.isfinite(x).all() for x in samples.values())

@@ -17,7 +17,8 @@ from judgebayes.irt import ItemResponse, variance_shares
 from judgebayes.irt_mode import Table, joint_mode, learnt_mode
 from judgebayes.irt_sparse import Listed
 from judgebayes.models import irt
-from judgebayes.models.irt import Parameters, Prior
+from judgebayes.models.base import PanelData
+from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
 from judgebayes.votes import Votes, from_dense
 
 ITEMS, JUDGES = 60, 8
@@ -104,17 +105,18 @@ def test_the_mode_is_scipys(n_classes: int, noise: float) -> None:
 def test_the_numpyro_density_is_the_same(n_classes: int, noise: float) -> None:
     votes, labels, _ = simulated(6, 3, 1, n_classes=n_classes)
     labels[2] = -1
-    given = irt.evidence(votes.counts(), jnp.asarray(labels), jnp.ones(6), noise)
+    program = ItemResponseModel(n_classes, noise=noise)
+    data = PanelData(votes.index, jnp.asarray(labels), jnp.ones(6))
     rng = np.random.default_rng(4)
 
     def at(x: np.ndarray) -> float:
         theta, b, slope = np.split(x, [3, 9])
         sites = {"ability": theta, "difficulty": b, "log_discrimination": slope}
         sites = {k: jnp.asarray(v) for k, v in sites.items()}
-        return float(log_density(irt.model, (given,), {}, sites)[0])
+        return float(log_density(program, (data,), {}, sites)[0])
 
     one, two = rng.normal(size=(2, 15))
-    # Normalising constants of the priors cancel, and of the classes of wrong votes.
+    # Normalising constants of the priors cancel, and the labels' chances, 1 / K each.
     expected = loss(two, votes, labels, noise) - loss(one, votes, labels, noise)
     assert at(one) - at(two) == pytest.approx(expected)
 

@@ -1,6 +1,8 @@
 """The engine of the calibration checks: uniform ranks pass, and wrong posteriors are caught."""
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,32 +20,45 @@ from judgebayes.ensemble import BetaBinomial, Counts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import experiments
 from judgebayes.experiments.sbc import engine, report
-from judgebayes.experiments.sbc.subjects import GIVEN, MOST, SUBJECTS, drawn_counts
+from judgebayes.experiments.sbc.subjects import GIVEN, MOST, SUBJECTS
 from judgebayes.float64 import in_float64
 from judgebayes.inference import PriorImportance
 from judgebayes.inference.problem import Chains
-from judgebayes.models import beta_binomial
-from judgebayes.models.beta_binomial import Parameters
+from judgebayes.models.base import Traits, drawn
 
 SIMULATIONS = 400
 KEPT = Path(judgebayes.experiments.sbc.__file__).parent
 
 
+class Measured(NamedTuple):
+    seen: Array
+
+
+class Measurement:
+    traits = Traits(("seen",), "all cells")
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def __call__(self, data: Measured, *, observed: Collection[str] | None = None) -> None:
+        mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+        given = None if drawn("seen", observed) else data.seen
+        numpyro.sample("seen", dist.Normal(mean, 1.0), obs=given)
+
+    def predict(self, sites: object, data: Measured) -> Array:
+        raise NotImplementedError
+
+
 def conjugate(counted: float) -> engine.Subject:
     """A mean with its exact posterior given one measurement, the likelihood counted so often."""
 
-    def model(seen: Array | None) -> None:
-        mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
-        numpyro.sample("seen", dist.Normal(mean, 1.0), obs=seen)
-
-    def fit(seen: Array, key: Array) -> Chains:
+    def fit(data: Measured, key: Array) -> Chains:
+        seen = data.seen
         precision = 1 + counted
         noise = jax.random.normal(key, (2, 64))
         nothing = jnp.zeros((2, 64))
         drawn = {"mean": counted * seen / precision + noise / precision**0.5}
         return Chains(drawn, nothing > 0, nothing, nothing, nothing)
 
-    return engine.of_model("Normal", model, "seen", fit)
+    return engine.of_program("Normal", Measurement(), Measured(jnp.zeros(())), fit)
 
 
 def table(subject: engine.Subject, seed: int = 0) -> pd.DataFrame:
@@ -137,15 +152,13 @@ def test_the_band_holds_95_percent_of_uniform_sets() -> None:
 
 def test_a_subject_makes_data_and_its_likelihood() -> None:
     subject = SUBJECTS["davidson"]()
-    truth, labels = jax.jit(subject.generate)(jax.random.PRNGKey(1))
-    assert labels.shape == (60,)
-    assert set(np.unique(labels)) <= {0, 1, 2}
+    truth, data = jax.jit(subject.generate)(jax.random.PRNGKey(1))
+    assert data.labels.shape == (60,)
+    # A sixth of the labels is hidden.
+    np.testing.assert_array_equal(data.labels < 0, np.arange(60) % 6 == 5)
+    assert set(np.unique(data.labels)) <= {-1, 0, 1, 2}
     assert "label" not in truth
-    log_likelihood = jax.jit(subject.log_likelihood)
-    assert log_likelihood(truth, labels) < 0
-    # A sixth of the labels is hidden, and does not count.
-    hidden = jnp.where(jnp.arange(60) % 6 == 5, (labels + 1) % 3, labels)
-    assert log_likelihood(truth, hidden) == log_likelihood(truth, labels)
+    assert jax.jit(subject.log_likelihood)(truth, data) < 0
 
 
 QUANTITIES = {
@@ -181,8 +194,10 @@ def test_the_mixture_without_a_sampler(seed: int, simulations: int, least: float
     method = BetaBinomial(2, PriorImportance(2**16, kept=1000))
 
     def one(key: Array) -> Array:
-        truth, counts = subject.generate(jax.random.split(key)[0])
-        same = (counts == cells.correct[:, None]) & (jnp.asarray(GIVEN) == cells.given[:, None])
+        truth, data = subject.generate(jax.random.split(key)[0])
+        same = (data.correct == cells.correct[:, None]) & (
+            jnp.asarray(GIVEN) == cells.given[:, None]
+        )
         errors = method.fit(cells, weight=same.sum(1).astype(float)).errors((MOST,))[:, 0]
         return (errors < truth["error"]).mean()
 
@@ -193,17 +208,6 @@ def test_the_mixture_without_a_sampler(seed: int, simulations: int, least: float
     assert p_value > least
     if seed == 1:
         assert p_value < 0.01
-
-
-def test_the_votes_of_a_subject_are_those_of_its_model() -> None:
-    """Drawn by component, chance and vote, their frequencies are the Beta-Binomial's."""
-    theta = Parameters(jnp.array([0.3, 0.7]), jnp.array([0.25, 0.9]), jnp.array([0.5, 0.1]))
-    given = np.full(4000, MOST)
-    each = jax.tree.map(lambda x: jnp.broadcast_to(x, (4000, 2)), theta)
-    counts = jax.jit(lambda key: drawn_counts(each, given, key))(jax.random.key(3))
-    seen = np.bincount(np.asarray(counts), minlength=MOST + 1)
-    expected = 4000 * np.exp(np.asarray(beta_binomial.log_pmf(theta, MOST), float))
-    assert stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > 1e-3
 
 
 def test_the_command_writes_a_table_and_a_figure(

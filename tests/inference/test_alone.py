@@ -1,6 +1,7 @@
 """Models run one at a time: two on NumPyro's one stack of handlers would share their sites."""
 
 import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import numpyro.distributions as dist
 
 from judgebayes.inference.alone import alone
 from judgebayes.inference.problem import Problem
+from judgebayes.models.base import Traits
 
 
 def sites(names: list[str]) -> list[str]:
@@ -31,14 +33,24 @@ def test_threads_that_run_models_at_the_same_time_do_not_meet() -> None:
 def test_threads_may_ask_for_the_sites_of_their_problems() -> None:
     """As every fit of a model does, whatever its inference."""
 
-    def latent(name: str) -> list[str]:
-        def model(labels: object, weight: object) -> None:
+    class Slow:
+        traits = Traits((), "labelled items")
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __call__(
+            self,
+            data: object,  # noqa: ARG002
+            *,
+            observed: Collection[str] | None = None,  # noqa: ARG002
+        ) -> None:
             for n in range(5):
-                numpyro.sample(f"{name} {n}", dist.Normal(0.0, 1.0))
+                numpyro.sample(f"{self.name} {n}", dist.Normal(0.0, 1.0))
                 time.sleep(0.005)
 
-        none = jnp.zeros(0)
-        problem = Problem(model, lambda _: none[None], none.astype(int), none)
+    def latent(name: str) -> list[str]:
+        problem = Problem(Slow(name), None)
 
         def ask() -> list[str]:
             return list(problem.latent)

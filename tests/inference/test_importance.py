@@ -1,31 +1,43 @@
 """Draws from the prior weighed by the likelihood, where the posterior is known exactly."""
 
+from collections.abc import Collection
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from jaxtyping import Array
 from scipy import special, stats
 
 from judgebayes.float64 import in_float64
 from judgebayes.inference import PriorImportance, Status
 from judgebayes.inference.importance import systematic
 from judgebayes.inference.problem import Problem, Result
+from judgebayes.models.base import Traits, observe
+
+
+class Tosses(NamedTuple):
+    labels: Array
+    weight: Array
+
+
+class Coin:
+    traits = Traits(("label",), "labelled items")
+
+    def __call__(self, data: Tosses, *, observed: Collection[str] | None = None) -> None:
+        p = numpyro.sample("p", dist.Beta(2.0, 2.0))
+        heads = jnp.maximum(data.labels, 0)
+        observe("label", dist.Bernoulli(p), heads, data.labels >= 0, data.weight, observed)
 
 
 @jax.jit
 def coins(weight: jax.Array) -> Result:
     """Ten tosses with a Beta(2, 2) prior, eight of them heads; one more is unknown."""
-
-    def model(labels: jax.Array, weight: jax.Array) -> None:
-        p = numpyro.sample("p", dist.Beta(2.0, 2.0))
-        each = jnp.where(labels == 1, jnp.log(p), jnp.log1p(-p))
-        numpyro.factor("tosses", jnp.sum(jnp.where(labels >= 0, each, 0.0) * weight))
-
-    labels = jnp.array([1] * 8 + [0, 0, -1])
-    problem = Problem(model, lambda sites: sites["p"][None, None], labels, weight)
-    return PriorImportance(2**14, kept=4000).solve(problem, jax.random.key(0))
+    tosses = Tosses(jnp.array([1] * 8 + [0, 0, -1]), weight)
+    return PriorImportance(2**14, kept=4000).solve(Problem(Coin(), tosses), jax.random.key(0))
 
 
 @in_float64

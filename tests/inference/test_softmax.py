@@ -10,7 +10,7 @@ import pytest
 from judgebayes.float64 import in_float64
 from judgebayes.inference.optimise import Derivatives, differentiated
 from judgebayes.inference.softmax import Column, Design, scaled, score_derivatives
-from judgebayes.models.one_coin import log_seen
+from judgebayes.models.label_noise import log_seen
 from judgebayes.scores import Score, brier, drps, nll
 
 ITEMS = 30

@@ -43,13 +43,27 @@ from judgebayes.models import (
     beta_binomial,
     davidson,
     dawid_skene,
-    generator_validator,
-    hierarchical_davidson,
     irt,
+    label_noise,
     one_coin,
-    pooled_beta_binomial,
     stacking,
 )
+from judgebayes.models.base import Model, PanelData
+from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
+from judgebayes.models.davidson import DavidsonData, DavidsonModel
+from judgebayes.models.dawid_skene import DawidSkeneModel
+from judgebayes.models.generator_validator import (
+    Counted,
+    FlatModel,
+    HierarchicalModel,
+    ItemData,
+    ItemModel,
+)
+from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
+from judgebayes.models.irt import ItemResponseModel
+from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.stacking import StackingData, StackingModel
 from judgebayes.precision import Impression, PrecisionCounts, regression
 from judgebayes.scores import brier, drps, nll
 from judgebayes.votes import Votes, from_counts
@@ -89,96 +103,72 @@ def panel(n_classes: int) -> tuple[Votes, np.ndarray, np.ndarray]:
     return votes_of(data), data.labels, data.weight * (1 + np.arange(len(data.weight)) % 3)
 
 
-def models() -> dict[
-    str, Callable[[], tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]]
-]:
-    """Return every NumPyro model with the data that it is tried on."""
-    shape = {"n_classes": 3, "symmetric": False}
+def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
+    """Return every program with the data that it is tried on."""
 
-    def counts(n_classes: int = 3) -> tuple[Any, ...]:
+    def of_panel(n_classes: int = 3) -> tuple[Votes, PanelData]:
         votes, labels, weight = panel(n_classes)
-        return votes, jnp.asarray(labels), jnp.asarray(weight)
+        return votes, PanelData(*map(jnp.asarray, (votes.index, labels, weight)))
 
     def of_davidson() -> Any:
-        votes, labels, weight = counts()
+        votes, data = of_panel()
         evidence = davidson.features(votes.pooled_counts(), symmetric=False)
-        return davidson.model, (evidence, labels, weight), shape | {"noise": 0.1}
+        program = DavidsonModel(3, symmetric=False, noise=0.1)
+        return program, DavidsonData(evidence, data.labels, data.weight)
 
     def of_tasks() -> Any:
-        votes, labels, weight = counts()
+        votes, data = of_panel()
         evidence = davidson.features(votes.pooled_counts(), symmetric=False)
-        return (
-            hierarchical_davidson.model,
-            (evidence, jnp.asarray(votes.task), labels, weight),
-            shape | {"n_tasks": votes.n_tasks},
-        )
-
-    def of_one_coin() -> Any:
-        votes, labels, weight = counts()
-        given = jnp.asarray(votes.index), labels, weight
-        return one_coin.model, given, {"n_classes": 3, "noise": 0.1}
-
-    def of_dawid_skene() -> Any:
-        votes, labels, weight = counts()
-        count = dawid_skene.counts(jnp.asarray(votes.index), 3)
-        return (
-            dawid_skene.model,
-            (count, labels, weight),
-            {"n_judges": votes.n_judges, "n_classes": 3, "noise": 0.1},
-        )
+        task = jnp.asarray(votes.task)
+        program = HierarchicalDavidsonModel(votes.n_tasks, 3, symmetric=False)
+        return program, HierarchicalData(evidence, task, data.labels, data.weight)
 
     def of_stacking() -> Any:
-        votes, labels, weight = counts()
-        form = stacking.Form(votes.n_judges, 3, False)
-        index = jnp.asarray(votes.index)
-        design = stacking.features(index, form)
-        direction = stacking.centre(index, labels, weight, form)
-        return stacking.model, (design, direction, labels, weight), {"form": form, "noise": 0.1}
+        _, data = of_panel()
+        form = stacking.Form(JUDGES, 3, False)
+        design = stacking.features(data.votes, form)
+        direction = stacking.centre(data.votes, data.labels, data.weight, form)
+        program = StackingModel(form, noise=0.1)
+        return program, StackingData(design, direction, data.labels, data.weight)
 
     def of_beta_binomial() -> Any:
-        given = jnp.asarray([7, 7, 5, 7, 3])
-        return beta_binomial.model, (jnp.asarray([7, 0, 3, -1, 2]), given), {"most": 7}
+        data = CountData(jnp.asarray([7, 0, 3, -1, 2]), jnp.asarray([7, 7, 5, 7, 3]))
+        return BetaBinomialModel(7), data
 
     def of_pool() -> Any:
-        given = jnp.asarray([7, 7, 5, 7, 3])
-        correct, member = jnp.asarray([7, 0, 3, -1, 2]), jnp.asarray([0, 0, 1, 1, 1])
-        weight = jnp.ones(5)
-        return (
-            pooled_beta_binomial.model,
-            (correct, given, member, weight),
-            {"n_sets": 2, "most": 7},
-        )
+        one = of_beta_binomial()[1]
+        data = PooledData(one.correct, one.given, jnp.asarray([0, 0, 1, 1, 1]), jnp.ones(5))
+        return PooledBetaBinomialModel(2, 7), data
 
-    def of_irt() -> Any:
-        votes, labels, weight = counts()
-        given = irt.evidence(votes.counts(), labels, weight, 0.1)
-        return irt.model, (given,), {}
-
-    def of_counts(model: Callable[..., None]) -> Any:
+    def of_counts(program: Model, *, whole: bool) -> Any:
         rng = np.random.default_rng(3)
         n = rng.integers(5, 40, (4, 3, 2)).astype(float)
         share = rng.uniform(0.2, 0.9, n.shape)
         cells = [x for a, b in zip(n[:3] * share[:3], n[:3], strict=True) for x in (a, b)]
         own = np.array([20.0, 0.0, 12.0])
-        data = generator_validator.Counted(*map(jnp.asarray, (*cells, 0.7 * own, own)))
-        return model, (data,), {}
+        data = Counted(*map(jnp.asarray, (*cells, 0.7 * own, own)))
+        return program, jax.tree.map(jnp.round, data) if whole else data
 
     def of_items() -> Any:
-        votes, labels, weight = counts(2)
-        given = jnp.asarray(votes.index)[..., 0], labels, jnp.asarray(votes.task), weight
-        return generator_validator.item_model, given, {"n_generators": votes.n_tasks}
+        votes, data = of_panel(2)
+        program = ItemModel(votes.n_tasks)
+        return program, ItemData(
+            data.votes[..., :1], data.labels, jnp.asarray(votes.task), data.weight
+        )
 
     return {
         "davidson": of_davidson,
         "hierarchical davidson": of_tasks,
-        "one-coin": of_one_coin,
-        "dawid-skene": of_dawid_skene,
+        "one-coin": lambda: (OneCoinModel(3, noise=0.1), of_panel()[1]),
+        "dawid-skene": lambda: (DawidSkeneModel(3, noise=0.1), of_panel()[1]),
         "stacking": of_stacking,
         "beta-binomial": of_beta_binomial,
         "pooled beta-binomial": of_pool,
-        "2PL": of_irt,
-        "generator-validator": lambda: of_counts(generator_validator.flat_model),
-        "impressions": lambda: of_counts(generator_validator.hierarchical_model),
+        "2PL": lambda: (ItemResponseModel(3, noise=0.1), of_panel()[1]),
+        "generator-validator": lambda: of_counts(FlatModel(whole=False), whole=False),
+        "generator-validator, whole": lambda: of_counts(FlatModel(), whole=True),
+        "impressions": lambda: of_counts(HierarchicalModel(whole=False), whole=False),
+        "impressions, whole": lambda: of_counts(HierarchicalModel(), whole=True),
         "items": of_items,
     }
 
@@ -187,8 +177,8 @@ def models() -> dict[
 @in_float64
 def test_the_gradient_of_a_models_density_is_its_slope(name: str) -> None:
     """At a draw of the prior, as a function of numbers without bounds."""
-    model, given, shape = models()[name]()
-    trace = handlers.trace(handlers.seed(model, 1)).get_trace(*given, **shape)
+    model, data = models()[name]()
+    trace = handlers.trace(handlers.seed(model, 1)).get_trace(data)
     sites = {k: v for k, v in trace.items() if v["type"] == "sample" and not v["is_observed"]}
     free = {k: biject_to(v["fn"].support) for k, v in sites.items()}
     at, unravel = ravel_pytree({k: free[k].inv(v["value"]) for k, v in sites.items()})
@@ -196,7 +186,7 @@ def test_the_gradient_of_a_models_density_is_its_slope(name: str) -> None:
     @jax.jit
     @jax.value_and_grad
     def both(x: jax.Array) -> jax.Array:
-        return log_density(model, given, shape, {k: free[k](u) for k, u in unravel(x).items()})[0]
+        return log_density(model, (data,), {}, {k: free[k](u) for k, u in unravel(x).items()})[0]
 
     assert_differentiated(lambda x: both(x)[0], lambda x: both(x)[1], np.asarray(at))
 
@@ -227,7 +217,7 @@ def test_fishers_information_of_stacking_is_the_hessian_without_noise() -> None:
     problem = SoftmaxProblem(
         stacking.features(jnp.asarray(votes.index), form),
         jnp.asarray(stacking.read_out(form)),
-        one_coin.noise_matrix(0.0, 3),
+        label_noise.noise_matrix(0.0, 3),
         jnp.asarray(labels),
         scores.known(labels, weight),
     )
@@ -530,7 +520,7 @@ SINGLE = {
     "drps": (lambda x: jax.vmap(drps)(x, jnp.zeros(len(x), int)), 1e-6),
     "nll": (lambda x: jax.vmap(nll)(x, jnp.zeros(len(x), int)), 1e-6),
     "brier": (lambda x: jax.vmap(brier)(x, jnp.zeros(len(x), int)), 1e-6),
-    "seen labels": (lambda x: one_coin.log_seen(x, 0.1), 1e-6),
+    "seen labels": (lambda x: label_noise.log_seen(x, 0.1), 1e-6),
     "davidson": (
         lambda x: davidson.link(
             davidson.Parameters(x[0, 0] + 2, x[0, :1], x[1, :1], x[2, 0]),

@@ -10,7 +10,8 @@ from scipy import special, stats
 
 from judgebayes.float64 import in_float64
 from judgebayes.models import beta_binomial, pooled_beta_binomial
-from judgebayes.models.beta_binomial import Parameters
+from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters
+from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
 
 THETA = Parameters(np.array([0.3, 0.7]), np.array([0.25, 0.9]), np.array([0.5, 0.1]))
 
@@ -87,9 +88,8 @@ def test_the_models_density_is_prior_times_mixture() -> None:
     correct, given = jnp.array([3, 0, 5, -1]), jnp.array([5, 5, 5, 5])
     weight = jnp.array([1.0, 2.0, 0.0, 1.0])
     sites = {k: jnp.asarray(v) for k, v in SITES.items()}
-    found, _ = log_density(
-        lambda: beta_binomial.model(correct, given, weight, most=5), (), {}, sites
-    )
+    data = CountData(correct, given, weight)
+    found, _ = log_density(BetaBinomialModel(5), (data,), {}, sites)
     one = beta_binomial.parameters(sites)
     pmf = beta_binomial.log_pmf(one, 5)
     prior = (
@@ -105,14 +105,11 @@ def test_the_models_density_is_prior_times_mixture() -> None:
 @in_float64
 def test_unordered_components_are_the_same_posterior_twice() -> None:
     """A negative gap names the components the other way round; the density is half of the ordered."""
-    correct, given, one = jnp.array([3, 0, 5]), jnp.full(3, 5), jnp.ones(3)
+    data = CountData(jnp.array([3, 0, 5]), jnp.full(3, 5), jnp.ones(3))
+    program = BetaBinomialModel(5)
 
-    def density(sites: dict[str, jax.Array], signed: bool) -> float:
-        model = beta_binomial.model
-        found, _ = log_density(
-            lambda: model(correct, given, one, most=5, signed=signed), (), {}, sites
-        )
-        return float(found)
+    def density(program: BetaBinomialModel, sites: dict[str, jax.Array]) -> float:
+        return float(log_density(program, (data,), {}, sites)[0])
 
     sites = {k: jnp.asarray(v) for k, v in SITES.items()}
     turned = {
@@ -122,15 +119,24 @@ def test_unordered_components_are_the_same_posterior_twice() -> None:
         "log_dispersion": sites["log_dispersion"][::-1],
     }
     for sites_of in (sites, turned):
-        back = beta_binomial.ordered(sites_of)
+        back = program.unordered().in_order(sites_of)
         for name, value in sites.items():
             np.testing.assert_allclose(back[name], value, atol=1e-15)
-        assert density(sites_of, True) == pytest.approx(density(sites, False) - np.log(2), abs=1e-9)
+        assert density(program.unordered(), sites_of) == pytest.approx(
+            density(program, sites) - np.log(2), abs=1e-9
+        )
+
+
+@in_float64
+def test_one_component_is_in_order() -> None:
+    sites = {"centre": jnp.asarray(0.4), "log_dispersion": jnp.array([-0.5])}
+    assert BetaBinomialModel(5, 1).unordered().in_order(sites) == sites
 
 
 @in_float64
 def test_unordered_components_of_several_sets_are_the_same_posterior_twice() -> None:
-    correct, given, member = jnp.array([3, 0, 5]), jnp.full(3, 5), jnp.array([0, 1, 1])
+    data = PooledData(jnp.array([3, 0, 5]), jnp.full(3, 5), jnp.array([0, 1, 1]))
+    program = PooledBetaBinomialModel(2, 5).unordered()
     sites = {
         "centre": jnp.asarray(0.4),
         "gap": jnp.asarray(-2.0),
@@ -141,22 +147,13 @@ def test_unordered_components_of_several_sets_are_the_same_posterior_twice() -> 
         "share_by_set": jnp.array([0.3, -1.0]),
         "centre_by_set": jnp.array([0.1, 0.5]),
     }
-    there = pooled_beta_binomial.set_parameters(pooled_beta_binomial.ordered(sites))
+    turned = program.in_order(sites)
+    there = pooled_beta_binomial.set_parameters(turned)
     back = pooled_beta_binomial.set_parameters(sites)
     for one, other in zip(there, back, strict=True):
         np.testing.assert_allclose(one, other[:, ::-1], atol=1e-12)
     assert (there.mean[:, 0] < there.mean[:, 1]).all()
-    each = [
-        log_density(
-            lambda: pooled_beta_binomial.model(
-                correct, given, member, n_sets=2, most=5, signed=True
-            ),
-            (),
-            {},
-            own,
-        )[0]
-        for own in (sites, pooled_beta_binomial.ordered(sites))
-    ]
+    each = [log_density(program, (data,), {}, own)[0] for own in (sites, turned)]
     np.testing.assert_allclose(each[0], each[1], atol=1e-9)
 
 
@@ -183,11 +180,8 @@ def test_two_sets_without_deviation_are_one() -> None:
             np.testing.assert_allclose(getattr(both, name)[place], getattr(alone, name))
 
     def likelihood(weight: jax.Array) -> float:
-        model = pooled_beta_binomial.model
-        density, _ = log_density(
-            lambda: model(correct, given, member, weight, n_sets=2, most=7), (), {}, common
-        )
-        return float(density)
+        data = PooledData(correct, given, member, weight)
+        return float(log_density(PooledBetaBinomialModel(2, 7), (data,), {}, common)[0])
 
     found = likelihood(jnp.ones(20)) - likelihood(jnp.zeros(20))
     expected = beta_binomial.mixture_log_pmf(alone, correct, given, 7).sum()

@@ -9,7 +9,7 @@ from numpyro.infer.util import log_density
 
 from judgebayes.float64 import in_float64
 from judgebayes.models import davidson
-from judgebayes.models.davidson import Features, Parameters
+from judgebayes.models.davidson import DavidsonData, DavidsonModel, Features, Parameters
 
 
 def naive(counts: tuple[int, int, int], theta: tuple[float, float, float]) -> list[float]:
@@ -121,7 +121,8 @@ def test_log_density_is_prior_plus_weighted_log_likelihood() -> None:
     sites = {"beta": jnp.array(1.2), "eta0": jnp.array([0.4]), "gamma": jnp.array([0.9])}
 
     def density(labels: jax.Array, weight: jax.Array) -> float:
-        found, _ = log_density(davidson.model, (evidence, labels, weight), {"n_classes": 3}, sites)
+        data = DavidsonData(evidence, labels, weight)
+        found, _ = log_density(DavidsonModel(3), (data,), {}, sites)
         return float(found)
 
     theta = parameters(1.2, [0.4], [0.9])
@@ -141,8 +142,9 @@ def test_weight_0_is_a_dropped_row() -> None:
     evidence = Features(jnp.array([0.3, -0.5]), jnp.array([[-1.0], [-0.2]]))
     sites = {"beta": jnp.array(1.2), "eta0": jnp.array([0.4]), "gamma": jnp.array([0.9])}
 
-    def density(*args: object) -> float:
-        return float(log_density(davidson.model, args, {"n_classes": 3}, sites)[0])
+    def density(evidence: Features, labels: jax.Array, weight: jax.Array) -> float:
+        data = DavidsonData(evidence, labels, weight)
+        return float(log_density(DavidsonModel(3), (data,), {}, sites)[0])
 
     one = jax.tree.map(lambda x: x[:1], evidence)
     assert density(evidence, jnp.array([2, 0]), jnp.array([1.0, 0.0])) == pytest.approx(

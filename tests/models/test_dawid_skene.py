@@ -8,7 +8,8 @@ from scipy import stats
 
 from judgebayes.float64 import in_float64
 from judgebayes.models import dawid_skene
-from judgebayes.models.dawid_skene import Prior
+from judgebayes.models.base import PanelData
+from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 
 K, J = 3, 2
 PI = np.array([0.5, 0.3, 0.2])
@@ -43,12 +44,9 @@ def likelihood_by_hand(index: np.ndarray, labels: np.ndarray, noise: float) -> l
 def test_the_model_sums_over_labels_as_plain_loops_do(index: np.ndarray, noise: float) -> None:
     labels, weight = np.array([0, -1, 2, 1, -1]), np.array([1.0, 2.0, 0.5, 0.0, 1.0])
     prior = Prior(2.0, 1.0, 0.5)
-    count = dawid_skene.counts(jnp.asarray(index), K)
+    data = PanelData(*map(jnp.asarray, (index, labels, weight)))
     sites = {"pi": jnp.asarray(PI), "confusion": jnp.asarray(CONFUSION)}
-    shape = {"n_judges": J, "n_classes": K, "prior": prior, "noise": noise}
-    found, _ = log_density(
-        dawid_skene.model, (count, jnp.asarray(labels), jnp.asarray(weight)), shape, sites
-    )
+    found, _ = log_density(DawidSkeneModel(K, prior, noise), (data,), {}, sites)
     expected = sum(
         w * math.log(p)
         for w, p in zip(weight, likelihood_by_hand(index, labels, noise), strict=True)
@@ -65,13 +63,12 @@ def test_the_model_sums_over_labels_as_plain_loops_do(index: np.ndarray, noise: 
 @in_float64
 def test_the_stated_log_prior_is_the_models_up_to_a_constant() -> None:
     prior = Prior(2.0, 1.0, 0.5)
-    nothing = jnp.zeros((1, J * K)), jnp.array([-1]), jnp.array([0.0])
-    shape = {"n_judges": J, "n_classes": K, "prior": prior}
+    nothing = PanelData(jnp.full((1, J, 1), -1), jnp.array([-1]), jnp.array([0.0]))
     other = np.random.default_rng(5).dirichlet(np.ones(K), (J, K))
     full, stated = [], []
     for pi, confusion in ((PI, CONFUSION), (PI[::-1], other)):
         sites = {"pi": jnp.asarray(pi), "confusion": jnp.asarray(confusion)}
-        full.append(float(log_density(dawid_skene.model, nothing, shape, sites)[0]))
+        full.append(float(log_density(DawidSkeneModel(K, prior), (nothing,), {}, sites)[0]))
         logs = jnp.log(sites["pi"]), jnp.log(sites["confusion"])
         stated.append(float(dawid_skene.log_prior(*logs, prior)))
     assert full[1] - full[0] == pytest.approx(stated[1] - stated[0])

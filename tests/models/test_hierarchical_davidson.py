@@ -6,7 +6,12 @@ from numpyro.infer import Predictive
 
 from judgebayes.float64 import in_float64
 from judgebayes.models import davidson, hierarchical_davidson
-from judgebayes.models.hierarchical_davidson import SCALES, HierarchicalPrior
+from judgebayes.models.hierarchical_davidson import (
+    SCALES,
+    HierarchicalData,
+    HierarchicalDavidsonModel,
+    HierarchicalPrior,
+)
 
 
 @in_float64
@@ -48,15 +53,9 @@ def test_one_task_is_the_flat_link() -> None:
 def test_deviations_have_the_stated_spread_and_share_it() -> None:
     """Student t with 4 degrees of freedom: variance scale^2 * 4 / 2, large together."""
     evidence = davidson.features(jnp.zeros((1, 3), int))
-    draw = Predictive(hierarchical_davidson.model, num_samples=20_000)
-    found = draw(
-        jax.random.key(0),
-        evidence,
-        jnp.array([0]),
-        n_tasks=3,
-        n_classes=3,
-        prior=HierarchicalPrior(df=12.0),
-    )
+    program = HierarchicalDavidsonModel(3, 3, prior=HierarchicalPrior(df=12.0))
+    data = HierarchicalData(evidence, jnp.array([0]), jnp.array([-1]))
+    found = Predictive(program, num_samples=20_000)(jax.random.key(0), data, observed=())
     for name, scale in SCALES.items():
         if f"{name}_by_task" in found:
             x = np.asarray(found[f"{name}_by_task"]).reshape(20_000, 3)

@@ -10,6 +10,8 @@ from scipy import integrate, stats
 
 from judgebayes.float64 import in_float64
 from judgebayes.models import one_coin
+from judgebayes.models.base import PanelData
+from judgebayes.models.one_coin import OneCoinModel
 
 LABELS = np.array([0, 2, 1, -1, 2])
 WEIGHT = np.array([1.0, 2.0, 1.0, 1.0, 0.0])
@@ -68,9 +70,9 @@ def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> Non
     )
 
     def density(r: np.ndarray) -> float:
-        args = tuple(map(jnp.asarray, (index, LABELS, WEIGHT)))
-        shape = {"n_classes": 3, "prior": (2.0, 1.5)}
-        found, _ = log_density(one_coin.model, args, shape, {"accuracy": jnp.asarray(r)})
+        data = PanelData(*map(jnp.asarray, (index, LABELS, WEIGHT)))
+        program = OneCoinModel(3, (2.0, 1.5))
+        found, _ = log_density(program, (data,), {}, {"accuracy": jnp.asarray(r)})
         return float(found)
 
     one, two = np.array([0.3, 0.6, 0.9]), np.array([0.5, 0.2, 0.7])
@@ -132,14 +134,25 @@ def test_with_one_judge_the_noisy_model_is_the_noisy_posterior() -> None:
     r = np.linspace(0.05, 0.95, 7)
 
     def density(x: float) -> float:
-        args = (jnp.asarray(index), jnp.asarray(labels))
-        shape = {"n_classes": 2, "noise": 0.2}
-        return float(log_density(one_coin.model, args, shape, {"accuracy": jnp.array([x])})[0])
+        data = PanelData(jnp.asarray(index), jnp.asarray(labels))
+        program = OneCoinModel(2, noise=0.2)
+        return float(log_density(program, (data,), {}, {"accuracy": jnp.array([x])})[0])
 
     s = 0.8 * r + 0.2 * (1 - r)
     by_hand = 5 * np.log(s) + 1 * np.log(1 - s)
     found = np.array([density(x) for x in r])
     np.testing.assert_allclose(found - found[0], by_hand - by_hand[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize(("accuracy", "likelihood"), [(1.0, 0.6 * 0.4), (0.0, 0.0)])
+@in_float64
+def test_a_judge_may_be_always_right_or_always_wrong(accuracy: float, likelihood: float) -> None:
+    data = PanelData(jnp.array([[[0], [0]], [[1], [0]]]), jnp.array([0, 1]))
+    sites = {"accuracy": jnp.array([accuracy, 0.6])}
+    found, _ = log_density(OneCoinModel(2), (data,), {}, sites)
+    assert math.exp(found) == pytest.approx(likelihood / 4)  # two labels of chance 1 / 2
+    predicted = jnp.exp(OneCoinModel(2).predict(sites, data))
+    np.testing.assert_allclose(predicted, np.eye(2) if accuracy else 1 - np.eye(2))
 
 
 @in_float64
@@ -148,3 +161,27 @@ def test_no_noise_is_the_limit_of_little_noise() -> None:
     exact = one_coin.posterior(*tally, (1.0, 1.0), 0.0)
     near = one_coin.posterior(*tally, (1.0, 1.0), 1e-9)
     np.testing.assert_allclose(near, exact, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("items", "right", "whole", "alone"), [(20, 13, 0.949, 0.713), (1, 1, 0.6, 0.6)]
+)
+@in_float64
+def test_the_method_with_noise_leaves_out_that_judges_meet_the_same_wrong_labels(
+    items: int, right: int, whole: float, alone: float
+) -> None:
+    """Two judges who always agree: the program by a grid, and each judge's own posterior."""
+    vote = (jnp.arange(items) >= right).astype(int)
+    data = PanelData(jnp.stack([vote, vote], 1)[..., None], jnp.zeros(items, int))
+    grid = (jnp.arange(200) + 0.5) / 200
+    first, second = (x.ravel() for x in jnp.meshgrid(grid, grid))
+    model = one_coin.OneCoinModel(2, noise=0.2)
+
+    def density(r: jax.Array) -> jax.Array:
+        return log_density(model, (data,), {}, {"accuracy": r})[0]
+
+    p = jax.nn.softmax(jax.vmap(density)(jnp.stack([first, second], 1)))
+    assert float(p @ first) == pytest.approx(whole, abs=1e-3)
+    counts = jnp.array([float(right)]), jnp.array([float(items - right)])
+    alpha, beta = one_coin.posterior(*counts, (1.0, 1.0), 0.2)
+    assert float(alpha[0] / (alpha[0] + beta[0])) == pytest.approx(alone, abs=1e-3)

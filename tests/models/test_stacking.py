@@ -9,7 +9,7 @@ from scipy import stats
 
 from judgebayes.float64 import in_float64
 from judgebayes.models import stacking
-from judgebayes.models.stacking import Form
+from judgebayes.models.stacking import Form, StackingData, StackingModel
 
 
 def naive(index: np.ndarray, named: dict[str, np.ndarray], form: Form) -> list[float]:
@@ -120,12 +120,8 @@ def test_log_density_is_prior_plus_weighted_log_likelihood() -> None:
     design = stacking.features(index, form)
     direction = jnp.array([0.6, 0.8])
     sites = {"tau": jnp.array(0.5), "common": jnp.array(0.3), "z_weight": jnp.array([1.0, -0.5])}
-    found, _ = log_density(
-        stacking.model,
-        (design, direction, jnp.array([1, 0, -1]), jnp.array([1.0, 2.0, 1.0])),
-        {"form": form, "noise": 0.1},
-        sites,
-    )
+    data = StackingData(design, direction, jnp.array([1, 0, -1]), jnp.array([1.0, 2.0, 1.0]))
+    found, _ = log_density(StackingModel(form, noise=0.1), (data,), {}, sites)
     w = 0.5 * (np.array([1.0, -0.5]) + 0.3 * np.array([0.6, 0.8]))
     p = [1 / (1 + math.exp(-(w[0] - w[1]))), 1 / (1 + math.exp(w[0] + w[1]))]
     seen = [0.9 * x + 0.1 * (1 - x) for x in p]

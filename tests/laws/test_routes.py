@@ -1,0 +1,314 @@
+"""Fast routes by law: what is written out by hand is what the program says, on random data.
+
+Three kinds of law, one line a route. *Log-density*: the route's objective is the program's log-density
+up to a constant, with its gradient. *Score*: loss, gradient and Hessian are those of the program's
+`predict`. *Exact posterior*: moments are those of the program, by quadrature.
+
+Data have missing votes, weights (0 among them), labels that are known in part and wrong in part.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from numpyro.distributions.transforms import StickBreakingTransform
+from numpyro.infer.util import log_density
+
+from judgebayes.aggregate import DawidSkene, OneCoin
+from judgebayes.aggregate.dawid_skene import EM
+from judgebayes.aggregate.words import pack
+from judgebayes.float64 import in_float64
+from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
+from judgebayes.inference.problem import Problem
+from judgebayes.inference.softmax import Design, score_derivatives
+from judgebayes.irt_mode import Table
+from judgebayes.models import davidson, dawid_skene, irt, stacking
+from judgebayes.models.base import Model, PanelData
+from judgebayes.models.davidson import DavidsonData, DavidsonModel
+from judgebayes.models.dawid_skene import DawidSkeneModel
+from judgebayes.models.irt import ItemResponseModel
+from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.stacking import Form, StackingData, StackingModel
+from judgebayes.scores import Score, drps, known, nll
+from judgebayes.votes import Votes
+
+ITEMS, JUDGES = 30, 4
+CLASSES = (2, 3, 4, 5)
+NOISE = (0.0, 0.15)
+Function = Callable[[Any], jax.Array]
+
+
+def panel(classes: int, samples: int, seed: int) -> PanelData:
+    """Return random votes of judges who are right in most cases."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, classes, ITEMS)
+    shape = (ITEMS, JUDGES, samples)
+    right = rng.random(shape) < 0.7
+    votes = np.where(right, truth[:, None, None], rng.integers(0, classes, shape))
+    votes = np.where(rng.random(shape) < 0.25, -1, votes)
+    labels = np.where(rng.random(ITEMS) < 0.3, -1, truth)
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0], ITEMS)
+    return PanelData(*map(jnp.asarray, (votes, labels, weight)))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A route and the program's own, as functions of the same free parameters."""
+
+    route: Function
+    program: Function
+    points: list[Any]
+
+
+def em(classes: int, noise: float, packed: bool) -> Pair:
+    """Dawid and Skene by counts, as EM has them; on the unconstrained scale."""
+    data = panel(classes, 1 if packed else 2, seed=1)
+    prior = dawid_skene.Prior(1.5, 0.7, 1.2)
+    count = pack(data.votes, classes) if packed else dawid_skene.counts(data.votes, classes)
+    model = DawidSkeneModel(classes, prior, noise)
+
+    def sites(x: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        return {name: StickBreakingTransform()(value) for name, value in x.items()}
+
+    def route(x: dict[str, jax.Array]) -> jax.Array:
+        logs = {name: jnp.log(value) for name, value in sites(x).items()}
+        joint = dawid_skene.log_joint(logs["pi"], logs["confusion"], count, data.labels, noise)
+        each = data.weight * jax.nn.logsumexp(joint, axis=1)
+        return jnp.where(data.weight > 0, each, 0.0).sum() + dawid_skene.log_prior(
+            logs["pi"], logs["confusion"], prior
+        )
+
+    def program(x: dict[str, jax.Array]) -> jax.Array:
+        return log_density(model, (data,), {}, sites(x))[0]
+
+    rng = np.random.default_rng(2)
+    shape = (JUDGES, classes, classes - 1)
+    return Pair(
+        route,
+        program,
+        [
+            {
+                "pi": jnp.asarray(rng.normal(size=classes - 1)),
+                "confusion": jnp.asarray(rng.normal(size=shape)),
+            }
+            for _ in range(3)
+        ],
+    )
+
+
+def two_parameters(classes: int, noise: float) -> Pair:
+    """The 2PL's table of votes, as its Newton has it, with the gradient written out."""
+    data = panel(classes, 2, seed=3)
+    counts = jnp.stack([(data.votes == k).sum(2) for k in range(classes)], axis=2)
+    given = irt.evidence(counts, data.labels, data.weight, noise)
+    prior = irt.Prior()
+    model = ItemResponseModel(classes, prior, noise)
+
+    def written(p: irt.Parameters) -> tuple[jax.Array, irt.Parameters]:
+        at = Table(given).visit(p, prior)
+        return -at.value, jax.tree.map(jnp.negative, at.gradient)
+
+    @jax.custom_vjp
+    def route(p: irt.Parameters) -> jax.Array:
+        return written(p)[0]
+
+    route.defvjp(written, lambda slope, g: (jax.tree.map(lambda x: g * x, slope),))
+
+    def program(p: irt.Parameters) -> jax.Array:
+        return log_density(model, (data,), {}, p._asdict())[0]
+
+    rng = np.random.default_rng(4)
+    draw = lambda n: jnp.asarray(rng.normal(size=n))  # noqa: E731
+    points = [irt.Parameters(draw(JUDGES), draw(ITEMS), 0.4 * draw(ITEMS)) for _ in range(3)]
+    return Pair(route, program, points)
+
+
+def linear(classes: int, noise: float, symmetric: bool) -> Pair:
+    """Stacking's likelihood of a linear design, as its Laplace approximation has it."""
+    votes = panel(classes, 2, seed=5)
+    form = Form(JUDGES, classes, symmetric)
+    design = stacking.features(votes.votes, form)
+    data = StackingData(design, jnp.zeros(JUDGES), votes.labels, votes.weight)
+    problem = SoftmaxProblem(
+        design,
+        jnp.asarray(stacking.read_out(form)),
+        noise_matrix(noise, classes),
+        data.labels,
+        known(data.labels, votes.weight),
+    )
+    model = StackingModel(form, kappa=0.0, noise=noise)
+
+    @jax.custom_vjp
+    def route(x: jax.Array) -> jax.Array:
+        return _likelihood(problem, x)[0]
+
+    route.defvjp(lambda x: _likelihood(problem, x)[:2], lambda slope, g: (g * slope,))
+
+    def program(x: jax.Array) -> jax.Array:
+        named = form.split(x)
+        z = {f"z_{n}": v for n, v in named.items() if n not in ("offset", "level")}
+        sites = named | z | {"tau": jnp.ones(()), "common": jnp.zeros(())}
+        own = Problem(model, data)
+        joint, prior = (
+            log_density(m, (), {}, {n: sites[n] for n in own.latent})[0]
+            for m in (own.joint, own.prior)
+        )
+        return joint - prior
+
+    rng = np.random.default_rng(6)
+    return Pair(route, program, [jnp.asarray(rng.normal(size=design.shape[2])) for _ in range(3)])
+
+
+LOG_DENSITIES: dict[str, Callable[[int, float], Pair]] = {
+    "dawid-skene, counts": lambda k, e: em(k, e, packed=False),
+    "dawid-skene, packed counts": lambda k, e: em(k, e, packed=True),
+    "2PL, table": two_parameters,
+    "stacking, symmetric": lambda k, e: linear(k, e, symmetric=True),
+    "stacking, free": lambda k, e: linear(k, e, symmetric=False),
+}
+
+
+def agree(pair: Pair) -> bool:
+    """Tell whether values differ by one constant, and gradients not at all."""
+    both = [jax.value_and_grad(f) for f in (pair.route, pair.program)]
+    found = [[f(x) for x in pair.points] for f in both]
+    apart = np.array([float(a[0]) - float(b[0]) for a, b in zip(*found, strict=True)])
+    scale = max(abs(float(b[0])) for b in found[1])
+    slopes = [[np.asarray(ravel_pytree(each[1])[0]) for each in own] for own in found]
+    gradients = all(
+        np.allclose(a, b, rtol=1e-8, atol=1e-8 * max(1.0, np.abs(b).max()))
+        for a, b in zip(*slopes, strict=True)
+    )
+    return bool(np.ptp(apart) < 1e-11 * max(scale, 1.0)) and gradients
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("classes", CLASSES)
+@pytest.mark.parametrize("name", LOG_DENSITIES)
+@in_float64
+def test_the_objective_is_the_programs_log_density(name: str, classes: int, noise: float) -> None:
+    assert agree(LOG_DENSITIES[name](classes, noise))
+
+
+@in_float64
+def test_a_route_that_forgot_the_noise_would_be_noticed() -> None:
+    right, wrong = em(3, 0.15, packed=False), em(3, 0.0, packed=False)
+    assert not agree(Pair(wrong.route, right.program, right.points))
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@in_float64
+def test_em_ends_where_the_programs_density_is_stationary(noise: float) -> None:
+    data = panel(3, 1, seed=7)
+    votes = Votes(data.votes.astype(jnp.int8), None, None, None, 3)
+    prior = dawid_skene.Prior(1.5, 0.7, 1.2)
+    method = DawidSkene(EM(tolerance=1e-14, max_steps=20_000), prior, noise)
+    fit = method.fit(votes, data.labels, weight=data.weight)
+    model = DawidSkeneModel(3, prior, noise)
+    sites = {name: x[0] for name, x in fit.draws.items()}
+    free = {name: jnp.log(x) for name, x in sites.items()}
+
+    def density(x: dict[str, jax.Array]) -> jax.Array:
+        at = {name: jax.nn.softmax(value, axis=-1) for name, value in x.items()}
+        return log_density(model, (data,), {}, at)[0]
+
+    top, slope = jax.value_and_grad(density)(free)
+    assert max(float(jnp.abs(x).max()) for x in slope.values()) < 1e-4
+    # No worse than a generic optimiser from the same place.
+    import optax
+
+    solver = optax.lbfgs()
+    step = optax.value_and_grad_from_state(lambda x: -density(x))
+    x, state = free, solver.init(free)
+    for _ in range(100):
+        value, gradient = step(x, state=state)
+        updates, state = solver.update(
+            gradient, state, x, value=value, grad=gradient, value_fn=lambda x: -density(x)
+        )
+        x = optax.apply_updates(x, updates)
+    assert float(density(x)) - float(top) < 1e-6
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("classes", CLASSES)
+@pytest.mark.parametrize("score", [drps, nll])
+@pytest.mark.parametrize("symmetric", [True, False])
+@in_float64
+def test_the_written_out_score_is_the_programs(
+    symmetric: bool, score: Score, classes: int, noise: float
+) -> None:
+    votes = panel(classes, 3, seed=8)
+    counts = jnp.stack([(votes.votes == k).sum((1, 2)) for k in range(classes)], axis=1)
+    evidence = davidson.features(counts, symmetric=symmetric)
+    shape = {"n_classes": classes, "symmetric": symmetric}
+    model: Model = DavidsonModel(classes, symmetric, noise=noise)
+    problem = Problem(model, DavidsonData(evidence, votes.labels, votes.weight))
+    design = Design(davidson.columns(evidence, **shape), classes)
+    written = score_derivatives(score, design, votes.labels, votes.weight, noise)
+    blank, unravel = ravel_pytree({n: s["value"] for n, s in sorted(problem.latent.items())})
+    rng = np.random.default_rng(9)
+    for _ in range(2):
+        x = jnp.asarray(rng.normal(size=blank.shape[0]))
+        loss = lambda x: problem.loss(score, unravel(x))  # noqa: E731
+        found = written(x)
+        np.testing.assert_allclose(found[0], loss(x), rtol=1e-11)
+        np.testing.assert_allclose(found[1], jax.grad(loss)(x), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(found[2], jax.hessian(loss)(x), rtol=1e-7, atol=1e-8)
+
+
+@in_float64
+def test_another_score_would_be_noticed() -> None:
+    votes = panel(3, 3, seed=8)
+    counts = jnp.stack([(votes.votes == k).sum((1, 2)) for k in range(3)], axis=1)
+    evidence = davidson.features(counts)
+    problem = Problem(DavidsonModel(3), DavidsonData(evidence, votes.labels, votes.weight))
+    design = Design(davidson.columns(evidence, n_classes=3), 3)
+    x = jnp.array([1.0, 0.5, 0.3])
+    at = {"beta": x[0], "eta0": x[1:2], "gamma": x[2:]}
+    drps_loss, other = problem.loss(drps, at), problem.loss(nll, at)
+    written = score_derivatives(drps, design, votes.labels, votes.weight, 0.0)(x)[0]
+    assert float(written) == pytest.approx(float(drps_loss))
+    assert abs(float(written) - float(other)) > 0.1
+
+
+@pytest.mark.parametrize("classes", CLASSES)
+@in_float64
+def test_the_conjugate_posterior_is_the_programs(classes: int) -> None:
+    data = panel(classes, 2, seed=10)
+    votes = Votes(data.votes.astype(jnp.int8), None, None, None, classes)
+    fit = OneCoin(prior=(2.0, 1.5)).fit(votes, data.labels, weight=data.weight)
+    model = OneCoinModel(classes, prior=(2.0, 1.5))
+    node, mass = np.polynomial.legendre.leggauss(400)
+    grid = jnp.asarray((node + 1) / 2)
+    for judge in range(JUDGES):
+
+        def density(r: jax.Array, judge: int = judge) -> jax.Array:
+            at = jnp.full(JUDGES, 0.5).at[judge].set(r)
+            return log_density(model, (data,), {}, {"accuracy": at})[0]
+
+        log_p = jax.vmap(density)(grid)
+        p = np.asarray(mass * jnp.exp(log_p - log_p.max()))
+        p = p / p.sum()
+        mean = p @ np.asarray(grid)
+        variance = p @ (np.asarray(grid) - mean) ** 2
+        a, b = float(fit.alpha[judge]), float(fit.beta[judge])
+        assert mean == pytest.approx(a / (a + b), abs=1e-9)
+        assert variance == pytest.approx(a * b / (a + b) ** 2 / (a + b + 1), abs=1e-9)
+
+
+@in_float64
+def test_another_prior_would_be_noticed() -> None:
+    data = panel(2, 2, seed=10)
+    votes = Votes(data.votes.astype(jnp.int8), None, None, None, 2)
+    right, wrong = (
+        OneCoin(prior=p).fit(votes, data.labels, weight=data.weight)
+        for p in ((2.0, 1.5), (1.0, 1.0))
+    )
+    means = [np.asarray(f.alpha / (f.alpha + f.beta)) for f in (right, wrong)]
+    assert np.abs(means[0] - means[1]).min() > 1e-4

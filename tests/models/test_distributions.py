@@ -1,0 +1,183 @@
+"""`sample` against `log_prob`: over all values they add to one, and draws have their frequencies."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.distributions import Distribution
+from scipy import stats
+
+from judgebayes.float64 import in_float64
+from judgebayes.models.distributions import (
+    LEAST,
+    CoinVotes,
+    ConfusionVotes,
+    CorrectVotes,
+    Hypergeometric,
+    LeaningVotes,
+    QuasiBinomial,
+)
+
+DRAWS = 40_000
+RNG = np.random.default_rng(0)
+with np.errstate(divide="ignore"):
+    LOG_CLASS = np.log(np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]]))
+CAST = jnp.array([[[True, True], [True, False]], [[True, False], [True, True]]])
+CONFUSION = RNG.dirichlet(np.ones(3), (2, 3))
+
+
+def confusion() -> Distribution:
+    return ConfusionVotes(jnp.asarray(LOG_CLASS), jnp.log(jnp.asarray(CONFUSION)), CAST)
+
+
+def coin() -> Distribution:
+    right = jnp.array([0.8, 0.3])
+    return CoinVotes(jnp.asarray(LOG_CLASS), jnp.log(right), jnp.log1p(-right), CAST)
+
+
+def coin_by_item() -> Distribution:
+    right = jnp.array([[0.8, 0.3], [0.5, 0.9]])
+    return CoinVotes(jnp.asarray(LOG_CLASS), jnp.log(right), jnp.log1p(-right), CAST)
+
+
+def leaning(points: int, tau: float) -> Distribution:
+    log_class = jnp.log(jnp.array([[0.3, 0.7], [0.6, 0.4]]))
+    base = jnp.array([[-0.5, 0.2, 0.0], [1.5, 0.8, 2.0]])
+    shift = jnp.array([[0.1, -0.4], [0.3, 0.0]])
+    cast = jnp.array([[True, True, False], [True, True, True]])[..., None]
+    return LeaningVotes(log_class, base, shift, jnp.asarray(tau), jnp.array([0, 1]), cast, points)
+
+
+PANELS: dict[str, Callable[[], Any]] = {
+    "confusion": confusion,
+    "coin": coin,
+    "coin by item": coin_by_item,
+    "leaning": lambda: leaning(61, 0.8),
+    "independent": lambda: leaning(1, 0.0),
+}
+
+
+def every_vote(panel: Any) -> list[np.ndarray]:
+    """Return all votes that a panel can cast, on both items alike where both cast them."""
+    n_classes = panel.log_class.shape[1]
+    shape = panel.cast.shape[1:]
+    return [
+        np.reshape(v, shape) for v in itertools.product(range(n_classes), repeat=np.prod(shape))
+    ]
+
+
+@pytest.mark.parametrize("name", PANELS)
+@in_float64
+def test_votes_add_to_one_and_are_drawn_so_often(name: str) -> None:
+    panel = PANELS[name]()
+    drawn = np.asarray(panel.sample(jax.random.key(1), (DRAWS,)))
+    cast = np.asarray(panel.cast)
+    np.testing.assert_array_equal(drawn < 0, np.broadcast_to(~cast, drawn.shape))
+    log_prob = jax.jit(panel.log_prob)
+    for item in range(2):
+        values = np.unique([np.where(cast[item], v, -1) for v in every_vote(panel)], axis=0)
+        both = np.full((len(values), *cast.shape), -1)
+        both[:, item] = values
+        probs = np.exp([float(log_prob(jnp.asarray(v))[item]) for v in both])
+        assert probs.sum() == pytest.approx(1, abs=1e-6)
+        at = (drawn[:, None, item] == values).all(axis=tuple(range(2, values.ndim + 1)))
+        counts = at.sum(0)
+        assert counts.sum() == DRAWS
+        possible = probs > 0
+        assert counts[~possible].sum() == 0
+        frequent = possible & (probs * DRAWS > 5)
+        found, expected = counts[frequent], probs[frequent] * DRAWS
+        expected *= found.sum() / expected.sum()
+        assert stats.chisquare(found, expected).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("name", PANELS)
+@in_float64
+def test_an_item_without_votes_says_nothing(name: str) -> None:
+    panel = PANELS[name]()
+    none = jnp.full(panel.cast.shape, -1)
+    np.testing.assert_allclose(panel.log_prob(none), 0, atol=1e-12)
+    np.testing.assert_allclose(panel.log_prob_by_class(none), 0, atol=1e-12)
+
+
+@in_float64
+def test_the_sums_are_those_of_plain_loops() -> None:
+    panel = confusion()
+    votes = np.array([[[0, 2], [1, -1]], [[2, -1], [0, 1]]])
+    for i, found in enumerate(panel.log_prob(jnp.asarray(votes))):
+        total = 0.0
+        for k in range(3):
+            p = float(np.exp(LOG_CLASS[i, k]))
+            for j, s in itertools.product(range(2), range(2)):
+                if votes[i, j, s] >= 0:
+                    p *= float(CONFUSION[j, k, votes[i, j, s]])
+            total += p
+        assert float(found) == pytest.approx(np.log(total))
+
+
+def correct_votes() -> CorrectVotes:
+    share = jnp.array([[0.3, 0.7], [0.9, 0.1]])
+    mean = jnp.array([[0.25, 0.9], [0.5, 0.8]])
+    dispersion = jnp.array([[0.5, 0.1], [2.0, 0.01]])
+    return CorrectVotes(share, mean, dispersion, jnp.array([0, 1, 0]), jnp.array([7, 4, 1]), 7)
+
+
+@in_float64
+def test_counts_add_to_one_and_are_drawn_so_often() -> None:
+    votes = correct_votes()
+    every = np.arange(8)
+    probs = np.exp([np.asarray(votes.log_prob(jnp.full(3, s))) for s in every])
+    np.testing.assert_allclose(probs.sum(0), 1)
+    np.testing.assert_array_equal(votes.log_prob(jnp.array([7, 5, 2]))[1:], [LEAST, LEAST])
+    drawn = np.asarray(votes.sample(jax.random.key(2), (DRAWS,)))
+    for item, given in enumerate((7, 4, 1)):
+        counts = np.bincount(drawn[:, item], minlength=given + 1)
+        expected = DRAWS * probs[: given + 1, item]
+        assert stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-4
+
+
+@in_float64
+def test_one_component_is_scipys_beta_binomial() -> None:
+    mean, dispersion = 0.8, 0.2
+    one = CorrectVotes(
+        *(jnp.array([[x]]) for x in (1.0, mean, dispersion)),
+        jnp.zeros(6, int),
+        jnp.full(6, 5),
+        5,
+    )
+    wanted = stats.betabinom.logpmf(np.arange(6), 5, mean / dispersion, (1 - mean) / dispersion)
+    np.testing.assert_allclose(one.log_prob(jnp.arange(6)), wanted, rtol=1e-10)
+
+
+@in_float64
+def test_without_replacement_is_scipys_and_drawn_so() -> None:
+    total, valid, taken = np.array([20, 8]), np.array([13, 8]), np.array([6, 5])
+    own = Hypergeometric(*(jnp.asarray(x) for x in (total, valid, taken)), most=10)
+    drawn = np.asarray(own.sample(jax.random.key(3), (DRAWS,)))
+    for place in range(2):
+        exact = stats.hypergeom(total[place], valid[place], taken[place])
+        every = [float(own.log_prob(jnp.full(2, x))[place]) for x in range(8)]
+        wanted = exact.pmf(np.arange(8))
+        np.testing.assert_allclose(np.exp(every), wanted, atol=1e-12)
+        counts = np.bincount(drawn[:, place], minlength=8)[:8]
+        possible = wanted * DRAWS > 5
+        assert counts[wanted == 0].sum() == 0
+        expected = wanted[possible] * counts[possible].sum() / wanted[possible].sum()
+        if possible.sum() > 1:
+            assert stats.chisquare(counts[possible], expected).pvalue > 1e-4
+
+
+@in_float64
+def test_a_quasi_likelihood_is_the_binomials_and_is_not_drawn() -> None:
+    p = jnp.array([0.3, 0.8])
+    own = QuasiBinomial(jnp.array([10.0, 7.0]), p)
+    log_binomial = stats.binom.logpmf([4, 6], [10, 7], p) - stats.binom.logpmf([2, 1], [10, 7], p)
+    found = own.log_prob(jnp.array([4.0, 6.0])) - own.log_prob(jnp.array([2.0, 1.0]))
+    ways = [np.log(stats.binom.pmf(k, n, 0.5)) for k, n in ((4, 10), (6, 7), (2, 10), (1, 7))]
+    np.testing.assert_allclose(found, log_binomial - np.subtract(ways[:2], ways[2:]))
+    with pytest.raises(ValueError, match="shares of items, not whole numbers"):
+        own.sample(jax.random.key(0))

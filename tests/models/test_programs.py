@@ -1,0 +1,216 @@
+"""What holds for every program: it generates, NumPyro's own tools take it, and nothing is a factor."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import optax
+import pytest
+from numpyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO, log_likelihood
+from numpyro.infer.autoguide import AutoDelta
+from numpyro.infer.util import log_density
+from program_cases import PROGRAMS, Program
+
+import judgebayes.inference
+import judgebayes.models
+from judgebayes.float64 import in_float64
+from judgebayes.generative.derived import FIELDS, filled, log_likelihoods
+from judgebayes.inference.problem import Problem
+from judgebayes.models.base import Model
+
+MODELS = Path(judgebayes.models.__file__).parent
+ALL = pytest.mark.parametrize("name", PROGRAMS)
+
+
+def test_no_program_adds_a_factor_and_none_imports_more_than_the_tools() -> None:
+    allowed = {"numpyro", "jax", "numpy", "jaxtyping", "judgebayes.models"}
+    standard = {"math", "typing", "dataclasses", "functools", "collections.abc"}
+    for path in MODELS.glob("*.py"):
+        tree = ast.parse(path.read_text())
+        names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        assert "factor" not in names, path
+        for node in ast.walk(tree):
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for module in modules:
+                top = module.split(".")[0]
+                assert (
+                    module in standard or top in allowed or module.startswith("judgebayes.models")
+                ), (path, module)
+
+
+def of(name: str) -> tuple[Program, Model, Any]:
+    program = PROGRAMS[name]
+    return program, program.model(), program.data()
+
+
+def field(site: str, data: Any) -> np.ndarray:
+    return np.asarray(getattr(data, FIELDS.get(site, site)))
+
+
+@ALL
+@in_float64
+def test_it_draws_a_whole_data_set_with_missing_votes_where_they_were(name: str) -> None:
+    _, model, data = of(name)
+    drawn = Predictive(model, num_samples=20)(jax.random.key(0), data, observed=())
+    for site in model.traits.sites:
+        values, given = np.asarray(drawn[site]), field(site, data)
+        assert values.shape == (20, *given.shape)
+        assert np.isfinite(values).all()
+        if site == "votes":
+            np.testing.assert_array_equal(values < 0, np.broadcast_to(given < 0, values.shape))
+        else:
+            assert (values >= 0).all()
+        assert len(np.unique(values)) > 1
+    generated = (*model.traits.sites, *model.traits.latent_data)
+    one = filled(data, {site: drawn[site][0] for site in generated})
+    density, _ = log_density(model, (one,), {}, {n: drawn[n][0] for n in latent(model, data)})
+    assert np.isfinite(density)
+
+
+def latent(model: Model, data: Any) -> list[str]:
+    return list(Problem(model, data).latent)
+
+
+@ALL
+@in_float64
+def test_labels_are_kept_and_votes_drawn_where_the_label_is_observed(name: str) -> None:
+    _, model, data = of(name)
+    if model.traits.sites != ("label", "votes"):
+        return
+    drawn = Predictive(model, num_samples=400)(jax.random.key(1), data, observed=("label",))
+    known = np.asarray(data.labels) >= 0
+    kept = np.asarray(drawn["label"])[:, known]
+    np.testing.assert_array_equal(kept, np.broadcast_to(np.asarray(data.labels)[known], kept.shape))
+    votes = np.asarray(drawn["votes"])
+    cast = votes >= 0
+    agree = (votes == np.maximum(np.asarray(data.labels), 0)[:, None, None]) & cast
+    chance = 1 / (2 if name.startswith("generators") else 3)
+    assert agree[:, known].sum() / cast[:, known].sum() > chance
+
+
+@ALL
+@in_float64
+def test_log_likelihood_is_a_number_for_each_item_and_site(name: str) -> None:
+    _, model, data = of(name)
+    prior = Predictive(model, num_samples=5)(jax.random.key(2), data)
+    draws = {n: prior[n] for n in latent(model, data)}
+    each = log_likelihood(model, draws, data)
+    assert set(each) == set(model.traits.sites)
+    for site, values in each.items():
+        batch = field(site, data).shape[: 2 if "accepted" in site else 1]
+        assert values.shape == (5, *batch)
+        assert np.isfinite(values).all()
+        own = jax.vmap(lambda one, s=site: log_likelihoods(model, data, one)[s])(draws)
+        np.testing.assert_allclose(values, own, rtol=1e-12)
+
+
+@ALL
+@in_float64
+def test_parameters_can_be_conditioned_on_and_set(name: str) -> None:
+    _, model, data = of(name)
+    names = latent(model, data)
+    prior = Predictive(model, num_samples=1)(jax.random.key(3), data)
+    at = {n: prior[n][0] for n in names}
+    whole, _ = log_density(model, (data,), {}, at)
+    first = {names[0]: at[names[0]]}
+    rest = {n: at[n] for n in names[1:]}
+    conditioned = numpyro.handlers.condition(model, data=first)
+    density, _ = log_density(conditioned, (data,), {}, rest)
+    assert float(density) == pytest.approx(float(whole))
+    done = numpyro.handlers.seed(numpyro.handlers.do(model, data=first), 0)
+    trace = numpyro.handlers.trace(done).get_trace(data, observed=())
+    assert all(np.isfinite(trace[site]["value"]).all() for site in model.traits.sites)
+    jitted = jax.jit(lambda sites: log_density(model, (data,), {}, sites)[0])
+    assert float(jitted(at)) == pytest.approx(float(whole))
+
+
+@ALL
+@in_float64
+def test_weight_0_equals_a_dropped_item_and_weight_2_the_item_twice(name: str) -> None:
+    _, model, data = of(name)
+    if getattr(data, "weight", None) is None or name.startswith("irt"):  # its items have parameters
+        return
+    prior = Predictive(model, num_samples=1)(jax.random.key(4), data)
+    at = {n: prior[n][0] for n in latent(model, data)}
+    weight = np.asarray(data.weight)
+    rows = np.repeat(np.arange(len(weight)), weight.astype(int))
+
+    def take(x: Any) -> Any:
+        whole = isinstance(x, jax.Array) and x.shape[:1] == weight.shape
+        return x[rows] if whole else x
+
+    repeated = jax.tree.map(take, data)._replace(weight=None)
+    found, _ = log_density(model, (data,), {}, at)
+    wanted, _ = log_density(model, (repeated,), {}, at)
+    assert float(found) == pytest.approx(float(wanted), rel=1e-10)
+
+
+@pytest.mark.slow
+@ALL
+@in_float64
+def test_variational_inference_reaches_the_mode(name: str) -> None:
+    program, model, data = of(name)
+    if not program.mode:
+        return
+    problem = Problem(model, data, size=jnp.ones(()), no_score="")
+    best = judgebayes.inference.MAP().solve(problem, jax.random.key(0))
+    at = {n: x[0] for n, x in best.draws.items()}
+    target, _ = log_density(model, (data,), {}, at)
+    guide = AutoDelta(model, init_loc_fn=numpyro.infer.init_to_value(values=at))
+    optimiser = optax.adam(optax.cosine_decay_schedule(0.01, 5000))
+    svi = SVI(model, guide, optimiser, Trace_ELBO())
+    found = svi.run(jax.random.key(1), 5000, data, progress_bar=False)
+    median = guide.median(found.params)
+    density, _ = log_density(model, (data,), {}, median)
+    n_parameters = sum(np.size(x) for x in at.values())
+    assert float(density) >= float(target) - 0.01 * n_parameters
+
+
+@pytest.mark.slow
+@ALL
+@in_float64
+def test_plain_nuts_agrees_with_ours(name: str) -> None:
+    program, model, data = of(name)
+    if not program.mixes:
+        return
+    ours = judgebayes.inference.NUTS(draws=2000, warmup=1000).solve(
+        Problem(model, data, size=jnp.ones(())), jax.random.key(0)
+    )
+    mcmc = MCMC(
+        NUTS(model, target_accept_prob=0.9),
+        num_warmup=1000,
+        num_samples=2000,
+        num_chains=4,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.key(1), data)
+    theirs = mcmc.get_samples(group_by_chain=True)
+    assert ours.chains is not None
+    z = []
+    for site, x in ours.chains.draws.items():
+        means = [np.asarray(draws).mean((0, 1)).ravel() for draws in (x, theirs[site])]
+        errors = [error(np.asarray(draws)) for draws in (x, theirs[site])]
+        z.append((means[0] - means[1]) / np.hypot(*errors))
+    worst = np.abs(np.concatenate(z))
+    n_tests = sum(
+        sum(np.size(s["value"]) for s in Problem(p.model(), p.data()).latent.values())
+        for p in PROGRAMS.values()
+        if p.mixes
+    )
+    from scipy.stats import norm
+
+    assert worst.max() < norm.isf(0.01 / n_tests / 2)
+
+
+def error(draws: np.ndarray) -> np.ndarray:
+    """Return the Monte Carlo standard errors of the means of draws (chain, draw, ...)."""
+    from numpyro.diagnostics import effective_sample_size
+
+    flat = draws.reshape(*draws.shape[:2], -1)
+    return flat.std((0, 1)) / np.sqrt(effective_sample_size(flat))

@@ -1,0 +1,84 @@
+"""A summed-out distribution is what NumPyro's own enumeration of the plain story makes of it."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import textbook
+from numpyro.infer import Predictive
+from numpyro.infer.util import log_density
+from program_cases import CLASSES, JUDGES, counts, items, panel
+
+from judgebayes.float64 import in_float64
+from judgebayes.inference.problem import Problem
+from judgebayes.models.base import Model
+from judgebayes.models.beta_binomial import BetaBinomialModel
+from judgebayes.models.dawid_skene import DawidSkeneModel
+from judgebayes.models.generator_validator import ItemModel
+from judgebayes.models.irt import ItemResponseModel
+from judgebayes.models.one_coin import OneCoinModel
+
+pytest.importorskip("funsor")
+from numpyro.contrib.funsor import config_enumerate, enum
+from numpyro.contrib.funsor.infer_util import log_density as enumerated_log_density
+
+NUMPYROS_BETA_BINOMIAL = 2e-5
+"""What its log-probabilities are off by at most, over ten items."""
+CASES: dict[str, tuple[Callable[..., None], Model, Any, float]] = {
+    f"{name}, noise {noise}": (partial(story, n_classes=CLASSES, noise=noise), model, panel, 1e-11)
+    for noise in (0.0, 0.2)
+    for name, story, model in (
+        ("one coin", textbook.one_coin, OneCoinModel(CLASSES, noise=noise)),
+        ("dawid-skene", textbook.dawid_skene, DawidSkeneModel(CLASSES, noise=noise)),
+        ("irt", textbook.irt, ItemResponseModel(CLASSES, noise=noise)),
+    )
+} | {
+    "items": (
+        partial(textbook.items_of_generators, n_generators=3),
+        ItemModel(3, points=1, independent=True),
+        items,
+        1e-11,
+    ),
+    "mixture": (textbook.beta_binomial, BetaBinomialModel(7), counts, NUMPYROS_BETA_BINOMIAL),
+}
+
+
+def enumerated(story: Callable[..., None], data: Any, at: dict[str, jax.Array]) -> float:
+    """Return the log-density of the plain story, its classes summed over by NumPyro."""
+    plates = -3  # the next free dimension to the left of all plates
+    density, _ = enumerated_log_density(enum(config_enumerate(story), plates), (data,), {}, at)
+    return float(density)
+
+
+@pytest.mark.parametrize("name", CASES)
+@in_float64
+def test_the_density_is_that_of_the_enumerated_story(name: str) -> None:
+    story, model, make, tolerance = CASES[name]
+    data = make()._replace(weight=None)
+    prior = Predictive(model, num_samples=4)(jax.random.key(0), data)
+    for place in range(4):
+        at = {n: prior[n][place] for n in Problem(model, data).latent}
+        found, _ = log_density(model, (data,), {}, at)
+        wanted = enumerated(story, data, at)
+        # The uniform label of an item without one is no part of the plain story's votes.
+        assert float(found) == pytest.approx(wanted, abs=tolerance * max(1, abs(wanted)))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@in_float64
+def test_a_wrong_summation_would_be_noticed(noise: float) -> None:
+    """The same comparison fails for another noise, and for votes of one item moved to another."""
+    story, model, make, tolerance = CASES[f"dawid-skene, noise {noise}"]
+    data = make()._replace(weight=None)
+    prior = Predictive(model, num_samples=1)(jax.random.key(0), data)
+    at = {n: prior[n][0] for n in Problem(model, data).latent}
+    wanted = enumerated(story, data, at)
+    rolled = data._replace(votes=jnp.roll(data.votes, 1, axis=0))
+    for other, changed in ((DawidSkeneModel(CLASSES, noise=0.1), data), (model, rolled)):
+        found, _ = log_density(other, (changed,), {}, at)
+        assert abs(float(found) - wanted) > 1e3 * tolerance
+    assert np.shape(data.votes)[1] == JUDGES

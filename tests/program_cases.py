@@ -1,0 +1,147 @@
+"""Every program with small data: votes missing, labels unknown, weights. A new one joins by a line."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from judgebayes.models import davidson, stacking
+from judgebayes.models.base import Model, PanelData
+from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
+from judgebayes.models.davidson import DavidsonData, DavidsonModel
+from judgebayes.models.dawid_skene import DawidSkeneModel
+from judgebayes.models.generator_validator import (
+    Counted,
+    FlatModel,
+    HierarchicalModel,
+    ItemData,
+    ItemModel,
+)
+from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
+from judgebayes.models.irt import ItemResponseModel
+from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.stacking import Form, StackingData, StackingModel
+
+__all__ = ["PROGRAMS", "Program"]
+
+ITEMS, JUDGES, SAMPLES, CLASSES = 12, 4, 2, 3
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and data for it, made when asked for."""
+
+    model: Callable[[], Model]
+    data: Callable[[], Any]
+    mode: bool = True
+    """Whether its posterior's mode is what a MAP fit returns."""
+    mixes: bool = True
+    """Whether NUTS mixes on such data."""
+
+
+def panel(classes: int = CLASSES, samples: int = SAMPLES) -> PanelData:
+    """Return votes of judges who are right in most cases; a fifth is missing, labels in part."""
+    rng = np.random.default_rng(7)
+    truth = rng.integers(0, classes, ITEMS)
+    shape = (ITEMS, JUDGES, samples)
+    right = rng.random(shape) < np.linspace(0.9, 0.5, JUDGES)[:, None]
+    votes = np.where(right, truth[:, None, None], rng.integers(0, classes, shape))
+    votes = np.where(rng.random(shape) < 0.2, -1, votes)
+    weight = np.ones(ITEMS)
+    weight[[2, 5]] = 2.0, 0.0
+    labels = np.where(np.arange(ITEMS) % 3 == 1, -1, truth)
+    return PanelData(jnp.asarray(votes), jnp.asarray(labels), jnp.asarray(weight))
+
+
+def evidence(symmetric: bool) -> davidson.Features:
+    """Return what Davidson's model sees of the votes."""
+    votes = np.asarray(panel().votes).reshape(ITEMS, -1)
+    counts = np.stack([(votes == k).sum(1) for k in range(CLASSES)], axis=1)
+    return davidson.features(jnp.asarray(counts), symmetric=symmetric)
+
+
+def of_davidson(symmetric: bool) -> DavidsonData:
+    """Return evidence and labels."""
+    data = panel()
+    return DavidsonData(evidence(symmetric), data.labels, data.weight)
+
+
+def of_tasks() -> HierarchicalData:
+    """Return the same of three tasks."""
+    data = panel()
+    return HierarchicalData(evidence(True), jnp.arange(ITEMS) % 3, data.labels, data.weight)
+
+
+def of_stacking(symmetric: bool) -> StackingData:
+    """Return the design of the votes, a direction, and labels."""
+    data, form = panel(), Form(JUDGES, CLASSES, symmetric)
+    direction = jnp.array([0.8, 0.6, 0.0, 0.0])
+    design = stacking.features(data.votes, form)
+    return StackingData(design, direction, data.labels, data.weight)
+
+
+def counts() -> CountData:
+    """Return numbers of correct votes, of five and seven; one unknown."""
+    correct = jnp.array([5, 4, 1, 7, 7, 6, 2, 5, -1, 3])
+    given = jnp.array([5, 5, 5, 7, 7, 7, 7, 5, 5, 7])
+    return CountData(correct, given, jnp.array([1, 2, 1, 1, 1, 0, 1, 1, 1, 1.0]))
+
+
+def pooled_counts() -> PooledData:
+    """Return the same, of two data sets."""
+    data = counts()
+    return PooledData(data.correct, data.given, jnp.arange(10) % 2, data.weight)
+
+
+def cells() -> Counted:
+    """Return counts of three generators and four judges; the last generator is not labelled."""
+    labelled = jnp.array([20.0, 30.0, 0.0])
+    valid = jnp.array([16.0, 21.0, 0.0])
+    valid_judged = jnp.array([[16.0, 15, 16, 0], [21, 20, 18, 21], [0, 0, 0, 0]])
+    invalid_judged = jnp.array([[4.0, 4, 3, 0], [9, 8, 9, 7], [0, 0, 0, 0]])
+    return Counted(
+        accepted=jnp.array([[8.0, 9, 7, 9], [0, 0, 0, 0], [35, 33, 30, 36]]),
+        judged=jnp.array([[10.0, 10, 10, 10], [0, 0, 0, 0], [40, 40, 39, 40]]),
+        true_accepted=jnp.array([[15.0, 13, 14, 0], [20, 19, 15, 20], [0, 0, 0, 0]]),
+        valid_judged=valid_judged,
+        false_accepted=jnp.array([[2.0, 1, 2, 0], [5, 3, 4, 5], [0, 0, 0, 0]]),
+        invalid_judged=invalid_judged,
+        valid=valid,
+        labelled=labelled,
+    )
+
+
+def items() -> ItemData:
+    """Return binary votes on the items of three generators."""
+    data = panel(classes=2, samples=1)
+    return ItemData(data.votes, data.labels, jnp.arange(ITEMS) % 3, data.weight)
+
+
+PROGRAMS: dict[str, Program] = {
+    "davidson": Program(lambda: DavidsonModel(CLASSES), lambda: of_davidson(True)),
+    "davidson, free, noise": Program(
+        lambda: DavidsonModel(CLASSES, symmetric=False, noise=0.1), lambda: of_davidson(False)
+    ),
+    "hierarchical davidson": Program(lambda: HierarchicalDavidsonModel(3, CLASSES), of_tasks),
+    "one coin": Program(lambda: OneCoinModel(CLASSES), panel),
+    "one coin, noise": Program(lambda: OneCoinModel(CLASSES, noise=0.2), panel),
+    "dawid-skene": Program(lambda: DawidSkeneModel(CLASSES), panel),
+    "dawid-skene, noise": Program(lambda: DawidSkeneModel(CLASSES, noise=0.2), panel),
+    "stacking": Program(
+        lambda: StackingModel(Form(JUDGES, CLASSES, True)), lambda: of_stacking(True)
+    ),
+    "stacking, free, noise": Program(
+        lambda: StackingModel(Form(JUDGES, CLASSES, False), noise=0.1), lambda: of_stacking(False)
+    ),
+    "irt": Program(lambda: ItemResponseModel(CLASSES), panel),
+    "irt, noise": Program(lambda: ItemResponseModel(CLASSES, noise=0.2), panel),
+    "beta-binomial": Program(lambda: BetaBinomialModel(7, 1), counts),
+    "beta-binomial mixture": Program(lambda: BetaBinomialModel(7), counts),
+    "pooled beta-binomial": Program(lambda: PooledBetaBinomialModel(2, 7), pooled_counts),
+    "generators, flat": Program(FlatModel, cells),
+    "generators, hierarchical": Program(HierarchicalModel, cells, mixes=False),
+    "generators, items": Program(lambda: ItemModel(3), items),
+}
