@@ -20,13 +20,14 @@ from judgebayes.models import (
     beta_binomial,
     davidson,
     dawid_skene,
-    generator_validator,
     hierarchical_davidson,
     irt,
     one_coin,
     pooled_beta_binomial,
     stacking,
 )
+from judgebayes.models import generator_validator as generators
+from judgebayes.models.base import PanelData
 
 ITEMS, JUDGES, SAMPLES, CLASSES, LEVELS, TASKS, GENERATORS = 11, 7, 5, 6, 2, 4, 13
 AXES = {
@@ -51,8 +52,7 @@ class Subject:
     """A model with data of telling sizes."""
 
     model: Callable[..., None]
-    data: dict[str, Any]
-    sizes: dict[str, Any] = field(default_factory=dict)
+    data: Any
     axes: dict[int, str] = field(default_factory=lambda: AXES)
 
 
@@ -76,80 +76,45 @@ class Node(NamedTuple):
 def subjects() -> dict[str, Subject]:
     """Return every model that a page shows."""
     labels, weight = np.zeros(ITEMS, int), np.ones(ITEMS)
-    index = np.zeros((ITEMS, JUDGES, SAMPLES), int)
+    panel = PanelData(np.zeros((ITEMS, JUDGES, SAMPLES), int), labels, weight)
     evidence = davidson.Features(np.zeros(ITEMS), np.zeros((ITEMS, LEVELS)))
     by_pair = np.ones((GENERATORS, JUDGES))
-    counted = generator_validator.Counted(*[by_pair] * 6, np.ones(GENERATORS), np.ones(GENERATORS))
+    counted = generators.Counted(*[by_pair] * 6, np.ones(GENERATORS), np.ones(GENERATORS))
     form = stacking.Form(JUDGES, 4, symmetric=True)
     parameters = sum(int(np.prod(shape)) for shape in form.blocks().values())
+    design = np.ones((ITEMS, 1 + form.levels, parameters))
     halves = {2: "component", ITEMS: "item", TASKS: "data set"}
+    counts = beta_binomial.CountData(labels, labels + 5, weight)
+    pooled = pooled_beta_binomial.PooledData(labels, labels + 5, labels, weight)
+    items = generators.ItemData(np.zeros((ITEMS, JUDGES, 1), int), labels, labels, weight)
+    tasks = hierarchical_davidson.HierarchicalData(evidence, labels, labels, weight)
+    of_stacking = {
+        **{ITEMS: "item", JUDGES: "judge", 1: "level", 2: "predictor"},
+        parameters: "parameter",
+    }
     return {
         "davidson": Subject(
-            davidson.model,
-            {"evidence": evidence, "labels": labels, "weight": weight},
-            {"n_classes": CLASSES},
+            davidson.DavidsonModel(CLASSES), davidson.DavidsonData(evidence, labels, weight)
         ),
         "hierarchical_davidson": Subject(
-            hierarchical_davidson.model,
-            {"evidence": evidence, "task": labels, "labels": labels, "weight": weight},
-            {"n_classes": CLASSES, "n_tasks": TASKS},
+            hierarchical_davidson.HierarchicalDavidsonModel(TASKS, CLASSES), tasks
         ),
-        "one_coin": Subject(
-            one_coin.model,
-            {"index": index, "labels": labels, "weight": weight},
-            {"n_classes": CLASSES},
-        ),
-        "dawid_skene": Subject(
-            dawid_skene.model,
-            {"count": np.ones((ITEMS, JUDGES * CLASSES)), "labels": labels, "weight": weight},
-            {"n_judges": JUDGES, "n_classes": CLASSES},
-            {**AXES, JUDGES * CLASSES: "(judge vote)"},
-        ),
+        "one_coin": Subject(one_coin.OneCoinModel(CLASSES), panel),
+        "dawid_skene": Subject(dawid_skene.DawidSkeneModel(CLASSES), panel),
         "stacking": Subject(
-            stacking.model,
-            {
-                "design": np.ones((ITEMS, 1 + form.levels, parameters)),
-                "direction": np.ones(JUDGES),
-                "labels": labels,
-                "weight": weight,
-            },
-            {"form": form},
-            {ITEMS: "item", JUDGES: "judge", 1: "level", 2: "predictor", parameters: "parameter"},
+            stacking.StackingModel(form),
+            stacking.StackingData(design, np.ones(JUDGES), labels, weight),
+            of_stacking,
         ),
-        "irt": Subject(
-            irt.model,
-            {
-                "given": irt.Evidence(
-                    np.ones((ITEMS, JUDGES, CLASSES)), np.zeros((ITEMS, CLASSES)), weight
-                )
-            },
-        ),
-        "beta_binomial": Subject(
-            beta_binomial.model,
-            {"correct": labels, "given": labels + 5, "weight": weight},
-            {"most": 5},
-            halves,
-        ),
+        "irt": Subject(irt.ItemResponseModel(CLASSES), panel),
+        "beta_binomial": Subject(beta_binomial.BetaBinomialModel(5), counts, halves),
         "pooled_beta_binomial": Subject(
-            pooled_beta_binomial.model,
-            {"correct": labels, "given": labels + 5, "member": labels, "weight": weight},
-            {"n_sets": TASKS, "most": 5},
-            halves,
+            pooled_beta_binomial.PooledBetaBinomialModel(TASKS, 5), pooled, halves
         ),
-        "generator_validator.flat": Subject(generator_validator.flat_model, {"data": counted}),
-        "generator_validator.hierarchical": Subject(
-            generator_validator.hierarchical_model, {"data": counted}
-        ),
+        "generator_validator.flat": Subject(generators.FlatModel(), counted),
+        "generator_validator.hierarchical": Subject(generators.HierarchicalModel(), counted),
         "generator_validator.item": Subject(
-            generator_validator.item_model,
-            {
-                "votes": np.zeros((ITEMS, JUDGES), int),
-                "labels": labels,
-                "generator": labels,
-                "weight": weight,
-            },
-            {"n_generators": GENERATORS},
-            {**AXES, 2: "class"},
+            generators.ItemModel(GENERATORS), items, {**AXES, 2: "class"}
         ),
     }
 
@@ -165,7 +130,7 @@ def sites(subject: Subject) -> list[Node]:
             )
             for path, leaf in leaves
         ]
-        subject.model(**jax.tree_util.tree_unflatten(tree, named), **subject.sizes)
+        subject.model(jax.tree_util.tree_unflatten(tree, named))
 
     found = get_model_relations(model)
     trace = numpyro.handlers.trace(numpyro.handlers.seed(model, 0)).get_trace()
@@ -211,7 +176,7 @@ def _distribution(fn: Any) -> str:
         return _distribution(fn.base_dist)
     if "Truncated" in name:
         return f"truncated {_distribution(fn.base_dist)}"
-    return {"Unit": "likelihood", "CategoricalLogits": "Categorical"}.get(name, name)
+    return name.removesuffix("Logits").removesuffix("Probs")
 
 
 def diagram(name: str) -> str:
