@@ -24,7 +24,16 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.models.distributions import PanelVotes
 from judgebayes.models.label_noise import class_given_label, log_seen
 
-__all__ = ["Model", "PanelData", "Traits", "drawn", "observe", "observe_label", "observe_panel"]
+__all__ = [
+    "Model",
+    "PanelData",
+    "Predictor",
+    "Traits",
+    "drawn",
+    "observe",
+    "observe_label",
+    "observe_panel",
+]
 
 Sites = Mapping[str, Array]
 
@@ -61,15 +70,15 @@ class Model(Protocol):
         """Sample parameters and data; sites in `observed` (all by default) have the data's values."""
         ...
 
+
+@runtime_checkable
+class Predictor(Protocol):
+    """A program with items whose labels, or counts of correct votes, it predicts."""
+
     def predict(self, sites: Sites, data: Any) -> Float[Array, "item class"]:
         """Return the log-probabilities of what scores look at, under one draw.
 
         Of the items' true labels, from all but their labels; of counts, where these are observed.
-
-        Raises
-        ------
-        NotImplementedError
-            If the data have no items.
         """
         ...
 

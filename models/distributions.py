@@ -49,6 +49,7 @@ class _Counts(constraints.integer_greater_than):  # type: ignore[misc]
     """
 
     def feasible_like(self, prototype: Array) -> Array:
+        """Say, as NumPyro has it said, that there is no value to put in place of a masked one."""
         raise NotImplementedError
 
 
@@ -77,13 +78,13 @@ class PanelVotes(Distribution):  # type: ignore[misc]
     def log_prob_by_class(
         self, value: Int[Array, "item judge sample"]
     ) -> Float[Array, "item class"]:
-        """Return log p(votes | y = k) of every item and class."""
+        """Return log p(votes | y = k) of every item and class; each subclass says how."""
         raise NotImplementedError
 
     def draw_given(
         self, key: PRNGKeyArray, truth: Int[Array, " item"]
     ) -> Int[Array, "item judge sample"]:
-        """Return votes on items of the given classes, as if none were missing."""
+        """Return votes on items of the given classes, as if none were missing; likewise."""
         raise NotImplementedError
 
     def log_prob(self, value: Int[Array, "item judge sample"]) -> Float[Array, " item"]:

@@ -200,10 +200,6 @@ class FlatModel:
         each = g, wide + tpr, wide + fpr, link(g, tpr, fpr)
         _observe_all(data, *each, model=self, observed=observed)
 
-    def predict(self, sites: Mapping[str, Array], data: Counted) -> Float[Array, "item class"]:
-        """Refuse: counts have no items."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class HierarchicalModel:
@@ -257,10 +253,6 @@ class HierarchicalModel:
 
         each = g, with_cell(tpr), with_cell(fpr), with_cell(link(g, tpr, fpr))
         _observe_all(data, *each, model=self, observed=observed)
-
-    def predict(self, sites: Mapping[str, Array], data: Counted) -> Float[Array, "item class"]:
-        """Refuse: counts have no items."""
-        raise NotImplementedError
 
 
 def _standard(name: str, shape: tuple[int, ...]) -> Array:

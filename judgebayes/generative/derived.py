@@ -12,7 +12,7 @@ import numpyro
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from judgebayes.inference.problem import Sites
-from judgebayes.models.base import Model
+from judgebayes.models.base import Model, Predictor
 
 __all__ = ["drawn_from_prior", "filled", "log_likelihoods", "pointwise", "replicated"]
 
@@ -62,7 +62,7 @@ def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, "
         declared: dict[str, Float[Array, " item"]] = own(sites, data)
         return declared
     each = log_likelihoods(model, data, sites)
-    if "label" in each:
+    if "label" in each and isinstance(model, Predictor):
         at = jnp.maximum(data.labels, 0)[:, None]
         each["label"] = jnp.take_along_axis(model.predict(sites, data), at, axis=1)[:, 0]
     return each

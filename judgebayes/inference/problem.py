@@ -16,7 +16,7 @@ from judgebayes.fused import fused
 from judgebayes.inference.alone import alone
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import Status, when
-from judgebayes.models.base import Model
+from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import log_seen
 from judgebayes.scores import Score, known
 
@@ -59,8 +59,7 @@ class Problem:
         JudgeBayesError
             If this problem has nothing that a score could look at.
         """
-        if self.no_score:
-            raise JudgeBayesError(self.no_score)
+        self._refuse_without_score()
         named = "labels" if hasattr(self.data, "labels") else "correct"
         labels: Int[Array, " item"] = getattr(self.data, named)
         return labels
@@ -91,9 +90,13 @@ class Problem:
         JudgeBayesError
             If this problem has nothing that a score could look at.
         """
+        self._refuse_without_score()
+        assert isinstance(self.model, Predictor)
+        return self.model.predict(sites, self.data)
+
+    def _refuse_without_score(self) -> None:
         if self.no_score:
             raise JudgeBayesError(self.no_score)
-        return self.model.predict(sites, self.data)
 
     def joint(self) -> None:
         """Run the program on the data."""

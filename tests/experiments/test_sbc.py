@@ -43,9 +43,6 @@ class Measurement:
         given = None if drawn("seen", observed) else data.seen
         numpyro.sample("seen", dist.Normal(mean, 1.0), obs=given)
 
-    def predict(self, sites: object, data: Measured) -> Array:
-        raise NotImplementedError
-
 
 def conjugate(counted: float) -> engine.Subject:
     """A mean with its exact posterior given one measurement, the likelihood counted so often."""
