@@ -194,7 +194,7 @@ def main(run: Run) -> Output:
             xlabel="labelled generators, s",
             ylabel=f"{metric}, points",
             title=f"Held-out generators: {metric}\n"
-            f"not drawn: s = 0, where {' and '.join(UNDEFINED)} are undefined",
+            f"(undefined at s = 0, not drawn:\n{', '.join(UNDEFINED)})",
             columns=2,
         )
     return Output(table, figures, notes, UNDEFINED)
