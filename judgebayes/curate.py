@@ -21,8 +21,8 @@ from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrate.pipeline import random_places
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast.one_coin import agreement
 from judgebayes.models.label_noise import log_seen
-from judgebayes.models.one_coin import agreement
 from judgebayes.scores import known, mean_score, nll
 from judgebayes.summary import summary
 from judgebayes.votes.array import MISSING, Votes

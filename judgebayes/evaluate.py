@@ -19,8 +19,8 @@ from judgebayes.calibrate.pipeline import first_stage
 from judgebayes.decide import bayes_action
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast.one_coin import FEW, agreement, agreement_of_whole
 from judgebayes.inference.status import worst
-from judgebayes.models.one_coin import FEW, agreement, agreement_of_whole
 from judgebayes.summary import summary
 from judgebayes.votes.array import MISSING, Votes
 

@@ -16,10 +16,10 @@ from judgebayes.aggregate.base import checked, training
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites
 from judgebayes.irt_mode import Table, joint_mode, learnt_mode
-from judgebayes.models import irt
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
 from judgebayes.summary import summary
@@ -213,7 +213,7 @@ def _fit(
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
 ) -> FittedItemResponse:
-    given = irt.evidence(votes.counts(), labels, weight, method.label_noise)
+    given = evidence(votes.counts(), labels, weight, method.label_noise)
     used = (given.votes.sum((1, 2)) > 0) & (given.weight > 0)
     if method.inference is None:
         if method.prior is None:

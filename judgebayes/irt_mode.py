@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import Scalar
+from judgebayes.inference.fast.irt import Evidence, class_probabilities, log_likelihood
 from judgebayes.inference.status import Status, when, worst
-from judgebayes.models import irt
-from judgebayes.models.irt import Evidence, Parameters, Prior
+from judgebayes.models.irt import Parameters, Prior, link
 
 __all__ = ["At", "Objective", "Table", "beginning", "joint_mode", "learnt_mode", "surprise"]
 
@@ -237,7 +237,7 @@ class Table(NamedTuple):
         """Return value and gradient."""
 
         def value(p: Parameters) -> Float[Array, ""]:
-            return surprise(p, prior) - irt.log_likelihood(irt.link(p), self.given)
+            return surprise(p, prior) - log_likelihood(link(p), self.given)
 
         return At(p, *jax.value_and_grad(value)(p))
 
@@ -258,13 +258,13 @@ class Table(NamedTuple):
 
     def _right(self, logits: Float[Array, "item judge"]) -> Float[Array, "item judge"]:
         """Return how many votes are right, in the mean over the classes that may be true."""
-        classes = self.given.weight[:, None] * irt.classes(logits, self.given)
+        classes = self.given.weight[:, None] * class_probabilities(logits, self.given)
         return jnp.einsum("ijk,ik->ij", self.given.votes, classes)
 
     def _curvature(self, p: Parameters, prior: Prior, exact: Scalar) -> _Curvature:
         """Return the Hessian, or with exact = 0 its expectation."""
         a = jnp.exp(p.log_discrimination)[:, None]
-        logits = irt.link(p)
+        logits = link(p)
         trials = self._trials()
         chance = jax.nn.sigmoid(logits)
         error = exact * (trials * chance - self._right(logits))

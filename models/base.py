@@ -33,6 +33,7 @@ __all__ = [
     "observe",
     "observe_label",
     "observe_panel",
+    "uniform_class",
 ]
 
 Sites = Mapping[str, Array]
@@ -92,6 +93,11 @@ class PanelData(NamedTuple):
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+
+
+def uniform_class(n_items: int, n_classes: int) -> Float[Array, "item class"]:
+    """Return the log-probabilities of classes that are equally likely before the votes are seen."""
+    return jnp.full((n_items, n_classes), -jnp.log(n_classes))
 
 
 def drawn(name: str, observed: Collection[str] | None) -> bool:

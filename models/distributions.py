@@ -91,6 +91,10 @@ class PanelVotes(Distribution):  # type: ignore[misc]
         """Return log p(votes) of every item, its class summed out."""
         return jax.nn.logsumexp(self.log_class + self.log_prob_by_class(value), axis=-1)
 
+    def log_class_given(self, value: Int[Array, "item judge sample"]) -> Float[Array, "item class"]:
+        """Return log p(y = k | votes) of every item and class."""
+        return jax.nn.log_softmax(self.log_class + self.log_prob_by_class(value))
+
     def sample(
         self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()
     ) -> Int[Array, "*draw item judge sample"]:

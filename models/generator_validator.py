@@ -352,9 +352,7 @@ class ItemModel:
     def predict(self, sites: Mapping[str, Array], data: ItemData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' labels given their votes; invalid first."""
         at = item_sites(sites)
-        log_class = self._log_class(at, data)
-        votes = self._votes(log_class, at, data)
-        return jax.nn.log_softmax(log_class + votes.log_prob_by_class(data.votes))
+        return self._votes(self._log_class(at, data), at, data).log_class_given(data.votes)
 
     def _log_class(self, at: ItemSites, data: ItemData) -> Float[Array, "item class"]:
         own = at.eta[data.generator]

@@ -29,7 +29,6 @@ an item together: without noise in the model it passes for an item on which the 
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -37,21 +36,16 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Traits, observe_panel
+from judgebayes.models.base import PanelData, Traits, observe_panel, uniform_class
 from judgebayes.models.distributions import CoinVotes
-from judgebayes.models.label_noise import noise_matrix
 
 __all__ = [
-    "Evidence",
     "ItemResponseModel",
     "Parameters",
     "Prior",
-    "classes",
-    "evidence",
     "link",
-    "log_likelihood",
     "marginal",
 ]
 
@@ -79,51 +73,10 @@ class Prior(NamedTuple):
     log_discrimination: tuple[Scalar, Scalar] = (0.0, 0.5)
 
 
-class Evidence(NamedTuple):
-    """The votes on items whose label is known, and what the label says of the true class."""
-
-    votes: Float[Array, "item judge class"]
-    """How many votes of each judge are for each class."""
-    log_error: Float[Array, "item class"]
-    """log p(label as seen | true class)."""
-    weight: Float[Array, " item"]
-    """0 where the label is unknown."""
-
-
-@partial(jax.jit, inline=True)
-def evidence(
-    votes: Int[Array, "item judge class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    noise: float | Float[Array, ""] = 0.0,
-) -> Evidence:
-    """Return counts of votes with labels, of which a known share is wrong."""
-    error = jnp.log(noise_matrix(noise, votes.shape[-1]))[:, jnp.maximum(labels, 0)].T
-    return Evidence(votes.astype(weight.dtype), error, jnp.where(labels >= 0, weight, 0.0))
-
-
 def link(parameters: Parameters) -> Float[Array, "*draw item judge"]:
     """Return the logit of a right vote, for every item and judge."""
     apart = parameters.ability[..., None, :] - parameters.difficulty[..., :, None]
     return jnp.exp(parameters.log_discrimination)[..., None] * apart
-
-
-def _joint(logits: Float[Array, "item judge"], given: Evidence) -> Float[Array, "item class"]:
-    """Return log p(votes, label | true class), less what the wrong votes of all classes share."""
-    each = logits + np.log(given.votes.shape[-1] - 1)
-    return given.log_error + jnp.einsum("ijk,ij->ik", given.votes, each)
-
-
-def classes(logits: Float[Array, "item judge"], given: Evidence) -> Float[Array, "item class"]:
-    """Return the posterior probabilities of the items' true classes."""
-    return jax.nn.softmax(_joint(logits, given), axis=1)
-
-
-def log_likelihood(logits: Float[Array, "item judge"], given: Evidence) -> Float[Array, ""]:
-    """Return the log-likelihood of votes and labels, true classes summed out, up to a constant."""
-    shared = (given.votes.sum(2) * jnp.logaddexp(0.0, logits)).sum(1)
-    each = jax.nn.logsumexp(_joint(logits, given), axis=1) - shared
-    return jnp.sum(given.weight * each)
 
 
 def marginal(
@@ -202,7 +155,7 @@ class ItemResponseModel:
             )
         logits = link(Parameters(ability, difficulty, slope))
         observe_panel(
-            self._log_class(data),
+            uniform_class(len(data.votes), self.n_classes),
             lambda log_class: self._votes(log_class, logits, data),
             data,
             observed,
@@ -212,8 +165,8 @@ class ItemResponseModel:
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
-        votes = self._votes(self._log_class(data), link(Parameters(**sites)), data)
-        return jax.nn.log_softmax(votes.log_prob_by_class(data.votes))
+        log_class = uniform_class(len(data.votes), self.n_classes)
+        return self._votes(log_class, link(Parameters(**sites)), data).log_class_given(data.votes)
 
     def pointwise(
         self, sites: Mapping[str, Array], data: PanelData
@@ -226,9 +179,6 @@ class ItemResponseModel:
         right, cast = ((x.sum(2)).astype(float) for x in (data.votes == labels, data.votes >= 0))
         each = marginal(sites["ability"], right, cast, n_classes=self.n_classes, prior=self.prior)
         return {"votes": jnp.where(data.labels >= 0, each, 0.0)}
-
-    def _log_class(self, data: PanelData) -> Float[Array, "item class"]:
-        return jnp.full((len(data.votes), self.n_classes), -np.log(self.n_classes))
 
     def _votes(
         self,

@@ -7,213 +7,29 @@ y_i among K classes; each vote of judge j on it, given y_i and r_j, is the label
 r_j and each other class with probability (1 - r_j) / (K - 1). Votes that were not given say
 nothing, whoever gave none.
 
-On labelled items the posterior of r_j is conjugate, ::
+Label noise. An observed label z may be wrong with probability e, any other class alike; the program
+sums the true class y out, judge by judge and vote by vote.
 
-    r_j | labels ~ Beta(alpha_j, beta_j),  alpha_j = a + correct_j,  beta_j = b + wrong_j
-
-and a new item's votes, c_k of n for class k, have the probability, with r_j integrated out, ::
-
-    p(votes of j | y = k) = B(alpha_j + c_k, beta_j + n - c_k) / B(alpha_j, beta_j) / (K - 1)^(n - c_k)
-
-For one vote of each judge and K = 2 this is eq 1: the judge adds log(alpha_j / beta_j) to the
-log-odds of the class that it votes for. The paper's text is ambiguous about the integrated weight;
-this is the reading under which integrating over r_j is exact.
-
-Label noise. An observed label z may be wrong with probability e, any other class alike. With y
-uniform and summed out, a vote equals z with probability
-
-    s = r (1 - e) + (1 - r) e / (K - 1)
-
-so that m agreements of n have the likelihood s^m (1 - s)^(n - m): exact for one judge; that judges
-meet the same wrong labels is left out (Dawid and Skene's model keeps it).
+`judgebayes.inference.fast.one_coin` has the conjugate posterior and the paper's weights (eq 1).
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jax.scipy.special import betaln
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Traits, observe_panel
+from judgebayes.models.base import PanelData, Traits, observe_panel, uniform_class
 from judgebayes.models.distributions import CoinVotes
 
 __all__ = [
-    "FEW",
     "OneCoinModel",
-    "agreement",
-    "agreement_of_whole",
-    "log_likelihood",
-    "log_likelihood_by_class",
-    "log_odds",
-    "log_votes",
-    "posterior",
-    "table",
 ]
 
 Scalar = float | Float[Array, ""]
-
-FEW = 2**12
-"""Two whole numbers below this are one number that float32 holds exactly, a digit each."""
-NODES = 128
-SPAN = 12.0  # standard deviations to either side that the quadrature covers
-
-
-def agreement(
-    index: Int[Array, "item judge sample"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-    """Return the weighted numbers of each judge's votes that are and are not the item's label.
-
-    Missing votes and items without a label count on neither side.
-    """
-    used = jnp.where(labels >= 0, weight, 0.0)
-    truth = labels[:, None, None].astype(index.dtype)
-    # Products with the weights: over many sets of weights, one product of matrices.
-    correct = used @ (index == truth).astype(float).sum(2)
-    cast = used @ (index >= 0).astype(float).sum(2)
-    return correct, cast - correct
-
-
-def agreement_of_whole(
-    index: Int[Array, "item judge"], labels: Int[Array, " item"], often: Float[Array, " item"]
-) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-    """Return the same of one vote of each judge on items that count a whole number of times.
-
-    Both numbers by one product, as two digits of one number. `often` may be in float32 if it adds
-    to less than `FEW`: a quarter of the work of two products in float64.
-    """
-    none, one = jnp.zeros((), often.dtype), jnp.ones((), often.dtype)
-    base = 2.0 ** ((np.finfo(often.dtype).nmant + 1) // 2) * one
-    used = jnp.where(labels >= 0, often, none)
-    truth = labels[:, None].astype(index.dtype)
-    digits = jnp.where(index >= 0, jnp.where(index == truth, base + one, base), none)
-    # Accelerators would round the factors to fewer binary places.
-    both = jnp.matmul(used, digits, precision="highest")
-    cast = jnp.floor(both / base)
-    correct = both - base * cast
-    return correct.astype(float), (cast - correct).astype(float)
-
-
-@partial(jax.jit, static_argnames="n_classes", inline=True)
-def posterior(
-    correct: Float[Array, " judge"],
-    wrong: Float[Array, " judge"],
-    prior: tuple[Scalar, Scalar] = (1.0, 1.0),
-    noise: Scalar = 0.0,
-    *,
-    n_classes: int = 2,
-) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-    """Return alpha and beta of each judge's accuracy given its agreement with the labels.
-
-    Without label noise the conjugate ones. With it the posterior is no Beta: the Beta of the same
-    mean and variance is returned (quadrature), whose mean, hence the weight of a vote, is exact.
-    """
-    alpha, beta = prior[0] + correct, prior[1] + wrong
-    slip = noise / (n_classes - 1)
-    stretch = 1 - noise - slip
-
-    def with_noise() -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-        share = alpha / (alpha + beta)
-        spread = SPAN * jnp.sqrt(share * (1 - share) / (alpha + beta + 1)) + SPAN / (alpha + beta)
-        low = jnp.clip((share - spread - slip) / stretch, 0.0, 0.9)
-        high = jnp.clip((share + spread - slip) / stretch, 0.1, 1.0)
-        node, mass = (jnp.asarray(x) for x in np.polynomial.legendre.leggauss(NODES))
-        r = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * node
-        s = slip + stretch * r
-        log_density = (
-            correct[:, None] * jnp.log(s)
-            + wrong[:, None] * jnp.log1p(-s)
-            + (prior[0] - 1) * jnp.log(r)
-            + (prior[1] - 1) * jnp.log1p(-r)
-        )
-        p = mass * jnp.exp(log_density - log_density.max(1, keepdims=True))
-        p = p / p.sum(1, keepdims=True)
-        mean = (p * r).sum(1)
-        variance = (p * (r - mean[:, None]) ** 2).sum(1)
-        total = mean * (1 - mean) / variance - 1
-        return mean * total, (1 - mean) * total
-
-    # The quadrature would take longer than all else where panels are refitted by the thousand.
-    return jax.lax.cond(jnp.asarray(noise) == 0, lambda: (alpha, beta), with_noise)
-
-
-def log_odds(
-    alpha: Float[Array, "*batch judge"], beta: Float[Array, "*batch judge"], n_classes: int
-) -> Float[Array, "*batch judge"]:
-    """Return what one vote of each judge adds to the log-odds of its class (eq 1)."""
-    return jnp.log(alpha) - jnp.log(beta) + np.log(n_classes - 1)
-
-
-def table(
-    alpha: Float[Array, " judge"],
-    beta: Float[Array, " judge"],
-    most: int,
-    *,
-    n_classes: int,
-) -> Float[Array, "judge cast for_class"]:
-    """Return log p(votes of a judge | class) up to a constant, by how many it cast and for it."""
-    count = jnp.arange(most + 1)
-    rest = count[:, None] - count
-    return log_votes(alpha[:, None, None], beta[:, None, None], count, rest, n_classes)
-
-
-@partial(jax.jit, static_argnames="n_classes", inline=True)
-def log_votes(
-    alpha: Float[Array, "..."],
-    beta: Float[Array, "..."],
-    own: Int[Array, "..."],
-    rest: Int[Array, "..."],
-    n_classes: int,
-) -> Float[Array, "..."]:
-    """Return log p(votes of a judge | class), by how many are for the class and how many are not."""
-    return betaln(alpha + own, beta + jnp.maximum(rest, 0)) - rest * np.log(n_classes - 1)
-
-
-def log_likelihood(
-    index: Int[Array, "item judge sample"],
-    alpha: Float[Array, " judge"],
-    beta: Float[Array, " judge"],
-    *,
-    n_classes: int,
-) -> Float[Array, "item class"]:
-    """Return log p(an item's votes | class), accuracies integrated out, up to a constant per item.
-
-    With one vote per judge a weighted count, the product of the votes for a class with the weights.
-    """
-    return jnp.stack(log_likelihood_by_class(index, alpha, beta, n_classes=n_classes), axis=1)
-
-
-def log_likelihood_by_class(
-    index: Int[Array, "item judge sample"],
-    alpha: Float[Array, " judge"],
-    beta: Float[Array, " judge"],
-    *,
-    n_classes: int,
-) -> list[Float[Array, " item"]]:
-    """Return the same class by class (`judgebayes.log_softmax.log_softmax_by_class` says why)."""
-    if index.shape[-1] == 1:
-        weight = log_odds(alpha, beta, n_classes)
-        given = index[..., 0]
-        # Small numbers until there is but one conversion to make.
-        votes_for = [(given == k).astype(jnp.int8) for k in range(n_classes)]
-        # Over class 0: over many sets of weights, one product of matrices less.
-        over_first = [(own - votes_for[0]).astype(weight.dtype) @ weight for own in votes_for[1:]]
-        return [jnp.zeros(len(given), weight.dtype), *over_first]
-    cast = (index >= 0).sum(-1)
-    votes_for = [(index == k).sum(-1) for k in range(n_classes)]
-    if (index.shape[-1] + 1) ** 2 > n_classes * len(index):  # a table would be the longer way
-        return [log_votes(alpha, beta, own, cast - own, n_classes).sum(1) for own in votes_for]
-    by_count = table(alpha, beta, index.shape[-1], n_classes=n_classes)
-    judge = jnp.arange(index.shape[1])
-    return [by_count[judge, cast, own].sum(1) for own in votes_for]
 
 
 @dataclass(frozen=True)
@@ -240,7 +56,7 @@ class OneCoinModel:
         with numpyro.plate("judge", data.votes.shape[1]):
             accuracy = numpyro.sample("accuracy", dist.Beta(*self.prior))
         observe_panel(
-            self._log_class(data),
+            uniform_class(len(data.votes), self.n_classes),
             lambda log_class: self._votes(log_class, accuracy, data),
             data,
             observed,
@@ -250,11 +66,8 @@ class OneCoinModel:
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
-        votes = self._votes(self._log_class(data), sites["accuracy"], data)
-        return jax.nn.log_softmax(votes.log_prob_by_class(data.votes))
-
-    def _log_class(self, data: PanelData) -> Float[Array, "item class"]:
-        return jnp.full((len(data.votes), self.n_classes), -np.log(self.n_classes))
+        log_class = uniform_class(len(data.votes), self.n_classes)
+        return self._votes(log_class, sites["accuracy"], data).log_class_given(data.votes)
 
     def _votes(
         self, log_class: Float[Array, "item class"], accuracy: Array, data: PanelData

@@ -52,7 +52,6 @@ __all__ = [
     "features",
     "link",
     "parameters",
-    "prior_precision",
     "read_out",
 ]
 
@@ -174,23 +173,6 @@ def centre(
     log_odds = jnp.log1p(right) - jnp.log1p(wrong)
     length = jnp.sqrt(log_odds @ log_odds)
     return log_odds / jnp.where(length > 0, length, 1.0)
-
-
-def prior_precision(
-    tau: Scalar, direction: Float[Array, " judge"], kappa: Scalar, form: Form
-) -> tuple[Float[Array, "parameter parameter"], Float[Array, ""]]:
-    """Return the inverse of the prior covariance given tau, and its log-determinant."""
-    scale = {name: jnp.full(shape, tau) for name, shape in form.blocks().items()}
-    if "offset" in scale:
-        scale["offset"] = jnp.asarray(OFFSET_SCALE)
-    if "level" in scale:
-        scale["level"] = jnp.full(form.levels, LEVEL_SCALE)
-    flat = form.join(scale)
-    along = jnp.zeros(flat.shape[0]).at[: form.n_judges].set(direction)
-    length = direction @ direction
-    shrunk = kappa / (1 + kappa * length) * jnp.outer(along, along)
-    precision = (jnp.eye(flat.shape[0]) - shrunk) / jnp.outer(flat, flat)
-    return precision, -2 * jnp.log(flat).sum() - jnp.log1p(kappa * length)
 
 
 def parameters(

@@ -13,6 +13,7 @@ from judgebayes.aggregate.sharded import SHARD
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference import NUTS, Status
+from judgebayes.inference.fast.irt import evidence
 from judgebayes.irt import ItemResponse, variance_shares
 from judgebayes.irt_mode import Table, joint_mode, learnt_mode
 from judgebayes.irt_sparse import Listed
@@ -85,7 +86,7 @@ def test_the_mode_is_scipys(n_classes: int, noise: float) -> None:
 
     @in_float64
     def solve() -> tuple[Parameters, jax.Array]:
-        given = irt.evidence(votes.counts(), jnp.asarray(labels), jnp.ones(12), noise)
+        given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(12), noise)
         return jax.jit(joint_mode, static_argnums=1)(Table(given), Prior())
 
     found, status = solve()
@@ -193,7 +194,7 @@ def test_learnt_priors_are_those_the_items_came_from() -> None:
     right = jnp.asarray(rng.random(p.shape) < p, int)
     used = jnp.arange(items) < items - 100
     labels = jnp.where(used, 1, -1)
-    given = irt.evidence(jnp.stack([1 - right, right], 2), labels, jnp.ones(items))
+    given = evidence(jnp.stack([1 - right, right], 2), labels, jnp.ones(items))
     mode, prior, status = jax.jit(learnt_mode)(Table(given), used)
     assert int(status) == Status.CONVERGED
     (location, scale), (unit, width) = prior
@@ -225,7 +226,7 @@ def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) 
 
     @in_float64
     def solve() -> tuple[Parameters, Prior, jax.Array]:
-        given = irt.evidence(votes.counts(), jnp.asarray(labels), jnp.ones(items), noise)
+        given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(items), noise)
         return jax.jit(learnt_mode)(Table(given), jnp.asarray(labels >= 0))
 
     mode, prior, status = solve()
@@ -287,7 +288,7 @@ def test_in_a_list_value_gradient_and_variances_are_those_of_the_array(
     mesh = Mesh(np.asarray(jax.devices()[:1]), (SHARD,))
     listed, items = Listed.of(from_dense(votes), labels, weight, noise, mesh)
     assert len(items) == 1
-    table = Table(irt.evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight), noise))
+    table = Table(evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight), noise))
     prior = Prior((0.3, 1.2), (0.1, 0.4))
     room = listed.group.labels.shape
     at = Parameters(*(jnp.asarray(rng.normal(size=n)) for n in (4, 12, 12)))

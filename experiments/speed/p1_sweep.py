@@ -15,6 +15,7 @@ from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.float64 import in_float64
 from judgebayes.inference import DRPS
+from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.optimise import Differentiated, minimise_each
 from judgebayes.inference.point import spread
 from judgebayes.inference.softmax import Design, scaled, score_derivatives
@@ -161,7 +162,7 @@ def distance_to_the_limit(run: Run, rounds: int) -> str:
     def mean_score(evidence: Array, labels: Array) -> Differentiated:
         seen = davidson.Features(evidence[:, 0], evidence[:, 1:])
         items = len(labels)
-        design = Design(davidson.columns(seen, n_classes=3), 3)
+        design = Design(columns(seen, n_classes=3), 3)
         total = score_derivatives(drps, design, labels, jnp.ones(items), 0.0)
         return scaled(total, jnp.asarray(1 / items))
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
-from judgebayes.models import one_coin
+from judgebayes.inference.fast import one_coin
 from judgebayes.scores import known
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes

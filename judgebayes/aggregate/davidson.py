@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.aggregate.base import log_mean_exp, summarised, training
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.point import DRPS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
 from judgebayes.inference.softmax import Design
@@ -192,7 +193,7 @@ def _fit(
     problem = Problem(
         DavidsonModel(prior=method.prior, noise=method.label_noise, **shape),
         DavidsonData(evidence, labels, weight),
-        design=Design(davidson.columns(evidence, **shape), votes.n_classes),
+        design=Design(columns(evidence, **shape), votes.n_classes),
     )
     found = method.inference.solve(problem, key)
     n_parameters = sum(x[0].size for x in found.draws.values())

@@ -21,13 +21,14 @@ from judgebayes.aggregate.patterns import merged
 from judgebayes.aggregate.words import MANY_ITEMS, pack
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast import dawid_skene
+from judgebayes.inference.fast.dawid_skene import Counts
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.log_softmax import log_softmax
-from judgebayes.models import dawid_skene
 from judgebayes.models.base import PanelData
-from judgebayes.models.dawid_skene import Counts, DawidSkeneModel, Prior
+from judgebayes.models.dawid_skene import DawidSkeneModel, Prior, accuracy
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
@@ -363,7 +364,7 @@ def switched(
     n_classes = log_confusion.shape[1]
     on_labels = jnp.diagonal(seen, axis1=1, axis2=2).sum(-1) / jnp.maximum(seen.sum((1, 2)), 1e-9)
     known = dawid_skene.most_below_chance(on_labels, seen.sum((1, 2)), n_classes)
-    found = dawid_skene.most_below_chance(dawid_skene.accuracy(log_confusion), cast, n_classes)
+    found = dawid_skene.most_below_chance(accuracy(log_confusion), cast, n_classes)
     return when(found & ~known, Status.SWITCHED)
 
 

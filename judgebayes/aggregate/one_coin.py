@@ -13,9 +13,9 @@ from judgebayes.aggregate.agreement import Agreement, agreement
 from judgebayes.aggregate.base import Reliability, by_slab, checked
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast import one_coin
 from judgebayes.inference.problem import identified
 from judgebayes.log_softmax import log_softmax, log_softmax_by_class
-from judgebayes.models import one_coin
 from judgebayes.scores import known
 from judgebayes.summary import summary
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
@@ -33,9 +33,9 @@ class OneCoin:
     .. math:: \log p(y = k \mid \text{votes}) = \log \pi_k
               + \sum_{j: v_j = k} \log \frac{(K - 1)\,\alpha_j}{\beta_j} + \text{const}
 
-    with :math:`\alpha_j = a + \text{correct}_j`, :math:`\beta_j = b + \text{wrong}_j` (P2 eq 1, and
-    `judgebayes.models.one_coin` for several votes of one judge). A judge whose accuracy is unknown
-    weighs nothing; one below chance weighs negatively. Given the label judges are taken to err
+    with :math:`\alpha_j = a + \text{correct}_j`, :math:`\beta_j = b + \text{wrong}_j` (P2 eq 1;
+    `judgebayes.inference.fast.one_coin` has several votes of one judge). A judge whose accuracy is
+    unknown weighs nothing; one below chance weighs negatively. Given the label judges are taken to err
     independently; where they do not, the answers are too sure of themselves and need a calibration
     map, or `Stacking`. Closed form.
 
@@ -177,7 +177,7 @@ def _apply(fitted: FittedOneCoin, votes: AnyVotes) -> Float[Array, "item class"]
 
 
 def _evidence(fitted: FittedOneCoin, votes: SparseVotes) -> Float[Array, "item class"]:
-    """Return log p(an item's votes | class) of a list of votes, as `one_coin.log_likelihood`."""
+    """Return log p(an item's votes | class) of a list of votes, as `log_likelihood_by_class` does."""
     alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
     if votes.n_samples == 1:
         return votes.weighted_counts(one_coin.log_odds(alpha, beta, n_classes))

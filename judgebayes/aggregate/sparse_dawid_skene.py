@@ -36,8 +36,9 @@ from judgebayes.aggregate.sharded import SHARD, Group, grouped
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.status import Status, worst
-from judgebayes.models import dawid_skene
+from judgebayes.models.dawid_skene import Prior
 from judgebayes.votes.sparse import SlabShape, SparseVotes
 
 __all__ = ["fit_sparse"]
@@ -215,7 +216,7 @@ def _step(
 
 @jax.jit
 def _improved(
-    totals: _Totals, at: _Parameters, prior: dawid_skene.Prior
+    totals: _Totals, at: _Parameters, prior: Prior
 ) -> tuple[Float[Array, " start"], _Parameters]:
     value = totals.likelihood + jax.vmap(dawid_skene.log_prior, (0, 0, None))(*at, prior)
     return value, _Parameters(*jax.vmap(updated, (0, 0, None))(totals.share, totals.votes, prior))

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.aggregate.base import Reliability, log_mean_exp, summarised, training
 from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast.stacking import prior_precision
 from judgebayes.inference.laplace import (
     Approximation,
     Laplace,
@@ -210,7 +211,7 @@ def _learnt(
     location, scale = stacking.LOG_TAU
 
     def at(log_tau: Float[Array, ""], start: Float[Array, " parameter"]) -> Approximation:
-        prior = stacking.prior_precision(jnp.exp(log_tau), direction, kappa, form)
+        prior = prior_precision(jnp.exp(log_tau), direction, kappa, form)
         found = approximate(problem, *prior, start, inference.max_steps)
         log_prior = -0.5 * ((log_tau - location) / scale) ** 2
         return found._replace(log_evidence=found.log_evidence + log_prior)

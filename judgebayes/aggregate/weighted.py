@@ -16,9 +16,9 @@ from judgebayes.aggregate.base import CountingRule, by_slab, checked
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast import one_coin
 from judgebayes.inference.problem import identified
 from judgebayes.log_softmax import log_softmax
-from judgebayes.models import one_coin
 from judgebayes.summary import summary
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 

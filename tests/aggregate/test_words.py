@@ -8,7 +8,7 @@ import pytest
 from judgebayes.aggregate import DawidSkene, dawid_skene
 from judgebayes.aggregate.words import FEW_COLUMNS, pack
 from judgebayes.float64 import in_float64
-from judgebayes.models.dawid_skene import counts
+from judgebayes.inference.fast.dawid_skene import counts
 from judgebayes.votes import Votes
 
 

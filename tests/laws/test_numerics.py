@@ -35,6 +35,8 @@ from judgebayes.ensemble import BetaBinomial, Binomial, PaperEM, Thinning, count
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
+from judgebayes.inference.fast import dawid_skene, one_coin
+from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.softmax import Design, score_derivatives
 from judgebayes.irt import ItemResponse
@@ -42,16 +44,14 @@ from judgebayes.irt_mode import Table
 from judgebayes.models import (
     beta_binomial,
     davidson,
-    dawid_skene,
     irt,
     label_noise,
-    one_coin,
     stacking,
 )
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
-from judgebayes.models.dawid_skene import DawidSkeneModel
+from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 from judgebayes.models.generator_validator import (
     Counted,
     FlatModel,
@@ -231,7 +231,7 @@ def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     """Without label noise; with it the curvature is that of the votes given the classes."""
     votes, labels, weight = panel(2)
     prior = irt.Prior((0.3, 1.2), (0.1, 0.4))
-    table = Table(irt.evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight)))
+    table = Table(evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight)))
     sizes = np.cumsum([JUDGES, len(labels)])
 
     def parted(x: np.ndarray) -> irt.Parameters:
@@ -307,7 +307,7 @@ def test_em_ends_where_the_log_posterior_is_level() -> None:
         joint = dawid_skene.log_joint(log_pi, log_confusion, count, jnp.asarray(labels), 0.1)
         each = jax.nn.logsumexp(joint, axis=1)
         fits = jnp.where(weight > 0, weight * each, 0.0).sum()
-        return fits + dawid_skene.log_prior(log_pi, log_confusion, dawid_skene.Prior())
+        return fits + dawid_skene.log_prior(log_pi, log_confusion, Prior())
 
     assert float(value(start)) == pytest.approx(float(fit.log_posterior), abs=1e-9)
     for way in np.random.default_rng(6).normal(size=(5, len(start))):
@@ -530,11 +530,13 @@ SINGLE = {
         2e-5,
     ),
     "one-coin": (
-        lambda x: one_coin.log_likelihood(
-            jnp.argsort(x, axis=1)[..., None].repeat(2, 2),
-            5 * jnp.exp(x[0]),
-            5 * jnp.exp(x[1]),
-            n_classes=3,
+        lambda x: jnp.stack(
+            one_coin.log_likelihood_by_class(
+                jnp.argsort(x, axis=1)[..., None].repeat(2, 2),
+                5 * jnp.exp(x[0]),
+                5 * jnp.exp(x[1]),
+                n_classes=3,
+            )
         ),
         2e-5,
     ),

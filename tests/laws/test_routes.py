@@ -23,14 +23,17 @@ from judgebayes.aggregate import DawidSkene, OneCoin
 from judgebayes.aggregate.dawid_skene import EM
 from judgebayes.aggregate.words import pack
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast import dawid_skene
+from judgebayes.inference.fast.davidson import columns
+from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.softmax import Design, score_derivatives
 from judgebayes.irt_mode import Table
-from judgebayes.models import davidson, dawid_skene, irt, stacking
+from judgebayes.models import davidson, irt, stacking
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
-from judgebayes.models.dawid_skene import DawidSkeneModel
+from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.one_coin import OneCoinModel
@@ -69,7 +72,7 @@ class Pair:
 def em(classes: int, noise: float, packed: bool) -> Pair:
     """Dawid and Skene by counts, as EM has them; on the unconstrained scale."""
     data = panel(classes, 1 if packed else 2, seed=1)
-    prior = dawid_skene.Prior(1.5, 0.7, 1.2)
+    prior = Prior(1.5, 0.7, 1.2)
     count = pack(data.votes, classes) if packed else dawid_skene.counts(data.votes, classes)
     model = DawidSkeneModel(classes, prior, noise)
 
@@ -106,7 +109,7 @@ def two_parameters(classes: int, noise: float) -> Pair:
     """The 2PL's table of votes, as its Newton has it, with the gradient written out."""
     data = panel(classes, 2, seed=3)
     counts = jnp.stack([(data.votes == k).sum(2) for k in range(classes)], axis=2)
-    given = irt.evidence(counts, data.labels, data.weight, noise)
+    given = evidence(counts, data.labels, data.weight, noise)
     prior = irt.Prior()
     model = ItemResponseModel(classes, prior, noise)
 
@@ -207,7 +210,7 @@ def test_a_route_that_forgot_the_noise_would_be_noticed() -> None:
 def test_em_ends_where_the_programs_density_is_stationary(noise: float) -> None:
     data = panel(3, 1, seed=7)
     votes = Votes(data.votes.astype(jnp.int8), None, None, None, 3)
-    prior = dawid_skene.Prior(1.5, 0.7, 1.2)
+    prior = Prior(1.5, 0.7, 1.2)
     method = DawidSkene(EM(tolerance=1e-14, max_steps=20_000), prior, noise)
     fit = method.fit(votes, data.labels, weight=data.weight)
     model = DawidSkeneModel(3, prior, noise)
@@ -249,7 +252,7 @@ def test_the_written_out_score_is_the_programs(
     shape = {"n_classes": classes, "symmetric": symmetric}
     model: Model = DavidsonModel(classes, symmetric, noise=noise)
     problem = Problem(model, DavidsonData(evidence, votes.labels, votes.weight))
-    design = Design(davidson.columns(evidence, **shape), classes)
+    design = Design(columns(evidence, **shape), classes)
     written = score_derivatives(score, design, votes.labels, votes.weight, noise)
     blank, unravel = ravel_pytree({n: s["value"] for n, s in sorted(problem.latent.items())})
     rng = np.random.default_rng(9)
@@ -268,7 +271,7 @@ def test_another_score_would_be_noticed() -> None:
     counts = jnp.stack([(votes.votes == k).sum((1, 2)) for k in range(3)], axis=1)
     evidence = davidson.features(counts)
     problem = Problem(DavidsonModel(3), DavidsonData(evidence, votes.labels, votes.weight))
-    design = Design(davidson.columns(evidence, n_classes=3), 3)
+    design = Design(columns(evidence, n_classes=3), 3)
     x = jnp.array([1.0, 0.5, 0.3])
     at = {"beta": x[0], "eta0": x[1:2], "gamma": x[2:]}
     drps_loss, other = problem.loss(drps, at), problem.loss(nll, at)

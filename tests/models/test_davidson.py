@@ -8,6 +8,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import log_density
 
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast.davidson import columns
 from judgebayes.models import davidson
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, Features, Parameters
 
@@ -76,10 +77,10 @@ def test_logits_are_the_columns_times_the_sites_in_one_vector(
     if not symmetric:
         sites["delta"] = jnp.asarray(0.4)
     vector, _ = ravel_pytree(sites)
-    columns = davidson.columns(evidence, n_classes=n_classes, symmetric=symmetric)
-    assert len(columns) == len(vector)
+    by_parameter = columns(evidence, n_classes=n_classes, symmetric=symmetric)
+    assert len(by_parameter) == len(vector)
     logits = np.zeros((20, n_classes))
-    for value, column in zip(vector, columns, strict=True):
+    for value, column in zip(vector, by_parameter, strict=True):
         for k, x in column.items():
             logits[:, k] += float(value) * np.asarray(x)
     theta = Parameters(

@@ -7,9 +7,9 @@ from numpyro.infer.util import log_density
 from scipy import stats
 
 from judgebayes.float64 import in_float64
-from judgebayes.models import dawid_skene
+from judgebayes.inference.fast import dawid_skene
 from judgebayes.models.base import PanelData
-from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
+from judgebayes.models.dawid_skene import DawidSkeneModel, Prior, accuracy
 
 K, J = 3, 2
 PI = np.array([0.5, 0.3, 0.2])
@@ -79,7 +79,7 @@ def test_the_start_is_above_chance_and_moved_by_labelled_votes(index: np.ndarray
     count = dawid_skene.counts(jnp.asarray(index), K)
     log_pi, blind = dawid_skene.start(count, jnp.full(5, -1), jnp.ones(5), K)
     np.testing.assert_allclose(jnp.exp(log_pi), 1 / 3)
-    np.testing.assert_allclose(dawid_skene.accuracy(blind), 0.75)
+    np.testing.assert_allclose(accuracy(blind), 0.75)
     _, told = dawid_skene.start(count, jnp.zeros(5, int), jnp.ones(5), K)
     cast = np.array([(index[:, j] == 0).sum() for j in range(J)])
     total = np.array([(index[:, j] >= 0).sum() for j in range(J)])

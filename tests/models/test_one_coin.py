@@ -9,7 +9,7 @@ from numpyro.infer.util import log_density
 from scipy import integrate, stats
 
 from judgebayes.float64 import in_float64
-from judgebayes.models import one_coin
+from judgebayes.inference.fast import one_coin
 from judgebayes.models.base import PanelData
 from judgebayes.models.one_coin import OneCoinModel
 
@@ -85,7 +85,9 @@ def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> Non
 def test_the_integrated_likelihood_is_the_integral(samples: int) -> None:
     index = np.random.default_rng(1).integers(-1, 3, (6, 2, samples))
     alpha, beta = np.array([3.0, 1.2]), np.array([1.5, 2.0])
-    found = one_coin.log_likelihood(*map(jnp.asarray, (index, alpha, beta)), n_classes=3)
+    found = jnp.stack(
+        one_coin.log_likelihood_by_class(*map(jnp.asarray, (index, alpha, beta)), n_classes=3), 1
+    )
 
     def integral(given: np.ndarray, k: int, j: int) -> float:
         cast = given[given >= 0]
@@ -175,7 +177,7 @@ def test_the_method_with_noise_leaves_out_that_judges_meet_the_same_wrong_labels
     data = PanelData(jnp.stack([vote, vote], 1)[..., None], jnp.zeros(items, int))
     grid = (jnp.arange(200) + 0.5) / 200
     first, second = (x.ravel() for x in jnp.meshgrid(grid, grid))
-    model = one_coin.OneCoinModel(2, noise=0.2)
+    model = OneCoinModel(2, noise=0.2)
 
     def density(r: jax.Array) -> jax.Array:
         return log_density(model, (data,), {}, {"accuracy": r})[0]

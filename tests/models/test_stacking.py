@@ -8,6 +8,7 @@ from numpyro.infer.util import log_density
 from scipy import stats
 
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast.stacking import prior_precision
 from judgebayes.models import stacking
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 
@@ -90,7 +91,7 @@ def test_the_precision_is_that_of_the_models_prior() -> None:
     """Weights drawn from the sites have the covariance whose inverse is stated."""
     form, kappa, tau = Form(3, 3, False), 2.0, 0.4
     direction = jnp.array([0.6, 0.0, 0.8])
-    precision, log_det = stacking.prior_precision(tau, direction, kappa, form)
+    precision, log_det = prior_precision(tau, direction, kappa, form)
     names = list(form.blocks())
     standard = {"tau": jnp.asarray(tau), "common": jnp.zeros(())}
     for name, shape in form.blocks().items():

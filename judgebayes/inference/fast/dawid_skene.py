@@ -1,0 +1,172 @@
+"""Dawid and Skene's model by counts of votes: log-densities, EM's starts and expected votes.
+
+`judgebayes.models.dawid_skene` has the story. With c_ijl votes l of judge j on item i ::
+
+    log p(votes of i, y = k) = log pi_k + sum_jl c_ijl log theta_jkl
+
+a product of two matrices, item x (judge vote) and (judge vote) x class.
+"""
+
+from typing import Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from judgebayes.models.dawid_skene import Prior
+from judgebayes.models.label_noise import noise_matrix
+
+__all__ = [
+    "Counts",
+    "clamp",
+    "counts",
+    "known_belief",
+    "log_joint",
+    "log_prior",
+    "majority_belief",
+    "majority_start",
+    "majority_start_from",
+    "most_below_chance",
+    "start",
+    "start_from",
+    "tally",
+]
+
+Scalar = float | Float[Array, ""]
+
+START_ACCURACY = 0.75
+
+
+START_COUNT = 4.0
+"""How many votes the starting accuracy counts for, beside those on labelled items."""
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """How often each judge gave each class, item x (judge class): an array, or a factor like one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the matrix."""
+
+    def __matmul__(self, table: Array, /) -> Array:
+        """Return counts @ table."""
+
+    def __rmatmul__(self, rows: Array, /) -> Array:
+        """Return rows @ counts."""
+
+
+def counts(index: Int[Array, "item judge sample"], n_classes: int) -> Float[Array, "item seen"]:
+    """Return how often each judge gave each class, as a matrix item x (judge class)."""
+    member = [(index == k).sum(-1) for k in range(n_classes)]
+    return jnp.stack(member, axis=-1).reshape(index.shape[0], -1).astype(float)
+
+
+def log_joint(
+    log_pi: Float[Array, " class"],
+    log_confusion: Float[Array, "judge class vote"],
+    count: Counts,
+    labels: Int[Array, " item"],
+    noise: Scalar,
+) -> Float[Array, "item class"]:
+    """Return log p(votes, observed label, y = k) of every item and class."""
+    n_classes = log_pi.shape[0]
+    flat = jnp.swapaxes(log_confusion, 1, 2).reshape(-1, n_classes)  # (judge vote), class
+    return log_pi + count @ flat + clamp(labels, noise, n_classes)
+
+
+def clamp(labels: Int[Array, " item"], noise: Scalar, n_classes: int) -> Float[Array, "item class"]:
+    """Return log p(observed label | y = k), 0 where there is none."""
+    observed = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
+    return jnp.where((labels >= 0)[:, None], observed, 0.0)
+
+
+def log_prior(
+    log_pi: Float[Array, " class"], log_confusion: Float[Array, "judge class vote"], prior: Prior
+) -> Float[Array, ""]:
+    """Return the log prior density up to a constant."""
+    votes = prior.of_votes(log_pi.shape[0])
+    return jnp.sum(_times(votes, log_confusion)) + jnp.sum(_times(prior.classes, log_pi))
+
+
+def _times(count: Scalar | Array, log: Array) -> Array:
+    """Return count x log, 0 where the count is 0 and the logarithm minus infinity."""
+    return jnp.where(jnp.asarray(count) > 0, count * jnp.maximum(log, -1e300), 0.0)
+
+
+def start(
+    count: Counts,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    n_classes: int,
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return log pi, uniform, and log confusions: accuracy 0.75 beside the labelled votes."""
+    return start_from(tally(known_belief(labels, weight, n_classes), count))
+
+
+def known_belief(
+    labels: Int[Array, " item"], weight: Float[Array, " item"], n_classes: int
+) -> Float[Array, "item class"]:
+    """Return the weight of every labelled item at its label, 0 elsewhere."""
+    used = jnp.where(labels >= 0, weight, 0.0)[:, None]
+    return used * jax.nn.one_hot(labels, n_classes, dtype=used.dtype)
+
+
+def start_from(
+    seen: Float[Array, "judge class vote"],
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return the start of accuracy 0.75, given the votes on labelled items by class."""
+    n_classes = seen.shape[-1]
+    other = (1 - START_ACCURACY) / (n_classes - 1)
+    begin = jnp.where(jnp.eye(n_classes, dtype=bool), START_ACCURACY, other)
+    votes = seen + START_COUNT * begin
+    return jnp.full(n_classes, -jnp.log(n_classes)), jnp.log(votes / votes.sum(-1, keepdims=True))
+
+
+def majority_start(
+    count: Counts,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    n_classes: int,
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return the usual start: an item is of each class as the votes (or its label) say."""
+    n_judges = count.shape[1] // n_classes
+    for_class = count @ jnp.tile(jnp.eye(n_classes), (n_judges, 1))
+    belief = majority_belief(for_class, labels, weight)
+    return majority_start_from(belief.sum(0), tally(belief, count))
+
+
+def majority_belief(
+    for_class: Float[Array, "item class"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+) -> Float[Array, "item class"]:
+    """Return the weight of every item at its label, or divided as its votes are."""
+    n_classes = for_class.shape[1]
+    share = (for_class + 1 / n_classes) / (for_class.sum(1, keepdims=True) + 1)
+    truth = jax.nn.one_hot(labels, n_classes, dtype=share.dtype)
+    return weight[:, None] * jnp.where((labels >= 0)[:, None], truth, share)
+
+
+def majority_start_from(
+    share: Float[Array, " class"], seen: Float[Array, "judge class vote"]
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return the majority start, given its beliefs' totals and the votes by believed class."""
+    n_classes = share.shape[0]
+    votes, classes = seen + 1 / n_classes, share + 1 / n_classes
+    return jnp.log(classes / classes.sum()), jnp.log(votes / votes.sum(-1, keepdims=True))
+
+
+def tally(belief: Float[Array, "item class"], count: Counts) -> Float[Array, "judge class vote"]:
+    """Return the expected votes of each judge by class and vote."""
+    n_classes = belief.shape[1]
+    return jnp.swapaxes((belief.T @ count).reshape(n_classes, -1, n_classes), 0, 1)
+
+
+def most_below_chance(
+    found: Float[Array, " judge"], votes: Float[Array, " judge"], n_classes: int
+) -> Bool[Array, ""]:
+    """Return whether most of the judges that voted are right less often than chance."""
+    cast = votes > 0
+    below = (found < 1 / n_classes) & cast
+    return 2 * below.sum() > jnp.maximum(cast.sum(), 1)

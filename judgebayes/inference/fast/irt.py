@@ -1,0 +1,59 @@
+"""The 2PL model's likelihood from counts of votes, as its Newton steps take it.
+
+`judgebayes.models.irt` has the story, and the formula with label noise.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from judgebayes.models.label_noise import noise_matrix
+
+__all__ = ["Evidence", "class_probabilities", "evidence", "log_likelihood"]
+
+
+class Evidence(NamedTuple):
+    """The votes on items whose label is known, and what the label says of the true class."""
+
+    votes: Float[Array, "item judge class"]
+    """How many votes of each judge are for each class."""
+    log_error: Float[Array, "item class"]
+    """log p(label as seen | true class)."""
+    weight: Float[Array, " item"]
+    """0 where the label is unknown."""
+
+
+@partial(jax.jit, inline=True)
+def evidence(
+    votes: Int[Array, "item judge class"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    noise: float | Float[Array, ""] = 0.0,
+) -> Evidence:
+    """Return counts of votes with labels, of which a known share is wrong."""
+    error = jnp.log(noise_matrix(noise, votes.shape[-1]))[:, jnp.maximum(labels, 0)].T
+    return Evidence(votes.astype(weight.dtype), error, jnp.where(labels >= 0, weight, 0.0))
+
+
+def _joint(logits: Float[Array, "item judge"], given: Evidence) -> Float[Array, "item class"]:
+    """Return log p(votes, label | true class), less what the wrong votes of all classes share."""
+    each = logits + np.log(given.votes.shape[-1] - 1)
+    return given.log_error + jnp.einsum("ijk,ij->ik", given.votes, each)
+
+
+def class_probabilities(
+    logits: Float[Array, "item judge"], given: Evidence
+) -> Float[Array, "item class"]:
+    """Return the posterior probabilities of the items' true classes."""
+    return jax.nn.softmax(_joint(logits, given), axis=1)
+
+
+def log_likelihood(logits: Float[Array, "item judge"], given: Evidence) -> Float[Array, ""]:
+    """Return the log-likelihood of votes and labels, true classes summed out, up to a constant."""
+    shared = (given.votes.sum(2) * jnp.logaddexp(0.0, logits)).sum(1)
+    each = jax.nn.logsumexp(_joint(logits, given), axis=1) - shared
+    return jnp.sum(given.weight * each)

@@ -1,0 +1,27 @@
+"""The normal prior of stacking's parameters given tau, as its Laplace approximation takes it."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from judgebayes.models.stacking import LEVEL_SCALE, OFFSET_SCALE, Form
+
+__all__ = ["prior_precision"]
+
+Scalar = float | Float[Array, ""]
+
+
+def prior_precision(
+    tau: Scalar, direction: Float[Array, " judge"], kappa: Scalar, form: Form
+) -> tuple[Float[Array, "parameter parameter"], Float[Array, ""]]:
+    """Return the inverse of the prior covariance given tau, and its log-determinant."""
+    scale = {name: jnp.full(shape, tau) for name, shape in form.blocks().items()}
+    if "offset" in scale:
+        scale["offset"] = jnp.asarray(OFFSET_SCALE)
+    if "level" in scale:
+        scale["level"] = jnp.full(form.levels, LEVEL_SCALE)
+    flat = form.join(scale)
+    along = jnp.zeros(flat.shape[0]).at[: form.n_judges].set(direction)
+    length = direction @ direction
+    shrunk = kappa / (1 + kappa * length) * jnp.outer(along, along)
+    precision = (jnp.eye(flat.shape[0]) - shrunk) / jnp.outer(flat, flat)
+    return precision, -2 * jnp.log(flat).sum() - jnp.log1p(kappa * length)
