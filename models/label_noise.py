@@ -36,7 +36,13 @@ def class_given_label(
     known: Bool[Array, " item"],
     noise: Scalar,
 ) -> Float[Array, "item class"]:
-    """Return log p(y | z) of every item, and log p(y) where its label is not known."""
+    """Return log p(y | z) of every item, and log p(y) where its label is not known.
+
+    Of a label that cannot be, p(z) = 0, nothing follows: log p(z | y) stands in its place, which is
+    finite somewhere, so that the item's log-probability is minus infinity and not NaN.
+    """
     error = jnp.log(noise_matrix(noise, log_class.shape[-1]))[:, labels].T
-    given = log_class + error - jax.nn.logsumexp(log_class + error, axis=1, keepdims=True)
+    total = jax.nn.logsumexp(log_class + error, axis=1, keepdims=True)
+    possible = jnp.isfinite(total)
+    given = jnp.where(possible, log_class, 0.0) + error - jnp.where(possible, total, 0.0)
     return jnp.where(known[:, None], given, log_class)

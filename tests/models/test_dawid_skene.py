@@ -7,6 +7,7 @@ from numpyro.infer.util import log_density
 from scipy import stats
 
 from judgebayes.float64 import in_float64
+from judgebayes.generative.derived import log_likelihoods
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, Prior, accuracy
@@ -84,3 +85,13 @@ def test_the_start_is_above_chance_and_moved_by_labelled_votes(index: np.ndarray
     cast = np.array([(index[:, j] == 0).sum() for j in range(J)])
     total = np.array([(index[:, j] >= 0).sum() for j in range(J)])
     np.testing.assert_allclose(jnp.exp(told)[:, 0, 0], (cast + 3.0) / (total + 4.0))
+
+
+@in_float64
+def test_a_label_of_a_class_that_cannot_be_is_impossible_and_not_undefined() -> None:
+    data = PanelData(jnp.zeros((3, J, 1), int), jnp.array([0, 1, -1]))
+    sites = {"pi": jnp.array([0.6, 0.0, 0.4]), "confusion": jnp.asarray(CONFUSION)}
+    each = log_likelihoods(DawidSkeneModel(K), data, sites)
+    np.testing.assert_array_equal(each["label"] < -1e29, [False, True, False])
+    assert np.isfinite(each["votes"]).all()
+    assert float(log_density(DawidSkeneModel(K), (data,), {}, sites)[0]) < -1e29
