@@ -16,9 +16,9 @@ from judgebayes.aggregate.base import checked, training
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
-from judgebayes.inference.fast.irt import evidence
+from judgebayes.inference.fast.irt import evidence, problem
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Sites
+from judgebayes.inference.problem import Chains, Sites
 from judgebayes.irt_mode import Table, joint_mode, learnt_mode
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
@@ -225,5 +225,5 @@ def _fit(
     prior = Prior() if method.prior is None else method.prior
 
     program = ItemResponseModel(votes.n_classes, prior, method.label_noise)
-    found = method.inference.solve(Problem(program, PanelData(votes.index, labels, weight)), key)
+    found = method.inference.solve(problem(program, PanelData(votes.index, labels, weight)), key)
     return FittedItemResponse(found.draws, used, found.status, found.chains)

@@ -24,7 +24,7 @@ from judgebayes.float64 import in_float64
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.fast.dawid_skene import Counts
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Sites
+from judgebayes.inference.problem import Chains, Sites
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.log_softmax import log_softmax
 from judgebayes.models.base import PanelData
@@ -400,7 +400,7 @@ def _fit(
     }
     program = DawidSkeneModel(n_classes, method.prior, method.label_noise)
     data = PanelData(votes.index, labels, weight)
-    found = method.inference.solve(Problem(program, data, start=inside), key)
+    found = method.inference.solve(dawid_skene.problem(program, data, inside, count), key)
     mean = jnp.log(found.draws["confusion"].mean(0))
     return FittedDawidSkene(
         draws=found.draws,

@@ -10,7 +10,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generative.data import Data
 from judgebayes.generative.statistics import of_right
 from judgebayes.generative.story import Story
-from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.fast.irt import problem
+from judgebayes.inference.problem import Sites
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.votes.array import MISSING
@@ -50,7 +51,7 @@ def item_response(data: Data) -> Story:
         return of_right(np.where(votes >= 0, votes == truth, MISSING), data.judges)
 
     return Story(
-        problem=Problem(ItemResponseModel(n_classes), panel),
+        problem=problem(ItemResponseModel(n_classes), panel),
         data=panel,
         given=("label",),
         constrained=constrained,

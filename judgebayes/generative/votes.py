@@ -13,6 +13,7 @@ from judgebayes.aggregate.patterns import merged
 from judgebayes.generative.data import Data
 from judgebayes.generative.statistics import of_votes
 from judgebayes.generative.story import Story
+from judgebayes.inference.fast.dawid_skene import problem
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import dawid_skene as dawid_skene_model
 from judgebayes.models.base import PanelData
@@ -80,7 +81,7 @@ def dawid_skene(data: Data) -> Story:
         name: 0.99 * x[0] + 0.01 / n_classes for name, x in mode.draws.items()
     }  # as far from the edge as chains need
     return Story(
-        problem=Problem(DawidSkeneModel(n_classes), unique_items, start=inside),
+        problem=problem(DawidSkeneModel(n_classes), unique_items, inside),
         data=panel,
         given=("label",),
         constrained=constrained,

@@ -45,6 +45,8 @@ class Problem:
     watched: Callable[[Sites], Float[Array, " quantity"]] | None = None
     """What chains must agree on: all parameters if None. Where data leave parameters undetermined
     that the answer does not need, the answer."""
+    log_likelihood: Callable[[Sites], Float[Array, ""]] | None = None
+    """A fast route to that of all observed sites, up to a constant; the program's own if None."""
     size: Float[Array, ""] | None = None
     """How many items the objective is a mean over; the labelled ones if None."""
     no_score: str = ""
@@ -99,8 +101,11 @@ class Problem:
             raise JudgeBayesError(self.no_score)
 
     def joint(self) -> None:
-        """Run the program on the data."""
-        self.model(self.data)
+        """Run the program on the data, or its parameters and the fast route to their likelihood."""
+        if self.log_likelihood is None:
+            self.model(self.data)
+        else:
+            self._prior_times("log_likelihood", self.log_likelihood)
 
     def prior(self) -> None:
         """Run the program for its parameters alone."""
@@ -126,14 +131,13 @@ class Problem:
         Bissiri, Holmes & Walker (2016). Its spread is a choice, made by the temperature T; with
         the NLL and T = 1 it is the ordinary posterior.
         """
+        return lambda: self._prior_times("score", lambda at: -self.loss(score, at) / temperature)
 
-        def model() -> None:
-            with numpyro.handlers.trace() as trace:
-                self.prior()
-            sites = {name: site["value"] for name, site in trace.items() if _is_latent(site)}
-            numpyro.factor("score", -self.loss(score, sites) / temperature)
-
-        return model
+    def _prior_times(self, name: str, log_factor: Callable[[Sites], Float[Array, ""]]) -> None:
+        with numpyro.handlers.trace() as trace:
+            self.prior()
+        sites = {name: site["value"] for name, site in trace.items() if _is_latent(site)}
+        numpyro.factor(name, log_factor(sites))
 
     @property
     @alone  # before the lock that `cached_property` has of its own until Python 3.12

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from jax.flatten_util import ravel_pytree
 from numpyro.distributions.transforms import StickBreakingTransform
@@ -26,6 +27,7 @@ from judgebayes.float64 import in_float64
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.irt import evidence
+from judgebayes.inference.fast.irt import problem as two_parameter_problem
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.softmax import Design, score_derivatives
@@ -81,11 +83,9 @@ def em(classes: int, noise: float, packed: bool) -> Pair:
 
     def route(x: dict[str, jax.Array]) -> jax.Array:
         logs = {name: jnp.log(value) for name, value in sites(x).items()}
-        joint = dawid_skene.log_joint(logs["pi"], logs["confusion"], count, data.labels, noise)
-        each = data.weight * jax.nn.logsumexp(joint, axis=1)
-        return jnp.where(data.weight > 0, each, 0.0).sum() + dawid_skene.log_prior(
-            logs["pi"], logs["confusion"], prior
-        )
+        both = logs["pi"], logs["confusion"]
+        likely = dawid_skene.log_likelihood(*both, count, data.labels, data.weight, noise)
+        return likely + dawid_skene.log_prior(*both, prior)
 
     def program(x: dict[str, jax.Array]) -> jax.Array:
         return log_density(model, (data,), {}, sites(x))[0]
@@ -224,17 +224,19 @@ def test_em_ends_where_the_programs_density_is_stationary(noise: float) -> None:
     top, slope = jax.value_and_grad(density)(free)
     assert max(float(jnp.abs(x).max()) for x in slope.values()) < 1e-4
     # No worse than a generic optimiser from the same place.
-    import optax
-
     solver = optax.lbfgs()
-    step = optax.value_and_grad_from_state(lambda x: -density(x))
+    loss = lambda x: -density(x)  # noqa: E731
+    both = optax.value_and_grad_from_state(loss)
+
+    @jax.jit
+    def step(x: Any, state: Any) -> tuple[Any, Any]:
+        value, grad = both(x, state=state)
+        updates, state = solver.update(grad, state, x, value=value, grad=grad, value_fn=loss)
+        return optax.apply_updates(x, updates), state
+
     x, state = free, solver.init(free)
     for _ in range(100):
-        value, gradient = step(x, state=state)
-        updates, state = solver.update(
-            gradient, state, x, value=value, grad=gradient, value_fn=lambda x: -density(x)
-        )
-        x = optax.apply_updates(x, updates)
+        x, state = step(x, state)
     assert float(density(x)) - float(top) < 1e-6
 
 
@@ -315,3 +317,29 @@ def test_another_prior_would_be_noticed() -> None:
     )
     means = [np.asarray(f.alpha / (f.alpha + f.beta)) for f in (right, wrong)]
     assert np.abs(means[0] - means[1]).min() > 1e-4
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("which", ["dawid-skene", "2PL"])
+@in_float64
+def test_what_samplers_solve_by_counts_is_the_program(which: str, noise: float) -> None:
+    data = panel(3, 2, seed=11)
+    rng = np.random.default_rng(12)
+    model: Model
+    if which == "2PL":
+        model = ItemResponseModel(3, noise=noise)
+        problem = two_parameter_problem(model, data)
+        shapes = {"ability": JUDGES, "difficulty": ITEMS, "log_discrimination": ITEMS}
+        draw = lambda: {n: jnp.asarray(rng.normal(size=size)) for n, size in shapes.items()}  # noqa: E731
+    else:
+        model = DawidSkeneModel(3, noise=noise)
+        draw = lambda: {  # noqa: E731
+            "pi": jnp.asarray(rng.dirichlet(np.ones(3))),
+            "confusion": jnp.asarray(rng.dirichlet(np.ones(3), (JUDGES, 3))),
+        }
+        problem = dawid_skene.problem(model, data, draw())
+    apart = [
+        log_density(problem.joint, (), {}, at)[0] - log_density(model, (data,), {}, at)[0]
+        for at in (draw(), draw(), draw())
+    ]
+    np.testing.assert_allclose(apart, apart[0], rtol=1e-10, atol=1e-9)

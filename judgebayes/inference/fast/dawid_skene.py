@@ -13,7 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.models.dawid_skene import Prior
+from judgebayes.inference.problem import Problem, Sites
+from judgebayes.models.base import PanelData
+from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 from judgebayes.models.label_noise import noise_matrix
 
 __all__ = [
@@ -22,11 +24,13 @@ __all__ = [
     "counts",
     "known_belief",
     "log_joint",
+    "log_likelihood",
     "log_prior",
     "majority_belief",
     "majority_start",
     "majority_start_from",
     "most_below_chance",
+    "problem",
     "start",
     "start_from",
     "tally",
@@ -73,6 +77,33 @@ def log_joint(
     n_classes = log_pi.shape[0]
     flat = jnp.swapaxes(log_confusion, 1, 2).reshape(-1, n_classes)  # (judge vote), class
     return log_pi + count @ flat + clamp(labels, noise, n_classes)
+
+
+def log_likelihood(
+    log_pi: Float[Array, " class"],
+    log_confusion: Float[Array, "judge class vote"],
+    count: Counts,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    noise: Scalar,
+) -> Float[Array, ""]:
+    """Return the weighted sum of log p(votes, observed label) over the items."""
+    each = jax.nn.logsumexp(log_joint(log_pi, log_confusion, count, labels, noise), axis=1)
+    return jnp.where(weight > 0, weight * each, 0.0).sum()
+
+
+def problem(
+    model: DawidSkeneModel, data: PanelData, start: Sites, count: Counts | None = None
+) -> Problem:
+    """Return what a sampler solves, the likelihood by counts: they are made once, not at each step."""
+    table = counts(data.votes, model.n_classes) if count is None else count
+    weight = jnp.ones(len(data.labels)) if data.weight is None else data.weight
+
+    def likely(sites: Sites) -> Float[Array, ""]:
+        logs = jnp.log(sites["pi"]), jnp.log(sites["confusion"])
+        return log_likelihood(*logs, table, data.labels, weight, model.noise)
+
+    return Problem(model, data, start=start, log_likelihood=likely)
 
 
 def clamp(labels: Int[Array, " item"], noise: Scalar, n_classes: int) -> Float[Array, "item class"]:

@@ -11,9 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from judgebayes.inference.problem import Problem, Sites
+from judgebayes.models.base import PanelData
+from judgebayes.models.irt import ItemResponseModel, Parameters, link
 from judgebayes.models.label_noise import noise_matrix
 
-__all__ = ["Evidence", "class_probabilities", "evidence", "log_likelihood"]
+__all__ = ["Evidence", "class_probabilities", "evidence", "log_likelihood", "problem"]
 
 
 class Evidence(NamedTuple):
@@ -57,3 +60,15 @@ def log_likelihood(logits: Float[Array, "item judge"], given: Evidence) -> Float
     shared = (given.votes.sum(2) * jnp.logaddexp(0.0, logits)).sum(1)
     each = jax.nn.logsumexp(_joint(logits, given), axis=1) - shared
     return jnp.sum(given.weight * each)
+
+
+def problem(model: ItemResponseModel, data: PanelData) -> Problem:
+    """Return what a sampler solves, the likelihood by counts: they are made once, not at each step."""
+    votes = jnp.stack([(data.votes == k).sum(2) for k in range(model.n_classes)], axis=2)
+    weight = jnp.ones(len(data.labels)) if data.weight is None else data.weight
+    given = evidence(votes, data.labels, weight, model.noise)
+
+    def likely(sites: Sites) -> Float[Array, ""]:
+        return log_likelihood(link(Parameters(**sites)), given)
+
+    return Problem(model, data, log_likelihood=likely)

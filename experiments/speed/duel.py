@@ -1,0 +1,162 @@
+"""`python -m judgebayes.experiments.speed.duel CHECKOUT [ROW]...`: this version beside another.
+
+Command: git worktree add /tmp/older COMMIT && python -m judgebayes.experiments.speed.duel /tmp/older
+Runtime: some ten minutes on two quiet cores.
+Expected: ratios above 1 where this version is the faster one, with the 95 % interval of their mean.
+
+Each version runs in a process of its own, with the rows of its own `experiments/speed`. A row's two
+processes are warm before they take turns; which of them begins changes from round to round.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import numpy as np
+import typer
+from scipy import stats
+
+ROWS = ("p1-sweep", "p4-fig6", "one-coin-beta", "dawid-skene", "2pl", "nuts")
+TURN = 0.5
+"""Seconds of a turn: shorter calls are repeated, and their mean is taken."""
+
+
+class Captured(Exception):  # noqa: N818  (it carries what was looked for)
+    """Stops a row before its race, with our side of it."""
+
+
+def workload(row: str, data: Path | None) -> Callable[[], Any]:
+    """Return our side of a row, as this version's modules make it."""
+    import jax
+
+    from judgebayes.experiments.core import Run, default_data
+    from judgebayes.experiments.speed import (
+        dawid_skene,
+        item_response,
+        nuts,
+        one_coin_beta,
+        p1_sweep,
+        p4_fig6,
+    )
+    from judgebayes.experiments.speed.panels import dense_panel
+
+    def capture(sides: list[Any], rounds: int) -> None:
+        raise Captured(sides[0].run)
+
+    run = Run(data=data or default_data())
+    if row == "nuts":
+        sampler = nuts.ours(dense_panel(nuts.ITEMS, nuts.JUDGES, missing=0.0)[0], nuts.DRAWS)
+        return lambda: sampler(0)
+    races: dict[str, tuple[Any, Callable[[], object]]] = {
+        "p1-sweep": (p1_sweep, lambda: p1_sweep.p1_sweep(run, 1)),
+        "p4-fig6": (p4_fig6, lambda: p4_fig6.p4_fig6(run, 1)),
+        "one-coin-beta": (one_coin_beta, lambda: one_coin_beta.one_coin_beta(run, 1)),
+        "dawid-skene": (dawid_skene, lambda: dawid_skene.against_peers(1)),
+        "2pl": (item_response, lambda: item_response.item_response(1)),
+    }
+    module, begin = races[row]
+    module.race = capture
+    try:
+        begin()
+    except Captured as found:
+        side: Callable[[], Any] = found.args[0]
+        return lambda: jax.block_until_ready(side())
+    raise RuntimeError(f"The row {row} has no race.")
+
+
+def serve(row: str, data: Path | None) -> None:
+    """Run the row once, then for a turn whenever a line comes in; answer with seconds a call."""
+    os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import jax
+
+    import judgebayes
+
+    jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
+    call = workload(row, data)
+    call()
+    sys.stdout.write(f"{judgebayes.__file__}\n")
+    sys.stdout.flush()
+    for _ in sys.stdin:
+        calls, started, took = 0, time.perf_counter(), 0.0
+        while took < TURN:
+            call()
+            calls, took = calls + 1, time.perf_counter() - started
+        sys.stdout.write(json.dumps(took / calls) + "\n")
+        sys.stdout.flush()
+
+
+def opened(checkout: Path, row: str, data: Path | None) -> subprocess.Popen[str]:
+    """Return a process that serves a row of a checkout."""
+    command = [
+        sys.executable,
+        "-c",
+        f"import runpy; runpy.run_path({__file__!r})['serve']({row!r}, ",
+    ]
+    command[-1] += f"__import__('pathlib').Path({str(data)!r}))" if data else "None)"
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, text=True, env=environment, cwd=checkout
+    )
+
+
+def answer(process: subprocess.Popen[str]) -> str:
+    """Return a process's next line."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError("A version ended before it answered; its own words are above.")
+    return line.strip()
+
+
+def timed(process: subprocess.Popen[str]) -> float:
+    """Return the seconds of a call in one turn."""
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    return float(answer(process))
+
+
+def main(
+    checkout: Annotated[Path, typer.Argument(help="The other version: a folder of its files.")],
+    rows: Annotated[Optional[list[str]], typer.Argument(metavar="[ROW]...")] = None,  # noqa: UP045
+    data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
+    rounds: Annotated[int, typer.Option(min=2, help="How often both take their turn.")] = 15,
+) -> None:
+    """Run both versions in turns and print a table of ratios."""
+    # By way of the link: `judgebayes/experiments` leads out of the package.
+    folders = [Path(__file__).resolve().parents[2], checkout.resolve()]
+    for row in rows or []:
+        if row not in ROWS:
+            raise typer.BadParameter(f"There is no row {row!r}: take {', '.join(ROWS)}.")
+    typer.echo(
+        "| row | this version, s | the other, s | other / this | 95 % interval |\n|" + "---|" * 5
+    )
+    for row in rows or ROWS:
+        sides = [opened(folder, row, data and data.resolve()) for folder in folders]
+        try:
+            for side, folder in zip(sides, folders, strict=True):
+                if not Path(answer(side)).is_relative_to(folder):
+                    raise RuntimeError(f"{folder} has no judgebayes of its own.")
+            seconds = np.empty((rounds, 2))
+            for turn in range(rounds):
+                for which in (0, 1) if turn % 2 else (1, 0):
+                    seconds[turn, which] = timed(sides[which])
+        finally:
+            for side in sides:
+                side.kill()
+        ratio = np.log(seconds[:, 1] / seconds[:, 0])
+        half = stats.t.ppf(0.975, rounds - 1) * ratio.std(ddof=1) / np.sqrt(rounds)
+        low, mean, high = np.exp(ratio.mean() + half * np.array([-1, 0, 1]))
+        ours, theirs = np.median(seconds, 0)
+        typer.echo(f"| {row} | {ours:.3g} | {theirs:.3g} | {mean:.3f} | {low:.3f} to {high:.3f} |")
+
+
+if __name__ == "__main__":
+    typer.run(main)
