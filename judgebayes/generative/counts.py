@@ -62,7 +62,6 @@ def _beta_binomial(data: Data, components: int) -> Story:
             "share": ("component",),
             "mean": ("component",),
             "dispersion": ("component",),
-            "correct": ("labelled_item",),
         },
         coords={
             "votes": [str(size) for size in sizes],

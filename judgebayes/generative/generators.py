@@ -78,8 +78,6 @@ def _items(data: Data, points: int) -> Story:
             "lenience": ("judge",),
             "discernment": ("judge",),
             "shift": ("class", "generator"),
-            "label": ("labelled_item",),
-            "votes": ("item", "judge", "repeat"),
         },
         coords={
             "generator": list(names),

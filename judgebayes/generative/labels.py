@@ -1,6 +1,7 @@
 """Models of the label given the votes: Davidson's, and logistic stacking."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,7 +32,6 @@ def davidson(data: Data) -> Story:
         data,
         problem,
         constrained=lambda sites, key: dict(sites),  # noqa: ARG005
-        dims={"eta0": ("level",), "gamma": ("level",)},
         coords={"level": levels},
         shown=("beta", *offset, *(("eta0", "gamma") if levels else ())),
         meanings={
@@ -71,7 +71,6 @@ def stacking(data: Data, kappa: float = 1.0) -> Story:
             "weight": ("judge",),
             "absent": ("judge",),
             "level_weight": ("level", "judge"),
-            "level": ("level",),
         },
         coords={"judge": list(data.judges), "level": _levels(data)},
         shown=("tau", *form.blocks()),
@@ -113,12 +112,12 @@ def _of_labels(
     problem: Problem,
     *,
     constrained: Callable[[Sites, PRNGKeyArray], Sites],
-    dims: dict[str, tuple[str, ...]],
     coords: dict[str, list[str]],
     shown: tuple[str, ...],
     meanings: dict[str, str],
     words: tuple[str, ...],
     advice: str,
+    dims: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> Story:
     known = data.labelled
     index = data.index[known]
@@ -131,7 +130,7 @@ def _of_labels(
         data=problem.data,
         constrained=constrained,
         statistics=statistics,
-        dims=dims | {"label": ("labelled_item",)},
+        dims=dict(dims),
         coords=coords | {"labelled_item": data.names(known)},
         shown=shown,
         meanings=meanings,

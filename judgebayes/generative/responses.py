@@ -56,12 +56,7 @@ def item_response(data: Data) -> Story:
         given=("label",),
         constrained=constrained,
         statistics=statistics,
-        dims={
-            "ability": ("judge",),
-            "difficulty": ("labelled_item",),
-            "discrimination": ("labelled_item",),
-            "votes": ("labelled_item", "judge", "repeat"),
-        },
+        dims={"discrimination": ("labelled_item",)},
         coords={
             "judge": list(data.judges),
             "labelled_item": data.names(known),

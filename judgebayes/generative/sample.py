@@ -100,7 +100,7 @@ def sample(
         posterior_predictive=by_chain(halves[1]),
         observed=story.observed | {STATISTICS: np.array(list(observed.values()))},
         coords=story.coords | {STATISTIC: statistics},
-        dims=story.dims | {STATISTICS: (STATISTIC,)},
+        dims=story.axes | {STATISTICS: (STATISTIC,)},
         attributes={"meanings": json.dumps(story.meanings), **(attributes or {})},
     )
 

@@ -38,10 +38,11 @@ class Story:
     """The draw as a user wants it named: on the scale of the story, with names for its axes."""
     statistics: Statistics
     """Of data by the names of their sites, observed or drawn anew."""
-    dims: dict[str, tuple[str, ...]]
     coords: dict[str, list[str]]
     shown: tuple[str, ...]
     """The variables that summary and forest plot show."""
+    dims: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of the axes of what `constrained` adds to the program's sites."""
     watched: tuple[str, ...] | None = None
     """The variables on which chains must agree, all if None: see `Problem.watched`."""
     meanings: dict[str, str] = field(default_factory=dict)
@@ -52,6 +53,18 @@ class Story:
     """What the user should know of this model and data."""
     given: tuple[str, ...] = ()
     """Sites that keep their observed values where data are drawn anew."""
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...]]:
+        """The names of all axes; a label's, and those of items that count if labelled, say so."""
+        model = self.problem.model
+        only_labelled = model.traits.enters in ("labelled items", "items with a count")
+
+        def named(site: str, dims: tuple[str, ...]) -> tuple[str, ...]:
+            item = "labelled_item" if only_labelled or site == "label" else "item"
+            return tuple(item if name == "item" else name for name in dims)
+
+        return {site: named(site, dims) for site, dims in model.dims.items()} | self.dims
 
     @property
     def observed(self) -> dict[str, np.ndarray]:

@@ -43,11 +43,6 @@ def one_coin(data: Data) -> Story:
         given=("label",),
         constrained=lambda sites, key: dict(sites),  # noqa: ARG005
         statistics=statistics,
-        dims={
-            "accuracy": ("judge",),
-            "label": ("labelled_item",),
-            "votes": ("labelled_item", "judge", "repeat"),
-        },
         coords={
             "judge": list(data.judges),
             "labelled_item": data.names(known),
@@ -86,13 +81,7 @@ def dawid_skene(data: Data) -> Story:
         given=("label",),
         constrained=constrained,
         statistics=statistics,
-        dims={
-            "pi": ("class",),
-            "confusion": ("judge", "class", "vote"),
-            "accuracy": ("judge",),
-            "label": ("labelled_item",),
-            "votes": ("item", "judge", "repeat"),
-        },
+        dims={"accuracy": ("judge",)},
         coords={
             "judge": list(data.judges),
             "class": list(data.classes),

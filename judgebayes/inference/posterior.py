@@ -72,7 +72,7 @@ def to_arviz(
     log_likelihood, posterior_predictive, prior, prior_predictive, observed
         Further groups, where there are any; predictions may be of some draws only.
     coords, dims
-        Names of the axes beyond chain and draw.
+        Names of the axes beyond chain and draw; of variables that there are not, nothing is said.
     attributes
         What the container should know of itself, by name.
     """
@@ -94,7 +94,9 @@ def to_arviz(
     ):
         if group is not None:
             groups[name] = {key: np.asarray(x) for key, x in group.items()}
-    axes = {"coords": dict(coords or {}), "dims": {k: list(v) for k, v in (dims or {}).items()}}
+    there = {name for group in groups.values() for name in group}
+    named = {name: list(axes) for name, axes in (dims or {}).items() if name in there}
+    axes = {"coords": dict(coords or {}), "dims": named}
     arviz = _arviz()
     with warnings.catch_warnings():
         # Said of the prior's one chain, which is right as it is.
