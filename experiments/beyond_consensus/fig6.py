@@ -185,6 +185,7 @@ def main(run: Run) -> Output:
     figures = {}
     for metric in METRICS:
         drawn = table[(table["metric"] == metric) & (table["n"] > 0)]
+        far = 100 * drawn.loc[drawn["method"] == "rogan-gladen", "value"].astype(float)
         drawn = drawn[~drawn["method"].isin(["true-minimum", "rogan-gladen"])]
         figures[metric.replace(" ", "-")] = curves(
             drawn.assign(**{c: 100 * drawn[c].astype(float) for c in ("value", "low", "high")}),
@@ -194,7 +195,8 @@ def main(run: Run) -> Output:
             xlabel="labelled generators, s",
             ylabel=f"{metric}, points",
             title=f"Held-out generators: {metric}\n"
-            f"(undefined at s = 0, not drawn:\n{', '.join(UNDEFINED)})",
+            f"(rogan-gladen is not drawn: {far.min():.0f} to {far.max():.0f} points;\n"
+            f"undefined at s = 0: {', '.join(UNDEFINED)})",
             columns=2,
         )
     return Output(table, figures, notes, UNDEFINED)

@@ -161,10 +161,11 @@ def test_variational_inference_reaches_the_mode(name: str) -> None:
     best = judgebayes.inference.MAP().solve(problem, jax.random.key(0))
     at = {n: x[0] for n, x in best.draws.items()}
     target, _ = log_density(model, (data,), {}, at)
-    guide = AutoDelta(model, init_loc_fn=numpyro.infer.init_to_value(values=at))
-    optimiser = optax.adam(optax.cosine_decay_schedule(0.01, 5000))
+    begin = {n: site["value"] for n, site in problem.latent.items()}  # where MAP begins, too
+    guide = AutoDelta(model, init_loc_fn=numpyro.infer.init_to_value(values=begin))
+    optimiser = optax.adam(optax.cosine_decay_schedule(0.03, 10_000))
     svi = SVI(model, guide, optimiser, Trace_ELBO())
-    found = svi.run(jax.random.key(1), 5000, data, progress_bar=False)
+    found = svi.run(jax.random.key(1), 10_000, data, progress_bar=False)
     median = guide.median(found.params)
     density, _ = log_density(model, (data,), {}, median)
     n_parameters = sum(np.size(x) for x in at.values())
