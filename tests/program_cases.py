@@ -36,8 +36,6 @@ class Program:
 
     model: Callable[[], Model]
     data: Callable[[], Any]
-    mode: bool = True
-    """Whether its posterior's mode is what a MAP fit returns."""
     mixes: bool = True
     """Whether NUTS mixes on such data."""
 
