@@ -15,6 +15,7 @@ from judgebayes.ensemble.curve import ErrorCurve, checked_sizes, largest_odd
 from judgebayes.ensemble.thinning import Thinning, item_thinning
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites
 from judgebayes.inference.status import Status, when, worst
@@ -320,10 +321,17 @@ def _fit(
     def answer(sites: Sites) -> Float[Array, " size"]:
         return answers(beta_binomial.parameters(sites), counts.most)
 
+    data = CountData(counts.correct, counts.given, own)
+
+    def likely(sites: Sites) -> Float[Array, ""]:
+        theta = jax.tree.map(lambda x: x[None], beta_binomial.parameters(sites))
+        return log_likelihood(theta, jnp.zeros_like(counts.correct), data, counts.most)
+
     problem = Problem(
         BetaBinomialModel(counts.most, method.components, method.prior),
-        CountData(counts.correct, counts.given, own),
+        data,
         watched=answer,
+        log_likelihood=likely,
     )
     found = method.inference.solve(problem, key)
     return FittedDistribution(

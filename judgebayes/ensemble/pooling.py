@@ -15,11 +15,12 @@ from judgebayes.ensemble.distribution import FittedDistribution, answers
 from judgebayes.ensemble.thinning import Thinning
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import pooled_beta_binomial
-from judgebayes.models.beta_binomial import Parameters
+from judgebayes.models.beta_binomial import CountData, Parameters
 from judgebayes.models.pooled_beta_binomial import (
     PooledBetaBinomialModel,
     PooledData,
@@ -200,10 +201,17 @@ def _fit(
         theta = pooled_beta_binomial.set_parameters(sites)
         return jax.vmap(lambda one: answers(one, counts.most))(theta).ravel()
 
+    data = CountData(counts.correct, counts.given, own)
+
+    def likely(sites: Sites) -> Float[Array, ""]:
+        theta = pooled_beta_binomial.set_parameters(sites)
+        return log_likelihood(theta, member, data, counts.most)
+
     problem = Problem(
         PooledBetaBinomialModel(n_sets, counts.most, method.prior),
         PooledData(counts.correct, counts.given, member, own),
         watched=answer,
+        log_likelihood=likely,
     )
     found = method.inference.solve(problem, key)
     theta: Parameters = jax.vmap(pooled_beta_binomial.set_parameters)(found.draws)

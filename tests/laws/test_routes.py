@@ -24,7 +24,9 @@ from judgebayes.aggregate import DawidSkene, OneCoin
 from judgebayes.aggregate.dawid_skene import EM
 from judgebayes.aggregate.words import pack
 from judgebayes.float64 import in_float64
+from judgebayes.generative.derived import drawn_from_prior
 from judgebayes.inference.fast import dawid_skene
+from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.fast.irt import problem as two_parameter_problem
@@ -34,11 +36,17 @@ from judgebayes.inference.softmax import Design, score_derivatives
 from judgebayes.irt_mode import Table
 from judgebayes.models import davidson, irt, stacking
 from judgebayes.models.base import Model, PanelData
+from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, parameters
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.pooled_beta_binomial import (
+    PooledBetaBinomialModel,
+    PooledData,
+    set_parameters,
+)
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.scores import Score, drps, known, nll
 from judgebayes.votes import Votes
@@ -317,6 +325,29 @@ def test_another_prior_would_be_noticed() -> None:
     )
     means = [np.asarray(f.alpha / (f.alpha + f.beta)) for f in (right, wrong)]
     assert np.abs(means[0] - means[1]).min() > 1e-4
+
+
+@pytest.mark.parametrize("sets", [1, 3])
+@in_float64
+def test_counts_times_weights_are_the_programs(sets: int) -> None:
+    rng = np.random.default_rng(13)
+    given = rng.integers(1, 8, ITEMS)
+    correct = np.where(rng.random(ITEMS) < 0.2, -1, rng.integers(0, given + 1))
+    member = jnp.asarray(np.arange(ITEMS) % sets)
+    counts = CountData(*map(jnp.asarray, (correct, given, rng.choice([0.0, 0.5, 2.0], ITEMS))))
+    whole = PooledData(counts.correct, counts.given, member, counts.weight)
+    model: Model = BetaBinomialModel(7) if sets == 1 else PooledBetaBinomialModel(sets, 7)
+    data = counts if sets == 1 else whole
+    apart = []
+    for seed in range(3):
+        at, _ = drawn_from_prior(model, data, jax.random.key(seed))
+        theta = jax.tree.map(lambda x: x[None], parameters(at)) if sets == 1 else set_parameters(at)
+        route = log_likelihood(theta, member, counts, 7)
+        prior = Problem(model, data).prior
+        apart.append(
+            route + log_density(prior, (), {}, at)[0] - log_density(model, (data,), {}, at)[0]
+        )
+    np.testing.assert_allclose(apart, 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("noise", NOISE)
