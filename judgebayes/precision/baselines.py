@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
 from judgebayes.precision.counts import PrecisionCounts
 
@@ -91,7 +92,7 @@ def _logit(share: Array, n: Array) -> Array:
     return jax.scipy.special.logit(inside)
 
 
-def _corrected(share: Array, tpr: Array, tnr: Array) -> Array:
+def _corrected(share: Array, tpr: AnyArray, tnr: AnyArray) -> Array:
     return jnp.clip((share + tnr - 1) / (tpr + tnr - 1), 0.0, 1.0)
 
 

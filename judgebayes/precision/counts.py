@@ -24,8 +24,8 @@ class Rates:
     NaN where a judge voted on no labelled valid (or invalid) item.
     """
 
-    tpr: Float[Array, "*batch judge"]
-    tnr: Float[Array, "*batch judge"]
+    tpr: Float[AnyArray, "*batch judge"]
+    tnr: Float[AnyArray, "*batch judge"]
 
 
 @jax.tree_util.register_dataclass

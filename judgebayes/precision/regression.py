@@ -168,7 +168,7 @@ def starts(
     centres = (row, np.full(judges, rate), np.full(judges, rate))
     found = []
     for i in range(count):
-        moved = centres
+        moved: tuple[np.ndarray, ...] = centres
         if i > 0:
             moved = tuple(
                 c + rng.uniform(-w / 2, w / 2, len(c))
