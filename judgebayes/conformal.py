@@ -27,7 +27,8 @@ __all__ = [
 ]
 
 ROUNDING = 1e-9
-"""(n + 1) (1 - alpha) that is whole up to this is whole: rounding must not cost an item."""
+"""(n + 1) (1 - alpha) that is whole up to this is whole: rounding must not cost an item. A score that
+equals the threshold up to this conforms: 1 - 0.7 is not 0.3 to the last bit."""
 
 
 @jax.tree_util.register_dataclass
@@ -166,7 +167,7 @@ def _sets(
     log_probs: Float[Array, "item class"], threshold: Float[Array, " item"], no_empty: bool
 ) -> Bool[Array, "item class"]:
     """Return which classes are in each item's set, given the items' thresholds."""
-    inside = _nonconformity(log_probs) <= threshold[:, None]
+    inside = _nonconformity(log_probs) <= threshold[:, None] + ROUNDING
     if not no_empty:
         return inside
     empty = ~inside.any(1, keepdims=True)

@@ -252,3 +252,12 @@ def test_limits_of_what_may_be_asked() -> None:
         coverage_law(-1, 0.5, 10)
     assert coverage_law(0, 0.5, 1).low == 1  # no scores: every set holds every class
     assert coverage_law(1, 0.5, 1).probability.tolist() == pytest.approx([0.5, 0.5])
+
+
+def test_a_score_that_equals_the_threshold_but_for_rounding_conforms() -> None:
+    # The threshold is the score of probability 1 - 0.7, which is not 0.3 to the last bit.
+    calibration = np.log(np.array([[0.9, 0.1], [1 - 0.7, 0.7], [0.8, 0.2]]))
+    fit = SplitConformal(level=0.75).fit(calibration, np.zeros(3, int))
+    for p in (0.3, np.nextafter(0.3, 0), np.nextafter(0.3, 1), 0.1 * 3):
+        assert np.asarray(fit(np.log(np.array([[p, 1 - p]]))))[0, 0]
+    assert not np.asarray(fit(np.log(np.array([[0.29, 0.71]]))))[0, 0]

@@ -331,8 +331,9 @@ def test_several_may_prune_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     listed = list(os.scandir(tmp_path))
     for path in files[-20:-10]:
         path.unlink()
-    monkeypatch.setattr(os, "scandir", lambda _: listed)
-    programs._prune(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", lambda _: listed)
+        programs._prune(tmp_path)
     assert set(tmp_path.iterdir()) == set(files[-10:])
 
 

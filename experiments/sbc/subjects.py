@@ -18,7 +18,7 @@ from judgebayes.aggregate.per_task import tasks_of
 from judgebayes.ensemble import BetaBinomial, Counts, PooledBetaBinomial
 from judgebayes.experiments.sbc.engine import Subject, of_program
 from judgebayes.inference import NUTS
-from judgebayes.inference.problem import Chains, Problem
+from judgebayes.inference.problem import Chains
 from judgebayes.irt import ItemResponse
 from judgebayes.models import beta_binomial as beta_binomial_model
 from judgebayes.models import davidson as davidson_model
@@ -33,8 +33,6 @@ from judgebayes.models.generator_validator import (
     Counted,
     FlatModel,
     HierarchicalModel,
-    ItemData,
-    ItemModel,
 )
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.one_coin import OneCoinModel
@@ -287,17 +285,6 @@ def generator_validator(form: Any) -> Subject:
     )
 
 
-def generator_items() -> Subject:
-    """Return the item-level model of sixty items of four generators; half are labelled."""
-    program = ItemModel(GENERATORS)
-
-    def fit(data: ItemData, key: PRNGKeyArray) -> Chains:
-        return chains_of(SAMPLER.solve(Problem(program, data), key))
-
-    blank = ItemData(asked(), unlabelled(), jnp.arange(ITEMS) // 2 % GENERATORS)
-    return of_program("Generators and judges, by item", program, blank, fit, hide=half_hidden)
-
-
 SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "davidson": partial(davidson, 3, True),
     "davidson-free": partial(davidson, 3, False),
@@ -314,6 +301,5 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),
-    "generator-validator-items": generator_items,
 }
 """Made when asked for: nothing is drawn or compiled at import."""
