@@ -14,6 +14,7 @@ dispersions; `Hypergeometric` is a draw without replacement; `QuasiBinomial` is 
 log-likelihood for counts that are not whole, which cannot be drawn.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -45,12 +46,11 @@ class _Counts(constraints.integer_greater_than):  # type: ignore[misc]
     """Whole numbers from 0, or -1 for a missing vote; masked values are not replaced.
 
     NumPyro would put a feasible value where a mask hides one. Over many sets of weights, and so masks,
-    the values would then differ, and what they share be computed for each set.
+    the values would then differ, and what they share be computed for each set. A support without
+    feasible values, as the base class is, leaves masked values as they are.
     """
 
-    def feasible_like(self, prototype: Array) -> Array:
-        """Say, as NumPyro has it said, that there is no value to put in place of a masked one."""
-        raise NotImplementedError
+    feasible_like = constraints.Constraint.feasible_like
 
 
 class PanelVotes(Distribution):  # type: ignore[misc]
@@ -68,24 +68,16 @@ class PanelVotes(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.independent(_Counts(MISSING), 2)
+    log_prob_by_class: Callable[[Int[Array, "item judge sample"]], Float[Array, "item class"]]
+    """log p(votes | y = k) of every item and class: a method of each subclass."""
+    draw_given: Callable[[PRNGKeyArray, Int[Array, " item"]], Int[Array, "item judge sample"]]
+    """Votes on items of the given classes, as if none were missing: a method of each subclass."""
 
     def __init__(
         self, log_class: Float[Array, "item class"], cast: Bool[Array, "item judge sample"]
     ) -> None:
         self.log_class, self.cast = log_class, cast
         super().__init__(batch_shape=cast.shape[:1], event_shape=cast.shape[1:])
-
-    def log_prob_by_class(
-        self, value: Int[Array, "item judge sample"]
-    ) -> Float[Array, "item class"]:
-        """Return log p(votes | y = k) of every item and class; each subclass says how."""
-        raise NotImplementedError
-
-    def draw_given(
-        self, key: PRNGKeyArray, truth: Int[Array, " item"]
-    ) -> Int[Array, "item judge sample"]:
-        """Return votes on items of the given classes, as if none were missing; likewise."""
-        raise NotImplementedError
 
     def log_prob(self, value: Int[Array, "item judge sample"]) -> Float[Array, " item"]:
         """Return log p(votes) of every item, its class summed out."""

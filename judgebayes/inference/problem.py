@@ -46,7 +46,8 @@ class Problem:
     """What chains must agree on: all parameters if None. Where data leave parameters undetermined
     that the answer does not need, the answer."""
     log_likelihood: Callable[[Sites], Float[Array, ""]] | None = None
-    """A fast route to that of all observed sites, up to a constant; the program's own if None."""
+    """A fast route to that of all observed sites, up to a constant; the program's own if None. A
+    sampler that takes the program's unordered form runs that program, and not the route."""
     size: Float[Array, ""] | None = None
     """How many items the objective is a mean over; the labelled ones if None."""
     no_score: str = ""
