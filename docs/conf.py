@@ -27,7 +27,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["extensions", "experiments/expected", "**.ipynb_checkpoints"]
+exclude_patterns = ["extensions", "models", "experiments/expected", "**.ipynb_checkpoints"]
 default_role = "py:obj"
 nitpicky = False
 

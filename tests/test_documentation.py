@@ -26,10 +26,12 @@ def _extensions() -> object:
         yield
 
 
-def test_every_model_has_a_page_with_its_diagrams() -> None:
+def test_every_model_has_a_section_with_its_diagrams() -> None:
     plates = importlib.import_module("plates")
     pages = {path.stem: path.read_text(encoding="utf-8") for path in (DOCS / "models").glob("*.md")}
     assert sorted(pages) == MODELS
+    page = (DOCS / "models.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"{include} models/(\w+)\.md", page)) == MODELS
     for name in plates.subjects():
         assert f"```{{plate}} {name}\n" in pages[name.partition(".")[0]]
     assert {name.partition(".")[0] for name in plates.subjects()} == set(MODELS)

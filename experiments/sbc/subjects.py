@@ -18,7 +18,7 @@ from judgebayes.aggregate.per_task import tasks_of
 from judgebayes.ensemble import BetaBinomial, Counts, PooledBetaBinomial
 from judgebayes.experiments.sbc.engine import Subject, of_program
 from judgebayes.inference import NUTS
-from judgebayes.inference.problem import Chains
+from judgebayes.inference.problem import Chains, Problem
 from judgebayes.irt import ItemResponse
 from judgebayes.models import beta_binomial as beta_binomial_model
 from judgebayes.models import davidson as davidson_model
@@ -33,6 +33,8 @@ from judgebayes.models.generator_validator import (
     Counted,
     FlatModel,
     HierarchicalModel,
+    ItemData,
+    ItemModel,
 )
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.one_coin import OneCoinModel
@@ -48,6 +50,7 @@ SAMPLER = NUTS(draws=500, warmup=500, chains=2)
 ITEMS, JUDGES, SKIPPED = 60, 4, 0.1
 TEST_ITEMS, TEST_JUDGES = 10, 6
 GENERATORS, LABELLED, OUTPUTS = 4, 2, 40
+FEW_ITEMS, FEW_JUDGES, FEW_GENERATORS = 24, 3, 2
 VOTES = 4
 MOST = 7
 GIVEN = np.where(np.arange(ITEMS) % 7 == 0, 4, MOST)
@@ -285,6 +288,33 @@ def generator_validator(form: Any) -> Subject:
     )
 
 
+def generator_validator_items() -> Subject:
+    """Return the item-level model: three judges on twelve outputs of each of two generators.
+
+    Every second label is known. It is small, and its chains are short, because trajectories are
+    long: generators and judges share what few items say.
+    """
+    sampler = NUTS(draws=250, warmup=300, chains=2)
+    generator = jnp.arange(FEW_ITEMS) % FEW_GENERATORS
+    cast = asked(FEW_ITEMS, FEW_JUDGES)
+    program = ItemModel(FEW_GENERATORS)
+
+    def fit(data: ItemData, key: PRNGKeyArray) -> Chains:
+        return chains_of(sampler.solve(Problem(program, data), key))
+
+    def half(data: ItemData) -> ItemData:
+        known = jnp.arange(FEW_ITEMS) % 4 < FEW_GENERATORS
+        return data._replace(labels=jnp.where(known, data.labels, -1))
+
+    return of_program(
+        "Generators and judges, items",
+        program,
+        ItemData(cast, unlabelled(FEW_ITEMS), generator),
+        fit,
+        hide=half,
+    )
+
+
 SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "davidson": partial(davidson, 3, True),
     "davidson-free": partial(davidson, 3, False),
@@ -301,5 +331,6 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),
+    "generator-validator-items": generator_validator_items,
 }
 """Made when asked for: nothing is drawn or compiled at import."""

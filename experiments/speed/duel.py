@@ -44,6 +44,8 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
         p4_fig6,
     )
     from judgebayes.experiments.speed.panels import dense_panel
+    from judgebayes.irt import ItemResponse
+    from judgebayes.votes import Votes
 
     def capture(sides: list[Any], rounds: int) -> None:
         raise Captured(sides[0].run)
@@ -52,12 +54,17 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
     if row == "nuts":
         sampler = nuts.ours(dense_panel(nuts.ITEMS, nuts.JUDGES, missing=0.0)[0], nuts.DRAWS)
         return lambda: sampler(0)
+    if row == "2pl":  # whose race needs the peer
+        _, right = item_response.simulated(item_response.ITEMS, item_response.JUDGES)
+        with jax.enable_x64(True):
+            votes = Votes(jax.numpy.asarray(right[..., None]), None, None, None, 2)
+        model, labels = ItemResponse(prior=None), np.ones(len(right), int)
+        return lambda: jax.block_until_ready(model.fit(votes, labels).draws)
     races: dict[str, tuple[Any, Callable[[], object]]] = {
         "p1-sweep": (p1_sweep, lambda: p1_sweep.p1_sweep(run, 1)),
         "p4-fig6": (p4_fig6, lambda: p4_fig6.p4_fig6(run, 1)),
         "one-coin-beta": (one_coin_beta, lambda: one_coin_beta.one_coin_beta(run, 1)),
         "dawid-skene": (dawid_skene, lambda: dawid_skene.against_peers(1)),
-        "2pl": (item_response, lambda: item_response.item_response(1)),
     }
     module, begin = races[row]
     module.race = capture
