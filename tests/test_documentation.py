@@ -56,7 +56,9 @@ def test_the_reference_lists_every_name_and_every_command() -> None:
     for name in judgebayes.__all__:
         assert f":py:obj:`{name} <" in index
     listed = {module.__name__ for module in reference.modules()}
-    assert {module for module in judgebayes._HOME if module.count(".") == 1} <= listed
+    homes = reference.homes()
+    assert sorted(homes) == sorted(judgebayes.__all__)
+    assert {module for module in homes.values() if module.count(".") == 1} <= listed
     commands = reference.command_page()
     for command in ("calibrate", "reproduce", "import"):
         assert f"## `judgebayes {command}`" in commands

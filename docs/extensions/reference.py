@@ -3,6 +3,7 @@
 A module or command that is added appears by itself: there is no list to keep.
 """
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -53,6 +54,13 @@ def module_page(module: ModuleType) -> str:
     return f"{head}   :exclude-members: {ELSEWHERE}\n"
 
 
+def homes() -> dict[str, str]:
+    """Return the modules of the package's own names, as its stub lists them."""
+    stub = Path(judgebayes.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    lists = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
+    return {x.name: f"judgebayes.{node.module}" for node in lists for x in node.names}
+
+
 def index_page() -> str:
     """Return the page of modules, and of the names that `judgebayes` itself offers."""
     found = modules()
@@ -60,11 +68,10 @@ def index_page() -> str:
         f"   * - :doc:`{module.__name__.removeprefix('judgebayes.')}`\n     - {summary(module)}\n"
         for module in found
     )
-    homes = {name: home for home, names in judgebayes._HOME.items() for name in names}
     names = "".join(
-        f"   * - :py:obj:`{name} <{homes[name]}.{name}>`\n"
+        f"   * - :py:obj:`{name} <{home}.{name}>`\n"
         f"     - {summary(getattr(judgebayes, name))}\n"
-        for name in judgebayes.__all__
+        for name, home in homes().items()
     )
     head = (
         "Python\n======\n\n``import judgebayes as jb`` offers the names of the second table; all "
