@@ -1,8 +1,5 @@
 """`judgebayes diagnose`: what is wrong with a user's judges and labels."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
@@ -10,15 +7,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from judgebayes.cli.reading import Reading, Source, classes_of, open_source, read_votes
+from judgebayes.cli.reading import Reading, Source, classes_of, labels_of, open_source, read_votes
+from judgebayes.cli.requests import DiagnoseRequest
 from judgebayes.cli.saying import MARKS, say, show
 from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.finding import Finding
 from judgebayes.float64 import in_float64
 from judgebayes.io import check_writable, write_table
-from judgebayes.votes import MISSING
 
-__all__ = ["Request", "diagnose_votes", "print_judges"]
+__all__ = ["diagnose_votes", "print_judges"]
 
 INTERVALS = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
 LEAST_NEEDED = ("votes", "not asked", "TNR", "TPR")
@@ -27,22 +24,8 @@ SHORTEST_NAME = 22
 """Names may be shortened to so many characters, or as many as tell them apart."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What `judgebayes diagnose` was asked for."""
-
-    source: Source
-    labels: Path | None
-    classes: str | None
-    pairwise: bool | None
-    judges: int
-    out: Path | None
-    plot: Path | None
-    drop_unknown_labels: bool
-
-
 @in_float64
-def diagnose_votes(request: Request) -> list[Finding]:
+def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
     """Read the votes, print a row per judge and the findings, write what was asked for.
 
     Returns the findings. Labels may be constant: that is one of the things to be found.
@@ -50,18 +33,11 @@ def diagnose_votes(request: Request) -> list[Finding]:
     console = Console()
     check_writable(request.out)
     check_writable(request.plot, table=False)
-    opened = open_source(request.source, request.labels)
+    opened = open_source(Source(request.votes, request.columns, request.reading), request.labels)
     read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
-    labels = np.full(read.votes.n_items, MISSING)
-    if opened.labels is not None:
-        gold = opened.labels
-        labels = read.coding.labels(
-            gold.table,
-            item=gold.item,
-            label=gold.label,
-            unknown_items="drop" if request.drop_unknown_labels else "error",
-            allow_degenerate=True,
-        )
+    labels = labels_of(
+        opened, read, drop_unknown=request.drop_unknown_labels, allow_degenerate=True
+    )
     labelled = f"{int((labels >= 0).sum())} of {len(labels)} items are labelled."
     say(console, [*read.words(), labelled])
     table = judge_table(read.votes, labels, read.coding, groups=read.groups)

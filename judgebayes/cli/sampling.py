@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from rich.table import Table
 
 from judgebayes import __version__
 from judgebayes.cli.precision import generators_of
-from judgebayes.cli.reading import Source, classes_of, open_source, read_votes
+from judgebayes.cli.reading import Source, classes_of, labels_of, open_source, read_votes
+from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.cli.saying import MARKS, say, say_commands, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
@@ -39,9 +40,10 @@ from judgebayes.generative.compare import targets
 from judgebayes.generative.story import TARGETS
 from judgebayes.inference import NUTS, posterior
 from judgebayes.io import check_writable, write_table
+from judgebayes.io.options import split_names
 from judgebayes.report.versions import versions
 
-__all__ = ["PosteriorRequest", "compare_posteriors", "read_data", "sample_posterior"]
+__all__ = ["compare_posteriors", "read_data", "sample_posterior"]
 
 FAULTS = "faults_of_sampling"
 """The attribute of a file that keeps what was bad about its chains."""
@@ -61,28 +63,6 @@ UNLABELLED = ("dawid-skene", "generator-validator")
 """They learn from votes without any label."""
 
 
-@dataclass(frozen=True)
-class PosteriorRequest:
-    """What `judgebayes posterior` was asked for."""
-
-    source: Source
-    labels: Path | None = None
-    model: str = "davidson"
-    variant: str | None = None
-    generator: str | None = None
-    classes: str | None = None
-    pairwise: bool | None = None
-    nuts: NUTS = field(default_factory=NUTS)
-    seed: int = 0
-    out: Path = Path("posterior.nc")
-    table: Path | None = None
-    plots: Path | None = None
-    plots_as: str = "svg"
-    overwrite: bool = False
-    drop_unknown_labels: bool = False
-    allow_degenerate: bool = False
-
-
 @in_float64
 def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     """Read, sample, write the file, and say what came out.
@@ -97,7 +77,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     _check(request)
     data, words = read_data(request)
     story = build(data, request.model, variant)
-    nuts = request.nuts
+    nuts = _nuts(request)
     say(console, [*words, *story.words])
     say(
         console,
@@ -128,9 +108,9 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     if request.table is not None:
         write_table(table.rename_axis("parameter").reset_index(), request.table)
         say(console, [f"The summary of all {len(table)} parameters is in {request.table}."])
-    if request.plots is not None:
+    if request.plot is not None:
         _plot(request, drawn, story, shown, checks)
-        say(console, [f"Forest, rank and predictive plots are in {request.plots}."])
+        say(console, [f"Forest, rank and predictive plots are in {request.plot}."])
     size = request.out.stat().st_size / 1e6
     say(
         console,
@@ -145,6 +125,15 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     say_commands(
         console,
         [("Next, a second model of the same data, and which foretells them better:", beside)],
+    )
+
+
+def _nuts(request: PosteriorRequest) -> NUTS:
+    return NUTS(
+        draws=request.draws,
+        warmup=request.warmup,
+        chains=request.chains,
+        target_accept=request.target_accept,
     )
 
 
@@ -197,18 +186,18 @@ def _check(request: PosteriorRequest) -> None:
         raise JudgeBayesError(
             f"--plots-as {request.plots_as!r} is not known; right would be {' or '.join(FORMS)}."
         )
-    if not 0.5 <= request.nuts.target_accept < 1:
+    if not 0.5 <= request.target_accept < 1:
         raise JudgeBayesError(
-            f"--target-accept {request.nuts.target_accept:g}; right would be 0.9, or up to 0.99."
+            f"--target-accept {request.target_accept:g}; right would be 0.9, or up to 0.99."
         )
     check_writable(request.out, table=False)
     check_writable(request.table)
     written = [request.out, request.table]
-    if request.plots is not None:
-        if request.plots.exists() and not request.plots.is_dir():
-            raise JudgeBayesError(f"{str(request.plots)!r} is a file; name a folder for the plots.")
-        check_writable(request.plots / PLOTS[0], table=False) if request.plots.is_dir() else None
-        written += [request.plots / f"{name}.{request.plots_as}" for name in PLOTS]
+    if request.plot is not None:
+        if request.plot.exists() and not request.plot.is_dir():
+            raise JudgeBayesError(f"{str(request.plot)!r} is a file; name a folder for the plots.")
+        check_writable(request.plot / PLOTS[0], table=False) if request.plot.is_dir() else None
+        written += [request.plot / f"{name}.{request.plots_as}" for name in PLOTS]
     for path in written:
         if path is not None and path.exists() and not request.overwrite:
             raise JudgeBayesError(
@@ -224,20 +213,19 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     JudgeBayesError
         For bad input, or where the model needs labels or generators and there are none.
     """
-    opened = open_source(request.source, request.labels)
+    named = tuple(split_names(request.generator or ""))
+    source = Source(request.votes, request.columns, request.reading, ignored=named)
+    opened = open_source(source, request.labels)
     read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
-    labels = np.full(read.votes.n_items, -1)
+    labels = labels_of(
+        opened,
+        read,
+        drop_unknown=request.drop_unknown_labels,
+        allow_degenerate=request.allow_degenerate or request.model in VOTE_MODELS,
+    )
     tables = [(opened.table, str(opened.columns["item"]))]
     if opened.labels is not None:
-        gold = opened.labels
-        tables.append((gold.table, gold.item))
-        labels = read.coding.labels(
-            gold.table,
-            item=gold.item,
-            label=gold.label,
-            unknown_items="drop" if request.drop_unknown_labels else "error",
-            allow_degenerate=request.allow_degenerate or request.model in VOTE_MODELS,
-        )
+        tables.append((opened.labels.table, opened.labels.item))
     elif request.model not in UNLABELLED:
         raise JudgeBayesError(
             f"--model {request.model} learns from labels, and there are none: give them with "
@@ -272,7 +260,7 @@ def _attributes(
 ) -> dict[str, str | int]:
     """Return what the file should know of itself."""
     cast = int((data.index >= 0).sum())
-    settings = {k: v for k, v in asdict(request.nuts).items() if k != "score"}
+    settings = {k: v for k, v in asdict(_nuts(request)).items() if k != "score"}
     return {
         "model": request.model,
         "variant": variant,
@@ -294,7 +282,7 @@ def _sampled(
     story: Story,
     attributes: dict[str, str | int],
 ) -> Any:
-    nuts = request.nuts
+    nuts = _nuts(request)
     total = nuts.warmup + nuts.draws
     done = 0
     with Progress(
@@ -438,7 +426,7 @@ def _plot(
 ) -> None:
     from judgebayes.plots import chain_ranks, forest, intervals
 
-    assert request.plots is not None
+    assert request.plot is not None
     what = f"{request.model}, {request.out.name}"
     figures: dict[str, Callable[[], Any]] = {
         "forest": lambda: forest(
@@ -456,12 +444,12 @@ def _plot(
         ),
     }
     try:
-        request.plots.mkdir(parents=True, exist_ok=True)
+        request.plot.mkdir(parents=True, exist_ok=True)
         for name in PLOTS:
-            figures[name]().savefig(request.plots / f"{name}.{request.plots_as}", dpi=130)
+            figures[name]().savefig(request.plot / f"{name}.{request.plots_as}", dpi=130)
     except OSError as error:
         raise JudgeBayesError(
-            f"{str(request.plots)!r} cannot be written: {error.strerror}."
+            f"{str(request.plot)!r} cannot be written: {error.strerror}."
         ) from error
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from judgebayes.finding import Severity
 from judgebayes.sentence import sentence
 
-__all__ = ["MARKS", "WARNING", "say", "say_commands", "show"]
+__all__ = ["MARKS", "WARNING", "say", "say_commands", "say_plainly", "show"]
 
 WARNING = "[yellow]![/]"
 MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": "[green]+[/]"}
@@ -28,6 +28,12 @@ def say(console: Console, lines: Sequence[str], mark: str = "") -> None:
         hanging.add_column(overflow="fold")
         hanging.add_row(*([mark] if mark else []), said)
         console.print(hanging, highlight=False)
+
+
+def say_plainly(console: Console, *lines: str) -> None:
+    """Print lines as they are: never broken, no markup."""
+    for line in lines:
+        console.print(escape(line), highlight=False, soft_wrap=True)
 
 
 def show(console: Console, title: str, table: Table) -> None:
