@@ -12,12 +12,12 @@ import typer
 
 from judgebayes.cli.command import command_line, other_command
 from judgebayes.cli.names import completing
-from judgebayes.cli.options import Context
 from judgebayes.cli.records import taking_records
 from judgebayes.cli.requests import (
     ApplyRequest,
     CalibrateRequest,
     CollectRequest,
+    Context,
     DiagnoseRequest,
     EnsembleRequest,
     ImportRequest,

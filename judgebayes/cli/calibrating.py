@@ -41,7 +41,6 @@ from judgebayes.cli.methods import (
     METHODS,
     Choice,
     build,
-    known,
     suited,
 )
 from judgebayes.cli.reading import (
@@ -49,6 +48,7 @@ from judgebayes.cli.reading import (
     Reading,
     Source,
     classes_of,
+    labelled_words,
     labels_of,
     open_source,
     read_any_votes,
@@ -56,7 +56,7 @@ from judgebayes.cli.reading import (
     recalled,
     remembered,
 )
-from judgebayes.cli.requests import ApplyRequest, CalibrateRequest
+from judgebayes.cli.requests import ApplyRequest, CalibrateRequest, known
 from judgebayes.cli.saying import WARNING, say, say_commands
 from judgebayes.conformal import SplitConformal, coverage_law
 from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
@@ -112,7 +112,18 @@ class Given:
 
     def words(self) -> list[str]:
         """Return what was read, in sentences."""
-        return _sentences(self.read, self.labels)
+        read, labels = self.read, self.labels
+        lines = read.words()
+        if (labels >= 0).any():
+            lines.append(labelled_words(labels, read.coding.classes))
+        if len(read.coding.judges) > 1:
+            lines.append(f"A panel of {len(read.coding.judges)} judges; --only-judge takes one.")
+        if not read.coding.classes.pairwise:
+            lines.append(
+                "The scale has no mirror symmetry, so the model has an offset (two responses that "
+                "could change places: --pairwise)."
+            )
+        return lines
 
 
 @dataclass(frozen=True)
@@ -211,8 +222,8 @@ def read_request(request: CalibrateRequest) -> Given:
     """
     known("method", request.method, METHODS)
     known("calibrator", request.calibrator, CALIBRATORS)
-    known("inference", request.inference, tuple(INFERENCES))
-    known("loss", request.loss, tuple(LOSSES))
+    known("inference", request.inference, INFERENCES)
+    known("loss", request.loss, LOSSES)
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(
             f"--conformal {request.conformal}; right would be a coverage between 0 and 1: 0.9."
@@ -558,7 +569,7 @@ def _outside(
 def apply_fit(request: ApplyRequest) -> None:
     """Read a kept fit and new votes, say what has drifted, and write the answers."""
     console = Console()
-    known("loss", request.loss, tuple(LOSSES))
+    known("loss", request.loss, LOSSES)
     check_writable(request.out)
     saved = load_fit(request.fit)
     opened = open_source(
@@ -592,25 +603,6 @@ def apply_fit(request: ApplyRequest) -> None:
         )
     say(console, drift(saved.profile, profile(votes), saved.classes), WARNING)
     _write(console, request.out, read.coding, votes, log_probs, request.loss)
-
-
-def _sentences(read: Reading | Listing, labels: Int[np.ndarray, " item"]) -> list[str]:
-    lines = read.words()
-    given = labels[labels >= 0]
-    if len(given):
-        counts = np.bincount(given, minlength=read.votes.n_classes)
-        shares = ", ".join(
-            f"{name}: {n}" for name, n in zip(read.coding.classes.names, counts, strict=True)
-        )
-        lines.append(f"{len(given)} of {len(labels)} items are labelled ({shares}).")
-    if len(read.coding.judges) > 1:
-        lines.append(f"A panel of {len(read.coding.judges)} judges; --only-judge takes one.")
-    if not read.coding.classes.pairwise:
-        lines.append(
-            "The scale has no mirror symmetry, so the model has an offset (two responses that "
-            "could change places: --pairwise)."
-        )
-    return lines
 
 
 def _warnings(

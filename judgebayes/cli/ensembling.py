@@ -9,7 +9,7 @@ from rich.table import Table
 
 from judgebayes.cli.reading import Source, classes_of, labels_of, open_source, read_votes
 from judgebayes.cli.requests import EnsembleRequest
-from judgebayes.cli.saying import WARNING, say, show
+from judgebayes.cli.saying import WARNING, numbers, say, show
 from judgebayes.ensemble import (
     BetaBinomial,
     Binomial,
@@ -135,8 +135,7 @@ def _print(
     level: float,
 ) -> None:
     table = Table(box=None, pad_edge=False)
-    for name in ("votes", *curves, "independent", ""):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers(table, "votes", *curves, "independent", "")
     first = next(iter(curves.values()))
     for i, size in enumerate(first.size):
         cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in curves.values()]

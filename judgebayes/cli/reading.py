@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from judgebayes.cli.options import ROLES, Columns, ReadingOptions
+from judgebayes.cli.requests import ROLES, Columns, ReadingOptions
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.io.cells import with_points, without
@@ -53,6 +53,7 @@ __all__ = [
     "Reading",
     "Source",
     "classes_of",
+    "labelled_words",
     "labels_of",
     "open_source",
     "read_any_votes",
@@ -70,6 +71,10 @@ MOSTLY = 0.9
 """The column of the items of a labels file holds at least this share of items that have votes."""
 FREQUENT = 0.05
 """A label of a larger share of the labels hardly means that there is none."""
+LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
+"""Names of columns that may hold labels as well as a judge's votes."""
+
+SomeVotes = TypeVar("SomeVotes", Votes, SparseVotes)
 
 
 @dataclass(frozen=True)
@@ -116,10 +121,10 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Reading:
+class _Read(Generic[SomeVotes]):
     """Votes as arrays, with the group of each item where there are groups."""
 
-    votes: Votes
+    votes: SomeVotes
     coding: Coding
     groups: Int[np.ndarray, " item"] | None
     columns: dict[str, str | None]
@@ -129,26 +134,37 @@ class Reading:
 
     def words(self) -> list[str]:
         """Return which columns were taken for what, and what was read, in sentences."""
-        return _words(self)
+        used = [f"{role} = {name!r}" for role, name in self.columns.items() if name is not None]
+        found = [sentence(line) for line in (*self.notes, f"Columns: {', '.join(used)}.")]
+        wide = self.columns.get("vote") is None
+        if wide:
+            found.append(sentence(f"Judges: {listing(self.coding.judges, 20)}."))
+        found += self.coding.words(self.votes)
+        if wide and self.columns.get("label") is None:
+            found += [
+                sentence(
+                    f"Column {judge!r} is read as a judge; if it holds labels, say --label {judge!r}."
+                )
+                for judge in map(str, self.coding.judges)
+                if LIKE_A_LABEL.search(judge)
+            ]
+        return found
 
 
 @dataclass(frozen=True)
-class Listing:
-    """Votes of which no table item x judge is made, because most of it would be empty."""
+class Reading(_Read[Votes]):
+    """Votes as a table item x judge x sample."""
 
-    votes: SparseVotes
-    coding: Coding
-    groups: Int[np.ndarray, " item"] | None
-    columns: dict[str, str | None]
-    notes: tuple[str, ...] = ()
-    label: str | None = None
-    """The column of the labels, in whichever file they are."""
+
+@dataclass(frozen=True)
+class Listing(_Read[SparseVotes]):
+    """Votes of which no table item x judge is made, because most of it would be empty."""
 
     def words(self) -> list[str]:
         """Return what was read, and that it stays a list, in sentences."""
         size = self.votes.n_items * self.votes.n_judges * self.votes.n_samples
         return [
-            *_words(self),
+            *super().words(),
             f"A table of {self.votes.n_items:,} items x {self.votes.n_judges:,} judges would take "
             f"{size / 1e9:,.3g} GB (limit {DENSE_BYTES / 1e9:,.3g}): the votes stay a list, methods "
             "are fitted to the labelled items, and only dawid-skene, if asked for, to all.",
@@ -176,28 +192,6 @@ class Listing:
             self.notes,
             self.label,
         )
-
-
-LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
-"""Names of columns that may hold labels as well as a judge's votes."""
-
-
-def _words(read: Reading | Listing) -> list[str]:
-    used = [f"{role} = {name!r}" for role, name in read.columns.items() if name is not None]
-    found = [sentence(line) for line in (*read.notes, f"Columns: {', '.join(used)}.")]
-    wide = read.columns.get("vote") is None
-    if wide:
-        found.append(sentence(f"Judges: {listing(read.coding.judges, 20)}."))
-    found += read.coding.words(read.votes)
-    if wide and read.columns.get("label") is None:
-        found += [
-            sentence(
-                f"Column {judge!r} is read as a judge; if it holds labels, say --label {judge!r}."
-            )
-            for judge in map(str, read.coding.judges)
-            if LIKE_A_LABEL.search(judge)
-        ]
-    return found
 
 
 def open_source(source: Source, labels: Path | None) -> Opened:
@@ -704,6 +698,13 @@ def labels_of(
         unknown_items="drop" if drop_unknown else "error",
         allow_degenerate=allow_degenerate,
     )
+
+
+def labelled_words(labels: Int[np.ndarray, " item"], classes: Classes) -> str:
+    """Return how many items are labelled, and how many of them in each class."""
+    counts = np.bincount(labels[labels >= 0], minlength=len(classes))
+    shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, counts, strict=True))
+    return f"{counts.sum()} of {len(labels)} items are labelled ({shares})."
 
 
 def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes, path: Path) -> None:

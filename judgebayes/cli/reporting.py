@@ -105,14 +105,7 @@ def _curve(request: ReportRequest, given: Given, found: Calibration) -> parts.Cu
         compared.means[constant]["nll"],
         compared.interval(constant, compared.evaluations[constant].losses(given.loss)).mean,
     )
-    return parts.Curve(
-        growth.labels,
-        growth.nll,
-        growth.loss,
-        growth.gain,
-        growth.loss_gain,
-        None if name == constant else level,
-    )
+    return parts.Curve(*growth, None if name == constant else level)
 
 
 def _page(

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from judgebayes.checkpoint import clear_half_written, locked
 from judgebayes.cli.requests import ReproduceRequest
+from judgebayes.cli.saying import numbers, say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, data_folder, find
 from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
@@ -212,8 +213,7 @@ def list_experiments(what: list[str]) -> None:
     """
     table = Table(box=None, pad_edge=False)
     table.add_column("experiment", no_wrap=True)
-    for head in ("time", "on twins", "memory"):
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers(table, "time", "on twins", "memory")
     table.add_column("result", overflow="fold")
     on_data, on_twins = known_costs(twins=False), known_costs(twins=True)
     chosen = find(what)
@@ -231,11 +231,10 @@ def list_experiments(what: list[str]) -> None:
     for costs, where in ((on_data, "on data"), (on_twins, "on twins")):
         total = sum(costs[n].seconds for e in chosen if (n := f"{e.paper}/{e.name}") in costs)
         Console().print(f"All of these {where}: about {duration(total)}.", highlight=False)
-    Console().print(
+    say_plainly(
+        Console(),
         "Measured with 100 splits on two cores, two papers at a time; memory is the largest that the "
         "process held.",
-        highlight=False,
-        soft_wrap=True,
     )
 
 

@@ -17,9 +17,16 @@ from rich.table import Table
 
 from judgebayes import __version__
 from judgebayes.cli.precision import generators_of
-from judgebayes.cli.reading import Source, classes_of, labels_of, open_source, read_votes
-from judgebayes.cli.requests import PosteriorRequest
-from judgebayes.cli.saying import MARKS, say, say_commands, show
+from judgebayes.cli.reading import (
+    Source,
+    classes_of,
+    labelled_words,
+    labels_of,
+    open_source,
+    read_votes,
+)
+from judgebayes.cli.requests import PosteriorRequest, known
+from judgebayes.cli.saying import MARKS, numbers, say, say_commands, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.float64 import in_float64
@@ -165,10 +172,8 @@ def compare_posteriors(paths: Sequence[Path], target: str | None) -> None:
         raise JudgeBayesError("Name two files or more to compare.")
     if len(set(paths)) < len(paths):
         raise JudgeBayesError("A file is named twice; a posterior equals itself.")
-    if target is not None and target not in TARGETS:
-        raise JudgeBayesError(
-            f"--foretell {target!r} is not known; right would be {', '.join(TARGETS)}."
-        )
+    if target is not None:
+        known("foretell", target, TARGETS)
     files = {str(path): posterior.load(path) for path in paths}
     compared = compare(files, target)
     say(console, [f"All of {next(iter(files.values())).attrs['data']}."])
@@ -246,10 +251,7 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
         of_item,
         tuple(generators),
     )
-    given = labels[labels >= 0]
-    counts = np.bincount(given, minlength=len(classes.names))
-    shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, counts, strict=True))
-    words = [*read.words(), f"{len(given)} of {len(labels)} items are labelled ({shares})."]
+    words = [*read.words(), labelled_words(labels, classes)]
     if generators:
         words.append(f"{len(generators)} generators; a vote for {classes.names[-1]!r} is valid.")
     return data, words
@@ -324,8 +326,7 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
 
 def _print_summary(console: Console, shown: pd.DataFrame, story: Story) -> None:
     table = _table("")
-    for head in ("mean", "sd", "5 %", "95 %", "ESS", "R-hat"):
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers(table, "mean", "sd", "5 %", "95 %", "ESS", "R-hat")
     kept = _both_ends(shown, ROWS)
     for name, row in kept.iterrows():
         fixed = row["sd"] < FIXED  # known, up to rounding
@@ -366,8 +367,7 @@ def _both_ends(shown: pd.DataFrame, most: int) -> pd.DataFrame:
 
 def _print_checks(console: Console, checks: Sequence[Check]) -> None:
     table = _table("share or rate")
-    for head in ("observed", "drawn anew [90 %]", "p"):
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers(table, "observed", "drawn anew [90 %]", "p")
     kept = _most_telling(checks, CHECKS)
     for each in kept:
         low, high = np.quantile(each.replicated, (0.05, 0.95))
@@ -394,8 +394,7 @@ def _most_telling(checks: Sequence[Check], most: int) -> list[Check]:
 def _print_comparison(console: Console, found: Compared, files: dict[str, Any]) -> None:
     table = _table("posterior")
     table.add_column("model", overflow="fold")
-    for head in ("log score", "per item", "behind", "k > 0.7"):
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers(table, "log score", "per item", "behind", "k > 0.7")
     for place, (name, own) in enumerate(zip(found.names, found.each, strict=True)):
         gap, error = found.behind(place)
         total, attributes = found.total(place), files[name].attrs
