@@ -6,11 +6,10 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Any, get_args, get_type_hints
 
+from typer import Option
 from typer.models import ParameterInfo
 
 __all__ = ["Fixed", "taking_records"]
-
-EMPTY = inspect.Parameter.empty
 
 
 @dataclass(frozen=True)
@@ -23,15 +22,16 @@ class Fixed:
 def taking_records(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with the options of its records in their place, for Typer.
 
-    A record is a dataclass whose fields are annotated as parameters of commands are, or are records
-    themselves. A field without such an annotation is no option.
+    A record is a dataclass. Its fields are annotated as parameters of commands are, or with a text
+    alone, the help of an option (a flag, if it is a bool), or are records themselves. Any other field
+    is no option.
     """
-    taken = list(inspect.signature(command, eval_str=True).parameters.values())
-    kinds = {each.name: _record(each.annotation) for each in taken}
+    taken = inspect.signature(command, eval_str=True).parameters
+    kinds = {name: _record(each.annotation) for name, each in taken.items()}
     flat: list[inspect.Parameter] = []
-    for each in taken:
-        kind = kinds[each.name]
-        flat += [each.replace(kind=each.KEYWORD_ONLY)] if kind is None else _parameters(*kind)
+    for name, kind in kinds.items():
+        own = [taken[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+        flat += own if kind is None else _parameters(*kind)
 
     @wraps(command)
     def run(**given: object) -> None:
@@ -46,9 +46,15 @@ def taking_records(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _parts(hint: Any) -> tuple[Any, list[Any]]:
+    """Return what an annotation says of the type, and what beside it."""
+    bare, *marks = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
+    return bare, marks
+
+
 def _record(hint: Any) -> tuple[type, Mapping[str, object]] | None:
     """Return the record that an annotation names, and what is fixed of it; None for anything else."""
-    bare, *marks = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
+    bare, marks = _parts(hint)
     if not (isinstance(bare, type) and is_dataclass(bare)):
         return None
     return bare, next((mark.values for mark in marks if isinstance(mark, Fixed)), {})
@@ -59,11 +65,16 @@ def _parameters(record: type, fixed: Mapping[str, object]) -> list[inspect.Param
     found = []
     hints = get_type_hints(record, include_extras=True)
     for each in fields(record):
-        inner, hint = _record(hints[each.name]), hints[each.name]
+        hint = hints[each.name]
+        inner = _record(hint)
         if inner is not None:
             found += _parameters(*inner)
         elif each.name not in fixed and _is_option(hint):
-            default = EMPTY if each.default is MISSING else each.default
+            default = inspect.Parameter.empty if each.default is MISSING else each.default
+            bare, (mark, *_) = _parts(hint)
+            if isinstance(mark, str):
+                flag = [f"--{each.name.replace('_', '-')}"] if bare is bool else []
+                default, hint = Option(default, *flag, help=mark), bare
             kind = inspect.Parameter.KEYWORD_ONLY
             found.append(inspect.Parameter(each.name, kind, default=default, annotation=hint))
     return found
@@ -82,4 +93,4 @@ def _filled(record: type, fixed: Mapping[str, object], given: Mapping[str, objec
 
 
 def _is_option(hint: Any) -> bool:
-    return any(isinstance(mark, ParameterInfo) for mark in getattr(hint, "__metadata__", ()))
+    return any(isinstance(mark, ParameterInfo | str) for mark in _parts(hint)[1])

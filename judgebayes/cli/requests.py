@@ -23,7 +23,6 @@ __all__ = [
     "DiagnoseRequest",
     "EnsembleRequest",
     "ImportRequest",
-    "ImportedColumns",
     "PosteriorRequest",
     "PrecisionRequest",
     "ReadingOptions",
@@ -42,26 +41,18 @@ VotesFile = Annotated[
     Path, Argument(help="Votes: .csv, .tsv, .txt, .jsonl or .parquet, a row each.")
 ]
 LabelsFile = Annotated[
-    Path | None, Option(help="Labels, if they are not a column of the votes: a row per item.")
+    Path | None, "Labels, if they are not a column of the votes: a row per item."
 ]
-ItemColumn = Annotated[str | None, Option(help="Column of the item.")]
-JudgeColumn = Annotated[str | None, Option(help="Column of the judge; 'none' if one judged.")]
-VoteColumn = Annotated[str | None, Option(help="Column of the vote.")]
-SampleColumn = Annotated[
-    str | None, Option(help="Column that numbers a judge's repeated votes on an item.")
-]
-OrderColumn = Annotated[
-    str | None, Option(help="Column of the presentation order: AB or BA; 'none' to ignore.")
-]
-GeneratorColumn = Annotated[
-    str | None, Option(help="Column of the generator, in the votes or in the labels.")
-]
+ItemColumn = Annotated[str | None, "Column of the item."]
+JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if one judged."]
+VoteColumn = Annotated[str | None, "Column of the vote."]
+SampleColumn = Annotated[str | None, "Column that numbers a judge's repeated votes on an item."]
+OrderColumn = Annotated[str | None, "Column of the presentation order: AB or BA; 'none' to ignore."]
+GeneratorColumn = Annotated[str | None, "Column of the generator, in the votes or in the labels."]
 ClassNames = Annotated[
     str | None,
-    Option(
-        help="The classes from lowest to highest, separated by commas: 1,2,3,4,5. A name that holds a "
-        "comma stands in double quotes."
-    ),
+    "The classes from lowest to highest, separated by commas: 1,2,3,4,5. A name that holds a "
+    "comma stands in double quotes.",
 ]
 Pairwise = Annotated[
     bool | None,
@@ -71,32 +62,23 @@ Pairwise = Annotated[
     ),
 ]
 Ignore = Annotated[
-    str | None,
-    Option(help="Columns to leave out, separated by commas: notes,date of a --wide file."),
+    str | None, "Columns to leave out, separated by commas: notes,date of a --wide file."
 ]
 Missing = Annotated[
     str | None,
-    Option(
-        help="Values that mean no vote (or no label), separated by commas: partial,unsure. Empty "
-        "cells always do."
-    ),
+    "Values that mean no vote (or no label), separated by commas: partial,unsure. Empty "
+    "cells always do.",
 ]
-Encoding = Annotated[
-    str | None, Option(help="Encoding of text files that are not UTF-8: cp1252, for one.")
-]
+Encoding = Annotated[str | None, "Encoding of text files that are not UTF-8: cp1252, for one."]
 SkipRows = Annotated[
     int | None,
     Option(min=0, help="Rows above the header of the votes; titles are told by themselves."),
 ]
-DropUnknownLabels = Annotated[
-    bool, Option("--drop-unknown-labels", help="Accept labels of items without votes.")
-]
-AllowDegenerate = Annotated[
-    bool, Option("--allow-degenerate", help="Accept labels that are all, or nearly all, the same.")
-]
-Loss = Annotated[str, Option(help="Loss of a decision: absolute (class steps) or zero-one.")]
-Out = Annotated[Path | None, Option(help="Where to write the table: .csv, .tsv, .jsonl, .parquet.")]
-Plot = Annotated[Path | None, Option(help="Where to draw the figure: .png, .pdf or .svg.")]
+DropUnknownLabels = Annotated[bool, "Accept labels of items without votes."]
+AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
+Loss = Annotated[str, "Loss of a decision: absolute (class steps) or zero-one."]
+Out = Annotated[Path | None, "Where to write the table: .csv, .tsv, .jsonl, .parquet."]
+Plot = Annotated[Path | None, "Where to draw the figure: .png, .pdf or .svg."]
 
 ROLES = ("item", "judge", "vote", "sample", "order", "label", "task", "group")
 
@@ -109,25 +91,19 @@ class Columns:
     judge: JudgeColumn = None
     vote: VoteColumn = None
     sample: SampleColumn = None
-    repeats: Annotated[
-        bool,
-        Option(
-            "--repeats", help="Rows of one judge on one item are repeated votes, in file order."
-        ),
-    ] = False
+    repeats: Annotated[bool, "Rows of one judge on one item are repeated votes, in file order."] = (
+        False
+    )
     order: OrderColumn = None
     votes_as: Annotated[
         str | None,
-        Option(
-            help="With an order: 'shown' if a vote names the response shown first or second, "
-            "'original' if it was mapped back already."
-        ),
+        "With an order: 'shown' if a vote names the response shown first or second, "
+        "'original' if it was mapped back already.",
     ] = None
-    label: Annotated[str | None, Option(help="Column of the label.")] = None
-    task: Annotated[str | None, Option(help="Column of the task, for a hierarchical model.")] = None
+    label: Annotated[str | None, "Column of the label."] = None
+    task: Annotated[str | None, "Column of the task, for a hierarchical model."] = None
     group: Annotated[
-        str | None,
-        Option(help="Column of what items share (a question, a program): kept together."),
+        str | None, "Column of what items share (a question, a program): kept together."
     ] = None
 
     def named(self) -> dict[str, str | None]:
@@ -139,10 +115,8 @@ class Columns:
 class ReadingOptions:
     """How a file of votes is to be read, beside its columns."""
 
-    only_judge: Annotated[str | None, Option(help="Use the votes of this judge only.")] = None
-    wide: Annotated[
-        bool, Option("--wide", help="The votes file has a row per item, a column per judge.")
-    ] = False
+    only_judge: Annotated[str | None, "Use the votes of this judge only."] = None
+    wide: Annotated[bool, "The votes file has a row per item, a column per judge."] = False
     ignore: Ignore = None
     missing: Missing = None
     encoding: Encoding = None
@@ -166,25 +140,17 @@ class ReproduceRequest:
     ] = None
     data: Annotated[
         Path | None,
-        Option(
-            help="Folder of the public data sets. If not given: JUDGEBAYES_DATA, else ../shared/data "
-            "beside the checkout, else what `judgebayes data get` fetched."
-        ),
+        "Folder of the public data sets. If not given: JUDGEBAYES_DATA, else ../shared/data "
+        "beside the checkout, else what `judgebayes data get` fetched.",
     ] = None
-    twins: Annotated[
-        bool, Option("--twins", help="Use the embedded twins only, whatever data there are.")
-    ] = False
+    twins: Annotated[bool, "Use the embedded twins only, whatever data there are."] = False
     splits: Annotated[int, Option(min=2, help="Random calibration/evaluation splits.")] = 100
-    smoke: Annotated[
-        bool, Option("--smoke", help="Run a shrunken version of everything, in minutes.")
-    ] = False
-    seed: Annotated[int, Option(help="Seed of the random splits.")] = 0
+    smoke: Annotated[bool, "Run a shrunken version of everything, in minutes."] = False
+    seed: Annotated[int, "Seed of the random splits."] = 0
     out: Annotated[
         Path,
-        Option(
-            help="Folder of the results. A run that was interrupted goes on where it was, if it is "
-            "started again with the same options."
-        ),
+        "Folder of the results. A run that was interrupted goes on where it was, if it is "
+        "started again with the same options.",
     ] = Path("results")
     batch_size: Annotated[
         int | None, Option(min=1, help="Splits to fit at once: memory grows with them.")
@@ -193,8 +159,7 @@ class ReproduceRequest:
         bool, Option("--list", help="Only list the experiments, with their usual time and memory.")
     ] = False
     costs: Annotated[
-        Path | None,
-        Option(help="CSV file for the time, memory and programs that each experiment took."),
+        Path | None, "CSV file for the time, memory and programs that each experiment took."
     ] = None
 
 
@@ -202,22 +167,18 @@ class ReproduceRequest:
 class UntilSettled:
     """What `judgebayes collect` is told about stopping early."""
 
-    fit: Annotated[
-        Path | None, Option(help="A Davidson fit that `judgebayes calibrate --save` kept.")
-    ] = None
+    fit: Annotated[Path | None, "A Davidson fit that `judgebayes calibrate --save` kept."] = None
     price: Annotated[
-        float | None,
-        Option(help="Of a vote, in class steps of loss; chosen by --give-up if not given."),
+        float | None, "Of a vote, in class steps of loss; chosen by --give-up if not given."
     ] = None
     give_up: Annotated[
-        float | None,
-        Option(help="How much more loss, on average, settling early may cost; 0.002 by default."),
+        float | None, "How much more loss, on average, settling early may cost; 0.002 by default."
     ] = None
     fewest: Annotated[
         int | None, Option("--min", min=1, help="Votes before which no item is settled.")
     ] = None
     answers: Annotated[
-        Path | None, Option(help="Where to write what --until-settled concludes of every item.")
+        Path | None, "Where to write what --until-settled concludes of every item."
     ] = None
 
 
@@ -226,10 +187,10 @@ class JudgedColumns:
     """Columns of what is to be judged."""
 
     item: ItemColumn = None
-    prompt: Annotated[str | None, Option(help="Column of the prompt that was responded to.")] = None
-    response: Annotated[str | None, Option(help="Column of the response.")] = None
-    response_a: Annotated[str | None, Option(help="Column of the one response.")] = None
-    response_b: Annotated[str | None, Option(help="Column of the other response.")] = None
+    prompt: Annotated[str | None, "Column of the prompt that was responded to."] = None
+    response: Annotated[str | None, "Column of the response."] = None
+    response_a: Annotated[str | None, "Column of the one response."] = None
+    response_b: Annotated[str | None, "Column of the other response."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,17 +228,13 @@ class CollectRequest:
     ] = None
     task: Annotated[
         str | None,
-        Option(
-            help="ternary (A, tie or B), binary (A or B) or valid (valid or invalid); ternary where "
-            "there are two responses, else valid."
-        ),
+        "ternary (A, tie or B), binary (A or B) or valid (valid or invalid); ternary where "
+        "there are two responses, else valid.",
     ] = None
     template: Annotated[
         Path | None,
-        Option(
-            help="Your own prompt: a text file with {prompt}, {response_a} and {response_b}, or "
-            "{response}, and any other column in braces."
-        ),
+        "Your own prompt: a text file with {prompt}, {response_a} and {response_b}, or "
+        "{response}, and any other column in braces.",
     ] = None
     temperature: Annotated[float, Option(min=0.0, help="Temperature of the judges.")] = 1.0
     max_tokens: Annotated[int, Option(min=1, help="Longest answer, in tokens.")] = 2048
@@ -294,24 +251,18 @@ class CollectRequest:
     ] = 8
     timeout: Annotated[float, Option(min=0.01, help="Seconds to wait for an answer.")] = 180.0
     retries: Annotated[int, Option(min=0, help="How often a question is asked again.")] = 6
-    budget_calls: Annotated[
-        int | None, Option(help="Most answers to pay for, over all runs into the file.")
-    ] = None
+    budget_calls: Annotated[int | None, "Most answers to pay for, over all runs into the file."] = (
+        None
+    )
     budget_tokens: Annotated[
-        int | None, Option(help="Most tokens to pay for, of prompts and answers, over all runs.")
+        int | None, "Most tokens to pay for, of prompts and answers, over all runs."
     ] = None
     until_settled: Annotated[
-        bool,
-        Option(
-            "--until-settled",
-            help="Ask on only about items on which more votes are worth their price, under --fit.",
-        ),
+        bool, "Ask on only about items on which more votes are worth their price, under --fit."
     ] = False
     settling: UntilSettled = field(default_factory=UntilSettled)
     columns: JudgedColumns = field(default_factory=JudgedColumns)
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Ask nothing; print a prompt and what would be asked.")
-    ] = False
+    dry_run: Annotated[bool, "Ask nothing; print a prompt and what would be asked."] = False
 
     @property
     def settled(self) -> UntilSettled | None:
@@ -352,23 +303,18 @@ class CalibrateRequest:
         ),
     ] = "drps"
     conformal: Annotated[
-        float | None,
-        Option(help="Add to each item the set of classes that holds the label this often."),
+        float | None, "Add to each item the set of classes that holds the label this often."
     ] = None
     columns: Columns = field(default_factory=Columns)
     classes: ClassNames = None
     pairwise: Pairwise = None
     reading: ReadingOptions = field(default_factory=ReadingOptions)
-    label_noise: Annotated[
-        float, Option(help="The share of the labels that are wrong, if it is known.")
-    ] = 0.0
+    label_noise: Annotated[float, "The share of the labels that are wrong, if it is known."] = 0.0
     loss: Loss = "absolute"
     splits: Annotated[int, Option(min=2, help="Splits of the held-out comparison.")] = 100
-    seed: Annotated[int, Option(help="Seed of the splits, restarts and draws.")] = 0
+    seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
-    save: Annotated[
-        Path | None, Option(help="Where to keep the fit (JSON), for `judgebayes apply`.")
-    ] = None
+    save: Annotated[Path | None, "Where to keep the fit (JSON), for `judgebayes apply`."] = None
     drop_unknown_labels: DropUnknownLabels = False
     allow_degenerate: AllowDegenerate = False
 
@@ -390,9 +336,9 @@ class ReportRequest(CalibrateRequest):
     calibrator: Annotated[
         str, Option(help="As for calibrate.", autocompletion=completing(CALIBRATORS))
     ] = "auto"
-    inference: Annotated[str, Option(help="As for calibrate.")] = "drps"
+    inference: Annotated[str, "As for calibrate."] = "drps"
     conformal: Annotated[
-        float | None, Option(help="How often the set of classes of an item should hold the label.")
+        float | None, "How often the set of classes of an item should hold the label."
     ] = 0.9
     save: None = None
 
@@ -432,25 +378,21 @@ class EnsembleRequest:
     votes: VotesFile
     labels: LabelsFile = None
     k: Annotated[
-        str | None,
-        Option(help="Numbers of votes: 1:21, or 3,5,11; all odd ones there are by default."),
+        str | None, "Numbers of votes: 1:21, or 3,5,11; all odd ones there are by default."
     ] = None
     target_width: Annotated[
-        float, Option(help="How wide the interval may be: says how many labels it takes.")
+        float, "How wide the interval may be: says how many labels it takes."
     ] = 0.05
-    level: Annotated[float, Option(help="Probability of the intervals.")] = 0.9
+    level: Annotated[float, "Probability of the intervals."] = 0.9
     these_items: Annotated[
         bool,
-        Option(
-            "--these-items",
-            help="Ask for the error on the items of the file, not on all items there could be: "
-            "narrower where a large share is labelled.",
-        ),
+        "Ask for the error on the items of the file, not on all items there could be: "
+        "narrower where a large share is labelled.",
     ] = False
     columns: Ungrouped
     classes: ClassNames = None
     reading: ReadingOptions
-    seed: Annotated[int, Option(help="Seed of the posterior draws.")] = 0
+    seed: Annotated[int, "Seed of the posterior draws."] = 0
     out: Out = None
     plot: Plot = None
     drop_unknown_labels: DropUnknownLabels = False
@@ -465,35 +407,29 @@ class PrecisionRequest:
     columns: Annotated[
         Columns,
         Fixed(
-            {"sample": "none", "repeats": False, "order": "none", "votes_as": None}
-            | {"task": None, "group": None}
+            {"sample": "none", "order": "none"}
+            | {"repeats": False, "votes_as": None, "task": None, "group": None}
         ),
     ]
     generator: GeneratorColumn = None
     systems: Annotated[
-        str | None,
-        Option(
-            help="Two columns, A,B, if each item compares two systems: win rates and a ranking."
-        ),
+        str | None, "Two columns, A,B, if each item compares two systems: win rates and a ranking."
     ] = None
     classes: Annotated[
-        str | None,
-        Option(help="The classes, invalid first: invalid,valid. With --systems: B,tie,A."),
+        str | None, "The classes, invalid first: invalid,valid. With --systems: B,tie,A."
     ] = None
     next_labels: Annotated[
         int | None, Option("--next", min=1, help="Say which items to label next, this many.")
     ] = None
     next_out: Annotated[
-        Path | None,
-        Option(help="Where to write the items of --next, with an empty label column."),
+        Path | None, "Where to write the items of --next, with an empty label column."
     ] = None
     reading: Annotated[ReadingOptions, Fixed({"only_judge": None})]
-    out: Annotated[Path | None, Option(help="Where to write the table of generators.")] = None
+    out: Annotated[Path | None, "Where to write the table of generators."] = None
     plot: Annotated[
-        Path | None,
-        Option(help="Where to draw the generators with their intervals: .png, .pdf, .svg."),
+        Path | None, "Where to draw the generators with their intervals: .png, .pdf, .svg."
     ] = None
-    seed: Annotated[int, Option(help="Seed of the draws that compare generators.")] = 0
+    seed: Annotated[int, "Seed of the draws that compare generators."] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -504,18 +440,14 @@ class PosteriorRequest:
     labels: LabelsFile = None
     model: Annotated[
         str,
-        Option(
-            help="What is sampled: davidson or stacking (labels given votes), dawid-skene or one-coin "
-            "(votes given labels), irt (which votes are right), beta-binomial (how many are), "
-            "generator-validator (what share of each generator's items is valid)."
-        ),
+        "What is sampled: davidson or stacking (labels given votes), dawid-skene or one-coin "
+        "(votes given labels), irt (which votes are right), beta-binomial (how many are), "
+        "generator-validator (what share of each generator's items is valid).",
     ] = "davidson"
     variant: Annotated[
         str | None,
-        Option(
-            help="Of beta-binomial: mixture or single. Of generator-validator: leaning or independent "
-            "(judges err together, or do not). Of stacking: centred or uncentred. The first by default."
-        ),
+        "Of beta-binomial: mixture or single. Of generator-validator: leaning or independent "
+        "(judges err together, or do not). Of stacking: centred or uncentred. The first by default.",
     ] = None
     out: Annotated[
         Path, Option("--out", "-o", help="Where to write the posterior (netCDF, for ArviZ).")
@@ -523,24 +455,19 @@ class PosteriorRequest:
     draws: Annotated[int, Option(min=20, help="Draws of each chain.")] = 1000
     warmup: Annotated[int, Option(min=20, help="Steps of each chain before them.")] = 1000
     chains: Annotated[int, Option(min=2, help="Chains; two at least, to compare them.")] = 4
-    target_accept: Annotated[
-        float, Option(help="Nearer to 1 the steps are smaller: against divergences.")
-    ] = 0.9
+    target_accept: Annotated[float, "Nearer to 1 the steps are smaller: against divergences."] = 0.9
     table: Annotated[
-        Path | None,
-        Option(help="Where to write the summary of all parameters: .csv, .parquet, ..."),
+        Path | None, "Where to write the summary of all parameters: .csv, .parquet, ..."
     ] = None
-    plot: Annotated[
-        Path | None, Option(help="Folder for the forest, rank and predictive plots.")
-    ] = None
-    plots_as: Annotated[str, Option(help="The plots' format: svg or png.")] = "svg"
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace files that exist.")] = False
+    plot: Annotated[Path | None, "Folder for the forest, rank and predictive plots."] = None
+    plots_as: Annotated[str, "The plots' format: svg or png."] = "svg"
+    overwrite: Annotated[bool, "Replace files that exist."] = False
     columns: Ungrouped = field(default_factory=Columns)
     generator: GeneratorColumn = None
     classes: ClassNames = None
     pairwise: Pairwise = None
     reading: ReadingOptions = field(default_factory=ReadingOptions)
-    seed: Annotated[int, Option(help="Seed of the draws.")] = 0
+    seed: Annotated[int, "Seed of the draws."] = 0
     drop_unknown_labels: DropUnknownLabels = False
     allow_degenerate: AllowDegenerate = False
 
@@ -554,10 +481,8 @@ class ImportedColumns:
     vote: VoteColumn = None
     sample: SampleColumn = None
     order: OrderColumn = None
-    label: Annotated[
-        str | None, Option(help="Column of the label; in logs, the key that holds it.")
-    ] = None
-    text: Annotated[str | None, Option(help="Column of the judge's raw answer.")] = None
+    label: Annotated[str | None, "Column of the label; in logs, the key that holds it."] = None
+    text: Annotated[str | None, "Column of the judge's raw answer."] = None
     missing: Missing = None
     ignore: Ignore = None
     encoding: Encoding = None
@@ -571,28 +496,24 @@ class ImportRequest:
     form: Annotated[
         str,
         Argument(
-            metavar="FORMAT",
-            help="One of the formats above.",
-            autocompletion=completing(FORMATS),
+            metavar="FORMAT", help="One of the formats above.", autocompletion=completing(FORMATS)
         ),
     ]
     path: Annotated[Path, Argument(help="A file, or a folder of such files.")]
     out: Annotated[
         Path, Option("--out", "-o", help="Where to write the votes: .parquet, .csv, .jsonl.")
     ]
-    labels_out: Annotated[
-        Path | None, Option(help="Where to write the labels, where the source has them.")
-    ] = None
+    labels_out: Annotated[Path | None, "Where to write the labels, where the source has them."] = (
+        None
+    )
     columns: ImportedColumns
     verdicts: Annotated[
-        str | None, Option(help="What raw answers judge: pair (A, B or tie), score, or valid.")
+        str | None, "What raw answers judge: pair (A, B or tie), score, or valid."
     ] = None
     votes_from: Annotated[
         str | None,
-        Option(
-            help="In logs: score (scorers are the judges) or answer (the evaluated model is the judge, "
-            "the target its label)."
-        ),
+        "In logs: score (scorers are the judges) or answer (the evaluated model is the judge, "
+        "the target its label).",
     ] = None
 
 
