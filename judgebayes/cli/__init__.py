@@ -10,22 +10,10 @@ from typing import Annotated
 
 import typer
 
-from judgebayes.cli.command import command_line, other_command
+from judgebayes.cli import requests
+from judgebayes.cli.command import Context, command_line, other_command
 from judgebayes.cli.names import completing
 from judgebayes.cli.records import taking_records
-from judgebayes.cli.requests import (
-    ApplyRequest,
-    CalibrateRequest,
-    CollectRequest,
-    Context,
-    DiagnoseRequest,
-    EnsembleRequest,
-    ImportRequest,
-    PosteriorRequest,
-    PrecisionRequest,
-    ReportRequest,
-    ReproduceRequest,
-)
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
 
@@ -65,7 +53,7 @@ def _import_help() -> str:
 
 @app.command()
 @taking_records
-def reproduce(context: Context, request: ReproduceRequest) -> None:
+def reproduce(context: Context, request: requests.ReproduceRequest) -> None:
     """Reproduce the papers' tables and figures, beside the paper's numbers and an audit.
 
     Experiments run in processes of their own. If one fails, the others still run; the failed ones are
@@ -81,7 +69,7 @@ def reproduce(context: Context, request: ReproduceRequest) -> None:
 
 @app.command()
 @taking_records
-def collect(request: CollectRequest) -> None:
+def collect(request: requests.CollectRequest) -> None:
     """Ask judges for votes, again and again; an interrupted run goes on without paying twice."""
     from judgebayes.cli.collecting import collect as collect_from
 
@@ -90,7 +78,7 @@ def collect(request: CollectRequest) -> None:
 
 @app.command()
 @taking_records
-def calibrate(context: Context, request: CalibrateRequest) -> None:
+def calibrate(context: Context, request: requests.CalibrateRequest) -> None:
     """Calibrate your own votes: probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating
 
@@ -100,7 +88,7 @@ def calibrate(context: Context, request: CalibrateRequest) -> None:
 
 @app.command()
 @taking_records
-def report(context: Context, request: ReportRequest) -> None:
+def report(context: Context, request: requests.ReportRequest) -> None:
     """Write one HTML page on your votes: what is wrong, who judges well, what to believe and why."""
     from judgebayes.cli.reporting import write_report
 
@@ -109,7 +97,7 @@ def report(context: Context, request: ReportRequest) -> None:
 
 @app.command()
 @taking_records
-def apply(request: ApplyRequest) -> None:
+def apply(request: requests.ApplyRequest) -> None:
     """Apply a kept fit to new votes, and say whether they have drifted from the fitted ones."""
     from judgebayes.cli.calibrating import apply_fit
 
@@ -118,7 +106,7 @@ def apply(request: ApplyRequest) -> None:
 
 @app.command()
 @taking_records
-def diagnose(request: DiagnoseRequest) -> None:
+def diagnose(request: requests.DiagnoseRequest) -> None:
     """Say what is wrong with judges and labels: leaks, copies, bias, constant labels, saturation."""
     from judgebayes.cli.diagnosing import diagnose_votes
 
@@ -127,7 +115,7 @@ def diagnose(request: DiagnoseRequest) -> None:
 
 @app.command()
 @taking_records
-def ensemble(request: EnsembleRequest) -> None:
+def ensemble(request: requests.EnsembleRequest) -> None:
     """Tell how wrong a majority vote of k is on your items, and how many labels to know it."""
     from judgebayes.cli.ensembling import ensemble_error
 
@@ -136,7 +124,7 @@ def ensemble(request: EnsembleRequest) -> None:
 
 @app.command()
 @taking_records
-def precision(request: PrecisionRequest) -> None:
+def precision(request: requests.PrecisionRequest) -> None:
     """Tell what share of each generator's items is valid, corrected for the judges' bias."""
     from judgebayes.cli.precision import estimate_precision
 
@@ -145,7 +133,7 @@ def precision(request: PrecisionRequest) -> None:
 
 @app.command()
 @taking_records
-def posterior(context: Context, request: PosteriorRequest) -> None:
+def posterior(context: Context, request: requests.PosteriorRequest) -> None:
     """Sample a model's posterior, check it against the data in words, and keep it for ArviZ."""
     from judgebayes.cli.sampling import sample_posterior
 
@@ -172,7 +160,7 @@ def posterior_compare(
 
 @app.command("import", help=_import_help())
 @taking_records
-def import_(request: ImportRequest) -> None:
+def import_(request: requests.ImportRequest) -> None:
     from judgebayes.cli.importing import import_file
 
     import_file(request)

@@ -149,20 +149,18 @@ def _known(request: PrecisionRequest) -> _Known:
             "their columns: --systems A,B."
         )
     read = read_votes(opened, classes)
-    tables = [(opened.table, str(opened.columns["item"]))]
     labels = labels_of(opened, read, drop_unknown=True, allow_degenerate=True)
     strangers = 0
     if opened.labels is not None:
         gold = opened.labels
-        tables.append((gold.table, gold.item))
         named = gold.table[gold.label].notna()
         items = set(pd.Index(read.coding.items).astype(str))
         strangers = int((named & ~gold.table[gold.item].astype(str).isin(items)).sum())
     if request.systems is None:
-        names, generator = generators_of(tables, read, request.generator)
+        names, generator = generators_of(opened.tables, read, request.generator)
         votes, matches, ties = read.votes, None, 0
     else:
-        matches = read_matches(tables, read, request.systems)
+        matches = read_matches(opened.tables, read, request.systems)
         votes, labels, ties = binary_votes(read.votes, labels, classes, matches)
         names, generator = matches.names, matches.of_item
     notes = list(opened.notes)

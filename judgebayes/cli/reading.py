@@ -119,6 +119,12 @@ class Opened:
     judges: tuple[str, ...] = ()
     """The columns of judges, of a wide table."""
 
+    @property
+    def tables(self) -> list[tuple[pd.DataFrame, str]]:
+        """The tables of the votes and, if there are any, of the labels, each with its item's column."""
+        own = [(self.table, str(self.columns["item"]))]
+        return own if self.labels is None else [*own, (self.labels.table, self.labels.item)]
+
 
 @dataclass(frozen=True)
 class _Read(Generic[SomeVotes]):

@@ -3,9 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from judgebayes.cli.names import CALIBRATORS, INFERENCES, METHODS, completing
@@ -19,7 +18,6 @@ __all__ = [
     "CalibrateRequest",
     "CollectRequest",
     "Columns",
-    "Context",
     "DiagnoseRequest",
     "EnsembleRequest",
     "ImportRequest",
@@ -32,16 +30,8 @@ __all__ = [
     "known",
 ]
 
-if TYPE_CHECKING:
-    from typer import Context
-else:
-    Context = typer.Context.__base__  # what Typer passes is of its base class
-
 VotesFile = Annotated[
     Path, Argument(help="Votes: .csv, .tsv, .txt, .jsonl or .parquet, a row each.")
-]
-LabelsFile = Annotated[
-    Path | None, "Labels, if they are not a column of the votes: a row per item."
 ]
 ItemColumn = Annotated[str | None, "Column of the item."]
 JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if one judged."]
@@ -271,11 +261,19 @@ class CollectRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateRequest:
-    """What `judgebayes calibrate` was asked for."""
+class LabelledVotes:
+    """The files that most commands read."""
 
     votes: VotesFile
-    labels: LabelsFile = None
+    labels: Annotated[
+        Path | None, "Labels, if they are not a column of the votes: a row per item."
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateRequest(LabelledVotes):
+    """What `judgebayes calibrate` was asked for."""
+
     method: Annotated[
         str,
         Option(
@@ -356,11 +354,9 @@ class ApplyRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiagnoseRequest:
+class DiagnoseRequest(LabelledVotes):
     """What `judgebayes diagnose` was asked for."""
 
-    votes: VotesFile
-    labels: LabelsFile = None
     columns: Annotated[Columns, Fixed({"task": None})]
     classes: ClassNames = None
     pairwise: Pairwise = None
@@ -372,11 +368,9 @@ class DiagnoseRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnsembleRequest:
+class EnsembleRequest(LabelledVotes):
     """What `judgebayes ensemble` was asked for."""
 
-    votes: VotesFile
-    labels: LabelsFile = None
     k: Annotated[
         str | None, "Numbers of votes: 1:21, or 3,5,11; all odd ones there are by default."
     ] = None
@@ -399,11 +393,9 @@ class EnsembleRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrecisionRequest:
+class PrecisionRequest(LabelledVotes):
     """What `judgebayes precision` was asked for."""
 
-    votes: VotesFile
-    labels: LabelsFile = None
     columns: Annotated[
         Columns,
         Fixed(
@@ -433,11 +425,9 @@ class PrecisionRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PosteriorRequest:
+class PosteriorRequest(LabelledVotes):
     """What `judgebayes posterior` was asked for."""
 
-    votes: VotesFile
-    labels: LabelsFile = None
     model: Annotated[
         str,
         "What is sampled: davidson or stacking (labels given votes), dawid-skene or one-coin "

@@ -228,10 +228,7 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
         drop_unknown=request.drop_unknown_labels,
         allow_degenerate=request.allow_degenerate or request.model in VOTE_MODELS,
     )
-    tables = [(opened.table, str(opened.columns["item"]))]
-    if opened.labels is not None:
-        tables.append((opened.labels.table, opened.labels.item))
-    elif request.model not in UNLABELLED:
+    if opened.labels is None and request.model not in UNLABELLED:
         raise JudgeBayesError(
             f"--model {request.model} learns from labels, and there are none: give them with "
             "--labels FILE or --label COLUMN."
@@ -239,7 +236,7 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     generators: list[str] = []
     of_item = None
     if request.model == "generator-validator":
-        generators, of_item = generators_of(tables, read, request.generator)
+        generators, of_item = generators_of(opened.tables, read, request.generator)
     classes = read.coding.classes
     data = Data(
         read.votes,
