@@ -41,7 +41,6 @@ from judgebayes.cli.methods import (
     METHODS,
     Choice,
     build,
-    known,
     suited,
 )
 from judgebayes.cli.reading import (
@@ -49,12 +48,15 @@ from judgebayes.cli.reading import (
     Reading,
     Source,
     classes_of,
+    labelled_words,
+    labels_of,
     open_source,
     read_any_votes,
     read_votes,
     recalled,
     remembered,
 )
+from judgebayes.cli.requests import ApplyRequest, CalibrateRequest, known
 from judgebayes.cli.saying import WARNING, say, say_commands
 from judgebayes.conformal import SplitConformal, coverage_law
 from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
@@ -76,7 +78,6 @@ __all__ = [
     "Calibration",
     "ConformalSets",
     "Given",
-    "Request",
     "answer",
     "apply_fit",
     "calibrate_votes",
@@ -100,28 +101,6 @@ COVERAGE_ITEMS = 10_000
 
 
 @dataclass(frozen=True)
-class Request:
-    """What `judgebayes calibrate` was asked for."""
-
-    source: Source
-    labels: Path | None
-    method: str
-    calibrator: str
-    inference: str
-    conformal: float | None
-    classes: str | None
-    pairwise: bool | None
-    loss: str
-    splits: int
-    seed: int
-    out: Path | None
-    save: Path | None
-    drop_unknown_labels: bool
-    allow_degenerate: bool
-    label_noise: float = 0.0
-
-
-@dataclass(frozen=True)
 class Given:
     """The votes and labels that a request names."""
 
@@ -133,7 +112,18 @@ class Given:
 
     def words(self) -> list[str]:
         """Return what was read, in sentences."""
-        return _sentences(self.read, self.labels)
+        read, labels = self.read, self.labels
+        lines = read.words()
+        if (labels >= 0).any():
+            lines.append(labelled_words(labels, read.coding.classes))
+        if len(read.coding.judges) > 1:
+            lines.append(f"A panel of {len(read.coding.judges)} judges; --only-judge takes one.")
+        if not read.coding.classes.pairwise:
+            lines.append(
+                "The scale has no mirror symmetry, so the model has an offset (two responses that "
+                "could change places: --pairwise)."
+            )
+        return lines
 
 
 @dataclass(frozen=True)
@@ -183,7 +173,7 @@ class Calibration:
 
 
 @in_float64
-def calibrate_votes(request: Request, diagnosing: str, reporting: str) -> None:
+def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) -> None:
     """Read, choose, fit, compare on held-out labels, print the summary, write what was asked for.
 
     The two commands are what to run next on the same files.
@@ -222,7 +212,7 @@ def calibrate_votes(request: Request, diagnosing: str, reporting: str) -> None:
     )
 
 
-def read_request(request: Request) -> Given:
+def read_request(request: CalibrateRequest) -> Given:
     """Check the options, and read the votes and the labels.
 
     Raises
@@ -232,29 +222,25 @@ def read_request(request: Request) -> Given:
     """
     known("method", request.method, METHODS)
     known("calibrator", request.calibrator, CALIBRATORS)
-    known("inference", request.inference, tuple(INFERENCES))
-    known("loss", request.loss, tuple(LOSSES))
+    known("inference", request.inference, INFERENCES)
+    known("loss", request.loss, LOSSES)
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(
             f"--conformal {request.conformal}; right would be a coverage between 0 and 1: 0.9."
         )
-    opened = open_source(request.source, request.labels)
+    opened = open_source(Source(request.votes, request.columns, request.reading), request.labels)
     read = read_any_votes(opened, classes_of(opened, request.classes, request.pairwise))
     if opened.labels is None and request.method != "sc":
         raise JudgeBayesError(
             "Calibration needs labels, and there are none: give them with --labels FILE or "
             "--label COLUMN, or ask for --method sc, which needs none."
         )
-    labels = np.full(read.votes.n_items, MISSING)
-    if opened.labels is not None:
-        gold = opened.labels
-        labels = read.coding.labels(
-            gold.table,
-            item=gold.item,
-            label=gold.label,
-            unknown_items="drop" if request.drop_unknown_labels else "error",
-            allow_degenerate=request.allow_degenerate,
-        )
+    labels = labels_of(
+        opened,
+        read,
+        drop_unknown=request.drop_unknown_labels,
+        allow_degenerate=request.allow_degenerate,
+    )
     most = 1 - 1 / read.votes.n_classes
     if not 0 <= request.label_noise < most:
         raise JudgeBayesError(
@@ -265,7 +251,7 @@ def read_request(request: Request) -> Given:
     return Given(read, labels, opened.labels is not None, loss)
 
 
-def answer(request: Request, given: Given, console: Console) -> Calibration:
+def answer(request: CalibrateRequest, given: Given, console: Console) -> Calibration:
     """Choose a method on held-out labels, fit it to all of them, and answer every item.
 
     The console shows what is being done; nothing stays on it.
@@ -424,7 +410,7 @@ def _answers(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class
     return fitted(votes)
 
 
-def _choices(request: Request, read: Reading | Listing, votes: Votes) -> list[Choice]:
+def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -> list[Choice]:
     """Return the method that was asked for, or those that `auto` compares, the default first."""
     names = suited(votes) if request.method == "auto" else [request.method]
     if isinstance(read, Listing):
@@ -438,7 +424,7 @@ def _choices(request: Request, read: Reading | Listing, votes: Votes) -> list[Ch
     ]
 
 
-def _uncalibrated(request: Request) -> Choice:
+def _uncalibrated(request: CalibrateRequest) -> Choice:
     """Return a method that is fitted to all votes, once: none are left to learn a map from."""
     if request.calibrator not in ("auto", "none") or request.inference == "nuts":
         raise JudgeBayesError(
@@ -449,7 +435,7 @@ def _uncalibrated(request: Request) -> Choice:
 
 
 def _compared_methods(
-    request: Request, read: Reading, choices: Sequence[Choice]
+    request: CalibrateRequest, read: Reading, choices: Sequence[Choice]
 ) -> dict[str, Aggregator]:
     """Return the candidates and the baselines by name."""
     classes, votes = read.coding.classes, read.votes
@@ -513,7 +499,7 @@ def chosen_words(
 
 
 def _conformal_sets(
-    request: Request,
+    request: CalibrateRequest,
     choice: Choice,
     method: Aggregator,
     read: Reading | Listing,
@@ -580,13 +566,15 @@ def _outside(
 
 
 @in_float64
-def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
+def apply_fit(request: ApplyRequest) -> None:
     """Read a kept fit and new votes, say what has drifted, and write the answers."""
     console = Console()
-    known("loss", loss, tuple(LOSSES))
-    check_writable(out)
-    saved = load_fit(fit)
-    opened = open_source(recalled(source, saved.notes), None)
+    known("loss", request.loss, LOSSES)
+    check_writable(request.out)
+    saved = load_fit(request.fit)
+    opened = open_source(
+        recalled(Source(request.votes, request.columns, request.reading), saved.notes), None
+    )
     read = read_votes(opened, saved.classes)
     votes = read.votes
     if saved.tasks:
@@ -614,30 +602,11 @@ def apply_fit(fit: Path, source: Source, loss: str, out: Path | None) -> None:
             WARNING,
         )
     say(console, drift(saved.profile, profile(votes), saved.classes), WARNING)
-    _write(console, out, read.coding, votes, log_probs, loss)
-
-
-def _sentences(read: Reading | Listing, labels: Int[np.ndarray, " item"]) -> list[str]:
-    lines = read.words()
-    given = labels[labels >= 0]
-    if len(given):
-        counts = np.bincount(given, minlength=read.votes.n_classes)
-        shares = ", ".join(
-            f"{name}: {n}" for name, n in zip(read.coding.classes.names, counts, strict=True)
-        )
-        lines.append(f"{len(given)} of {len(labels)} items are labelled ({shares}).")
-    if len(read.coding.judges) > 1:
-        lines.append(f"A panel of {len(read.coding.judges)} judges; --only-judge takes one.")
-    if not read.coding.classes.pairwise:
-        lines.append(
-            "The scale has no mirror symmetry, so the model has an offset (two responses that "
-            "could change places: --pairwise)."
-        )
-    return lines
+    _write(console, request.out, read.coding, votes, log_probs, request.loss)
 
 
 def _warnings(
-    request: Request,
+    request: CalibrateRequest,
     read: Reading | Listing,
     labels: Int[np.ndarray, " item"],
     fitted: FittedAggregator,
@@ -762,7 +731,7 @@ def decide(
 
 def _save(
     console: Console,
-    request: Request,
+    request: CalibrateRequest,
     choice: Choice,
     read: Reading | Listing,
     labels: Int[np.ndarray, " item"],
@@ -775,7 +744,7 @@ def _save(
         "version": __version__,
         "seed": request.seed,
         "judges": [str(name) for name in read.coding.judges],
-        **remembered(read, request.source),
+        **remembered(read, Source(request.votes, request.columns, request.reading)),
     }
     tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
     judges = [str(name) for name in read.coding.judges] if choice.method in BY_JUDGE else []

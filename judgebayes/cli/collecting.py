@@ -3,8 +3,7 @@
 import json
 import shlex
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +12,10 @@ import pandas as pd
 import typer
 from jaxtyping import Int
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from judgebayes.cli.requests import CollectRequest, UntilSettled
+from judgebayes.cli.saying import say_plainly
 from judgebayes.collect.endpoint import Judge, Patience, in_the_clear, parse_judges, require_client
 from judgebayes.collect.items import ItemTable, read_items
 from judgebayes.collect.ledger import Ledger, Line
@@ -29,7 +29,7 @@ from judgebayes.votes import Classes, infer_classes
 if TYPE_CHECKING:
     from judgebayes.adaptive import StoppingRule
 
-__all__ = ["CollectRequest", "UntilSettled", "collect"]
+__all__ = ["collect"]
 
 VOTES = 12
 """Votes of a judge on an item, as P1 asks for, if nothing is said."""
@@ -39,39 +39,6 @@ LABELS = "labels.csv"
 FIT = "fit.json"
 UNFINISHED, INTERRUPTED = 1, 130
 NOT_BODY = ("messages", "model", "stream", "n")
-
-
-@dataclass(frozen=True)
-class UntilSettled:
-    """What the user said about stopping early."""
-
-    fit: Path | None
-    price: float | None
-    give_up: float | None
-    fewest: int | None
-    answers: Path | None
-
-
-@dataclass(frozen=True)
-class CollectRequest:
-    """Everything the command line was told."""
-
-    items: Path
-    judges: list[str]
-    key_envs: list[str]
-    columns: Mapping[str, str | None]
-    task: str | None
-    template: Path | None
-    votes: int | None
-    temperature: float
-    max_tokens: int
-    body: str | None
-    concurrency: int
-    patience: Patience
-    budget: Budget
-    out: Path
-    until_settled: UntilSettled | None
-    dry_run: bool
 
 
 def collect(request: CollectRequest) -> None:
@@ -84,51 +51,55 @@ def collect(request: CollectRequest) -> None:
     typer.Exit
         With code 1 where votes are missing in the end, 130 after Ctrl-C.
     """
+    settled = request.settled
+    if settled is None and request.settling != UntilSettled():
+        raise JudgeBayesError(
+            "--fit, --price, --give-up, --min and --answers belong to --until-settled, which is missing."
+        )
     require_client()
     if request.out.suffix.lower() != ".jsonl":
         raise JudgeBayesError(
             f"Answers are written line by line: {str(request.out)!r} has to end with .jsonl."
         )
     check_writable(request.out)
-    settled = request.until_settled
     check_writable(settled.answers if settled is not None else None)
-    judges = parse_judges(request.judges, request.key_envs)
+    judges = parse_judges(request.judge, request.key_env or [])
     template = None if request.template is None else _read_template(request.template)
-    table = read_items(request.items, request.columns, request.task, template)
+    table = read_items(request.items, asdict(request.columns), request.task, template)
     template = table.task.template if template is None else template
     if settled is None:
-        plan = _plan(request, table, judges, template, request.votes or VOTES, None, ())
+        plan = _plan(request, table, judges, template, request.n or VOTES, None, ())
     else:
-        votes, rule, names = _rule(settled, request.votes, table, judges)
+        votes, rule, names = _rule(settled, request.n, table, judges)
         plan = _plan(request, table, judges, template, votes, rule, names)
     console = Console()
-    _say(console, table.words())
-    _say(console, _intention(plan, request.out))
+    say_plainly(console, *table.words())
+    say_plainly(console, *_intention(plan, request.out))
     for judge in judges:
         if in_the_clear(judge):
-            _say(console, [f"! The key of {judge.name} travels unencrypted to {judge.url}."])
+            say_plainly(console, f"! The key of {judge.name} travels unencrypted to {judge.url}.")
     if request.dry_run:
         prompt = filled(plan.template, plan.items[0].fields, "AB")
-        _say(console, [f"Nothing is asked. The prompt of item {plan.items[0].name}:", prompt])
+        say_plainly(console, f"Nothing is asked. The prompt of item {plan.items[0].name}:", prompt)
         return
     with Ledger(request.out, _settings(plan)) as ledger:
         if ledger.torn:
-            _say(
-                console, [f"A last line of {ledger.torn} bytes was cut off: it is asked for again."]
+            say_plainly(
+                console, f"A last line of {ledger.torn} bytes was cut off: it is asked for again."
             )
         outcome = _with_progress(plan, ledger)
         lines = [line for line in ledger.lines if _wanted(line, plan)]
-    _say(console, _account(plan, outcome, lines))
+    say_plainly(console, *_account(plan, outcome, lines))
     if settled is not None:
-        _say(console, _settling(plan, lines))
+        say_plainly(console, *_settling(plan, lines))
         if settled.answers is not None:
             write_table(_answers(plan, lines), settled.answers)
-            _say(console, [f"Answers: {settled.answers}"])
-    _say(console, [f"Votes: {request.out}"])
+            say_plainly(console, f"Answers: {settled.answers}")
+    say_plainly(console, f"Votes: {request.out}")
     if outcome.complete:
-        _say(console, [f"Next: {_next_command(request, table, lines)}"])
+        say_plainly(console, f"Next: {_next_command(request, table, lines)}")
         return
-    _say(console, _unfinished(plan, outcome))
+    say_plainly(console, *_unfinished(plan, outcome))
     raise typer.Exit(INTERRUPTED if outcome.interrupted else UNFINISHED)
 
 
@@ -146,12 +117,12 @@ def _plan(
         raise JudgeBayesError(
             f"-n {votes} cannot be divided between two orders; right would be {votes + 1}."
         )
-    budget = request.budget
+    budget = Budget(request.budget_calls, request.budget_tokens)
     for name, limit in (("calls", budget.calls), ("tokens", budget.tokens)):
         if limit is not None and limit < 1:
             raise JudgeBayesError(f"--budget-{name} is {limit}; right would be 1 or more.")
     body = {"temperature": request.temperature, "max_tokens": request.max_tokens}
-    fewest = 0 if request.until_settled is None else request.until_settled.fewest or orders
+    fewest = 0 if request.settled is None else request.settled.fewest or orders
     return Plan(
         table.items,
         judges,
@@ -160,7 +131,7 @@ def _plan(
         votes,
         body | _body(request.body),
         budget,
-        request.patience,
+        Patience(request.timeout, request.retries),
         request.concurrency,
         rule,
         fewest,
@@ -412,7 +383,7 @@ def _next_command(request: CollectRequest, table: ItemTable, lines: list[Line]) 
     pair = ["--votes-as", "original"] if len(table.task.orders) > 1 else []
     cast = {line.vote for line in lines}
     classes = [] if cast >= set(table.task.votes) else ["--classes", ",".join(table.task.votes)]
-    settled = request.until_settled
+    settled = request.settled
     if settled is not None and settled.fit is not None:
         words = ["apply", str(settled.fit), str(request.out), *pair]
     else:
@@ -429,8 +400,3 @@ def _joins(path: Path, table: ItemTable) -> bool:
     except JudgeBayesError:
         return False
     return found["item"] == table.columns["item"]
-
-
-def _say(console: Console, lines: list[str]) -> None:
-    for line in lines:
-        console.print(escape(line), soft_wrap=True, highlight=False)

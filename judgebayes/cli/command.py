@@ -1,9 +1,16 @@
 """The command that is running, as it would be typed again."""
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["command_line", "other_command"]
+import typer
+
+__all__ = ["Context", "command_line", "other_command"]
+
+if TYPE_CHECKING:
+    from typer import Context
+else:
+    Context = typer.Context.__base__  # what Typer passes is of its base class
 
 
 def command_line(context: Any) -> list[str]:

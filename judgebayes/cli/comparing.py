@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -252,8 +253,7 @@ def compare(
     return Compared(parts, means, found, votes.n_items, groups, label_noise)
 
 
-@dataclass(frozen=True)
-class Growth:
+class Growth(NamedTuple):
     """Held-out results of one method, fitted on ever more labels; the evaluation parts are the same."""
 
     labels: tuple[int, ...]

@@ -1,8 +1,5 @@
 """`judgebayes diagnose`: what is wrong with a user's judges and labels."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
@@ -10,39 +7,26 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from judgebayes.cli.reading import Reading, Source, classes_of, open_source, read_votes
-from judgebayes.cli.saying import MARKS, say, show
+from judgebayes.cli.reading import Reading, Source, classes_of, labels_of, open_source, read_votes
+from judgebayes.cli.requests import DiagnoseRequest
+from judgebayes.cli.saying import MARKS, numbers, say, show
 from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.finding import Finding
 from judgebayes.float64 import in_float64
 from judgebayes.io import check_writable, write_table
-from judgebayes.votes import MISSING
+from judgebayes.report.shares import SHARES, percent_with_interval
+from judgebayes.report.text import shortened
 
-__all__ = ["Request", "diagnose_votes", "print_judges"]
+__all__ = ["diagnose_votes", "print_judges"]
 
-INTERVALS = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
 LEAST_NEEDED = ("votes", "not asked", "TNR", "TPR")
 """What a narrow console does without, in this order."""
 SHORTEST_NAME = 22
 """Names may be shortened to so many characters, or as many as tell them apart."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What `judgebayes diagnose` was asked for."""
-
-    source: Source
-    labels: Path | None
-    classes: str | None
-    pairwise: bool | None
-    judges: int
-    out: Path | None
-    plot: Path | None
-    drop_unknown_labels: bool
-
-
 @in_float64
-def diagnose_votes(request: Request) -> list[Finding]:
+def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
     """Read the votes, print a row per judge and the findings, write what was asked for.
 
     Returns the findings. Labels may be constant: that is one of the things to be found.
@@ -50,18 +34,11 @@ def diagnose_votes(request: Request) -> list[Finding]:
     console = Console()
     check_writable(request.out)
     check_writable(request.plot, table=False)
-    opened = open_source(request.source, request.labels)
+    opened = open_source(Source(request.votes, request.columns, request.reading), request.labels)
     read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
-    labels = np.full(read.votes.n_items, MISSING)
-    if opened.labels is not None:
-        gold = opened.labels
-        labels = read.coding.labels(
-            gold.table,
-            item=gold.item,
-            label=gold.label,
-            unknown_items="drop" if request.drop_unknown_labels else "error",
-            allow_degenerate=True,
-        )
+    labels = labels_of(
+        opened, read, drop_unknown=request.drop_unknown_labels, allow_degenerate=True
+    )
     labelled = f"{int((labels >= 0).sum())} of {len(labels)} items are labelled."
     say(console, [*read.words(), labelled])
     table = judge_table(read.votes, labels, read.coding, groups=read.groups)
@@ -134,8 +111,8 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
             else {}
         ),
         **{
-            head: [_interval(row, name) for _, row in ranked.iterrows()]
-            for name, head in INTERVALS.items()
+            head: [percent_with_interval(row, name) for _, row in ranked.iterrows()]
+            for name, head in SHARES.items()
             if name in judges and np.isfinite(judges[name]).any()
         },
         **({"weight": [f"{weight:+.2f}" for weight in ranked["weight"]]} if weighed else {}),
@@ -151,10 +128,9 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     of = "The judge" if len(judges) == 1 else f"{shown} of {len(judges)} judges"
     table = Table(box=None, pad_edge=False)
     table.add_column("judge", no_wrap=True)
-    for head in cells:
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers(table, *cells)
     for name, *row in zip(ranked["judge"], *cells.values(), strict=True):
-        table.add_row(escape(_shortened(str(name), room)), *row)
+        table.add_row(escape(shortened(str(name), room)), *row)
     show(console, f"{of}, in % with 90 % intervals", table)
     if left_out:
         columns = " and ".join(", ".join(left_out).rsplit(", ", 1))
@@ -167,27 +143,9 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     console.print()
 
 
-def _interval(row: pd.Series, name: str) -> str:
-    if not np.isfinite(row[name]):
-        return "-"
-    sign = "+" if name == "position_bias" else ""
-    value, low, high = (
-        f"{100 * row[column]:{sign}.0f}" for column in (name, f"{name}_low", f"{name}_high")
-    )
-    return f"{value} [{low}, {high}]"
-
-
 def _least_room(names: list[str]) -> int:
     """Return how many characters the names need so that none looks like another."""
     longest = max(map(len, names))
     rooms = range(min(SHORTEST_NAME, longest), longest)
-    apart = (room for room in rooms if len({_shortened(n, room) for n in names}) == len(names))
+    apart = (room for room in rooms if len({shortened(n, room) for n in names}) == len(names))
     return next(apart, longest)
-
-
-def _shortened(name: str, room: int) -> str:
-    """Return a name of at most so many characters: its beginning and its end."""
-    if len(name) <= room:
-        return name
-    tail = (room - 1) // 2
-    return f"{name[: room - 1 - tail]}…{name[len(name) - tail :]}"

@@ -1,8 +1,5 @@
 """`judgebayes ensemble`: how wrong a majority vote is on a user's items, and the labels to know it."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import jax
 import numpy as np
 import pandas as pd
@@ -10,8 +7,9 @@ from jaxtyping import Float
 from rich.console import Console
 from rich.table import Table
 
-from judgebayes.cli.reading import Source, classes_of, open_source, read_votes
-from judgebayes.cli.saying import WARNING, say, show
+from judgebayes.cli.reading import Source, classes_of, labels_of, open_source, read_votes
+from judgebayes.cli.requests import EnsembleRequest
+from judgebayes.cli.saying import WARNING, numbers, say, show
 from judgebayes.ensemble import (
     BetaBinomial,
     Binomial,
@@ -28,7 +26,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, Status
 from judgebayes.io import check_writable, write_table
 
-__all__ = ["EnsembleRequest", "ensemble_error", "sizes_of"]
+__all__ = ["ensemble_error", "sizes_of"]
 
 FEW_LABELS = 30
 COLUMNS = (
@@ -36,23 +34,6 @@ COLUMNS = (
     "votes there are. independent: what it would be if the votes on an item were independent."
 )
 FAR = 3
-
-
-@dataclass(frozen=True)
-class EnsembleRequest:
-    """What `judgebayes ensemble` was asked for."""
-
-    source: Source
-    labels: Path | None
-    sizes: str | None
-    target_width: float
-    level: float
-    these_items: bool
-    classes: str | None
-    seed: int
-    out: Path | None
-    plot: Path | None
-    drop_unknown_labels: bool
 
 
 def ensemble_error(request: EnsembleRequest) -> None:
@@ -73,7 +54,7 @@ def ensemble_error(request: EnsembleRequest) -> None:
             f"--target-width {request.target_width:g} makes no sense; right would be 0.05, say."
         )
     counts, words = _read(request)
-    sizes = sizes_of(request.sizes, counts.most)
+    sizes = sizes_of(request.k, counts.most)
     population = len(counts.correct) if request.these_items else None
     free = Thinning().fit(counts)
     with console.status("sampling the posterior of the mixture"):
@@ -123,18 +104,17 @@ def sizes_of(asked: str | None, most: int) -> tuple[int, ...]:
 
 
 def _read(request: EnsembleRequest) -> tuple[Counts, list[str]]:
-    opened = open_source(request.source, request.labels)
+    opened = open_source(Source(request.votes, request.columns, request.reading), request.labels)
     if opened.labels is None:
         raise JudgeBayesError(
             "Whether a vote is correct takes a label, and there are none: give them with --labels "
             "FILE or --label COLUMN."
         )
     read = read_votes(opened, classes_of(opened, request.classes, None))
-    labels = read.coding.labels(
-        opened.labels.table,
-        item=opened.labels.item,
-        label=opened.labels.label,
-        unknown_items="drop" if request.drop_unknown_labels else "error",
+    labels = labels_of(
+        opened,
+        read,
+        drop_unknown=request.drop_unknown_labels,
         allow_degenerate=True,  # votes are compared with labels, nothing is learnt from these
     )
     counts = correct_counts(read.votes, labels)
@@ -155,8 +135,7 @@ def _print(
     level: float,
 ) -> None:
     table = Table(box=None, pad_edge=False)
-    for name in ("votes", *curves, "independent", ""):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers(table, "votes", *curves, "independent", "")
     first = next(iter(curves.values()))
     for i, size in enumerate(first.size):
         cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in curves.values()]

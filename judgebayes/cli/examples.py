@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.markup import escape
 
+from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
 from judgebayes.io import write_table
@@ -39,12 +39,11 @@ def write_example(folder: Path, seed: int) -> None:
         raise JudgeBayesError(f"{str(folder)!r} cannot be written: {error.strerror}.") from error
     for table, path in zip((votes, labels), paths, strict=True):
         write_table(table, path)
-    Console().print(
-        f"{paths[0]}: {SAMPLES} simulated votes of a twin of {JUDGE} on {ITEMS} pairs\n"
-        f"{paths[1]}: labels of {LABELLED} of them\n"
-        f"Try: judgebayes calibrate {escape(str(paths[0]))} --labels {escape(str(paths[1]))}",
-        highlight=False,
-        soft_wrap=True,
+    say_plainly(
+        Console(),
+        f"{paths[0]}: {SAMPLES} simulated votes of a twin of {JUDGE} on {ITEMS} pairs",
+        f"{paths[1]}: labels of {LABELLED} of them",
+        f"Try: judgebayes calibrate {paths[0]} --labels {paths[1]}",
     )
 
 

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import data_folder
 from judgebayes.public import SOURCES, Source, cache_folder, get, is_whole
@@ -28,7 +29,7 @@ def list_data(cache: Path | None) -> None:
         here = "whole" if is_whole(source, place) else "no"
         table.add_row(source.name, escape(source.says), source.size, here, escape(source.licence))
     console.print(table, highlight=False)
-    console.print(f"Folder: {escape(str(place))}", highlight=False, soft_wrap=True)
+    say_plainly(console, f"Folder: {place}")
 
 
 def get_data(names: list[str], cache: Path | None, local: Path | None) -> None:
@@ -51,16 +52,12 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> None:
     console = Console()
     for name in wanted:
         _get(SOURCES[name], place, local, console)
-    console.print(escape(_how_found(place)), highlight=False, soft_wrap=True)
+    say_plainly(console, _how_found(place))
 
 
 def _get(source: Source, place: Path, local: Path | None, console: Console) -> None:
-    def tell(*lines: str) -> None:
-        for line in lines:
-            console.print(escape(line), highlight=False, soft_wrap=True)
-
     if is_whole(source, place):
-        tell(f"{source.name}: here already, whole, in {place / source.folder}.")
+        say_plainly(console, f"{source.name}: here already, whole, in {place / source.folder}.")
     else:
         with Progress(
             TextColumn("{task.description}"),
@@ -77,13 +74,17 @@ def _get(source: Source, place: Path, local: Path | None, console: Console) -> N
                 local=local,
                 progress=lambda have, of: progress.update(bar, completed=have, total=of),
             )
-        tell(
+        say_plainly(
+            console,
             f"{source.name}: {len(source.checksums())} files of {source.url} at commit "
-            f"{source.commit[:12]} checked, converted into {home}."
+            f"{source.commit[:12]} checked, converted into {home}.",
         )
-    tell(f"  Licence: {source.licence}", f"  Cite: {source.citation}")
+    say_plainly(console, f"  Licence: {source.licence}", f"  Cite: {source.citation}")
     if source.drawn:
-        tell(f"  The source leaves open, and the conversion drew from names: {source.drawn}.")
+        say_plainly(
+            console,
+            f"  The source leaves open, and the conversion drew from names: {source.drawn}.",
+        )
 
 
 def _how_found(place: Path) -> str:

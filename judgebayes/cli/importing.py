@@ -2,11 +2,13 @@
 
 import shlex
 from collections.abc import Hashable
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 
+from judgebayes.cli.requests import ImportRequest
+from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
 from judgebayes.io.imported import SCORES, Imported
@@ -20,9 +22,7 @@ LABELS = "labels.csv"
 """The labels that the user has yet to write."""
 
 
-def import_file(
-    name: str, path: Path, out: Path, labels_out: Path | None, options: Options
-) -> None:
+def import_file(request: ImportRequest) -> None:
     """Read a format, write the votes (and labels), say what was read and what to run next.
 
     Raises
@@ -31,28 +31,28 @@ def import_file(
         If the source cannot be read, it has no labels where some were asked for, or a file cannot
         be written.
     """
+    path, out, labels_out = request.path, request.out, request.labels_out
+    options = Options(**asdict(request.columns))
+    options = options.choosing(request.verdicts, request.votes_from)
     for place in (out, labels_out):
         check_writable(place)
     if labels_out == out:
         raise JudgeBayesError(f"Votes and labels cannot both be written to {str(out)!r}.")
-    found = import_votes(name, path, options)
+    found = import_votes(request.form, path, options)
     if labels_out is not None and found.labels is None:
         raise JudgeBayesError(
             f"{str(path)!r} has no labels to write to {str(labels_out)!r}; leave --labels-out away."
         )
     console = Console()
-    for line in found.words():
-        console.print(escape(line), highlight=False, soft_wrap=True)
+    say_plainly(console, *found.words())
     write_table(found.votes, out)
     if found.labels is not None and labels_out is not None:
         write_table(found.labels, labels_out)
-        console.print(f"Labels: {escape(str(labels_out))}", highlight=False, soft_wrap=True)
-    console.print(f"Votes: {escape(str(out))}", highlight=False, soft_wrap=True)
-    for line in advice(found, labels_out):
-        console.print(escape(line), highlight=False, soft_wrap=True)
+        say_plainly(console, f"Labels: {labels_out}")
+    say_plainly(console, f"Votes: {out}", *advice(found, labels_out))
     command = next_command(found, out, labels_out)
     if command is not None:
-        console.print(escape(f"Next: {command}"), highlight=False, soft_wrap=True)
+        say_plainly(console, f"Next: {command}")
 
 
 def advice(found: Imported, labels_out: Path | None) -> list[str]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from judgebayes.aggregate import (
+    EM,
     AccuracyWeighted,
     Aggregator,
     BaseRate,
@@ -21,7 +22,7 @@ from judgebayes.calibrate import Beta, Calibrated, Calibrator, Isotonic, Platt, 
 from judgebayes.cli.names import BASELINES, CALIBRATORS, METHODS, OWN_MAP, TOP
 from judgebayes.curate import top_k
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore
+from judgebayes.inference import DRPS, MAP, NUTS, Laplace, MinimumScore
 from judgebayes.inference.problem import Inference
 from judgebayes.scores import nll
 from judgebayes.votes import Classes, Votes
@@ -33,7 +34,6 @@ __all__ = [
     "METHODS",
     "Choice",
     "build",
-    "known",
     "suited",
 ]
 
@@ -73,20 +73,6 @@ class Choice:
     def name(self) -> str:
         """What tables call it."""
         return self.method if self.map_name == "none" else f"{self.method} + {self.map_name}"
-
-
-def known(name: str, value: str, values: tuple[str, ...]) -> None:
-    """Check the value of an option.
-
-    Raises
-    ------
-    JudgeBayesError
-        If it is none of the known ones.
-    """
-    if value not in values:
-        raise JudgeBayesError(
-            f"--{name} {value!r} is not known; right would be {', '.join(values)}."
-        )
 
 
 def suited(votes: Votes) -> list[str]:
@@ -139,12 +125,10 @@ def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
             INFERENCES[choice.inference], symmetric=classes.pairwise, label_noise=noise
         ),
         "one-coin": OneCoin(class_prior=_class_prior(classes), label_noise=noise),
-        "dawid-skene": DawidSkene(NUTS(), label_noise=noise)
-        if sampled
-        else DawidSkene(label_noise=noise),
-        "stacking": Stacking(NUTS(), symmetric=classes.pairwise, label_noise=noise)
-        if sampled
-        else Stacking(symmetric=classes.pairwise, label_noise=noise),
+        "dawid-skene": DawidSkene(NUTS() if sampled else EM(), label_noise=noise),
+        "stacking": Stacking(
+            NUTS() if sampled else Laplace(), symmetric=classes.pairwise, label_noise=noise
+        ),
         "vote-share": VoteShare(),
         "accuracy-weighted": AccuracyWeighted(label_noise=noise),
         "log-odds": LogOddsWeighted(label_noise=noise),

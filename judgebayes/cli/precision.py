@@ -12,13 +12,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from judgebayes.cli.reading import Reading, Source, classes_of, open_source, read_votes
+from judgebayes.cli.reading import (
+    Reading,
+    Source,
+    classes_of,
+    labels_of,
+    open_source,
+    read_votes,
+)
+from judgebayes.cli.requests import PrecisionRequest
 from judgebayes.cli.saying import WARNING, say, show
 from judgebayes.cli.systems import Matches, binary_votes, read_matches, system_table
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.status import Status
 from judgebayes.io import check_writable, write_table
+from judgebayes.io.options import split_names
 from judgebayes.precision import (
     FittedImpression,
     FittedStratified,
@@ -32,7 +41,7 @@ from judgebayes.precision import (
 )
 from judgebayes.votes import Votes
 
-__all__ = ["PrecisionRequest", "estimate_precision", "generators_of"]
+__all__ = ["estimate_precision", "generators_of"]
 
 GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
 LEVEL = 0.9
@@ -43,23 +52,6 @@ WHOLE = 0.9
 SHOWN = 20
 
 Fit = FittedImpression | FittedStratified
-
-
-@dataclass(frozen=True)
-class PrecisionRequest:
-    """What `judgebayes precision` was asked for."""
-
-    source: Source
-    labels: Path | None = None
-    generator: str | None = None
-    systems: str | None = None
-    """Two columns, if each item compares two systems: win rates are asked for."""
-    classes: str | None = None
-    next_labels: int | None = None
-    next_out: Path | None = None
-    out: Path | None = None
-    plot: Path | None = None
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -145,7 +137,9 @@ def estimate_precision(request: PrecisionRequest) -> None:
 
 
 def _known(request: PrecisionRequest) -> _Known:
-    opened = open_source(request.source, request.labels)
+    named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
+    source = Source(request.votes, request.columns, request.reading, ignored=named)
+    opened = open_source(source, request.labels)
     paired = request.systems is not None
     classes = classes_of(opened, request.classes, pairwise=paired)
     if len(classes.values) != 2 and not paired:
@@ -155,27 +149,18 @@ def _known(request: PrecisionRequest) -> _Known:
             "their columns: --systems A,B."
         )
     read = read_votes(opened, classes)
-    tables = [(opened.table, str(opened.columns["item"]))]
-    labels = np.full(read.votes.n_items, -1)
+    labels = labels_of(opened, read, drop_unknown=True, allow_degenerate=True)
     strangers = 0
     if opened.labels is not None:
         gold = opened.labels
-        tables.append((gold.table, gold.item))
         named = gold.table[gold.label].notna()
-        labels = read.coding.labels(
-            gold.table,
-            item=gold.item,
-            label=gold.label,
-            unknown_items="drop",
-            allow_degenerate=True,
-        )
         items = set(pd.Index(read.coding.items).astype(str))
         strangers = int((named & ~gold.table[gold.item].astype(str).isin(items)).sum())
     if request.systems is None:
-        names, generator = generators_of(tables, read, request.generator)
+        names, generator = generators_of(opened.tables, read, request.generator)
         votes, matches, ties = read.votes, None, 0
     else:
-        matches = read_matches(tables, read, request.systems)
+        matches = read_matches(opened.tables, read, request.systems)
         votes, labels, ties = binary_votes(read.votes, labels, classes, matches)
         names, generator = matches.names, matches.of_item
     notes = list(opened.notes)

@@ -3,23 +3,25 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+from judgebayes.cli.requests import ROLES, Columns, ReadingOptions
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.io.cells import with_points, without
 from judgebayes.io.columns import plain_label
 from judgebayes.io.judge_columns import refuse_no_judges
-from judgebayes.io.options import Options, option, split_names
+from judgebayes.io.options import option, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of
 from judgebayes.sentence import sentence
 from judgebayes.votes import (
+    MISSING,
     Classes,
     Coding,
     SparseVotes,
@@ -46,11 +48,13 @@ from judgebayes.votes.coding import (
 )
 
 __all__ = [
-    "Columns",
     "Labels",
     "Listing",
     "Reading",
     "Source",
+    "classes_of",
+    "labelled_words",
+    "labels_of",
     "open_source",
     "read_any_votes",
     "read_votes",
@@ -67,20 +71,10 @@ MOSTLY = 0.9
 """The column of the items of a labels file holds at least this share of items that have votes."""
 FREQUENT = 0.05
 """A label of a larger share of the labels hardly means that there is none."""
+LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
+"""Names of columns that may hold labels as well as a judge's votes."""
 
-
-@dataclass(frozen=True)
-class Columns:
-    """Columns as the user named them; None to guess, "none" where there is none."""
-
-    item: str | None = None
-    judge: str | None = None
-    vote: str | None = None
-    sample: str | None = None
-    order: str | None = None
-    label: str | None = None
-    task: str | None = None
-    group: str | None = None
+SomeVotes = TypeVar("SomeVotes", Votes, SparseVotes)
 
 
 @dataclass(frozen=True)
@@ -88,17 +82,17 @@ class Source:
     """Where votes come from, and how the file is to be read."""
 
     path: Path
-    columns: Columns
-    repeats: bool = False
-    votes_as: str | None = None
-    only_judge: str | None = None
-    wide: bool = False
-    options: Options = field(default_factory=Options)
-    """Values that mean no vote, columns to leave out, and how the table stands in its file."""
+    columns: Columns = field(default_factory=Columns)
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
     earlier: Mapping[str, str] = field(default_factory=dict)
     """Columns of an earlier file by role, taken where this one has them and none is named."""
     ignored: tuple[str, ...] = ()
     """Columns that are no judges where the file has them."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns that the user asked to leave out."""
+        return tuple(split_names(self.reading.ignore or ""))
 
 
 @dataclass(frozen=True)
@@ -125,12 +119,18 @@ class Opened:
     judges: tuple[str, ...] = ()
     """The columns of judges, of a wide table."""
 
+    @property
+    def tables(self) -> list[tuple[pd.DataFrame, str]]:
+        """The tables of the votes and, if there are any, of the labels, each with its item's column."""
+        own = [(self.table, str(self.columns["item"]))]
+        return own if self.labels is None else [*own, (self.labels.table, self.labels.item)]
+
 
 @dataclass(frozen=True)
-class Reading:
+class _Read(Generic[SomeVotes]):
     """Votes as arrays, with the group of each item where there are groups."""
 
-    votes: Votes
+    votes: SomeVotes
     coding: Coding
     groups: Int[np.ndarray, " item"] | None
     columns: dict[str, str | None]
@@ -140,26 +140,37 @@ class Reading:
 
     def words(self) -> list[str]:
         """Return which columns were taken for what, and what was read, in sentences."""
-        return _words(self)
+        used = [f"{role} = {name!r}" for role, name in self.columns.items() if name is not None]
+        found = [sentence(line) for line in (*self.notes, f"Columns: {', '.join(used)}.")]
+        wide = self.columns.get("vote") is None
+        if wide:
+            found.append(sentence(f"Judges: {listing(self.coding.judges, 20)}."))
+        found += self.coding.words(self.votes)
+        if wide and self.columns.get("label") is None:
+            found += [
+                sentence(
+                    f"Column {judge!r} is read as a judge; if it holds labels, say --label {judge!r}."
+                )
+                for judge in map(str, self.coding.judges)
+                if LIKE_A_LABEL.search(judge)
+            ]
+        return found
 
 
 @dataclass(frozen=True)
-class Listing:
-    """Votes of which no table item x judge is made, because most of it would be empty."""
+class Reading(_Read[Votes]):
+    """Votes as a table item x judge x sample."""
 
-    votes: SparseVotes
-    coding: Coding
-    groups: Int[np.ndarray, " item"] | None
-    columns: dict[str, str | None]
-    notes: tuple[str, ...] = ()
-    label: str | None = None
-    """The column of the labels, in whichever file they are."""
+
+@dataclass(frozen=True)
+class Listing(_Read[SparseVotes]):
+    """Votes of which no table item x judge is made, because most of it would be empty."""
 
     def words(self) -> list[str]:
         """Return what was read, and that it stays a list, in sentences."""
         size = self.votes.n_items * self.votes.n_judges * self.votes.n_samples
         return [
-            *_words(self),
+            *super().words(),
             f"A table of {self.votes.n_items:,} items x {self.votes.n_judges:,} judges would take "
             f"{size / 1e9:,.3g} GB (limit {DENSE_BYTES / 1e9:,.3g}): the votes stay a list, methods "
             "are fitted to the labelled items, and only dawid-skene, if asked for, to all.",
@@ -189,28 +200,6 @@ class Listing:
         )
 
 
-LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
-"""Names of columns that may hold labels as well as a judge's votes."""
-
-
-def _words(read: Reading | Listing) -> list[str]:
-    used = [f"{role} = {name!r}" for role, name in read.columns.items() if name is not None]
-    found = [sentence(line) for line in (*read.notes, f"Columns: {', '.join(used)}.")]
-    wide = read.columns.get("vote") is None
-    if wide:
-        found.append(sentence(f"Judges: {listing(read.coding.judges, 20)}."))
-    found += read.coding.words(read.votes)
-    if wide and read.columns.get("label") is None:
-        found += [
-            sentence(
-                f"Column {judge!r} is read as a judge; if it holds labels, say --label {judge!r}."
-            )
-            for judge in map(str, read.coding.judges)
-            if LIKE_A_LABEL.search(judge)
-        ]
-    return found
-
-
 def open_source(source: Source, labels: Path | None) -> Opened:
     """Read the file of votes and that of the labels, if any, and tell their columns.
 
@@ -220,28 +209,28 @@ def open_source(source: Source, labels: Path | None) -> Opened:
         If a file cannot be read, a column is not there, or a needed one cannot be told.
     """
     in_pieces = _rows(source) > STREAM_ROWS
-    layout = source.options.layout()
-    aside = layout.ignore if source.wide else ()  # not judges; generators, perhaps
-    if aside:
-        layout = replace(layout, ignore=())
+    reading = source.reading
+    wide, only_judge = reading.wide, reading.only_judge
+    aside = source.left_out if wide else ()  # not judges; generators, perhaps
+    layout = Layout(reading.skip_rows, reading.encoding, () if wide else source.left_out)
     table = _head(source.path) if in_pieces else read_table(source.path, layout)
     check_ignored(table, aside, source.path)
     notes = notes_of(table)
-    again = [name for name in source.ignored if name in table.columns and source.wide]
+    again = [name for name in source.ignored if name in table.columns and wide]
     if again:
         one = f"Column {listing(again)} is not read as a judge's."
         notes.append(
             one if len(again) == 1 else f"Columns {listing(again, 20)} are not read as judges'."
         )
     aside = (*aside, *again)
-    given = asdict(source.columns) | {
+    given = source.columns.named() | {
         role: name
         for role, name in source.earlier.items()
         if getattr(source.columns, role) is None and name in table.columns
     }
     for optional in ("task", "group"):
         given[optional] = given[optional] or "none"
-    if source.wide:
+    if wide:
         known = [name for name in table.columns if name not in aside]
         columns, left_out = _wide_columns(known, given, elsewhere=labels is not None)
         if left_out is not None:
@@ -257,20 +246,20 @@ def open_source(source: Source, labels: Path | None) -> Opened:
             columns["order"] = None  # a column of that name, but not of presentation orders
     require_columns(table, columns)
     judges: list[str] = []
-    if source.wide:
+    if wide:
         judges = [n for n in table.columns if n not in (*columns.values(), *aside)]
     for name in judges:
         require_plain(table[name], name)
         require_one_line(table, name)
     if in_pieces and any(columns[role] is not None for role in ("sample", "order", "task")):
         in_pieces, table = False, read_table(source.path)
-    if source.only_judge is not None:
-        if source.wide:
-            judges = _one_of(judges, source.only_judge)
+    if only_judge is not None:
+        if wide:
+            judges = _one_of(judges, only_judge)
         else:
-            table = _rows_of(table, columns["judge"], source.only_judge)
+            table = _rows_of(table, columns["judge"], only_judge)
     if not in_pieces:
-        cells = judges if source.wide else [str(columns["vote"])]
+        cells = judges if wide else [str(columns["vote"])]
         table, said = _plain_cells(table, cells, source, "vote")
         notes += said
     if labels is None:
@@ -346,7 +335,7 @@ def _plain_cells(
     table: pd.DataFrame, columns: list[str], source: Source, what: str
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the table with decimal points, and empty cells where a value means none."""
-    missing = source.options.missing
+    missing = source.reading.missing
     table, said = with_points(table, columns)
     table, emptied = without(table, columns, missing)
     if emptied:
@@ -359,8 +348,7 @@ def _plain_cells(
 
 def _rows(source: Source) -> int:
     """Return the number of rows of a Parquet file that could be read in pieces, else 0."""
-    whole = source.wide or source.repeats or source.only_judge is not None
-    whole = whole or source.options != Options()
+    whole = source.columns.repeats or source.reading != ReadingOptions()
     if whole or source.path.suffix.lower() != ".parquet" or not source.path.is_file():
         return 0
     import pyarrow.parquet as pq
@@ -412,9 +400,7 @@ def _open_labels(path: Path, source: Source, items: pd.Series) -> tuple[Labels, 
     """Return the labels of a file, and what to say of its columns if their names did not tell."""
     columns, item = source.columns, str(items.name)
     layout = Layout(
-        encoding=source.options.encoding,
-        ignore=source.options.layout().ignore,
-        all_ignored_exist=False,
+        encoding=source.reading.encoding, ignore=source.left_out, all_ignored_exist=False
     )
     gold = read_table(path, layout)
     same = item if item in gold.columns else None
@@ -508,7 +494,7 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
 
 def _inferred(opened: Opened, what: str) -> Classes:
     """Return the classes of the votes; a few odd ones among many are told by their rows."""
-    if opened.source.wide:
+    if opened.source.reading.wide:
         refuse_no_judges(opened.table, list(opened.judges), opened.source.path)
     values = _vote_values(opened)
     try:
@@ -519,7 +505,7 @@ def _inferred(opened: Opened, what: str) -> Classes:
         table = opened.table
         cells = (
             table[list(opened.judges)].melt(ignore_index=False)["value"]
-            if opened.source.wide
+            if opened.source.reading.wide
             else table[str(opened.columns["vote"])]
         )
         plain = cells.map(canonical)
@@ -551,7 +537,7 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
 
 
 def _vote_values(opened: Opened) -> list[object]:
-    if opened.source.wide:
+    if opened.source.reading.wide:
         return list(pd.unique(opened.table[list(opened.judges)].to_numpy(object).ravel()))
     vote = str(opened.columns["vote"])
     if opened.in_pieces:
@@ -587,7 +573,7 @@ def read_any_votes(opened: Opened, classes: Classes) -> Reading | Listing:
         item=item,
         judge=judge,
         vote=str(columns["vote"]),
-        repeats=source.repeats or columns["sample"] is not None,
+        repeats=source.columns.repeats or columns["sample"] is not None,
         classes=classes,
     )
     pairs = (
@@ -606,46 +592,43 @@ def _label(opened: Opened) -> str | None:
 def remembered(read: Reading | Listing, source: Source) -> dict[str, Any]:
     """Return what the next file of such votes has to be read by, for a file that keeps it."""
     columns = {role: name for role, name in read.columns.items() if name is not None}
+    reading = source.reading
     return {
-        "wide": source.wide,
-        "repeats": source.repeats,
+        "wide": reading.wide,
+        "repeats": source.columns.repeats,
         "columns": columns if read.label is None else columns | {"label": read.label},
-        "ignore": [*source.options.layout().ignore],
-        "missing": source.options.missing,
-        "encoding": source.options.encoding,
-        "skip_rows": source.options.skip_rows,
+        "ignore": [*source.left_out],
+        "missing": reading.missing,
+        "encoding": reading.encoding,
+        "skip_rows": reading.skip_rows,
     }
 
 
 def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
     """Return how to read votes of the kind that `remembered` tells of."""
     columns, judges, ignore = (notes.get(name) for name in ("columns", "judges", "ignore"))
-    options, missing, encoding, above = (
-        source.options,
-        *(notes.get(name) for name in ("missing", "encoding", "skip_rows")),
-    )
-    options = replace(
-        options,
-        missing=options.missing or (missing if isinstance(missing, str) else None),
-        encoding=options.encoding or (encoding if isinstance(encoding, str) else None),
-        skip_rows=above if options.skip_rows is None and type(above) is int else options.skip_rows,
-    )
+    missing, encoding, above = (notes.get(name) for name in ("missing", "encoding", "skip_rows"))
+    reading, named = source.reading, source.columns
     earlier = {
         str(role): str(name)
         for role, name in (columns.items() if isinstance(columns, dict) else ())
-        if hasattr(source.columns, str(role))
-        and not (role == "label" and isinstance(judges, list) and name in judges)
+        if role in ROLES and not (role == "label" and isinstance(judges, list) and name in judges)
     }
-    named = source.columns
     unlabelled = named.label is None and "label" not in earlier
     if unlabelled and isinstance(judges, list) and plain_label(map(str, judges)):
         named = replace(named, label="none")  # of that name, and yet a judge
     return replace(
         source,
-        columns=named,
-        wide=source.wide or bool(notes.get("wide")),
-        repeats=source.repeats or bool(notes.get("repeats")),
-        options=options,
+        columns=replace(named, repeats=named.repeats or bool(notes.get("repeats"))),
+        reading=replace(
+            reading,
+            wide=reading.wide or bool(notes.get("wide")),
+            missing=reading.missing or (missing if isinstance(missing, str) else None),
+            encoding=reading.encoding or (encoding if isinstance(encoding, str) else None),
+            skip_rows=above
+            if reading.skip_rows is None and type(above) is int
+            else reading.skip_rows,
+        ),
         earlier=earlier,
         ignored=tuple(map(str, ignore)) if isinstance(ignore, list) else (),
     )
@@ -654,7 +637,7 @@ def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
 def _dense_bytes(opened: Opened) -> int:
     """Return how large the table item x judge x sample would be, at least."""
     table, judge = opened.table, opened.columns["judge"]
-    if opened.source.wide or judge is None:
+    if opened.source.reading.wide or judge is None:
         return 0  # no larger than the file
     return int(table[opened.columns["item"]].nunique() * table[judge].nunique())
 
@@ -669,20 +652,20 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     """
     columns, source, table = opened.columns, opened.source, opened.table
     item = str(columns["item"])
-    if source.wide:
+    if source.reading.wide:
         judges = list(opened.judges)
         _refuse_unknown(table, judges, classes, source.path)
         matrix = table.set_index(item)[judges]
         votes, coding = encode_wide(matrix, classes=classes)
     else:
-        if columns["order"] is not None and source.votes_as is None:
+        if columns["order"] is not None and source.columns.votes_as is None:
             raise JudgeBayesError(
                 f"Column {columns['order']!r} tells the presentation order. Say what a vote names: "
                 "--votes-as shown (the response shown first or second; swapped votes are turned "
                 "round) or --votes-as original (mapped back already), or --order none."
             )
         sample = columns["sample"]
-        if source.repeats:
+        if source.columns.repeats:
             keys = [name for name in (item, columns["judge"], columns["order"]) if name is not None]
             sample = "number of the repeat"
             table = table.assign(**{sample: table.groupby(keys, dropna=False).cumcount()})
@@ -693,12 +676,41 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
             vote=str(columns["vote"]),
             sample=sample,
             order=columns["order"],
-            votes_as=source.votes_as if columns["order"] is not None else None,  # type: ignore[arg-type]
+            votes_as=source.columns.votes_as if columns["order"] is not None else None,  # type: ignore[arg-type]
             task=columns["task"],
             classes=classes,
         )
     groups = _groups(table, item, columns["group"])
     return Reading(votes, coding, groups, columns, opened.notes, _label(opened))
+
+
+def labels_of(
+    opened: Opened, read: Reading | Listing, *, drop_unknown: bool, allow_degenerate: bool
+) -> Int[np.ndarray, " item"]:
+    """Return the label of each item that was read, `MISSING` where there is none.
+
+    Raises
+    ------
+    JudgeBayesError
+        For bad labels, as `judgebayes.votes.Coding.labels` does.
+    """
+    gold = opened.labels
+    if gold is None:
+        return np.full(read.votes.n_items, MISSING)
+    return read.coding.labels(
+        gold.table,
+        item=gold.item,
+        label=gold.label,
+        unknown_items="drop" if drop_unknown else "error",
+        allow_degenerate=allow_degenerate,
+    )
+
+
+def labelled_words(labels: Int[np.ndarray, " item"], classes: Classes) -> str:
+    """Return how many items are labelled, and how many of them in each class."""
+    counts = np.bincount(labels[labels >= 0], minlength=len(classes))
+    shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, counts, strict=True))
+    return f"{counts.sum()} of {len(labels)} items are labelled ({shares})."
 
 
 def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes, path: Path) -> None:

@@ -16,7 +16,6 @@ from judgebayes.cli.calibrating import (
     LEAST_FOR_SPLITS,
     Calibration,
     Given,
-    Request,
     answer,
     decide,
     read_request,
@@ -30,6 +29,7 @@ from judgebayes.cli.comparing import (
     grow,
 )
 from judgebayes.cli.reading import Listing
+from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say
 from judgebayes.diagnostics import judge_table
 from judgebayes.finding import Finding
@@ -46,7 +46,7 @@ __all__ = ["write_report"]
 
 
 @in_float64
-def write_report(request: Request, out: Path, command: Sequence[str]) -> None:
+def write_report(request: ReportRequest, command: Sequence[str]) -> None:
     """Calibrate, measure what fewer labels would have given, and write the page.
 
     Raises
@@ -55,7 +55,7 @@ def write_report(request: Request, out: Path, command: Sequence[str]) -> None:
         For bad input, as `judgebayes calibrate`, or if the page cannot be written.
     """
     console = Console()
-    check_writable(out, table=False)
+    check_writable(request.out, table=False)
     if request.conformal is not None and request.labels is None and request.method == "sc":
         request = replace(request, conformal=None)
     given = _presentable(read_request(request))
@@ -67,9 +67,9 @@ def write_report(request: Request, out: Path, command: Sequence[str]) -> None:
     if found.compared is not None:
         curve = _curve(request, given, found)
     page = _page(request, given, found, curve, command)
-    with atomically(out) as beside:
+    with atomically(request.out) as beside:
         beside.write_text(render(page), encoding="utf-8")
-    say(console, [f"The report is in {out}: method {found.choice.name}, {found.counted}."])
+    say(console, [f"The report is in {request.out}: method {found.choice.name}, {found.counted}."])
 
 
 def _presentable(given: Given) -> Given:
@@ -88,7 +88,7 @@ def _presentable(given: Given) -> Given:
     return replace(given, read=replace(given.read, coding=coding))
 
 
-def _curve(request: Request, given: Given, found: Calibration) -> parts.Curve:
+def _curve(request: ReportRequest, given: Given, found: Calibration) -> parts.Curve:
     assert found.compared is not None
     name = found.choice.name
     growth = grow(
@@ -105,18 +105,11 @@ def _curve(request: Request, given: Given, found: Calibration) -> parts.Curve:
         compared.means[constant]["nll"],
         compared.interval(constant, compared.evaluations[constant].losses(given.loss)).mean,
     )
-    return parts.Curve(
-        growth.labels,
-        growth.nll,
-        growth.loss,
-        growth.gain,
-        growth.loss_gain,
-        None if name == constant else level,
-    )
+    return parts.Curve(*growth, None if name == constant else level)
 
 
 def _page(
-    request: Request,
+    request: ReportRequest,
     given: Given,
     found: Calibration,
     curve: parts.Curve | None,
@@ -139,7 +132,7 @@ def _page(
     sets = None if found.sets is None else found.sets.inside
     few = [] if found.sets or not given.labelled else ["Too few labels for conformal sets."]
     return Page(
-        "Judge report: " + presentable([request.source.path.name])[0],
+        "Judge report: " + presentable([request.votes.name])[0],
         _summary(given, found, decisions),
         [
             parts.data_section(
@@ -231,7 +224,7 @@ def _held_out(found: Calibration) -> parts.HeldOut | None:
     )
 
 
-def _method(request: Request, found: Calibration) -> Section:
+def _method(request: ReportRequest, found: Calibration) -> Section:
     compared, table, words = found.compared, None, []
     if compared is not None:
         rows = comparison_rows(compared, found.leads, hide_nll=found.hide_nll)
@@ -241,7 +234,7 @@ def _method(request: Request, found: Calibration) -> Section:
     return parts.method_section(said, table, words, _settings(request, found))
 
 
-def _settings(request: Request, found: Calibration) -> list[tuple[str, str]]:
+def _settings(request: ReportRequest, found: Calibration) -> list[tuple[str, str]]:
     yes = {True: "yes", False: "no"}
     given = [
         ("method", f"{request.method} (taken: {found.choice.name})"),
@@ -256,19 +249,19 @@ def _settings(request: Request, found: Calibration) -> list[tuple[str, str]]:
         ("seed", str(request.seed)),
         ("share of wrong labels", f"{request.label_noise:g}"),
         ("ends could change places", yes[found.table.coding.classes.pairwise]),
-        ("wide table", yes[request.source.wide]),
-        ("repeated votes", yes[request.source.repeats]),
+        ("wide table", yes[request.reading.wide]),
+        ("repeated votes", yes[request.columns.repeats]),
     ]
     optional = {
-        "only judge": request.source.only_judge,
-        "votes given as": request.source.votes_as,
+        "only judge": request.reading.only_judge,
+        "votes given as": request.columns.votes_as,
         "classes": request.classes,
     }
     return given + [(name, value) for name, value in optional.items() if value is not None]
 
 
-def _files(request: Request) -> list[tuple[str, str]]:
-    named = {"votes": request.source.path, "labels": request.labels}
+def _files(request: ReportRequest) -> list[tuple[str, str]]:
+    named = {"votes": request.votes, "labels": request.labels}
     return [
         (f"file of {what}", f"{path.name}, {path.stat().st_size:,} bytes, SHA-256 {_digest(path)}")
         for what, path in named.items()
@@ -281,7 +274,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _as_calibrate(command: Sequence[str], request: Request) -> list[str]:
+def _as_calibrate(command: Sequence[str], request: ReportRequest) -> list[str]:
     """Return the command of `judgebayes calibrate` that gives the same answers, as a table."""
     words = iter(command[2:])
     kept = []

@@ -19,6 +19,8 @@ from rich.progress import (
 from rich.table import Table
 
 from judgebayes.checkpoint import clear_half_written, locked
+from judgebayes.cli.requests import ReproduceRequest
+from judgebayes.cli.saying import numbers, say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, data_folder, find
 from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
@@ -39,23 +41,13 @@ WIDE_ENOUGH = 140
 """Columns of a console that shows what each number is of, and what the audit says."""
 
 
-def reproduce_papers(
-    what: list[str],
-    data: Path | None,
-    twins: bool,
-    splits: int,
-    smoke: bool,
-    seed: int,
-    out: Path,
-    batch_size: int | None,
-    command: Sequence[str],
-    costs: Path | None = None,
-) -> bool:
+def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
     """Run the experiments that were named, or all; return whether all that could run have results.
 
     Each is written as soon as it is done, and the index, in Markdown and as a page, with it. If none
     was named, the matrix of all results is printed too. A run that was interrupted, or in which
-    experiments failed, goes on where it was. `costs` gets a table of what each experiment took.
+    experiments failed, goes on where it was. The file of costs
+    gets what each experiment took.
 
     Raises
     ------
@@ -64,28 +56,31 @@ def reproduce_papers(
         the results cannot be written: what is finished stays.
     """
     console = Console()
+    what, data, out = request.what or [], request.data, request.out
     if data is not None and not data.is_dir():
         raise JudgeBayesError(f"There is no folder {str(data)!r}.")
-    folder = None if twins else (data or data_folder())
+    folder = None if request.twins else (data or data_folder())
     chosen = find(what)
     where = "embedded twins only" if folder is None else f"data in {folder}"
-    used = min(splits, SMOKE_SPLITS) if smoke else splits
-    console.print(f"{len(chosen)} results, {where}, {used} splits, seed {seed}", soft_wrap=True)
+    used = min(request.splits, SMOKE_SPLITS) if request.smoke else request.splits
+    console.print(
+        f"{len(chosen)} results, {where}, {used} splits, seed {request.seed}", soft_wrap=True
+    )
     facts = [
         ("command", shlex.join(command)),
         ("data", where),
         ("splits", str(used)),
-        ("seed", str(seed)),
+        ("seed", str(request.seed)),
         *versions(),
     ]
     with locked(out / UNFINISHED, repr(str(out))):
         clear_half_written(out)
         run = Run(
             folder,
-            splits,
-            smoke,
-            seed,
-            batch_size=batch_size,
+            request.splits,
+            request.smoke,
+            request.seed,
+            batch_size=request.batch_size,
             checkpoint=out / UNFINISHED / "splits",
         )
         progress = _Reproduction(console, chosen, run, facts, out)
@@ -93,8 +88,8 @@ def reproduce_papers(
         done, skipped, failed = progress.done, progress.skipped, progress.failed
         write_index([(d.experiment, d.page, d.output) for d in done], skipped, out)
         index = _write_page(done, skipped, facts, out)
-        if costs is not None:
-            write_costs(costs, progress.costs, twins=folder is None)
+        if request.costs is not None:
+            write_costs(request.costs, progress.costs, twins=folder is None)
         if not failed:
             shutil.rmtree(out / UNFINISHED, ignore_errors=True)
     for experiment in skipped:
@@ -218,8 +213,7 @@ def list_experiments(what: list[str]) -> None:
     """
     table = Table(box=None, pad_edge=False)
     table.add_column("experiment", no_wrap=True)
-    for head in ("time", "on twins", "memory"):
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers(table, "time", "on twins", "memory")
     table.add_column("result", overflow="fold")
     on_data, on_twins = known_costs(twins=False), known_costs(twins=True)
     chosen = find(what)
@@ -237,11 +231,10 @@ def list_experiments(what: list[str]) -> None:
     for costs, where in ((on_data, "on data"), (on_twins, "on twins")):
         total = sum(costs[n].seconds for e in chosen if (n := f"{e.paper}/{e.name}") in costs)
         Console().print(f"All of these {where}: about {duration(total)}.", highlight=False)
-    Console().print(
+    say_plainly(
+        Console(),
         "Measured with 100 splits on two cores, two papers at a time; memory is the largest that the "
         "process held.",
-        highlight=False,
-        soft_wrap=True,
     )
 
 

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,16 @@ from rich.table import Table
 
 from judgebayes import __version__
 from judgebayes.cli.precision import generators_of
-from judgebayes.cli.reading import Source, classes_of, open_source, read_votes
-from judgebayes.cli.saying import MARKS, say, say_commands, show
+from judgebayes.cli.reading import (
+    Source,
+    classes_of,
+    labelled_words,
+    labels_of,
+    open_source,
+    read_votes,
+)
+from judgebayes.cli.requests import PosteriorRequest, known
+from judgebayes.cli.saying import MARKS, numbers, say, say_commands, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.float64 import in_float64
@@ -39,9 +47,10 @@ from judgebayes.generative.compare import targets
 from judgebayes.generative.story import TARGETS
 from judgebayes.inference import NUTS, posterior
 from judgebayes.io import check_writable, write_table
+from judgebayes.io.options import split_names
 from judgebayes.report.versions import versions
 
-__all__ = ["PosteriorRequest", "compare_posteriors", "read_data", "sample_posterior"]
+__all__ = ["compare_posteriors", "read_data", "sample_posterior"]
 
 FAULTS = "faults_of_sampling"
 """The attribute of a file that keeps what was bad about its chains."""
@@ -61,28 +70,6 @@ UNLABELLED = ("dawid-skene", "generator-validator")
 """They learn from votes without any label."""
 
 
-@dataclass(frozen=True)
-class PosteriorRequest:
-    """What `judgebayes posterior` was asked for."""
-
-    source: Source
-    labels: Path | None = None
-    model: str = "davidson"
-    variant: str | None = None
-    generator: str | None = None
-    classes: str | None = None
-    pairwise: bool | None = None
-    nuts: NUTS = field(default_factory=NUTS)
-    seed: int = 0
-    out: Path = Path("posterior.nc")
-    table: Path | None = None
-    plots: Path | None = None
-    plots_as: str = "svg"
-    overwrite: bool = False
-    drop_unknown_labels: bool = False
-    allow_degenerate: bool = False
-
-
 @in_float64
 def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     """Read, sample, write the file, and say what came out.
@@ -97,7 +84,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     _check(request)
     data, words = read_data(request)
     story = build(data, request.model, variant)
-    nuts = request.nuts
+    nuts = _nuts(request)
     say(console, [*words, *story.words])
     say(
         console,
@@ -128,9 +115,9 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     if request.table is not None:
         write_table(table.rename_axis("parameter").reset_index(), request.table)
         say(console, [f"The summary of all {len(table)} parameters is in {request.table}."])
-    if request.plots is not None:
+    if request.plot is not None:
         _plot(request, drawn, story, shown, checks)
-        say(console, [f"Forest, rank and predictive plots are in {request.plots}."])
+        say(console, [f"Forest, rank and predictive plots are in {request.plot}."])
     size = request.out.stat().st_size / 1e6
     say(
         console,
@@ -145,6 +132,15 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     say_commands(
         console,
         [("Next, a second model of the same data, and which foretells them better:", beside)],
+    )
+
+
+def _nuts(request: PosteriorRequest) -> NUTS:
+    return NUTS(
+        draws=request.draws,
+        warmup=request.warmup,
+        chains=request.chains,
+        target_accept=request.target_accept,
     )
 
 
@@ -176,10 +172,8 @@ def compare_posteriors(paths: Sequence[Path], target: str | None) -> None:
         raise JudgeBayesError("Name two files or more to compare.")
     if len(set(paths)) < len(paths):
         raise JudgeBayesError("A file is named twice; a posterior equals itself.")
-    if target is not None and target not in TARGETS:
-        raise JudgeBayesError(
-            f"--foretell {target!r} is not known; right would be {', '.join(TARGETS)}."
-        )
+    if target is not None:
+        known("foretell", target, TARGETS)
     files = {str(path): posterior.load(path) for path in paths}
     compared = compare(files, target)
     say(console, [f"All of {next(iter(files.values())).attrs['data']}."])
@@ -197,18 +191,18 @@ def _check(request: PosteriorRequest) -> None:
         raise JudgeBayesError(
             f"--plots-as {request.plots_as!r} is not known; right would be {' or '.join(FORMS)}."
         )
-    if not 0.5 <= request.nuts.target_accept < 1:
+    if not 0.5 <= request.target_accept < 1:
         raise JudgeBayesError(
-            f"--target-accept {request.nuts.target_accept:g}; right would be 0.9, or up to 0.99."
+            f"--target-accept {request.target_accept:g}; right would be 0.9, or up to 0.99."
         )
     check_writable(request.out, table=False)
     check_writable(request.table)
     written = [request.out, request.table]
-    if request.plots is not None:
-        if request.plots.exists() and not request.plots.is_dir():
-            raise JudgeBayesError(f"{str(request.plots)!r} is a file; name a folder for the plots.")
-        check_writable(request.plots / PLOTS[0], table=False) if request.plots.is_dir() else None
-        written += [request.plots / f"{name}.{request.plots_as}" for name in PLOTS]
+    if request.plot is not None:
+        if request.plot.exists() and not request.plot.is_dir():
+            raise JudgeBayesError(f"{str(request.plot)!r} is a file; name a folder for the plots.")
+        check_writable(request.plot / PLOTS[0], table=False) if request.plot.is_dir() else None
+        written += [request.plot / f"{name}.{request.plots_as}" for name in PLOTS]
     for path in written:
         if path is not None and path.exists() and not request.overwrite:
             raise JudgeBayesError(
@@ -224,21 +218,17 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     JudgeBayesError
         For bad input, or where the model needs labels or generators and there are none.
     """
-    opened = open_source(request.source, request.labels)
+    named = tuple(split_names(request.generator or ""))
+    source = Source(request.votes, request.columns, request.reading, ignored=named)
+    opened = open_source(source, request.labels)
     read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
-    labels = np.full(read.votes.n_items, -1)
-    tables = [(opened.table, str(opened.columns["item"]))]
-    if opened.labels is not None:
-        gold = opened.labels
-        tables.append((gold.table, gold.item))
-        labels = read.coding.labels(
-            gold.table,
-            item=gold.item,
-            label=gold.label,
-            unknown_items="drop" if request.drop_unknown_labels else "error",
-            allow_degenerate=request.allow_degenerate or request.model in VOTE_MODELS,
-        )
-    elif request.model not in UNLABELLED:
+    labels = labels_of(
+        opened,
+        read,
+        drop_unknown=request.drop_unknown_labels,
+        allow_degenerate=request.allow_degenerate or request.model in VOTE_MODELS,
+    )
+    if opened.labels is None and request.model not in UNLABELLED:
         raise JudgeBayesError(
             f"--model {request.model} learns from labels, and there are none: give them with "
             "--labels FILE or --label COLUMN."
@@ -246,7 +236,7 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     generators: list[str] = []
     of_item = None
     if request.model == "generator-validator":
-        generators, of_item = generators_of(tables, read, request.generator)
+        generators, of_item = generators_of(opened.tables, read, request.generator)
     classes = read.coding.classes
     data = Data(
         read.votes,
@@ -258,10 +248,7 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
         of_item,
         tuple(generators),
     )
-    given = labels[labels >= 0]
-    counts = np.bincount(given, minlength=len(classes.names))
-    shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, counts, strict=True))
-    words = [*read.words(), f"{len(given)} of {len(labels)} items are labelled ({shares})."]
+    words = [*read.words(), labelled_words(labels, classes)]
     if generators:
         words.append(f"{len(generators)} generators; a vote for {classes.names[-1]!r} is valid.")
     return data, words
@@ -272,7 +259,7 @@ def _attributes(
 ) -> dict[str, str | int]:
     """Return what the file should know of itself."""
     cast = int((data.index >= 0).sum())
-    settings = {k: v for k, v in asdict(request.nuts).items() if k != "score"}
+    settings = {k: v for k, v in asdict(_nuts(request)).items() if k != "score"}
     return {
         "model": request.model,
         "variant": variant,
@@ -294,7 +281,7 @@ def _sampled(
     story: Story,
     attributes: dict[str, str | int],
 ) -> Any:
-    nuts = request.nuts
+    nuts = _nuts(request)
     total = nuts.warmup + nuts.draws
     done = 0
     with Progress(
@@ -336,8 +323,7 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
 
 def _print_summary(console: Console, shown: pd.DataFrame, story: Story) -> None:
     table = _table("")
-    for head in ("mean", "sd", "5 %", "95 %", "ESS", "R-hat"):
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers(table, "mean", "sd", "5 %", "95 %", "ESS", "R-hat")
     kept = _both_ends(shown, ROWS)
     for name, row in kept.iterrows():
         fixed = row["sd"] < FIXED  # known, up to rounding
@@ -378,8 +364,7 @@ def _both_ends(shown: pd.DataFrame, most: int) -> pd.DataFrame:
 
 def _print_checks(console: Console, checks: Sequence[Check]) -> None:
     table = _table("share or rate")
-    for head in ("observed", "drawn anew [90 %]", "p"):
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers(table, "observed", "drawn anew [90 %]", "p")
     kept = _most_telling(checks, CHECKS)
     for each in kept:
         low, high = np.quantile(each.replicated, (0.05, 0.95))
@@ -406,8 +391,7 @@ def _most_telling(checks: Sequence[Check], most: int) -> list[Check]:
 def _print_comparison(console: Console, found: Compared, files: dict[str, Any]) -> None:
     table = _table("posterior")
     table.add_column("model", overflow="fold")
-    for head in ("log score", "per item", "behind", "k > 0.7"):
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers(table, "log score", "per item", "behind", "k > 0.7")
     for place, (name, own) in enumerate(zip(found.names, found.each, strict=True)):
         gap, error = found.behind(place)
         total, attributes = found.total(place), files[name].attrs
@@ -438,7 +422,7 @@ def _plot(
 ) -> None:
     from judgebayes.plots import chain_ranks, forest, intervals
 
-    assert request.plots is not None
+    assert request.plot is not None
     what = f"{request.model}, {request.out.name}"
     figures: dict[str, Callable[[], Any]] = {
         "forest": lambda: forest(
@@ -456,12 +440,12 @@ def _plot(
         ),
     }
     try:
-        request.plots.mkdir(parents=True, exist_ok=True)
+        request.plot.mkdir(parents=True, exist_ok=True)
         for name in PLOTS:
-            figures[name]().savefig(request.plots / f"{name}.{request.plots_as}", dpi=130)
+            figures[name]().savefig(request.plot / f"{name}.{request.plots_as}", dpi=130)
     except OSError as error:
         raise JudgeBayesError(
-            f"{str(request.plots)!r} cannot be written: {error.strerror}."
+            f"{str(request.plot)!r} cannot be written: {error.strerror}."
         ) from error
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from judgebayes.finding import Severity
 from judgebayes.sentence import sentence
 
-__all__ = ["MARKS", "WARNING", "say", "say_commands", "show"]
+__all__ = ["MARKS", "WARNING", "numbers", "say", "say_commands", "say_plainly", "show"]
 
 WARNING = "[yellow]![/]"
 MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": "[green]+[/]"}
@@ -30,11 +30,23 @@ def say(console: Console, lines: Sequence[str], mark: str = "") -> None:
         console.print(hanging, highlight=False)
 
 
+def say_plainly(console: Console, *lines: str) -> None:
+    """Print lines as they are: never broken, no markup."""
+    for line in lines:
+        console.print(escape(line), highlight=False, soft_wrap=True)
+
+
 def show(console: Console, title: str, table: Table) -> None:
     """Print a table below its title, which may be wider."""
     console.print()
     say(console, [f"{title}:"])
     console.print(table, highlight=False)
+
+
+def numbers(table: Table, *heads: str) -> None:
+    """Add columns of numbers, which stand on the right and are never broken."""
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
 
 
 def say_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:

@@ -23,6 +23,7 @@ from judgebayes.report.page import (
     Section,
     Table,
 )
+from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import presentable
 from judgebayes.selective import reliability
 from judgebayes.significance import Interval, share_interval
@@ -59,12 +60,6 @@ THRESHOLD_SHARE = 1 / 3
 """Share of the labels that a conformal threshold is learnt from."""
 MORE = (1, 2, 4)
 """How many times as many labels are spoken of."""
-SHARES = {
-    "accuracy": "accuracy",
-    "tpr": "TPR",
-    "tnr": "TNR",
-    "position_bias": "position bias",
-}
 
 
 class HeldOut(NamedTuple):
@@ -241,7 +236,7 @@ def _judges_table(judges: pd.DataFrame, caption: str, known: bool) -> Table:
     rows = [
         [
             str(row["judge"]),
-            *(_percent(row, name) for name in shares),
+            *(percent_with_interval(row, name) for name in shares),
             *([f"{row['weight']:+.2f}"] if known else []),
             f"{int(row['votes']):,}",
             f"{row['missing']:.0%}",
@@ -250,16 +245,6 @@ def _judges_table(judges: pd.DataFrame, caption: str, known: bool) -> Table:
         for _, row in judges.iterrows()
     ]
     return Table(caption, [*head, "votes", "missing", *(["not asked"] if partly else [])], rows)
-
-
-def _percent(row: pd.Series, name: str) -> str:
-    if not np.isfinite(row[name]):
-        return "-"
-    sign = "+" if name == "position_bias" else ""
-    value, low, high = (
-        f"{100 * row[column]:{sign}.0f}" for column in (name, f"{name}_low", f"{name}_high")
-    )
-    return f"{value} [{low}, {high}]"
 
 
 def probabilities_section(

@@ -19,7 +19,8 @@ from endpoint import Fake, Reply, serving
 from typer.testing import CliRunner
 
 from judgebayes import cli
-from judgebayes.cli.reading import Columns, Source, classes_of, open_source, read_votes
+from judgebayes.cli.reading import Source, classes_of, open_source, read_votes
+from judgebayes.cli.requests import Columns
 from judgebayes.errors import JudgeBayesError
 
 KEY = "sk-very-secret-0123456789"
@@ -116,7 +117,7 @@ def test_the_command_that_is_printed_finds_votes_and_labels(tmp_path: Path) -> N
     assert command[command.index("--labels") :][:4] == ["--labels", str(items), "--label", "gold"]
     assert command[command.index("--votes-as") :][:2] == ["--votes-as", "original"]
     # What calibrate does with these words.
-    source = Source(Path(command[2]), Columns(label="gold"), votes_as="original")
+    source = Source(Path(command[2]), Columns(label="gold", votes_as="original"))
     opened = open_source(source, items)
     read = read_votes(opened, classes_of(opened, None, None))
     said = "\n".join(read.words())

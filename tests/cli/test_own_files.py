@@ -4,6 +4,7 @@ import random
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from judgebayes import cli
 from judgebayes.cli import calibrating
 from judgebayes.cli.methods import Choice, build
 from judgebayes.cli.reading import (
-    Columns,
     Opened,
     Reading,
     Source,
@@ -26,6 +26,7 @@ from judgebayes.cli.reading import (
     recalled,
     remembered,
 )
+from judgebayes.cli.requests import CalibrateRequest, Columns, ReadingOptions
 from judgebayes.errors import JudgeBayesError
 from judgebayes.fit_file import SavedFit, profile, save_fit
 from judgebayes.io import Options, import_votes
@@ -48,9 +49,9 @@ def opened(
     labels: Path | None = None,
     wide: bool = False,
     only: str | None = None,
-    **how: str,
+    **how: Any,
 ) -> Opened:
-    source = Source(path, Columns(), only_judge=only, wide=wide, options=Options(**how))  # type: ignore[arg-type]
+    source = Source(path, reading=ReadingOptions(only_judge=only, wide=wide, **how))
     return open_source(source, labels)
 
 
@@ -184,11 +185,10 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
         {"item": range(4), "a": [0, 1, 1, 0], "checked": [0, 1, 0, 0], "note": ["x", "y", "z", ""]}
     )
     table.to_csv(tmp_path / "v.csv", index=False)
-    source = Source(
-        tmp_path / "v.csv", Columns(label="checked"), wide=True, options=Options(ignore="note")
-    )
+    how = ReadingOptions(wide=True, ignore="note")
+    source = Source(tmp_path / "v.csv", Columns(label="checked"), how)
     notes = remembered(read(open_source(source, None)), source) | {"judges": ["a"]}
-    again = open_source(recalled(Source(tmp_path / "v.csv", Columns()), notes), None)
+    again = open_source(recalled(Source(tmp_path / "v.csv"), notes), None)
     assert again.labels is not None
     assert again.labels.label == "checked"
     assert list(read(again).coding.judges) == ["a"]
@@ -196,41 +196,39 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     # Labels of another file, in a column that the next file of votes has too.
     table[["item", "checked"]].to_csv(tmp_path / "g.csv", index=False)
     table.drop(columns=["checked", "note"]).to_csv(tmp_path / "first.csv", index=False)
-    first = Source(tmp_path / "first.csv", Columns(), wide=True)
+    first = Source(tmp_path / "first.csv", reading=ReadingOptions(wide=True))
     notes = remembered(read(open_source(first, tmp_path / "g.csv")), first) | {"judges": ["a"]}
     table.drop(columns="note").to_csv(tmp_path / "v.csv", index=False)
-    again = open_source(recalled(Source(tmp_path / "v.csv", Columns()), notes), None)
+    again = open_source(recalled(Source(tmp_path / "v.csv"), notes), None)
     assert list(read(again).coding.judges) == ["a"]
     # A column of that name that votes in the fit is a judge; and a damaged note is none.
-    judged = recalled(
-        Source(tmp_path / "v.csv", Columns()), notes | {"judges": ["a", "checked"], "ignore": 3}
-    )
+    judged = recalled(Source(tmp_path / "v.csv"), notes | {"judges": ["a", "checked"], "ignore": 3})
     assert list(read(open_source(judged, None)).coding.judges) == ["a", "checked"]
-    assert recalled(Source(tmp_path / "v.csv", Columns()), {"columns": [1]}).earlier == {}
+    assert recalled(Source(tmp_path / "v.csv"), {"columns": [1]}).earlier == {}
 
 
 def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("Nr,über\nNr,a,Date,Note\n1,no,x,x\n2,yes,y,y\n", "cp1252")
-    how = Options(encoding="cp1252", skip_rows=1, ignore="Date,Note", item="Nr")
-    source = Source(tmp_path / "v.csv", Columns(item="Nr"), wide=True, options=how)
+    how = ReadingOptions(wide=True, encoding="cp1252", skip_rows=1, ignore="Date,Note")
+    source = Source(tmp_path / "v.csv", Columns(item="Nr"), how)
     notes = remembered(read(open_source(source, None)), source)
-    found = open_source(recalled(Source(tmp_path / "v.csv", Columns()), notes), None)
+    found = open_source(recalled(Source(tmp_path / "v.csv"), notes), None)
     assert found.judges == ("a",)
     assert "Columns 'Date', 'Note' are not read as judges'." in found.notes
     # What the next file is said to be comes first.
     (tmp_path / "v.csv").write_text("Nr,a,Prüfer\n1,no,yes\n2,yes,no\n", "cp1250")
-    said = Options(encoding="cp1250", skip_rows=0)
-    new = recalled(Source(tmp_path / "v.csv", Columns(), options=said), notes)
-    assert (new.options.encoding, new.options.skip_rows) == ("cp1250", 0)
+    said = ReadingOptions(encoding="cp1250", skip_rows=0)
+    new = recalled(Source(tmp_path / "v.csv", reading=said), notes)
+    assert (new.reading.encoding, new.reading.skip_rows) == ("cp1250", 0)
     assert open_source(new, None).judges == ("a", "Prüfer")
-    odd = recalled(Source(tmp_path / "v.csv", Columns()), {"encoding": 3, "skip_rows": "x"})
-    assert (odd.options.encoding, odd.options.skip_rows) == (None, None)
+    odd = recalled(Source(tmp_path / "v.csv"), {"encoding": 3, "skip_rows": "x"})
+    assert (odd.reading.encoding, odd.reading.skip_rows) == (None, None)
 
 
 def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:
     table = pd.DataFrame({"item": range(4), "a": [0, 1, 1, 0], "b": [0, 1, 0, 0]})
     table.assign(checked=[0, 1, 0, 1]).to_csv(tmp_path / "v.csv", index=False)
-    source = Source(tmp_path / "v.csv", Columns(label="checked"), wide=True)
+    source = Source(tmp_path / "v.csv", Columns(label="checked"), ReadingOptions(wide=True))
     given = read(open_source(source, None))
     fitted = build(Choice("sc", "none"), given.coding.classes, given.votes).fit(
         given.votes, np.array([0, 1, 0, 1])
@@ -270,9 +268,9 @@ def test_the_command_that_an_import_prints_can_be_run(
         content = dumped(grown(content, random.Random(2)), name.endswith(".jsonl")).decode()
     path.write_text(content)
     monkeypatch.chdir(tmp_path)
-    requests: list[calibrating.Request] = []
+    requests: list[CalibrateRequest] = []
 
-    def calibrate(request: calibrating.Request, *, diagnosing: str, reporting: str) -> None:
+    def calibrate(request: CalibrateRequest, *, diagnosing: str, reporting: str) -> None:
         requests.append(request)
 
     monkeypatch.setattr(calibrating, "calibrate_votes", calibrate)

@@ -426,15 +426,15 @@ def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> N
 
 
 def test_rows_in_another_order_are_the_same_data(files: Files, tmp_path: Path) -> None:
-    from judgebayes.cli.reading import Columns, Source
-    from judgebayes.cli.sampling import PosteriorRequest, read_data
+    from judgebayes.cli.requests import PosteriorRequest
+    from judgebayes.cli.sampling import read_data
 
     def checksum(long: pd.DataFrame, gold: pd.DataFrame) -> str:
         long.to_csv(tmp_path / "v.csv", index=False)
         gold.to_csv(tmp_path / "l.csv", index=False)
         request = PosteriorRequest(
-            Source(tmp_path / "v.csv", Columns()),
-            tmp_path / "l.csv",
+            votes=tmp_path / "v.csv",
+            labels=tmp_path / "l.csv",
             model="one-coin",
             classes="B,A",
             pairwise=True,

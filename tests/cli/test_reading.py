@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from judgebayes.cli.reading import (
-    Columns,
     Reading,
     Source,
     classes_of,
@@ -14,11 +13,12 @@ from judgebayes.cli.reading import (
     read_votes,
     recalled,
 )
+from judgebayes.cli.requests import ReadingOptions
 from judgebayes.errors import JudgeBayesError
 
 
 def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Reading, str | None]:
-    opened = open_source(Source(path, Columns(), wide=wide), labels)
+    opened = open_source(Source(path, reading=ReadingOptions(wide=wide)), labels)
     return read_votes(opened, classes_of(opened, None, None)), opened.columns["label"]
 
 
@@ -58,10 +58,10 @@ def test_judges_that_are_named_like_labels_stay_judges(tmp_path: Path) -> None:
     assert (label, found.votes.n_judges) == ("gold", 2)
     # One that voted in a kept fit is a judge in the next file, too.
     kept = {"judges": ["ann_label"], "columns": {"label": "gold"}}
-    opened = open_source(recalled(Source(tmp_path / "wide.csv", Columns(), wide=True), kept), None)
+    source = Source(tmp_path / "wide.csv", reading=ReadingOptions(wide=True))
+    opened = open_source(recalled(source, kept), None)
     assert (opened.judges, opened.columns["label"]) == (("ann_label", "ben_label"), "gold")
     table.drop(columns="ben_label").to_csv(tmp_path / "wide.csv", index=False)
-    source = Source(tmp_path / "wide.csv", Columns(), wide=True)
     again = open_source(recalled(source, {"judges": ["ann_label"]}), None)
     assert again.judges == ("ann_label",)
 
@@ -71,7 +71,7 @@ def test_labels_may_name_the_item_in_their_own_way(tmp_path: Path) -> None:
     votes.to_csv(tmp_path / "votes.csv", index=False)
     gold = pd.DataFrame({"sample_key": range(4), "human": [0, 1, 0, 1]})
     gold.to_csv(tmp_path / "two.csv", index=False)
-    opened = open_source(Source(tmp_path / "votes.csv", Columns()), tmp_path / "two.csv")
+    opened = open_source(Source(tmp_path / "votes.csv"), tmp_path / "two.csv")
     assert opened.labels is not None
     assert (opened.labels.item, opened.labels.label) == ("sample_key", "human")
     three = gold.assign(note="x")

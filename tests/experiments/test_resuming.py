@@ -14,6 +14,7 @@ import pytest
 
 from judgebayes.checkpoint import locked
 from judgebayes.cli.reproducing import reproduce_papers
+from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import resuming
 from judgebayes.experiments.core import Experiment, Output, Run, rows
@@ -24,10 +25,12 @@ ALONE = """
 import sys, planted
 from pathlib import Path
 from judgebayes.cli import reproducing
+from judgebayes.cli.requests import ReproduceRequest
 if __name__ == "__main__":
     reproducing.find = lambda what: planted.ALL
     out = Path(sys.argv[1])
-    sys.exit(not reproducing.reproduce_papers(["all"], None, True, 10, False, 0, out, None, ["x"]))
+    request = ReproduceRequest(what=["all"], twins=True, splits=10, out=out)
+    sys.exit(not reproducing.reproduce_papers(request, ["x"]))
 """
 
 
@@ -58,8 +61,8 @@ def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planted:
 
 
 def reproduce(out: Path, seed: int = 0, costs: Path | None = None) -> bool:
-    command = ["judgebayes", "reproduce"]
-    return reproduce_papers(["all"], None, True, 10, False, seed, out, None, command, costs)
+    request = ReproduceRequest(what=["all"], twins=True, splits=10, seed=seed, out=out, costs=costs)
+    return reproduce_papers(request, ["judgebayes", "reproduce"])
 
 
 def files(out: Path) -> dict[str, bytes]:

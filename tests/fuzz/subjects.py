@@ -26,7 +26,6 @@ from fuzz.mutators import (
 from fuzz.naive import cells_of, counted, norm, records_in, text_of
 from fuzz.seeds import HOSTILE, OPTIONS, WHOLE, grown, random_table
 from judgebayes.cli.reading import (
-    Columns,
     Listing,
     Reading,
     Source,
@@ -34,6 +33,7 @@ from judgebayes.cli.reading import (
     open_source,
     read_any_votes,
 )
+from judgebayes.cli.requests import Columns, ReadingOptions
 from judgebayes.fit_file import load_fit
 from judgebayes.io import Options, import_votes, parse_verdict, read_table, write_table
 from judgebayes.io.imported import Imported
@@ -252,15 +252,16 @@ def command(rng: random.Random, folder: Path) -> None:
     """What `calibrate` and `diagnose` read, up to the fits."""
     is_wide = rng.random() < 0.25
     path = table_file(rng, folder, wide=is_wide)
-    named = {"judge": "none"} if rng.random() < 0.1 else {}
-    source = Source(
-        path,
-        Columns(**named),
+    columns = Columns(
+        judge="none" if rng.random() < 0.1 else None,
         repeats=rng.random() < 0.2,
         votes_as=rng.choice((None, *["shown", "original"] * 3)),
+    )
+    reading = ReadingOptions(
         only_judge="j0" if rng.random() < 0.03 else None,
         wide=is_wide if rng.random() < 0.95 else not is_wide,
     )
+    source = Source(path, columns, reading)
     gold = None
     if rng.random() < 0.2:
         (folder / "gold").mkdir()
@@ -280,7 +281,7 @@ def command(rng: random.Random, folder: Path) -> None:
         )
         assert labels.shape == (len(read.coding.items),)
     naive = naive_cells(path)
-    if naive is not None and not source.wide and source.only_judge is None:
+    if naive is not None and not reading.wide and reading.only_judge is None:
         check_read(read, naive[1], dict(opened.columns))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fuzz.run import LIMIT, run_cases
 from fuzz.subjects import SUBJECTS
-from judgebayes.cli.reading import Columns, Source, classes_of, open_source
+from judgebayes.cli.reading import Source, classes_of, open_source
 from judgebayes.errors import JudgeBayesError
 from judgebayes.fit_file import load_fit
 from judgebayes.io import import_votes, parse_verdict, read_table, write_table
@@ -45,7 +45,7 @@ def test_two_names_never_become_one(names: tuple[str, str], suffix: str, tmp_pat
         text = "\n".join(separator.join(row) for row in [("item", "judge", "vote"), *rows])
     path.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
     assert sorted(import_votes("tidy", path).votes["item"]) == sorted(names)
-    opened = open_source(Source(path, Columns()), None)
+    opened = open_source(Source(path), None)
     votes, coding = encode(opened.table)
     assert [str(item) for item in coding.items] == list(names)
     assert np.asarray(votes.index).ravel().tolist() == [0, 1]
@@ -155,7 +155,7 @@ def test_a_cell_that_is_no_one_value_gets_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "votes.jsonl"
     path.write_text('{"item": 1, "judge": "a", "vote": 1}\n{"item": 2, "judge": "a", "vote": [1]}')
     with pytest.raises(JudgeBayesError, match=r"Row 2 of column 'vote' holds a list, \[1\]"):
-        open_source(Source(path, Columns()), None)
+        open_source(Source(path), None)
     table = pd.DataFrame({"item": [1, 2], "judge": "j", "vote": [0, 1], "sample": [(1,), 2]})
     with pytest.raises(JudgeBayesError, match=r"column 'sample' holds a tuple"):
         encode(table, sample="sample")

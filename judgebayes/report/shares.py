@@ -1,0 +1,20 @@
+"""A judge's shares of right answers, as tables show them."""
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["SHARES", "percent_with_interval"]
+
+SHARES = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
+"""What `judgebayes.diagnostics.judge_table` gives with an interval, and what readers call it."""
+
+
+def percent_with_interval(row: pd.Series, name: str) -> str:
+    """Return a share of a row of `judge_table` in per cent, with its interval; "-" if unknown."""
+    if not np.isfinite(row[name]):
+        return "-"
+    sign = "+" if name == "position_bias" else ""
+    value, low, high = (
+        f"{100 * row[column]:{sign}.0f}" for column in (name, f"{name}_low", f"{name}_high")
+    )
+    return f"{value} [{low}, {high}]"
