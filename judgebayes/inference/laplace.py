@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.inference.newton import Newton, Point, Positive, State, Trial, trial
+from judgebayes.inference.newton import Newton, Point, Positive, State, Trial
 
 __all__ = [
     "Approximation",
@@ -21,7 +21,6 @@ __all__ = [
 
 TOLERANCE = 1e-8
 """Of the largest component of the gradient, which is a sum over items."""
-UNDAMPED = 0.0
 NODES = {1: 32, 2: 12, 3: 7, 4: 5}
 TINY = 1e-300
 
@@ -86,7 +85,8 @@ def approximate(
 
     with the prior precision P, the design :math:`\Phi_i`, the observed labels' probabilities
     :math:`\tilde p_i` and their Jacobian J. Without label noise this is Newton's method on a
-    convex function. Steps are damped only once one has failed (`judgebayes.inference.newton`).
+    convex function. A step that does not descend is halved until it does; the loop, its stopping
+    rule and its failure modes are those of `judgebayes.inference.newton`.
     """
 
     def visit(x: Float[Array, " parameter"]) -> Point:
@@ -97,11 +97,13 @@ def approximate(
         return Point(x, value, gap, gradient, information + prior_precision)
 
     def propose(state: State) -> Trial:
-        at = state.at
-        return trial(at, at.x + Positive(at.hessian).step(at.gradient, state.damping))
+        step = Positive(state.at.hessian).step(state.at.gradient, 0.0)
+        return Trial(state.at.x + step / state.damping)
 
-    newton = Newton(visit, propose, TOLERANCE, max_steps)
-    end, status = newton.run(newton.begin(start, prior_precision, UNDAMPED))
+    # With label noise the information may be far from the Hessian: halved, its steps keep their
+    # direction, where a damping added to it needs hundreds of steps.
+    newton = Newton(visit, propose, TOLERANCE, max_steps, first=1.0, fall=0.0, rise=2.0, floor=1.0)
+    end, status = newton.run(newton.begin(start, prior_precision))
     log_det = 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(end.hessian))).sum()
     evidence = -end.value + 0.5 * (prior_log_det - log_det)
     return Approximation(end.x, end.hessian, evidence, end.gap, status)

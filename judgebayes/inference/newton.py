@@ -5,9 +5,12 @@ From x with objective f, gradient g and curvature B the loop tries
 .. math:: x' = P\bigl(x - (B + \lambda I)^{-1} g\bigr)
 
 where P keeps to what x may be, a box say (Levenberg, 1944; Marquardt, 1963; projected: Bertsekas,
-1982). It takes x' if f falls, or if f stays to rounding and the optimality gap falls. Then the damping
-:math:`\lambda` is divided by ten, or doubled if f fell by less than a quarter of what its parabola
-promised; otherwise it is multiplied by ten or more. What a step is, its problem says: `propose`.
+1982). It takes x' if f falls, or if f stays to rounding and the optimality gap falls. Then the
+damping :math:`\lambda` falls to a tenth, or doubles if f fell by less than a quarter of what its
+parabola promised; otherwise it is multiplied by ten or more. The step itself is its problem's
+business (`propose`): damped in B's own metric, d / :math:`\lambda` with a damping that a success
+sets back to 1 and a failure doubles, it is step halving; with B = 0 and a proximal map for P it is
+the proximal gradient method.
 
 **Stopping rule.** The gap, zero exactly at a first-order optimum, is at most the tolerance
 (`CONVERGED`).
@@ -33,8 +36,6 @@ from judgebayes.inference.status import Status
 
 __all__ = ["Absolute", "Arrow", "Newton", "Point", "Positive", "State", "Trial", "trial"]
 
-FIRST_DAMPING = 1e-3
-LEAST_DAMPING = 1e-14
 STALL_DAMPING = 1e12
 """A step this damped moves nothing: give up."""
 LEVEL = 32
@@ -85,23 +86,27 @@ class Newton(NamedTuple):
     propose: Callable[[State], Trial]
     tolerance: float
     max_steps: int
+    first: float = 1e-3
+    """The damping of the first step."""
     fall: float = 0.1
     """The factor of the damping after a step as good as promised."""
     rise: float = 10.0
     """The least factor of the damping after a refused step."""
+    floor: float = 1e-14
+    """The least damping."""
 
-    def begin(self, x: Any, hessian: Any, damping: float = FIRST_DAMPING) -> State:
+    def begin(self, x: Any, hessian: Any) -> State:
         """Return the state before any visit: the first round visits x, so that f is compiled once.
 
         `hessian` has the form of a visited point's, and is one that steps can be taken with.
         """
         infinite = jnp.asarray(jnp.inf)
         blank = Point(x, infinite, infinite, jax.tree.map(jnp.zeros_like, x), hessian)
-        return self.resume(blank, damping / self.fall)._replace(visits=jnp.asarray(0))
+        return self.resume(blank)._replace(visits=jnp.asarray(0))
 
-    def resume(self, at: Point, damping: float = FIRST_DAMPING) -> State:
+    def resume(self, at: Point) -> State:
         """Return the state at a point that has been visited."""
-        return State(at, jnp.asarray(damping), jnp.asarray(False), jnp.asarray(1))
+        return State(at, jnp.asarray(self.first), jnp.asarray(False), jnp.asarray(1))
 
     def running(self, state: State) -> Bool[Array, ""]:
         """Return whether there is more to do."""
@@ -116,13 +121,14 @@ class Newton(NamedTuple):
         new = self.visit(x)
         gained = at.value - new.value
         # At the minimum the values agree to rounding: the gap then says which is better.
-        level = jnp.abs(gained) <= LEVEL * jnp.finfo(new.value.dtype).eps * jnp.abs(at.value)
+        level = jnp.abs(gained) <= LEVEL * np.finfo(new.value.dtype).eps * jnp.abs(at.value)
         accept = ((gained > 0) | (level & (new.gap < at.gap))) & jnp.isfinite(new.gap)
         good = jnp.where(gained > 0.25 * promised, self.fall, 2.0) * state.damping
         more = jnp.fmax(self.rise * state.damping, least)  # NaN where the step was
+        damping = jnp.where(state.visits == 0, state.damping, jnp.where(accept, good, more))
         return State(
             jax.tree.map(lambda a, b: jnp.where(accept, a, b), new, at),
-            jnp.maximum(jnp.where(accept, good, more), LEAST_DAMPING),
+            jnp.maximum(damping, self.floor),
             ~accept,
             state.visits + 1,
         )

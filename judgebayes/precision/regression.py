@@ -390,9 +390,9 @@ def _one_minimum(
         sharp = loss(sharper, aim, weights) <= loss(tried, aim, weights)
         return Trial(jax.tree.map(lambda a, b: jnp.where(sharp, a, b), sharper, tried))
 
-    newton = Newton(visit, propose, TOLERANCE, MAX_STEPS, fall=1 / 1.3, rise=2.0)
-    end, status = newton.run(newton.resume(visit(start), damping=5.0))
-    return Regression(*end.x, end.value, end.gap, status)
+    newton = Newton(visit, propose, TOLERANCE, MAX_STEPS, first=5.0, fall=1 / 1.3, rise=2.0)
+    end, status = newton.run(newton.resume(visit(start)))
+    return Regression(**end.x._asdict(), loss=end.value, certificate=end.gap, status=status)
 
 
 @jax.jit
