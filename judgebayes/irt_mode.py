@@ -12,26 +12,17 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import Scalar
 from judgebayes.inference.fast.irt import Evidence, class_probabilities, log_likelihood
+from judgebayes.inference.newton import Arrow, Newton, Point, State, Trial
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models.irt import Parameters, Prior, link
 
-__all__ = ["At", "Objective", "Table", "beginning", "joint_mode", "learnt_mode", "surprise"]
+__all__ = ["Objective", "Table", "beginning", "joint_mode", "learnt_mode", "point", "surprise"]
 
 MAX_STEPS = 500
 TOLERANCE = 1e-6
-FIRST_DAMPING = 1e-3
-STALL_DAMPING = 1e12
 PRIOR_ROUNDS = 200
 PRIOR_TOLERANCE = 1e-4
 """Of locations and scales of learnt priors, between two rounds."""
-
-
-class At(NamedTuple):
-    """A point, the negative log-posterior there, and its gradient."""
-
-    parameters: Parameters
-    value: Float[Array, ""]
-    gradient: Parameters
 
 
 @runtime_checkable
@@ -42,11 +33,11 @@ class Objective(Protocol):
         """Return a start."""
         ...
 
-    def visit(self, p: Parameters, prior: Prior) -> At:
+    def visit(self, p: Parameters, prior: Prior) -> Point:
         """Return value and gradient."""
         ...
 
-    def step(self, at: At, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
+    def step(self, at: Point, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
         """Return the damped Newton step, of the exact curvature or with exact = 0 the expected one.
 
         Where the curvature is not positive it may be anything, NaN too.
@@ -58,22 +49,6 @@ class Objective(Protocol):
     ) -> tuple[Float[Array, "*lead item"], Float[Array, "*lead item"]]:
         """Return those of items' difficulties and log-discriminations, abilities being as they are."""
         ...
-
-
-class _Curvature(NamedTuple):
-    """The Hessian of the objective: an arrow, since items touch each other through judges only."""
-
-    judge: Float[Array, " judge"]
-    cross: Float[Array, "item two judge"]
-    item: Float[Array, "item two two"]
-
-
-class _State(NamedTuple):
-    at: At
-    damping: Float[Array, ""]
-    exact: Float[Array, ""]
-    """1 where the next step takes the exact curvature, 0 where the expected one."""
-    step: Int[Array, ""]
 
 
 class _Round(NamedTuple):
@@ -174,49 +149,20 @@ def joint_mode(
     true class.
     """
 
-    def unfinished(state: _State) -> Bool[Array, ""]:
-        running = jnp.isfinite(state.at.value) & (_gap(state.at) > TOLERANCE)
-        return running & (state.step < MAX_STEPS) & (state.damping < STALL_DAMPING)
+    def propose(state: State) -> Trial:
+        step = objective.step(state.at, prior, state.damping, 1.0 - state.failed)
+        return Trial(jax.tree.map(jnp.add, state.at.x, step))
 
-    def advance(state: _State) -> _State:
-        at = state.at
-        step = objective.step(at, prior, state.damping, state.exact)
-        there = objective.visit(jax.tree.map(jnp.add, at.parameters, step), prior)
-        level = jnp.abs(at.value - there.value) <= 1e-14 * jnp.abs(at.value)
-        better = (there.value < at.value) | (level & (_gap(there) < _gap(at)))
-        slower = jnp.where(state.exact > 0, 1.0, 10.0)
-        return _State(
-            jax.tree.map(lambda new, old: jnp.where(better, new, old), there, at),
-            state.damping * jnp.where(better, 0.1, slower),
-            better.astype(float),
-            state.step + 1,
-        )
-
+    newton = Newton(lambda p: objective.visit(p, prior), propose, TOLERANCE, MAX_STEPS)
     start = objective.begin(prior) if begin is None else begin
-    end = jax.lax.while_loop(
-        unfinished,
-        advance,
-        _State(
-            objective.visit(start, prior),
-            jnp.asarray(FIRST_DAMPING),
-            jnp.asarray(1.0),
-            jnp.asarray(0),
-        ),
-    )
-    status = jnp.select(
-        [
-            ~jnp.isfinite(end.at.value),
-            _gap(end.at) <= TOLERANCE,
-            end.damping >= STALL_DAMPING,
-        ],
-        [int(Status.NONFINITE), int(Status.CONVERGED), int(Status.STALLED)],
-        int(Status.MAX_STEPS),
-    )
-    return end.at.parameters, status
+    end, status = newton.run(newton.resume(objective.visit(start, prior)))
+    mode: Parameters = end.x
+    return mode, status
 
 
-def _gap(at: At) -> Float[Array, ""]:
-    return jnp.stack([jnp.abs(g).max() for g in at.gradient]).max()
+def point(p: Parameters, value: Float[Array, ""], gradient: Parameters) -> Point:
+    """Return a visited point, its gap the largest component of the gradient."""
+    return Point(p, value, jnp.stack([jnp.abs(g).max() for g in gradient]).max(), gradient)
 
 
 class Table(NamedTuple):
@@ -233,25 +179,26 @@ class Table(NamedTuple):
         both = jnp.stack([right, self._trials()])
         return beginning(both.sum(1), both.sum(2), prior)
 
-    def visit(self, p: Parameters, prior: Prior) -> At:
+    def visit(self, p: Parameters, prior: Prior) -> Point:
         """Return value and gradient."""
 
         def value(p: Parameters) -> Float[Array, ""]:
             return surprise(p, prior) - log_likelihood(link(p), self.given)
 
-        return At(p, *jax.value_and_grad(value)(p))
+        return point(p, *jax.value_and_grad(value)(p))
 
-    def step(self, at: At, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
+    def step(self, at: Point, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
         """Return the damped Newton step, NaN where the curvature is not positive."""
-        return _step(at, self._curvature(at.parameters, prior, exact), damping)
+        arrow = self._curvature(at.x, prior, exact)
+        ability, items = arrow.step(at.gradient.ability, jnp.stack(at.gradient[1:], 1), damping)
+        return Parameters(ability, items[:, 0], items[:, 1])
 
     def variances(
         self, p: Parameters, prior: Prior
     ) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
         """Return those of items' parameters, abilities being as they are."""
-        bent = self._curvature(p, prior, 0.0).item
-        det = bent[:, 0, 0] * bent[:, 1, 1] - bent[:, 0, 1] ** 2
-        return bent[:, 1, 1] / det, bent[:, 0, 0] / det
+        inverse = self._curvature(p, prior, 0.0).inverse(0.0)
+        return inverse[:, 0, 0], inverse[:, 1, 1]
 
     def _trials(self) -> Float[Array, "item judge"]:
         return self.given.weight[:, None] * self.given.votes.sum(2)
@@ -261,7 +208,7 @@ class Table(NamedTuple):
         classes = self.given.weight[:, None] * class_probabilities(logits, self.given)
         return jnp.einsum("ijk,ik->ij", self.given.votes, classes)
 
-    def _curvature(self, p: Parameters, prior: Prior, exact: Scalar) -> _Curvature:
+    def _curvature(self, p: Parameters, prior: Prior, exact: Scalar) -> Arrow:
         """Return the Hessian, or with exact = 0 its expectation."""
         a = jnp.exp(p.log_discrimination)[:, None]
         logits = link(p)
@@ -277,33 +224,8 @@ class Table(NamedTuple):
                 (slope * logits).sum(1) + 1 / prior.log_discrimination[1] ** 2,
             ]
         )
-        return _Curvature(
+        return Arrow(
             (a**2 * spread).sum(0) + 1,
             jnp.stack([-(a**2) * spread, a * slope], 1),
             jnp.stack([inner[:2], inner[1:]], 1).transpose(2, 0, 1),
         )
-
-
-def _step(at: At, curvature: _Curvature, damping: Scalar) -> Parameters:
-    inner = curvature.item + damping * jnp.eye(2)
-    det = inner[:, 0, 0] * inner[:, 1, 1] - inner[:, 0, 1] ** 2
-    inverse = (
-        jnp.stack(
-            [
-                jnp.stack([inner[:, 1, 1], -inner[:, 0, 1]], 1),
-                jnp.stack([-inner[:, 0, 1], inner[:, 0, 0]], 1),
-            ],
-            1,
-        )
-        / det[:, None, None]
-    )
-    own = jnp.stack(at.gradient[1:], 1)[..., None]
-    solved, pulled = inverse @ curvature.cross, inverse @ own
-    flat = curvature.cross.reshape(-1, curvature.cross.shape[-1])
-    left = jnp.diag(curvature.judge + damping) - flat.T @ solved.reshape(flat.shape)
-    factor = jnp.linalg.cholesky(left)
-    ability = jax.scipy.linalg.cho_solve(
-        (factor, True), flat.T @ pulled.reshape(-1) - at.gradient.ability
-    )
-    items = -(pulled[..., 0] + solved @ ability)
-    return Parameters(ability, items[:, 0], items[:, 1])

@@ -23,7 +23,8 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.aggregate.sharded import SHARD, Group, grouped
 from judgebayes.arrays import Scalar
 from judgebayes.float64 import in_float64
-from judgebayes.irt_mode import At, beginning, joint_mode, learnt_mode, surprise
+from judgebayes.inference.newton import Point
+from judgebayes.irt_mode import beginning, joint_mode, learnt_mode, point, surprise
 from judgebayes.models.irt import Parameters, Prior
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.votes.sparse import SlabShape, SparseVotes
@@ -238,7 +239,7 @@ class Listed:
         judges, items = self._over(one)
         return beginning(judges, jnp.moveaxis(items, -2, 0), prior)
 
-    def visit(self, p: Parameters, prior: Prior) -> At:
+    def visit(self, p: Parameters, prior: Prior) -> Point:
         """Return value and gradient."""
 
         def one(slab: Group, ability: Array, *items: Array) -> Any:
@@ -260,13 +261,13 @@ class Listed:
 
         (value, ability), items = self._over(one, p.ability, items=p[1:])
         gradient = Parameters(ability + p.ability, *items)
-        return At(p, value + surprise(p, prior), gradient)
+        return point(p, value + surprise(p, prior), gradient)
 
-    def step(self, at: At, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
+    def step(self, at: Point, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
         """Return the damped Newton step, its system of the judges solved as far as it pays."""
-        p, gradient = at.parameters, at.gradient
+        p, gradient = at.x, at.gradient
         # Of a step, half the digits are more than enough; what it leads to is judged with all.
-        judges, items = self._eliminated(at, prior, damping, exact, jnp.float32)
+        judges, items = self._eliminated(p, gradient, prior, damping, exact, jnp.float32)
         own = judges.own + 1 + damping
         diagonal, right = own - judges.lost, judges.pulled - gradient.ability
 
@@ -301,12 +302,18 @@ class Listed:
 
     def variances(self, p: Parameters, prior: Prior) -> tuple[Array, Array]:
         """Return those of items' parameters, abilities being as they are."""
-        nowhere = At(p, jnp.asarray(0.0), jax.tree.map(jnp.zeros_like, p))
-        _, items = self._eliminated(nowhere, prior, 0.0, 0.0, p.ability.dtype)
+        level = jax.tree.map(jnp.zeros_like, p)
+        _, items = self._eliminated(p, level, prior, 0.0, 0.0, p.ability.dtype)
         return items.first, items.second
 
     def _eliminated(
-        self, at: At, prior: Prior, damping: Scalar, exact: Scalar, dtype: DTypeLike
+        self,
+        p: Parameters,
+        gradient: Parameters,
+        prior: Prior,
+        damping: Scalar,
+        exact: Scalar,
+        dtype: DTypeLike,
     ) -> tuple[_Judges, _Items]:
         """Return the system that is left of the judges once the items are eliminated, and these."""
         least = [1 / scale**2 + damping for _, scale in prior]
@@ -326,8 +333,7 @@ class Listed:
             judges = rows.by_judge(bent, first * pulled[0] + second * pulled[1], lost)
             return _Judges(*judges), jax.tree.map(lambda x: x.astype(dtype), items)
 
-        items = at.parameters[1:] + at.gradient[1:]
-        judges, blocks = self._over(one, at.parameters.ability, items=items)
+        judges, blocks = self._over(one, p.ability, items=p[1:] + gradient[1:])
         return judges, blocks
 
     def _over(

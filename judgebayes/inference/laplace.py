@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
-from judgebayes.inference.status import Status
+from judgebayes.inference.newton import Newton, Point, Positive, State, Trial
 
 __all__ = [
     "Approximation",
@@ -21,7 +21,6 @@ __all__ = [
 
 TOLERANCE = 1e-8
 """Of the largest component of the gradient, which is a sum over items."""
-SHORTEST = 1e-10  # a step this much shortened moves nothing
 NODES = {1: 32, 2: 12, 3: 7, 4: 5}
 TINY = 1e-300
 
@@ -73,20 +72,6 @@ class Approximation(NamedTuple):
     status: Int[Array, ""]
 
 
-class _Point(NamedTuple):
-    x: Float[Array, " parameter"]
-    value: Float[Array, ""]
-    gradient: Float[Array, " parameter"]
-    precision: Float[Array, "parameter parameter"]
-
-
-class _State(NamedTuple):
-    at: _Point
-    direction: Float[Array, " parameter"]
-    length: Float[Array, ""]
-    step: Int[Array, ""]
-
-
 def approximate(
     problem: SoftmaxProblem,
     prior_precision: Float[Array, "parameter parameter"],
@@ -100,48 +85,28 @@ def approximate(
 
     with the prior precision P, the design :math:`\Phi_i`, the observed labels' probabilities
     :math:`\tilde p_i` and their Jacobian J. Without label noise this is Newton's method on a
-    convex function. A step that does not descend is halved until it does. One problem in the
-    function, `jax.vmap` outside.
+    convex function. A step that does not descend is halved until it does; the loop, its stopping
+    rule and its failure modes are those of `judgebayes.inference.newton`.
     """
 
-    def visit(x: Float[Array, " parameter"]) -> _Point:
+    def visit(x: Float[Array, " parameter"]) -> Point:
         log_likelihood, score, information = _likelihood(problem, x)
         pull = prior_precision @ x
-        return _Point(
-            x, -log_likelihood + 0.5 * x @ pull, pull - score, information + prior_precision
-        )
+        gradient = pull - score
+        value, gap = 0.5 * x @ pull - log_likelihood, jnp.max(jnp.abs(gradient))
+        return Point(x, value, gap, gradient, information + prior_precision)
 
-    def newton(at: _Point) -> Float[Array, " parameter"]:
-        return -jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(at.precision), True), at.gradient)
+    def propose(state: State) -> Trial:
+        step = Positive(state.at.hessian).step(state.at.gradient, 0.0)
+        return Trial(state.at.x + step / state.damping)
 
-    def unfinished(state: _State) -> Bool[Array, ""]:
-        rough = jnp.max(jnp.abs(state.at.gradient)) > TOLERANCE
-        running = (state.step <= max_steps) & (state.length > SHORTEST) & rough
-        return (state.step == 0) | (running & jnp.isfinite(state.at.value))
-
-    def advance(state: _State) -> _State:
-        # The first round only visits the start, so that the model is compiled once.
-        there = visit(state.at.x + state.length * state.direction)
-        gained = state.at.value - there.value
-        level = jnp.abs(gained) <= 8 * np.finfo(there.x.dtype).eps * jnp.abs(there.value)
-        sharper = jnp.max(jnp.abs(there.gradient)) < jnp.max(jnp.abs(state.at.gradient))
-        accept = (state.step == 0) | (gained > 0) | (level & sharper)
-        at = jax.tree.map(lambda new, old: jnp.where(accept, new, old), there, state.at)
-        length = jnp.where(accept, 1.0, state.length / 2)
-        return _State(at, newton(at), length, state.step + 1)
-
-    blank = _Point(start, jnp.asarray(jnp.inf, start.dtype), jnp.zeros_like(start), prior_precision)
-    begin = _State(blank, jnp.zeros_like(start), jnp.asarray(1.0), jnp.asarray(0))
-    end = jax.lax.while_loop(unfinished, advance, begin)
-    gap = jnp.max(jnp.abs(end.at.gradient))
-    status = jnp.select(
-        [~jnp.isfinite(end.at.value), gap <= TOLERANCE, end.length <= SHORTEST],
-        [int(Status.NONFINITE), int(Status.CONVERGED), int(Status.STALLED)],
-        int(Status.MAX_STEPS),
-    )
-    log_det = 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(end.at.precision))).sum()
-    evidence = -end.at.value + 0.5 * (prior_log_det - log_det)
-    return Approximation(end.at.x, end.at.precision, evidence, gap, status)
+    # With label noise the information may be far from the Hessian: halved, its steps keep their
+    # direction, where a damping added to it needs hundreds of steps.
+    newton = Newton(visit, propose, TOLERANCE, max_steps, first=1.0, fall=0.0, rise=2.0, floor=1.0)
+    end, status = newton.run(newton.begin(start, prior_precision))
+    log_det = 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(end.hessian))).sum()
+    evidence = -end.value + 0.5 * (prior_log_det - log_det)
+    return Approximation(end.x, end.hessian, evidence, end.gap, status)
 
 
 def _likelihood(

@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
+from judgebayes.inference.newton import Newton, Point, State, Trial
 from judgebayes.inference.optimise import minimise
 from judgebayes.inference.status import Status
 from judgebayes.precision.counts import PrecisionCounts
@@ -133,11 +134,15 @@ def loss(
     at: Parameters, aim: Targets, weights: tuple[Scalar, Scalar, Scalar] = WEIGHTS
 ) -> Float[Array, ""]:
     """Return P4's whole loss, eq 2 plus eq 3; without a labelled generator eq 2 alone."""
-    scales = _scales(aim, weights)
-    gaps = _gaps(at, aim)
-    return prediction_loss(at, aim.matrix) + sum(
-        scale * jnp.sqrt((gap**2).sum()) for scale, gap in zip(scales, gaps, strict=True)
-    )
+    return prediction_loss(at, aim.matrix) + _norms(at, aim, weights)
+
+
+def _norms(
+    at: Parameters, aim: Targets, weights: tuple[Scalar, Scalar, Scalar]
+) -> Float[Array, ""]:
+    """Return eq 3."""
+    each = zip(_scales(aim, weights), _gaps(at, aim), strict=True)
+    return jnp.stack([scale * jnp.sqrt((gap**2).sum()) for scale, gap in each]).sum()
 
 
 def _gaps(at: Parameters, aim: Targets) -> tuple[Array, Array, Array]:
@@ -307,20 +312,21 @@ def as_published(
     )
 
 
-def certificate(at: Parameters, aim: Targets, weights: tuple[Scalar, Scalar, Scalar]) -> Array:
+def certificate(
+    at: Parameters, gradient: Parameters, aim: Targets, weights: tuple[Scalar, Scalar, Scalar]
+) -> Array:
     r"""Return how far zero is from the subdifferential of the kinked loss, within the box.
 
     A block of parameters that sits on its target (the kink of its norm) is optimal where the
     smooth part's gradient is at most :math:`\lambda / \sqrt n` long; elsewhere the gradient exists,
-    and its component that does not point out of the box must vanish.
+    and its component that does not point out of the box must vanish. `gradient` is the smooth part's.
     """
-    slopes = jax.grad(prediction_loss)(at, aim.matrix)
     scales = _scales(aim, weights)
     gaps = _gaps(at, aim)
     never = jnp.asarray(False)
     free = (~aim.labelled, never, never)
     worst = jnp.zeros(())
-    for x, slope, scale, gap, loose in zip(at, slopes, scales, gaps, free, strict=True):
+    for x, slope, scale, gap, loose in zip(at, gradient, scales, gaps, free, strict=True):
         held = jnp.where(loose, 0.0, slope)
         norm = jnp.sqrt((gap**2).sum())
         kinked = (norm == 0) & (scale > 0)
@@ -331,14 +337,6 @@ def certificate(at: Parameters, aim: Targets, weights: tuple[Scalar, Scalar, Sca
         inside = jnp.where(kinked, excess, jnp.where(loose, 0.0, moved).max())
         worst = jnp.maximum(worst, jnp.maximum(inside, jnp.where(loose, moved, 0.0).max()))
     return worst
-
-
-class _State(NamedTuple):
-    at: Parameters
-    value: Array
-    step: Array
-    tries: Array
-    gap: Array
 
 
 def _shrunk(z: Array, goal: Array, amount: Array, held: Array | bool) -> Array:
@@ -355,8 +353,9 @@ def _one_minimum(
     """Return the minimum that proximal steps reach from one start; `jax.vmap` gives many."""
     scales = _scales(aim, weights)
     always = jnp.asarray(True)
+    smooth = jax.value_and_grad(prediction_loss)
 
-    def newton(at: Parameters) -> Array:
+    def alone(at: Parameters) -> Array:
         """Return the precisions after a Newton step of each one alone (the loss is convex in it)."""
         g = at.precision[:, None]
         reach = at.tpr + at.tnr - 1
@@ -366,15 +365,19 @@ def _one_minimum(
         step = jnp.clip(first / jnp.maximum(second, 1e-12), -0.2, 0.2)
         return jnp.clip(at.precision - step, 0.0, 1.0)
 
-    def move(state: _State) -> _State:
-        at, step = state.at, state.step
-        slopes = jax.grad(prediction_loss)(at, aim.matrix)
+    def visit(x: Parameters) -> Point:
+        value, gradient = smooth(x, aim.matrix)
+        value = value + _norms(x, aim, weights)
+        return Point(x, value, certificate(x, gradient, aim, weights), gradient)
+
+    def propose(state: State) -> Trial:
+        at, step = state.at.x, 1 / state.damping
         tried = Parameters(
             *(
                 jnp.clip(_shrunk(x - step * d, goal, step * scale, held), 0.0, 1.0)
                 for x, d, goal, scale, held in zip(
                     at,
-                    slopes,
+                    state.at.gradient,
                     (aim.precision, aim.tpr, aim.tnr),
                     scales,
                     (aim.labelled, always, always),
@@ -382,39 +385,14 @@ def _one_minimum(
                 )
             )
         )
-        alone = newton(tried._replace(precision=at.precision))
-        sharper = tried._replace(precision=jnp.where(aim.labelled, tried.precision, alone))
-        values = jnp.stack([loss(sharper, aim, weights), loss(tried, aim, weights)])
-        sharp = values[0] <= values[1]
-        there = jax.tree.map(lambda a, b: jnp.where(sharp, a, b), sharper, tried)
-        value, gap = values.min(), certificate(there, aim, weights)
-        # At the minimum the values agree to rounding: the certificate then says which is better.
-        better = (value < state.value) | ((value <= state.value + 1e-15) & (gap < state.gap))
-        return _State(
-            jax.tree.map(lambda new, old: jnp.where(better, new, old), there, at),
-            jnp.where(better, value, state.value),
-            jnp.where(better, step * 1.3, step * 0.5),
-            state.tries + 1,
-            jnp.where(better, gap, state.gap),
-        )
+        own = alone(tried._replace(precision=at.precision))
+        sharper = tried._replace(precision=jnp.where(aim.labelled, tried.precision, own))
+        sharp = loss(sharper, aim, weights) <= loss(tried, aim, weights)
+        return Trial(jax.tree.map(lambda a, b: jnp.where(sharp, a, b), sharper, tried))
 
-    def unfinished(state: _State) -> Array:
-        return (state.gap > TOLERANCE) & (state.tries < MAX_STEPS) & (state.step > 1e-14)
-
-    begin = _State(
-        start,
-        loss(start, aim, weights),
-        jnp.asarray(0.2),
-        jnp.asarray(0),
-        certificate(start, aim, weights),
-    )
-    end = jax.lax.while_loop(unfinished, move, begin)
-    status = jnp.select(
-        [~jnp.isfinite(end.value), end.gap <= TOLERANCE, end.step <= 1e-14],
-        [int(Status.NONFINITE), int(Status.CONVERGED), int(Status.STALLED)],
-        int(Status.MAX_STEPS),
-    )
-    return Regression(*end.at, end.value, end.gap, status)
+    newton = Newton(visit, propose, TOLERANCE, MAX_STEPS, first=5.0, fall=1 / 1.3, rise=2.0)
+    end, status = newton.run(newton.resume(visit(start)))
+    return Regression(**end.x._asdict(), loss=end.value, certificate=end.gap, status=status)
 
 
 @jax.jit

@@ -243,13 +243,13 @@ def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
         there = table.visit(p, prior)
         bent = table._curvature(p, prior, 1.0)
         n, j = len(labels), JUDGES
-        whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(bent.judge)
+        whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(bent.outer)
         for a in range(2):
             rows = j + a * n + jnp.arange(n)
             whole = whole.at[rows[:, None], jnp.arange(j)].set(bent.cross[:, a])
             whole = whole.at[jnp.arange(j)[:, None], rows].set(bent.cross[:, a].T)
             for b in range(2):
-                whole = whole.at[rows, j + b * n + jnp.arange(n)].set(bent.item[:, a, b])
+                whole = whole.at[rows, j + b * n + jnp.arange(n)].set(bent.block[:, a, b])
         return there.value, jnp.concatenate(there.gradient), whole
 
     start = 0.5 * np.random.default_rng(3).normal(size=JUDGES + 2 * len(labels))

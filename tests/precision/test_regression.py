@@ -81,7 +81,8 @@ def test_the_minimum_along_each_free_precision_is_brents(tallied: PrecisionCount
 def test_a_point_off_the_minimum_gets_no_certificate(tallied: PrecisionCounts) -> None:
     aim = targets(tallied.reveal(SHOWN))
     start = starts(aim.matrix, 1)[0]
-    assert float(module.certificate(start, aim, module.WEIGHTS)) > 1e-3
+    gradient = jax.grad(module.prediction_loss)(start, aim.matrix)
+    assert float(module.certificate(start, gradient, aim, module.WEIGHTS)) > 1e-3
 
 
 @in_float64
