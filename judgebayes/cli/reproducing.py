@@ -46,8 +46,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
 
     Each is written as soon as it is done, and the index, in Markdown and as a page, with it. If none
     was named, the matrix of all results is printed too. A run that was interrupted, or in which
-    experiments failed, goes on where it was. The file of costs
-    gets what each experiment took.
+    experiments failed, goes on where it was. What each experiment took goes into the table of costs.
 
     Raises
     ------
