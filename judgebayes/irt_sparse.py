@@ -267,7 +267,7 @@ class Listed:
         """Return the damped Newton step, its system of the judges solved as far as it pays."""
         p, gradient = at.x, at.gradient
         # Of a step, half the digits are more than enough; what it leads to is judged with all.
-        judges, items = self._eliminated(p, gradient, prior, damping, exact, jnp.float32)
+        judges, items = self._eliminated(at, prior, damping, exact, jnp.float32)
         own = judges.own + 1 + damping
         diagonal, right = own - judges.lost, judges.pulled - gradient.ability
 
@@ -302,18 +302,12 @@ class Listed:
 
     def variances(self, p: Parameters, prior: Prior) -> tuple[Array, Array]:
         """Return those of items' parameters, abilities being as they are."""
-        level = jax.tree.map(jnp.zeros_like, p)
-        _, items = self._eliminated(p, level, prior, 0.0, 0.0, p.ability.dtype)
+        level = point(p, jnp.asarray(0.0), jax.tree.map(jnp.zeros_like, p))
+        _, items = self._eliminated(level, prior, 0.0, 0.0, p.ability.dtype)
         return items.first, items.second
 
     def _eliminated(
-        self,
-        p: Parameters,
-        gradient: Parameters,
-        prior: Prior,
-        damping: Scalar,
-        exact: Scalar,
-        dtype: DTypeLike,
+        self, at: Point, prior: Prior, damping: Scalar, exact: Scalar, dtype: DTypeLike
     ) -> tuple[_Judges, _Items]:
         """Return the system that is left of the judges once the items are eliminated, and these."""
         least = [1 / scale**2 + damping for _, scale in prior]
@@ -333,7 +327,7 @@ class Listed:
             judges = rows.by_judge(bent, first * pulled[0] + second * pulled[1], lost)
             return _Judges(*judges), jax.tree.map(lambda x: x.astype(dtype), items)
 
-        judges, blocks = self._over(one, p.ability, items=p[1:] + gradient[1:])
+        judges, blocks = self._over(one, at.x.ability, items=at.x[1:] + at.gradient[1:])
         return judges, blocks
 
     def _over(

@@ -21,6 +21,10 @@ derivatives given are not those of the objective, or where rounding hides what i
 (`STALLED`); steps ran out, refused ones counted (`MAX_STEPS`). A minimum is a local one.
 
 One problem in the function, `jax.vmap` outside: lanes accept, refuse and stop on their own.
+
+Apart stay the sparse 2PL's steps, never written out as a matrix (conjugate gradients over slabs of
+votes); `Impression` and the strata's logits, which take so many steps of a form of their own on a
+whole grid; and the Platt maps of `diagnose`, which run in NumPy, outside compiled code.
 """
 
 from collections.abc import Callable

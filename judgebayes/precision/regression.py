@@ -10,12 +10,15 @@ a gradient that does not vanish. `as_published` is the released procedure, which
 kink; `true_minimum` goes to it and proves that it has arrived.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
@@ -395,40 +398,39 @@ def _one_minimum(
     return Regression(**end.x._asdict(), loss=end.value, certificate=end.gap, status=status)
 
 
-@jax.jit
-def _kinked(aims: Targets, begin: Parameters, weights: tuple[Scalar, Scalar, Scalar]) -> Regression:
-    """Return the minima of every aim from every start."""
-
-    def of_aim(aim: Targets) -> Regression:
-        return jax.vmap(lambda start: _one_minimum(aim, start, weights))(begin)
-
-    return jax.vmap(of_aim)(aims)
-
-
-@jax.jit
-def _uncalibrated(aim: Targets, begin: Parameters) -> Regression:
-    """Return minima of the prediction loss alone, which is smooth and has a flat valley.
+def _uncalibrated(
+    aim: Targets, start: Parameters, weights: tuple[Scalar, Scalar, Scalar]
+) -> Regression:
+    """Return a minimum of the prediction loss alone, which is smooth and has a flat valley.
 
     Proximal steps first, since from the released start Newton's go to a corner of the box; then
     Newton's, since in the valley the others crawl.
     """
-    generators, judges = aim.matrix.shape
+    end = _one_minimum(aim, start, weights)
+    near, parts = ravel_pytree(Parameters(end.precision, end.tpr, end.tnr))
+    found = minimise(
+        lambda x: prediction_loss(parts(x), aim.matrix),
+        near,
+        jnp.zeros_like(near),
+        jnp.ones_like(near),
+        tolerance=TOLERANCE,
+    )
+    return Regression(*parts(found.x), found.value, found.projected_gradient, found.status)
 
-    def parts(x: Array) -> Parameters:
-        return Parameters(x[:generators], x[generators : generators + judges], x[-judges:])
 
-    def one(start: Parameters) -> Regression:
-        near = _one_minimum(aim, start, WEIGHTS)
-        found = minimise(
-            lambda x: prediction_loss(parts(x), aim.matrix),
-            jnp.concatenate([near.precision, near.tpr, near.tnr]),
-            jnp.zeros(generators + 2 * judges),
-            jnp.ones(generators + 2 * judges),
-            tolerance=TOLERANCE,
-        )
-        return Regression(*parts(found.x), found.value, found.projected_gradient, found.status)
+@partial(jax.jit, static_argnums=0)
+def _each(
+    one: Callable[[Targets, Parameters, tuple[Scalar, Scalar, Scalar]], Regression],
+    aims: Targets,
+    begin: Parameters,
+    weights: tuple[Scalar, Scalar, Scalar],
+) -> Regression:
+    """Return the minima of every aim from every start."""
 
-    return jax.vmap(one)(begin)
+    def of_aim(aim: Targets) -> Regression:
+        return jax.vmap(lambda start: one(aim, start, weights))(begin)
+
+    return jax.vmap(of_aim)(aims)
 
 
 @in_float64
@@ -461,15 +463,12 @@ def true_minimum(
     single = aims.matrix.ndim == 2
     batch = jax.tree.map(lambda a: jnp.asarray(a)[None], aims) if single else aims
     many: Parameters = jax.tree.map(lambda *a: jnp.stack(a), *begin)
-    bare = ~np.asarray(batch.labelled).any(axis=1).astype(bool)
-    n_aims = batch.matrix.shape[0]
-    pieces: list[Regression | None] = [None] * n_aims
-    rest = np.flatnonzero(~bare)
-    if len(rest):
-        found = _kinked(jax.tree.map(lambda a: a[rest], batch), many, weights)
-        for place, i in enumerate(rest):
-            pieces[i] = jax.tree.map(lambda a, p=place: a[p], found)
-    for i in np.flatnonzero(bare):
-        pieces[i] = _uncalibrated(jax.tree.map(lambda a, i=i: a[i], batch), many)
-    whole: Regression = jax.tree.map(lambda *a: jnp.stack(a), *pieces)
+    kinked = np.asarray(batch.labelled).any(axis=1)
+    parts, places = [], []
+    for one, here in ((_one_minimum, kinked), (_uncalibrated, ~kinked)):
+        if here.any():
+            parts.append(_each(one, jax.tree.map(lambda a, i=here: a[i], batch), many, weights))
+            places.append(np.flatnonzero(here))
+    order = np.argsort(np.concatenate(places))
+    whole: Regression = jax.tree.map(lambda *a: jnp.concatenate(a)[order], *parts)
     return jax.tree.map(lambda a: a[0], whole) if single else whole
