@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from judgebayes import priors
     from judgebayes.aggregate import (
         EM,
         AccuracyWeighted,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "judgebayes": ("priors",),
     "judgebayes.aggregate": (
         "AccuracyWeighted",
         "BaseRate",
@@ -170,6 +172,7 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "ItemResponse",
     "diagnose",
     "judge_table",
+    "priors",
     "DRPS",
     "MAP",
     "NUTS",
@@ -192,6 +195,8 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "priors":
+        return importlib.import_module("judgebayes.priors")
     if name in _MODULE_OF:
         return getattr(importlib.import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

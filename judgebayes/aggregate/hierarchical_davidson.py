@@ -14,7 +14,7 @@ from judgebayes.aggregate.per_task import tasks_of
 from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
 from judgebayes.inference.status import worst
 from judgebayes.models import davidson, hierarchical_davidson
 from judgebayes.models.hierarchical_davidson import (
@@ -64,6 +64,10 @@ class HierarchicalDavidson:
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: HierarchicalPrior = field(default_factory=HierarchicalPrior)
     label_noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
 
     @in_float64
     def fit(

@@ -10,6 +10,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from judgebayes.cli import priors
 from judgebayes.cli.names import CALIBRATORS, INFERENCES, METHODS, completing
 from judgebayes.cli.options import (
     AllowDegenerate,
@@ -709,6 +710,10 @@ def posterior(
             "(judges err together, or do not). Of stacking: centred or uncentred. The first by default."
         ),
     ] = None,
+    prior: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(metavar="NAME=NUMBERS", help=priors.HELP),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Where to write the posterior (netCDF, for ArviZ).")
     ] = Path("posterior.nc"),
@@ -783,6 +788,7 @@ def posterior(
             overwrite,
             drop_unknown_labels,
             allow_degenerate,
+            tuple(prior or ()),
         ),
         command_line(context),
     )
