@@ -46,7 +46,8 @@ class Davidson:
         Whether swapping the responses must mirror the answer. Right for pairs; a scale whose ends
         differ (valid or not, one to five stars) wants `symmetric=False`.
     prior
-        Location and scale of the priors inside the box of Appendix E; used by MAP and NUTS.
+        Location and scale of the priors inside the box of Appendix E. Scores and `MinimumLoss` do
+        not use it: beside them any but the default raises a JudgeBayesError. `MAP` and `NUTS` do.
     label_noise
         The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
         use it.

@@ -52,7 +52,9 @@ class HierarchicalDavidson:
     alpha, kappa, symmetric
         As in `Davidson`.
     prior
-        The centres' priors and how much tasks may differ; `HierarchicalPrior(differ=...)`.
+        The centres' priors and how much tasks may differ; `HierarchicalPrior(differ=...)`. Any but
+        the default raises a JudgeBayesError beside an inference that does not use it, as in
+        `Davidson`.
     label_noise
         The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
         use it.

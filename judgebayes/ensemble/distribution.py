@@ -265,7 +265,8 @@ class BetaBinomial:
     inference
         `MAP()`, or `NUTS()` for credible intervals.
     prior
-        Of `judgebayes.models.beta_binomial`.
+        Of `judgebayes.models.beta_binomial`. Any but the default raises a JudgeBayesError beside a
+        minimum score, which does not use it.
 
     Examples
     --------
