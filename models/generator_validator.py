@@ -131,9 +131,10 @@ class ItemPrior(NamedTuple):
 
 
 def _normals(*priors: Pair) -> dist.Distribution:
-    """Return independent normal distributions as one site's."""
-    location, scale = (jnp.array(x) for x in zip(*priors, strict=True))
-    return dist.Normal(location, scale).to_event(1)
+    """Return independent normal distributions as one site's; a scale that all share is one number."""
+    location, scale = zip(*priors, strict=True)
+    shared = all(type(x) is float and x == scale[0] for x in scale)
+    return dist.Normal(jnp.array(location), scale[0] if shared else jnp.array(scale)).to_event(1)
 
 
 class Counted(NamedTuple):
@@ -339,11 +340,11 @@ class ItemSites(NamedTuple):
 
 def item_sites(sites: Mapping[str, Array], prior: ItemPrior = ItemPrior()) -> ItemSites:
     """Return the parameters of one draw of `ItemModel`'s sites, which are in units of its prior."""
-    own = prior.quality_spread * sites["eta"]
+    eta = sites["centre"][2] + prior.quality_spread * sites["eta"]
     sigma = jnp.exp(sites["log_sigma"])
-    shift = sites["follow"] * own + sigma[:, None] * sites["w"]
+    shift = sites["follow"] * prior.quality_spread * sites["eta"] + sigma[:, None] * sites["w"]
     return ItemSites(
-        sites["centre"][2] + own,
+        eta,
         sites["centre"][0] + prior.judge_spread * sites["alpha"],
         sites["centre"][1] + prior.judge_spread * sites["gap"],
         jnp.exp(sites["log_tau"]) if "log_tau" in sites else jnp.zeros(()),

@@ -61,7 +61,7 @@ class ItemLevel:
     inference: Inference = field(default_factory=NormalAtMode)
     independent: bool = field(default=False, metadata={"static": True})
     """Leave the leanings out: judges then err independently given the label, as P4 has it."""
-    prior: ItemPrior = field(default_factory=ItemPrior)
+    prior: ItemPrior = field(default_factory=ItemPrior, metadata={"static": True})
 
     @in_float64
     def fit(

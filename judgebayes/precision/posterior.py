@@ -52,7 +52,7 @@ class GeneratorValidator:
 
     form: Literal["flat", "hierarchical"] = field(default="hierarchical", metadata={"static": True})
     inference: Inference = field(default_factory=NUTS)
-    prior: FlatPrior | HierarchicalPrior | None = None
+    prior: FlatPrior | HierarchicalPrior | None = field(default=None, metadata={"static": True})
 
     @in_float64
     def fit(
