@@ -1,5 +1,6 @@
 """The public names and where they live: `__init__.py` looks them up here, and type checkers read it."""
 
+from . import priors as priors
 from .aggregate import EM as EM
 from .aggregate import AccuracyWeighted as AccuracyWeighted
 from .aggregate import BaseRate as BaseRate

@@ -18,7 +18,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast.irt import evidence, problem
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Sites
+from judgebayes.inference.problem import Chains, Sites, check_prior
 from judgebayes.irt_mode import Table, joint_mode, learnt_mode
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
@@ -63,6 +63,10 @@ class ItemResponse:
     prior: Prior | None = field(default_factory=Prior)
     inference: NUTS | None = None
     label_noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
 
     @in_float64
     def fit(

@@ -42,6 +42,7 @@ is what makes their errors on a shared item correlate::
 with g the item's generator: its shifts follow its quality or are its own.
 """
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -59,17 +60,81 @@ from judgebayes.models.distributions import Hypergeometric, LeaningVotes, QuasiB
 __all__ = [
     "Counted",
     "FlatModel",
+    "FlatPrior",
     "HierarchicalModel",
+    "HierarchicalPrior",
     "ItemData",
     "ItemModel",
+    "ItemPrior",
     "ItemSites",
     "item_sites",
     "link",
     "rates",
 ]
 
+Scalar = float | Float[Array, ""]
+Pair = tuple[Scalar, Scalar]
+
 POINTS = 15
 """Nodes of the quadrature over an item's leaning."""
+
+
+class FlatPrior(NamedTuple):
+    """The Beta priors, (a, b), of shares and rates."""
+
+    g: Pair = (1.0, 1.0)
+    """The share of a generator's items that are valid."""
+    tpr: Pair = (2.0, 1.0)
+    fpr: Pair = (1.0, 1.0)
+
+
+class HierarchicalPrior(NamedTuple):
+    """Normal priors, (location, scale), of the means, and how much judges and generators differ."""
+
+    slope: Pair = (0.9, 0.3)
+    """lambda."""
+    impression: Pair = (0.0, 1.0)
+    """The mean over judges of a_j."""
+    knowledge: Pair = (-0.5, 1.5)
+    """The mean over judges of kappa_j."""
+    quality: Pair = (1.5, 1.5)
+    """The mean over generators of eta_i."""
+    judge_spread: Scalar = 0.7
+    """The standard deviation of a_j and of kappa_j over judges."""
+    quality_spread: Scalar = 1.5
+    """The standard deviation of eta_i over generators."""
+    log_sigma_d: Pair = (math.log(0.28), 0.5)
+    log_sigma_u: Pair = (math.log(0.4), 0.5)
+    log_sigma_cell: Pair = (math.log(0.15), 0.5)
+
+
+class ItemPrior(NamedTuple):
+    """Normal priors, (location, scale), of the item level; spreads are standard deviations."""
+
+    lenience: Pair = (2.0, 1.5)
+    """The mean over judges of alpha_j."""
+    discernment: Pair = (1.5, 1.0)
+    """The mean over judges of gap_j."""
+    quality: Pair = (1.5, 1.5)
+    """The mean over generators of eta_g."""
+    judge_spread: Scalar = 0.7
+    """Of alpha_j and of gap_j, over judges."""
+    quality_spread: Scalar = 1.5
+    """Of eta_g, over generators."""
+    log_sigma_invalid: Pair = (math.log(0.3), 0.5)
+    """sigma_0, of the generators' shifts on invalid items."""
+    log_sigma_valid: Pair = (math.log(0.3), 0.5)
+    """sigma_1, on valid items."""
+    follow: Pair = (0.5, 0.5)
+    log_tau: Pair = (0.0, 0.7)
+    """How far items lean; no parameter where judges are independent given the label."""
+
+
+def _normals(*priors: Pair) -> dist.Distribution:
+    """Return independent normal distributions as one site's; a scale that all share is one number."""
+    location, scale = zip(*priors, strict=True)
+    shared = all(type(x) is float and x == scale[0] for x in scale)
+    return dist.Normal(jnp.array(location), scale[0] if shared else jnp.array(scale)).to_event(1)
 
 
 class Counted(NamedTuple):
@@ -174,10 +239,12 @@ OF_CELLS: dict[str, tuple[str, ...]] = {
 class FlatModel:
     """The program whose judges have the same rates on all generators.
 
-    g ~ Beta(1, 1), TPR ~ Beta(2, 1) and FPR ~ Beta(1, 1). Sites: `g` (generator), `tpr` and `fpr`
-    (judge); `valid` (generator), `true_accepted`, `false_accepted`, `accepted` (generator, judge).
+    g ~ Beta(1, 1), TPR ~ Beta(2, 1) and FPR ~ Beta(1, 1) by default. Sites: `g` (generator), `tpr`
+    and `fpr` (judge); `valid` (generator), `true_accepted`, `false_accepted`, `accepted` (generator,
+    judge).
     """
 
+    prior: FlatPrior = FlatPrior()
     whole: bool = True
     """Whether counts are whole numbers; shares of items have a quasi-likelihood, and are not drawn."""
     most_labelled: int = 0
@@ -193,9 +260,9 @@ class FlatModel:
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
         """Sample g, TPR and FPR, then the counts."""
         generators, judges = data.judged.shape
-        g = numpyro.sample("g", dist.Beta(1, 1).expand((generators,)).to_event(1))
-        tpr = numpyro.sample("tpr", dist.Beta(2, 1).expand((judges,)).to_event(1))
-        fpr = numpyro.sample("fpr", dist.Beta(1, 1).expand((judges,)).to_event(1))
+        g = numpyro.sample("g", dist.Beta(*self.prior.g).expand((generators,)).to_event(1))
+        tpr = numpyro.sample("tpr", dist.Beta(*self.prior.tpr).expand((judges,)).to_event(1))
+        fpr = numpyro.sample("fpr", dist.Beta(*self.prior.fpr).expand((judges,)).to_event(1))
         wide = jnp.zeros((generators, 1))
         each = g, wide + tpr, wide + fpr, link(g, tpr, fpr)
         _observe_all(data, *each, model=self, observed=observed)
@@ -210,8 +277,7 @@ class HierarchicalModel:
     cell); and the counts, as in `FlatModel`.
     """
 
-    slope: tuple[float, float] = (0.9, 0.3)
-    """Location and scale of the prior of lambda."""
+    prior: HierarchicalPrior = HierarchicalPrior()
     whole: bool = True
     """Whether counts are whole numbers, as in `FlatModel`."""
     most_labelled: int = 0
@@ -230,15 +296,15 @@ class HierarchicalModel:
 
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
         """Sample judges, generators and their shifts, then the counts."""
-        generators, judges = data.judged.shape
-        steep = numpyro.sample("slope", dist.Normal(*self.slope))
-        location, scale = jnp.array([0.0, -0.5, 1.5]), jnp.array([1.0, 1.5, 1.5])
-        centre = numpyro.sample("centre", dist.Normal(location, scale).to_event(1))
-        typical = jnp.log(jnp.array([0.28, 0.4, 0.15]))
-        sigma = jnp.exp(numpyro.sample("log_sigma", dist.Normal(typical, 0.5).to_event(1)))
-        a = centre[0] + 0.7 * _standard("a", (judges,))
-        kappa = centre[1] + 0.7 * _standard("kappa", (judges,))
-        eta = centre[2] + 1.5 * _standard("eta", (generators,))
+        prior, (generators, judges) = self.prior, data.judged.shape
+        steep = numpyro.sample("slope", dist.Normal(*prior.slope))
+        means = _normals(prior.impression, prior.knowledge, prior.quality)
+        centre = numpyro.sample("centre", means)
+        spreads = _normals(prior.log_sigma_d, prior.log_sigma_u, prior.log_sigma_cell)
+        sigma = jnp.exp(numpyro.sample("log_sigma", spreads))
+        a = centre[0] + prior.judge_spread * _standard("a", (judges,))
+        kappa = centre[1] + prior.judge_spread * _standard("kappa", (judges,))
+        eta = centre[2] + prior.quality_spread * _standard("eta", (generators,))
         d = sigma[0] * _standard("d", (generators,))
         u = sigma[1] * _standard("u", (generators,))
         cell = sigma[2] * _standard("e", (generators, judges))
@@ -272,15 +338,15 @@ class ItemSites(NamedTuple):
     """w, invalid items first."""
 
 
-def item_sites(sites: Mapping[str, Array]) -> ItemSites:
-    """Return the parameters of one draw of `ItemModel`'s sites."""
-    eta = sites["centre"][2] + 1.5 * sites["eta"]
+def item_sites(sites: Mapping[str, Array], prior: ItemPrior = ItemPrior()) -> ItemSites:
+    """Return the parameters of one draw of `ItemModel`'s sites, which are in units of its prior."""
+    eta = sites["centre"][2] + prior.quality_spread * sites["eta"]
     sigma = jnp.exp(sites["log_sigma"])
-    shift = sites["follow"] * 1.5 * sites["eta"] + sigma[:, None] * sites["w"]
+    shift = sites["follow"] * prior.quality_spread * sites["eta"] + sigma[:, None] * sites["w"]
     return ItemSites(
         eta,
-        sites["centre"][0] + 0.7 * sites["alpha"],
-        sites["centre"][1] + 0.7 * sites["gap"],
+        sites["centre"][0] + prior.judge_spread * sites["alpha"],
+        sites["centre"][1] + prior.judge_spread * sites["gap"],
         jnp.exp(sites["log_tau"]) if "log_tau" in sites else jnp.zeros(()),
         shift,
     )
@@ -313,6 +379,7 @@ class ItemModel:
     """Nodes of the quadrature over an item's leaning."""
     independent: bool = False
     """Whether no leaning makes the judges of an item err together; then one node will do."""
+    prior: ItemPrior = ItemPrior()
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items", given=("generator",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "alpha": ("judge",),
@@ -326,22 +393,21 @@ class ItemModel:
 
     def __call__(self, data: ItemData, *, observed: Collection[str] | None = None) -> None:
         """Sample judges, generators and their shifts, then labels and votes."""
-        judges = data.votes.shape[1]
-        location, scale = jnp.array([2.0, 1.5, 1.5]), jnp.array([1.5, 1.0, 1.5])
+        prior, judges = self.prior, data.votes.shape[1]
+        means = _normals(prior.lenience, prior.discernment, prior.quality)
+        spreads = _normals(prior.log_sigma_invalid, prior.log_sigma_valid)
         sites = {
-            "centre": numpyro.sample("centre", dist.Normal(location, scale).to_event(1)),
-            "log_sigma": numpyro.sample(
-                "log_sigma", dist.Normal(jnp.log(jnp.array([0.3, 0.3])), 0.5).to_event(1)
-            ),
-            "follow": numpyro.sample("follow", dist.Normal(0.5, 0.5)),
+            "centre": numpyro.sample("centre", means),
+            "log_sigma": numpyro.sample("log_sigma", spreads),
+            "follow": numpyro.sample("follow", dist.Normal(*prior.follow)),
             "alpha": _standard("alpha", (judges,)),
             "gap": _standard("gap", (judges,)),
             "eta": _standard("eta", (self.n_generators,)),
             "w": _standard("w", (2, self.n_generators)),
         }
         if not self.independent:
-            sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(0.0, 0.7))
-        at = item_sites(sites)
+            sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(*prior.log_tau))
+        at = item_sites(sites, prior)
         observe_panel(
             self._log_class(at, data),
             lambda log_class: self._votes(log_class, at, data),
@@ -351,7 +417,7 @@ class ItemModel:
 
     def predict(self, sites: Mapping[str, Array], data: ItemData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' labels given their votes; invalid first."""
-        at = item_sites(sites)
+        at = item_sites(sites, self.prior)
         return self._votes(self._log_class(at, data), at, data).log_class_given(data.votes)
 
     def _log_class(self, at: ItemSites, data: ItemData) -> Float[Array, "item class"]:

@@ -15,7 +15,7 @@ sums the true class y out, judge by judge and vote by vote.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpyro
@@ -27,9 +27,17 @@ from judgebayes.models.distributions import CoinVotes
 
 __all__ = [
     "OneCoinModel",
+    "Prior",
 ]
 
 Scalar = float | Float[Array, ""]
+
+
+class Prior(NamedTuple):
+    """The Beta prior of every judge's accuracy."""
+
+    accuracy: tuple[Scalar, Scalar] = (1.0, 1.0)
+    """a and b, both positive: how many right and wrong votes it counts for."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +48,7 @@ class OneCoinModel:
     """
 
     n_classes: int = 2
-    prior: tuple[Scalar, Scalar] = (1.0, 1.0)
-    """Of the Beta distribution of each accuracy."""
+    prior: Prior = Prior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
@@ -54,7 +61,7 @@ class OneCoinModel:
     def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
         """Sample the judges' accuracies, then labels and votes."""
         with numpyro.plate("judge", data.votes.shape[1]):
-            accuracy = numpyro.sample("accuracy", dist.Beta(*self.prior))
+            accuracy = numpyro.sample("accuracy", dist.Beta(*self.prior.accuracy))
         observe_panel(
             uniform_class(len(data.votes), self.n_classes),
             lambda log_class: self._votes(log_class, accuracy, data),

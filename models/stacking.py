@@ -44,8 +44,8 @@ from judgebayes.models.base import Traits, observe_label
 from judgebayes.models.davidson import level_of_class, n_levels, positions
 
 __all__ = [
-    "LOG_TAU",
     "Form",
+    "Prior",
     "StackingData",
     "StackingModel",
     "centre",
@@ -57,10 +57,18 @@ __all__ = [
 
 Scalar = float | Float[Array, ""]
 
-LOG_TAU = (math.log(0.3), 1.0)
-"""Location and scale of the normal prior of log tau."""
-LEVEL_SCALE = 3.0
-OFFSET_SCALE = 1.5
+
+class Prior(NamedTuple):
+    """How much judges differ, what they share, and the scales of what votes do not touch."""
+
+    kappa: Scalar = 1.0
+    """The weight of the common direction, 0 or more; 0 for none."""
+    log_tau: tuple[Scalar, Scalar] = (math.log(0.3), 1.0)
+    """Location and scale of a normal prior."""
+    level: Scalar = 3.0
+    """Scale of the normal prior of each eta0 around 0."""
+    offset: Scalar = 1.5
+    """Scale of the normal prior of delta around 0 (free form only)."""
 
 
 class Form(NamedTuple):
@@ -176,11 +184,11 @@ def centre(
 
 
 def parameters(
-    sites: Mapping[str, Array], direction: Float[Array, " judge"], kappa: Scalar, form: Form
+    sites: Mapping[str, Array], direction: Float[Array, " judge"], prior: Prior, form: Form
 ) -> dict[str, Array]:
     """Return the parameters by name from one draw of the model's sites."""
     tau = sites["tau"]
-    own = sites["z_weight"] + jnp.sqrt(kappa) * sites["common"] * direction
+    own = sites["z_weight"] + jnp.sqrt(prior.kappa) * sites["common"] * direction
     named = {"weight": tau * own}
     for name in form.blocks():
         if name in ("absent", "level_weight"):
@@ -211,8 +219,7 @@ class StackingModel:
     """
 
     form: Form
-    kappa: Scalar = 1.0
-    """The weight of the common direction in the prior."""
+    prior: Prior = Prior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes", "direction"))
@@ -227,7 +234,7 @@ class StackingModel:
     def __call__(self, data: StackingData, *, observed: Collection[str] | None = None) -> None:
         """Sample tau and the weights, then each item's label from the link."""
         sites = {
-            "tau": numpyro.sample("tau", dist.LogNormal(*LOG_TAU)),
+            "tau": numpyro.sample("tau", dist.LogNormal(*self.prior.log_tau)),
             "common": numpyro.sample("common", dist.Normal()),
         }
         for name, shape in self.form.blocks().items():
@@ -235,12 +242,11 @@ class StackingModel:
                 standard = dist.Normal().expand(shape).to_event(len(shape))
                 sites[f"z_{name}"] = numpyro.sample(f"z_{name}", standard)
             else:
-                scale = OFFSET_SCALE if name == "offset" else LEVEL_SCALE
-                wide = dist.Normal(0, scale).expand(shape).to_event(len(shape))
+                wide = dist.Normal(0, getattr(self.prior, name)).expand(shape).to_event(len(shape))
                 sites[name] = numpyro.sample(name, wide)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: StackingData) -> Float[Array, "item class"]:
         """Return log p(k) of every item."""
-        named = parameters(sites, data.direction, self.kappa, self.form)
+        named = parameters(sites, data.direction, self.prior, self.form)
         return link(self.form.join(named), data.design, self.form)

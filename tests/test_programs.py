@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from panels import judged
 
-from judgebayes import programs
+from judgebayes import priors, programs
 from judgebayes.aggregate import BaseRate, Davidson, DawidSkene, OneCoin, Stacking
 from judgebayes.aggregate.base import Aggregator
 from judgebayes.batches import _keys
@@ -63,7 +63,9 @@ def davidson(alpha: float, noise: float) -> Aggregator:
 
 def one_coin(alpha: float, noise: float) -> Aggregator:
     return Calibrated(
-        OneCoin((alpha, 1.0), label_noise=noise), Beta(label_noise=noise), cross_fit=2
+        OneCoin(priors.OneCoin((alpha, 1.0)), label_noise=noise),
+        Beta(label_noise=noise),
+        cross_fit=2,
     )
 
 
@@ -73,7 +75,7 @@ def dawid_skene(alpha: float, noise: float) -> Aggregator:
 
 
 def stacking(alpha: float, noise: float) -> Aggregator:
-    return Stacking(kappa=alpha, label_noise=noise)
+    return Stacking(prior=priors.Stacking(kappa=alpha), label_noise=noise)
 
 
 METHODS = (davidson, one_coin, dawid_skene, stacking)

@@ -58,7 +58,11 @@ def homes() -> dict[str, str]:
     """Return the modules of the package's own names, as its stub lists them."""
     stub = Path(judgebayes.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     lists = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
-    return {x.name: f"judgebayes.{node.module}" for node in lists for x in node.names}
+    return {
+        x.name: ".".join(filter(None, ["judgebayes", node.module]))
+        for node in lists
+        for x in node.names
+    }
 
 
 def index_page() -> str:
@@ -69,8 +73,7 @@ def index_page() -> str:
         for module in found
     )
     names = "".join(
-        f"   * - :py:obj:`{name} <{home}.{name}>`\n"
-        f"     - {summary(getattr(judgebayes, name))}\n"
+        f"   * - :py:obj:`{name} <{home}.{name}>`\n     - {summary(getattr(judgebayes, name))}\n"
         for name, home in homes().items()
     )
     head = (

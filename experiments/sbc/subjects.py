@@ -57,6 +57,7 @@ GIVEN = np.where(np.arange(ITEMS) % 7 == 0, 4, MOST)
 SETS = 3
 SET_ITEMS = (10, 20, 30)
 ERROR = "error"
+UNCENTRED = stacking_model.Prior(kappa=0.0)
 
 
 def some_votes(n_classes: int, n_tasks: int = 0) -> Votes:
@@ -182,13 +183,13 @@ def stacking(symmetric: bool) -> Subject:
     form = Form(JUDGES, 2, symmetric)
 
     def fit(data: StackingData, key: PRNGKeyArray) -> Chains:
-        method = Stacking(SAMPLER, symmetric=symmetric, kappa=0.0)
+        method = Stacking(SAMPLER, symmetric=symmetric, prior=UNCENTRED)
         return chains_of(method.fit(votes_of(index), data.labels, key=key))
 
     name = "symmetric" if symmetric else "free"
     return of_program(
         f"Stacking, {name} form",
-        StackingModel(form, kappa=0.0),
+        StackingModel(form, UNCENTRED),
         StackingData(stacking_model.features(index, form), jnp.zeros(JUDGES), unlabelled()),
         fit,
         hide=sixth_hidden,

@@ -13,7 +13,7 @@ from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.point import DRPS
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import worst
 from judgebayes.models import davidson
@@ -46,7 +46,8 @@ class Davidson:
         Whether swapping the responses must mirror the answer. Right for pairs; a scale whose ends
         differ (valid or not, one to five stars) wants `symmetric=False`.
     prior
-        Location and scale of the priors inside the box of Appendix E; used by MAP and NUTS.
+        Location and scale of the priors inside the box of Appendix E. Scores and `MinimumLoss` do
+        not use it: beside them any but the default raises a JudgeBayesError. `MAP` and `NUTS` do.
     label_noise
         The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
         use it.
@@ -71,6 +72,10 @@ class Davidson:
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: Prior = field(default_factory=Prior)
     label_noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
 
     @in_float64
     def fit(

@@ -14,7 +14,7 @@ from judgebayes.aggregate.per_task import tasks_of
 from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
 from judgebayes.inference.status import worst
 from judgebayes.models import davidson, hierarchical_davidson
 from judgebayes.models.hierarchical_davidson import (
@@ -52,7 +52,9 @@ class HierarchicalDavidson:
     alpha, kappa, symmetric
         As in `Davidson`.
     prior
-        The centres' priors and how much tasks may differ; `HierarchicalPrior(differ=...)`.
+        The centres' priors and how much tasks may differ; `HierarchicalPrior(differ=...)`. Any but
+        the default raises a JudgeBayesError beside an inference that does not use it, as in
+        `Davidson`.
     label_noise
         The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
         use it.
@@ -64,6 +66,10 @@ class HierarchicalDavidson:
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: HierarchicalPrior = field(default_factory=HierarchicalPrior)
     label_noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
 
     @in_float64
     def fit(

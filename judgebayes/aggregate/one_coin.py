@@ -16,6 +16,7 @@ from judgebayes.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.problem import identified
 from judgebayes.log_softmax import log_softmax, log_softmax_by_class
+from judgebayes.models.one_coin import Prior
 from judgebayes.scores import known
 from judgebayes.summary import summary
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
@@ -44,7 +45,7 @@ class OneCoin:
     Parameters
     ----------
     prior
-        a and b of the Beta prior of every judge's accuracy.
+        The Beta prior of every judge's accuracy, `Prior(accuracy=(a, b))`.
     class_prior
         `uniform`, or `labels`: the labels' frequencies, each class counted once more. Uniform is
         right for pairs, whose order means nothing.
@@ -66,7 +67,7 @@ class OneCoin:
     [0.91 0.91 0.09 0.29 0.91 0.09]
     """
 
-    prior: tuple[float, float] = (1.0, 1.0)
+    prior: Prior = field(default_factory=Prior)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
 
@@ -154,7 +155,7 @@ def _fit(
     n_classes: int,
 ) -> FittedOneCoin:
     alpha, beta = one_coin.posterior(
-        correct, wrong, method.prior, method.label_noise, n_classes=n_classes
+        correct, wrong, method.prior.accuracy, method.label_noise, n_classes=n_classes
     )
     return FittedOneCoin(
         alpha,

@@ -25,7 +25,7 @@ from judgebayes.inference.problem import Chains, Problem, Sites, identified
 from judgebayes.inference.status import worst
 from judgebayes.models import stacking
 from judgebayes.models.label_noise import noise_matrix
-from judgebayes.models.stacking import Form, StackingData, StackingModel
+from judgebayes.models.stacking import Form, Prior, StackingData, StackingModel
 from judgebayes.scores import known
 from judgebayes.votes.array import Votes
 
@@ -61,10 +61,11 @@ class Stacking:
     symmetric
         Whether swapping the responses must mirror the answer, exactly. Right for pairs;
         otherwise there is an offset, and a weight for each judge's silence.
-    kappa
-        How much of the prior lies in the direction of the one-coin log-odds; 0 for none. With
-        kappa = 0 weights shrink to zero, which suits many alike judges; a small panel of unequal
-        ones gains from the centre.
+    prior
+        `Prior(kappa=...)`: how much of it lies in the direction of the one-coin log-odds, 0 for
+        none. With kappa = 0 weights shrink to zero, which suits many alike judges; a small panel of
+        unequal ones gains from the centre. And the priors of log tau (`Laplace` looks for tau
+        between 0.03 and 2) and of what votes do not touch.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -83,7 +84,7 @@ class Stacking:
 
     inference: Laplace | NUTS = field(default_factory=Laplace)
     symmetric: bool = field(default=True, metadata={"static": True})
-    kappa: float = 1.0
+    prior: Prior = field(default_factory=Prior)
     label_noise: float = 0.0
 
     @in_float64
@@ -183,7 +184,7 @@ def _fit(
         labels,
         known(labels, weight),
     )
-    log_tau, found = _learnt(method.inference, problem, direction, method.kappa, form)
+    log_tau, found = _learnt(method.inference, problem, direction, method.prior, form)
     return FittedStacking(
         draws={"tau": jnp.exp(log_tau)[None], **form.split(found.mode[None])},
         covariance=jnp.linalg.inv(found.precision),
@@ -200,7 +201,7 @@ def _learnt(
     inference: Laplace,
     problem: SoftmaxProblem,
     direction: Float[Array, " judge"],
-    kappa: Float[Array, ""] | float,
+    prior: Prior,
     form: Form,
 ) -> tuple[Float[Array, ""], Approximation]:
     """Return log tau at the peak of the criterion, and the approximation there.
@@ -208,11 +209,11 @@ def _learnt(
     From strong shrinkage to weak, each mode the start of the next. The peak is that of the
     parabola through the best tau and its neighbours.
     """
-    location, scale = stacking.LOG_TAU
+    location, scale = prior.log_tau
 
     def at(log_tau: Float[Array, ""], start: Float[Array, " parameter"]) -> Approximation:
-        prior = prior_precision(jnp.exp(log_tau), direction, kappa, form)
-        found = approximate(problem, *prior, start, inference.max_steps)
+        given = prior_precision(jnp.exp(log_tau), direction, prior, form)
+        found = approximate(problem, *given, start, inference.max_steps)
         log_prior = -0.5 * ((log_tau - location) / scale) ** 2
         return found._replace(log_evidence=found.log_evidence + log_prior)
 
@@ -251,10 +252,10 @@ def _sampled(
     key: PRNGKeyArray,
 ) -> FittedStacking:
     def named(sites: Sites) -> Sites:
-        return stacking.parameters(sites, direction, method.kappa, form)
+        return stacking.parameters(sites, direction, method.prior, form)
 
     problem = Problem(
-        StackingModel(form, method.kappa, method.label_noise),
+        StackingModel(form, method.prior, method.label_noise),
         StackingData(design, direction, labels, weight),
     )
     found = inference.solve(problem, key)

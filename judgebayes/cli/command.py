@@ -43,4 +43,5 @@ def _spelled(parameter: Any, value: object) -> list[str]:
         return [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]
     if isinstance(value, bool):
         return [parameter.opts[0] if value else parameter.secondary_opts[0]]
-    return [parameter.opts[0], str(value)]
+    values = value if isinstance(value, list | tuple) else [value]
+    return [word for each in values for word in (parameter.opts[0], str(each))]

@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from judgebayes.cli.names import CALIBRATORS, INFERENCES, METHODS, completing
+from judgebayes.cli.priors import HELP as PRIORS_HELP
 from judgebayes.cli.records import Fixed
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
@@ -439,6 +440,7 @@ class PosteriorRequest(LabelledVotes):
         "Of beta-binomial: mixture or single. Of generator-validator: leaning or independent "
         "(judges err together, or do not). Of stacking: centred or uncentred. The first by default.",
     ] = None
+    prior: Annotated[list[str] | None, Option(metavar="NAME=NUMBERS", help=PRIORS_HELP)] = None
     out: Annotated[
         Path, Option("--out", "-o", help="Where to write the posterior (netCDF, for ArviZ).")
     ] = Path("posterior.nc")

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from judgebayes import __version__
 from judgebayes.cli.precision import generators_of
+from judgebayes.cli.priors import read_priors
 from judgebayes.cli.reading import (
     Source,
     classes_of,
@@ -81,19 +82,21 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     """
     console = Console()
     variant = variant_of(request.model, request.variant)
+    prior = read_priors(request.model, request.prior or ())
     _check(request)
     data, words = read_data(request)
-    story = build(data, request.model, variant)
-    nuts = _nuts(request)
+    story = build(data, request.model, variant, prior)
+    nuts, what = _nuts(request), ", ".join([request.model, variant, *(request.prior or ())])
     say(console, [*words, *story.words])
     say(
         console,
         [
-            f"Sampling {request.model}, {variant}: {nuts.chains} chains of {nuts.warmup} steps to "
-            f"warm up and {nuts.draws} draws, seed {request.seed}."
+            f"Sampling {what}: {nuts.chains} chains of {nuts.warmup} steps to warm up and "
+            f"{nuts.draws} draws, seed {request.seed}."
         ],
     )
     attributes = _attributes(request, data, variant, command)
+    attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
     drawn = _sampled(console, request, story, attributes)
     findings = posterior.diagnose(drawn, story.watched)
     bad = [found.sentence for found in findings if found.severity == "bad"]

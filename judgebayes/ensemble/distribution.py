@@ -17,7 +17,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters, Prior
@@ -265,7 +265,8 @@ class BetaBinomial:
     inference
         `MAP()`, or `NUTS()` for credible intervals.
     prior
-        Of `judgebayes.models.beta_binomial`.
+        Of `judgebayes.models.beta_binomial`. Any but the default raises a JudgeBayesError beside a
+        minimum score, which does not use it.
 
     Examples
     --------
@@ -280,6 +281,10 @@ class BetaBinomial:
     components: int = field(default=2, metadata={"static": True})
     inference: Inference = field(default_factory=MAP)
     prior: Prior = field(default_factory=Prior)
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
 
     @in_float64
     def fit(

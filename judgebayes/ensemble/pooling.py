@@ -17,7 +17,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Inference, Problem, Sites
+from judgebayes.inference.problem import Inference, Problem, Sites, check_prior
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import pooled_beta_binomial
 from judgebayes.models.beta_binomial import CountData, Parameters
@@ -59,6 +59,10 @@ class PooledBetaBinomial:
 
     inference: Inference = field(default_factory=_several_starts)
     prior: PooledPrior = field(default_factory=PooledPrior)
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
 
     @in_float64
     def fit(

@@ -14,7 +14,7 @@ from judgebayes.generative.statistics import of_correct
 from judgebayes.generative.story import Story
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import beta_binomial
-from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
+from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Prior
 
 __all__ = ["mixture", "single"]
 
@@ -22,17 +22,17 @@ FAR = 3
 """Chains must agree on the error of so many times the observed votes, too."""
 
 
-def mixture(data: Data) -> Story:
+def mixture(data: Data, prior: Prior) -> Story:
     """Return the mixture of hard and easy items (`judgebayes.models.beta_binomial`)."""
-    return _beta_binomial(data, 2)
+    return _beta_binomial(data, prior, 2)
 
 
-def single(data: Data) -> Story:
+def single(data: Data, prior: Prior) -> Story:
     """Return one Beta-Binomial for all items."""
-    return _beta_binomial(data, 1)
+    return _beta_binomial(data, prior, 1)
 
 
-def _beta_binomial(data: Data, components: int) -> Story:
+def _beta_binomial(data: Data, prior: Prior, components: int) -> Story:
     pooled = correct_counts(data.votes, data.labels)
     known = np.flatnonzero(np.asarray(pooled.correct) >= 0)
     if len(known) == 0:
@@ -53,7 +53,7 @@ def _beta_binomial(data: Data, components: int) -> Story:
 
     far = "" if sizes[-1] <= most else f"; at {sizes[-1]} votes it is extrapolated"
     return Story(
-        problem=Problem(BetaBinomialModel(most, components), counts),
+        problem=Problem(BetaBinomialModel(most, components, prior), counts),
         data=counts,
         constrained=constrained,
         statistics=statistics,

@@ -13,23 +13,23 @@ from judgebayes.generative.statistics import agreement, unanimous
 from judgebayes.generative.story import Story
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import generator_validator as gv
-from judgebayes.models.generator_validator import ItemData, ItemModel, ItemSites
+from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior, ItemSites
 from judgebayes.precision.items import distinct
 
 __all__ = ["independent", "leaning"]
 
 
-def leaning(data: Data) -> Story:
+def leaning(data: Data, prior: ItemPrior) -> Story:
     """Return the item-level model whose judges lean together on an item."""
-    return _items(data, gv.POINTS)
+    return _items(data, prior, gv.POINTS)
 
 
-def independent(data: Data) -> Story:
+def independent(data: Data, prior: ItemPrior) -> Story:
     """Return the item-level model whose judges err independently given the label, as P4 has it."""
-    return _items(data, 1)
+    return _items(data, prior, 1)
 
 
-def _items(data: Data, points: int) -> Story:
+def _items(data: Data, prior: ItemPrior, points: int) -> Story:
     if data.generator is None:
         raise JudgeBayesError(
             "--model generator-validator needs the generator of every item: name its column, "
@@ -40,12 +40,12 @@ def _items(data: Data, points: int) -> Story:
     rows, place = distinct(data.votes, labels, of_item)
     generator, truth = jnp.asarray(of_item), jnp.asarray(labels)
     total = jnp.asarray(np.bincount(of_item, minlength=len(names)))
-    program = ItemModel(len(names), points, points == 1)
+    program = ItemModel(len(names), points, points == 1, prior)
     unique_items = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
     every = ItemData(jnp.asarray(data.index[..., :1], int), truth, generator)
 
     def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:
-        own = gv.item_sites(sites)
+        own = gv.item_sites(sites, prior)
         valid = jnp.exp(program.predict(sites, unique_items)[place, 1])
         drawn = jax.random.bernoulli(key, valid)
         real = jnp.where(truth >= 0, truth == 1, drawn)

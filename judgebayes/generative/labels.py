@@ -19,13 +19,13 @@ from judgebayes.models.stacking import Form, StackingData, StackingModel
 __all__ = ["davidson", "stacking", "uncentred_stacking"]
 
 
-def davidson(data: Data) -> Story:
+def davidson(data: Data, prior: davidson_model.Prior) -> Story:
     """Return Davidson's model of the labels (`judgebayes.models.davidson`)."""
     known, n_classes, symmetric = data.labelled, data.votes.n_classes, data.pairwise
     evidence = davidson_model.features(data.votes.take(known).pooled_counts(), symmetric=symmetric)
 
     labels = jnp.asarray(data.labels[known])
-    problem = Problem(DavidsonModel(n_classes, symmetric), DavidsonData(evidence, labels))
+    problem = Problem(DavidsonModel(n_classes, symmetric, prior), DavidsonData(evidence, labels))
     levels = _levels(data)
     offset = () if symmetric else ("delta",)
     return _of_labels(
@@ -49,7 +49,7 @@ def davidson(data: Data) -> Story:
     )
 
 
-def stacking(data: Data, kappa: float = 1.0) -> Story:
+def stacking(data: Data, prior: stacking_model.Prior) -> Story:
     """Return logistic stacking of the vote vector (`judgebayes.models.stacking`)."""
     known, symmetric = data.labelled, data.pairwise
     form = Form(data.votes.n_judges, data.votes.n_classes, symmetric)
@@ -58,10 +58,10 @@ def stacking(data: Data, kappa: float = 1.0) -> Story:
     design = stacking_model.features(index, form)
     direction = stacking_model.centre(index, truth, jnp.ones(len(known)), form)
 
-    problem = Problem(StackingModel(form, kappa), StackingData(design, direction, truth))
+    problem = Problem(StackingModel(form, prior), StackingData(design, direction, truth))
 
     def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:  # noqa: ARG001
-        return {"tau": sites["tau"]} | stacking_model.parameters(sites, direction, kappa, form)
+        return {"tau": sites["tau"]} | stacking_model.parameters(sites, direction, prior, form)
 
     return _of_labels(
         data,
@@ -87,15 +87,15 @@ def stacking(data: Data, kappa: float = 1.0) -> Story:
             "empirical-Bayes centre, which each label helps to place (--variant uncentred does "
             "without).",
         )
-        if kappa
+        if prior.kappa
         else (),
         advice="something other than the votes decides labels.",
     )
 
 
-def uncentred_stacking(data: Data) -> Story:
+def uncentred_stacking(data: Data, prior: stacking_model.Prior) -> Story:
     """Return stacking whose weights have their prior around zero: nothing of it is learnt."""
-    return stacking(data, 0.0)
+    return stacking(data, prior._replace(kappa=0.0))
 
 
 def _levels(data: Data) -> list[str]:

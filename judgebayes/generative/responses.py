@@ -13,13 +13,13 @@ from judgebayes.generative.story import Story
 from judgebayes.inference.fast.irt import problem
 from judgebayes.inference.problem import Sites
 from judgebayes.models.base import PanelData
-from judgebayes.models.irt import ItemResponseModel
+from judgebayes.models.irt import ItemResponseModel, Prior
 from judgebayes.votes.array import MISSING
 
 __all__ = ["item_response"]
 
 
-def item_response(data: Data) -> Story:
+def item_response(data: Data, prior: Prior) -> Story:
     """Return the two-parameter logistic model of right votes (`judgebayes.models.irt`).
 
     The log-likelihood of an item has its own difficulty and discrimination integrated out: they
@@ -51,7 +51,7 @@ def item_response(data: Data) -> Story:
         return of_right(np.where(votes >= 0, votes == truth, MISSING), data.judges)
 
     return Story(
-        problem=problem(ItemResponseModel(n_classes), panel),
+        problem=problem(ItemResponseModel(n_classes, prior), panel),
         data=panel,
         given=("label",),
         constrained=constrained,

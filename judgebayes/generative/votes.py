@@ -16,6 +16,7 @@ from judgebayes.generative.story import Story
 from judgebayes.inference.fast.dawid_skene import problem
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import dawid_skene as dawid_skene_model
+from judgebayes.models import one_coin as one_coin_model
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.one_coin import OneCoinModel
@@ -29,7 +30,7 @@ TOGETHER = (
 )
 
 
-def one_coin(data: Data) -> Story:
+def one_coin(data: Data, prior: one_coin_model.Prior) -> Story:
     """Return the one-coin model of the votes on labelled items (`judgebayes.models.one_coin`)."""
     known, n_classes = data.labelled, data.votes.n_classes
     panel = PanelData(jnp.asarray(data.index[known], int), jnp.asarray(data.labels[known]))
@@ -38,7 +39,7 @@ def one_coin(data: Data) -> Story:
         return of_votes(drawn["votes"], data.labels[known], data.classes, data.judges)
 
     return Story(
-        problem=Problem(OneCoinModel(n_classes), panel),
+        problem=Problem(OneCoinModel(n_classes, prior), panel),
         data=panel,
         given=("label",),
         constrained=lambda sites, key: dict(sites),  # noqa: ARG005
@@ -55,7 +56,7 @@ def one_coin(data: Data) -> Story:
     )
 
 
-def dawid_skene(data: Data) -> Story:
+def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> Story:
     """Return Dawid and Skene's model of all votes (`judgebayes.models.dawid_skene`)."""
     votes, n_classes = data.votes, data.votes.n_classes
     known = data.labelled
@@ -71,12 +72,12 @@ def dawid_skene(data: Data) -> Story:
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_votes(drawn["votes"], data.labels, data.classes, data.judges)
 
-    mode = DawidSkene().fit(votes, panel.labels)
+    mode = DawidSkene(prior=prior).fit(votes, panel.labels)
     inside = {
         name: 0.99 * x[0] + 0.01 / n_classes for name, x in mode.draws.items()
     }  # as far from the edge as chains need
     return Story(
-        problem=problem(DawidSkeneModel(n_classes), unique_items, inside),
+        problem=problem(DawidSkeneModel(n_classes, prior), unique_items, inside),
         data=panel,
         given=("label",),
         constrained=constrained,

@@ -1,6 +1,7 @@
 """The least empirical loss of the decisions themselves: P1's eq 8, which it argues against."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +33,7 @@ class MinimumLoss:
     """
 
     candidates: int = field(default=4096, metadata={"static": True})
+    uses_prior: ClassVar[bool] = False
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the candidate with the least error. `status` is converged: the search is done."""

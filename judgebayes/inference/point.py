@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +37,7 @@ class MinimumScore:
     score: Score = field(default=drps, metadata={"static": True})
     starts: int = field(default=5, metadata={"static": True})
     max_steps: int = field(default=200, metadata={"static": True})
+    uses_prior: ClassVar[bool] = False
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the best of several minima."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
@@ -20,10 +21,12 @@ from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import log_seen
 from judgebayes.scores import Score, known
 
-__all__ = ["Chains", "Inference", "Problem", "Result", "Sites", "identified"]
+__all__ = ["Chains", "Inference", "Problem", "Result", "Sites", "check_prior", "identified"]
 
 Sites = dict[str, Array]
 """Parameter values by the name of their NumPyro site."""
+USE_PRIOR = ("MAP", "NUTS", "NormalAtMode", "PriorImportance")
+"""The inferences whose answers depend on the prior."""
 
 
 @dataclass(frozen=True)
@@ -229,11 +232,41 @@ class Result:
 
 @runtime_checkable
 class Inference(Protocol):
-    """A way of finding parameters."""
+    """A way of finding parameters. One that ignores the prior has `uses_prior = False`."""
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
         """Return the parameters that the labels of the problem support."""
         ...
+
+
+def check_prior(method: Any) -> None:
+    """Refuse a prior other than the default beside an inference that would ignore it.
+
+    For methods with a `prior` and an `inference`, as they are made (`__post_init__`). Inside
+    compiled code, where numbers are not known, nothing is refused: what is traced was made outside.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the prior would be ignored; it names the inferences that use it.
+    """
+    prior = method.prior
+    if getattr(method.inference, "uses_prior", True) or not hasattr(prior, "_fields"):
+        return
+    given, usual = jax.tree.leaves(prior), jax.tree.leaves(type(prior)())
+    concrete = all(
+        isinstance(x, (float, int, np.number, np.ndarray, jax.Array))
+        and not isinstance(x, jax.core.Tracer)
+        for x in given
+    )
+    # Trees of axes, and of blanks, are made of zeros; a scale of 0 is no prior.
+    if not concrete or not any(np.any(x) for x in given):
+        return
+    if not all(np.allclose(x, y, rtol=1e-5) for x, y in zip(given, usual, strict=True)):
+        raise JudgeBayesError(
+            f"{type(method.inference).__name__} does not use the prior of {type(method).__name__}; "
+            f"right would be an inference that does ({', '.join(USE_PRIOR)}), or no `prior`."
+        )
 
 
 @fused("n_classes", "n_parameters")

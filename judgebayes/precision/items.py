@@ -23,7 +23,7 @@ from judgebayes.float64 import in_float64
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.models import generator_validator
-from judgebayes.models.generator_validator import ItemData, ItemModel
+from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.precision.posterior import FittedGeneratorValidator
 from judgebayes.votes.array import Votes
 
@@ -61,6 +61,7 @@ class ItemLevel:
     inference: Inference = field(default_factory=NormalAtMode)
     independent: bool = field(default=False, metadata={"static": True})
     """Leave the leanings out: judges then err independently given the label, as P4 has it."""
+    prior: ItemPrior = field(default_factory=ItemPrior, metadata={"static": True})
 
     @in_float64
     def fit(
@@ -139,7 +140,7 @@ def _solve(
 ) -> FittedGeneratorValidator:
     generators = blank.shape[0]
     points = 1 if method.independent else generator_validator.POINTS
-    program = ItemModel(generators, points, method.independent)
+    program = ItemModel(generators, points, method.independent, method.prior)
     data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
 
     def valid_probability(sites: Sites) -> Float[Array, " item"]:

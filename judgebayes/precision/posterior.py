@@ -9,10 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites
-from judgebayes.models.generator_validator import Counted, FlatModel, HierarchicalModel
+from judgebayes.models.base import Model
+from judgebayes.models.generator_validator import (
+    Counted,
+    FlatModel,
+    FlatPrior,
+    HierarchicalModel,
+    HierarchicalPrior,
+)
 from judgebayes.precision.counts import PrecisionCounts
 from judgebayes.summary import summary
 
@@ -38,10 +46,13 @@ class GeneratorValidator:
     inference
         `NUTS()`, or `MAP()`: the mode is of use for the flat form, whereas the hierarchical one's,
         with its spreads in it, is not where the posterior's mass is.
+    prior
+        A `FlatPrior` or a `HierarchicalPrior`, as the form is; the default one if None.
     """
 
     form: Literal["flat", "hierarchical"] = field(default="hierarchical", metadata={"static": True})
     inference: Inference = field(default_factory=NUTS)
+    prior: FlatPrior | HierarchicalPrior | None = field(default=None, metadata={"static": True})
 
     @in_float64
     def fit(
@@ -52,7 +63,8 @@ class GeneratorValidator:
         Raises
         ------
         JudgeBayesError
-            If the inference minimises a score: counts have no items to score.
+            If the inference minimises a score: counts have no items to score. Or if the prior is
+            that of the other form.
         """
         key = jax.random.key(0) if key is None else key
         return _fit(self, counts, key, whole=_whole(counts))
@@ -113,14 +125,23 @@ def _fit(
     method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray, *, whole: bool
 ) -> FittedGeneratorValidator:
     data = counted(counts)
-    hierarchical = method.form == "hierarchical"
-
-    program = HierarchicalModel(whole=whole) if hierarchical else FlatModel(whole=whole)
+    wanted = HierarchicalPrior if method.form == "hierarchical" else FlatPrior
+    prior = method.prior or wanted()
+    if not isinstance(prior, wanted):
+        raise JudgeBayesError(
+            f"A {type(prior).__name__} is no prior of the form {method.form!r}; right would be a "
+            f"{wanted.__name__}."
+        )
+    program: Model = (
+        FlatModel(prior, whole) if isinstance(prior, FlatPrior) else HierarchicalModel(prior, whole)
+    )
     total = jnp.stack([a.sum() for a in data]).sum()
     found = method.inference.solve(Problem(program, data, size=total, no_score=NO_SCORE), key)
     sites = found.draws
-    centre = sites["centre"][:, 2, None] if hierarchical else jnp.zeros((1, 1))
-    g = jax.nn.sigmoid(centre + 1.5 * sites["eta"]) if hierarchical else sites["g"]
+    if isinstance(prior, HierarchicalPrior):
+        g = jax.nn.sigmoid(sites["centre"][:, 2, None] + prior.quality_spread * sites["eta"])
+    else:
+        g = sites["g"]
     items = counts.valid + counts.invalid + counts.unlabelled
     known = (counts.valid + counts.unlabelled * g) / jnp.where(items > 0, items, 1.0)
     return FittedGeneratorValidator(

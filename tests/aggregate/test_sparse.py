@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from panels import judged
 
+from judgebayes import priors
 from judgebayes.aggregate import (
     EM,
     AccuracyWeighted,
@@ -32,7 +33,7 @@ METHODS = {
     "vote-share": VoteShare(),
     "accuracy-weighted": AccuracyWeighted(label_noise=0.05),
     "log-odds": LogOddsWeighted(),
-    "one-coin": OneCoin((2.0, 1.0), class_prior="labels", label_noise=0.05),
+    "one-coin": OneCoin(priors.OneCoin((2.0, 1.0)), class_prior="labels", label_noise=0.05),
     "dawid-skene": DawidSkene(),
     "dawid-skene-flat": DawidSkene(prior=Prior(0.0, 0.0, 0.0)),
     "dawid-skene-noisy": DawidSkene(label_noise=0.1),

@@ -26,16 +26,11 @@ HEAVY = (
 )
 
 
+COMMANDS: Any = typer.main.get_command(cli.app)
+
+
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--help"],
-        ["calibrate", "--help"],
-        ["report", "--help"],
-        ["import", "--help"],
-        ["collect", "--help"],
-        ["version"],
-    ],
+    "arguments", [["--help"], *([name, "--help"] for name in COMMANDS.commands), ["version"]]
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     script = (

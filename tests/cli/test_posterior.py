@@ -23,8 +23,11 @@ from scipy.special import expit, logsumexp
 from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app
+from judgebayes.cli.priors import PRIORS as PRIORS_OF_HELP
+from judgebayes.cli.priors import usual_priors
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generative import MODELS
+from judgebayes.generative.models import PRIORS
 from judgebayes.inference import NUTS, posterior
 from judgebayes.inference.problem import Chains, Problem
 
@@ -511,6 +514,106 @@ def test_a_file_that_is_none_is_told(files: Files, tmp_path: Path) -> None:
     assert "There is no file" in str(run("posterior-compare", good, tmp_path / "b.nc").exception)
     assert "named twice" in str(run("posterior-compare", good, good).exception)
     assert "two files" in str(run("posterior-compare", good).exception)
+
+
+# --- priors --------------------------------------------------------------------------------------
+
+
+def test_the_help_has_the_priors_of_the_models() -> None:
+    assert set(PRIORS_OF_HELP) == set(PRIORS) == set(MODELS)
+    said = " ".join(run("posterior", "--help").output.split())
+    for model, kind in PRIORS.items():
+        listed = {name: numbers for name, (_, numbers) in usual_priors(model).items()}
+        stated = {name: np.ravel(value) for name, value in kind()._asdict().items()}
+        assert set(listed) == set(stated)
+        for name, numbers in listed.items():
+            assert numbers == pytest.approx(tuple(stated[name]), abs=5e-4), (model, name)
+        assert f"{model}: {PRIORS_OF_HELP[model]}" in said
+
+
+def test_a_prior_is_used_recorded_and_repeated(files: Files) -> None:
+    sampled = files.sample("one-coin", "--prior", "accuracy=900,100", name="sure")
+    assert sampled.exit_code == 0, sampled.exception
+    sure = files.load("sure")
+    assert json.loads(sure.attrs["prior"]) == {"accuracy": [900.0, 100.0]}
+    assert "--prior accuracy=900,100" in sure.attrs["command"]
+    assert "one-coin, accuracy, accuracy=900,100: 2 chains" in files.said["sure"]
+    np.testing.assert_allclose(drawn(sure, "accuracy").mean(0), 0.9, atol=0.02)
+    assert sure["prior"]["accuracy"].to_numpy().mean() == pytest.approx(0.9, abs=0.005)
+    usual = files.load("davidson").attrs
+    assert json.loads(usual["prior"])["beta"] == [1.5, 1.5]
+    assert json.loads(files.load("stacking").attrs["prior"])["kappa"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "priors", "sentence"),
+    [
+        (
+            "davidson",
+            ["bta=1,2"],
+            "'bta' is no prior of davidson; right would be beta, eta0, gamma",
+        ),
+        ("davidson", ["beta"], "'beta' should give a location and a scale above 0"),
+        ("davidson", ["beta=1"], "right would be beta=1.5,1.5, for one"),
+        ("davidson", ["beta=1,2,3"], "a location and a scale above 0"),
+        ("davidson", ["beta=one,2"], "a location and a scale above 0"),
+        ("davidson", ["beta=nan,2"], "a location and a scale above 0"),
+        ("davidson", ["beta=1,inf"], "a location and a scale above 0"),
+        ("davidson", ["beta=1,0"], "a location and a scale above 0"),
+        ("davidson", ["beta=1,2", "beta=1,2"], "given twice"),
+        ("one-coin", ["accuracy=0,1"], "two numbers above 0"),
+        ("dawid-skene", ["right=-1"], "a number from 0; right would be right=1"),
+        ("stacking", ["level=0"], "a number above 0"),
+        ("davidson", ["beta=1,1", "delta=0,1"], "delta has no effect on davidson, pooled"),
+        ("davidson", ["eta0=0,1"], "eta0 has no effect on davidson, pooled"),
+        ("stacking", ["offset=2"], "offset has no effect on stacking, centred"),
+    ],
+)
+def test_a_prior_that_cannot_be_is_told(
+    files: Files, model: str, priors: list[str], sentence: str
+) -> None:
+    given = [word for prior in priors for word in ("--prior", prior)]
+    out = files.folder / "never.nc"
+    source = files.folder / "votes.csv", "--labels", files.folder / "labels.csv", *BINARY
+    told = str(run("posterior", *source, "-o", out, "--model", model, *given).exception)
+    assert sentence in told
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "variant", "prior"),
+    [
+        ("stacking", "uncentred", "kappa=2"),
+        ("beta-binomial", "single", "share=1,1"),
+        ("generator-validator", "independent", "log_tau=0,1"),
+    ],
+)
+def test_a_prior_of_another_variant_is_told(
+    files: Files, model: str, variant: str, prior: str
+) -> None:
+    source = files.folder / "votes.csv", "--labels", files.folder / "labels.csv", *BINARY
+    options = "--model", model, "--variant", variant, "--prior", prior
+    told = str(run("posterior", *source, "-o", files.folder / "never.nc", *options).exception)
+    assert f"has no effect on {model}, {variant}" in told
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_prior_that_a_model_has_is_taken(
+    files: Files, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of those that votes of pairs leave a parameter to; the draws stand for the posterior's."""
+    monkeypatch.setattr(NUTS, "draw", from_prior)
+    absent = {"davidson": ("eta0", "gamma", "delta"), "stacking": ("level", "offset")}
+    given, expected = [], {}
+    for name, (_, numbers) in usual_priors(model).items():
+        if name not in absent.get(model, ()):
+            expected[name] = [x + 0.5 for x in numbers]
+            given += ["--prior", f"{name}={','.join(map(str, expected[name]))}"]
+    done = files.sample(model, *given, name=f"{model} moved")
+    assert done.exit_code == 0, done.exception
+    kept = json.loads(files.load(f"{model} moved").attrs["prior"])
+    for name, numbers in expected.items():
+        assert np.ravel(kept[name]).tolist() == pytest.approx(numbers)
 
 
 # --- the sampler, all models ---------------------------------------------------------------------

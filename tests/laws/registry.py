@@ -23,6 +23,7 @@ from laws.families import (
 )
 from scipy.special import softmax
 
+from judgebayes import priors
 from judgebayes.aggregate import (
     AccuracyWeighted,
     BaseRate,
@@ -319,7 +320,9 @@ CASES: dict[str, Case] = {
     "base-rate": pooling(BaseRate(), rates, breaks={}),
     "base-rate-noisy": pooling(BaseRate(1.0, label_noise=0.1), rates, breaks={}),
     "one-coin": vote(OneCoin(), coin),
-    "one-coin-noisy": vote(OneCoin((2.0, 1.0), class_prior="labels", label_noise=0.05), coin),
+    "one-coin-noisy": vote(
+        OneCoin(priors.OneCoin((2.0, 1.0)), class_prior="labels", label_noise=0.05), coin
+    ),
     "stacking": vote(Stacking(), stacking, breaks=ORDERED, costly=True),
     "stacking-averaged": vote(
         Stacking(Laplace(averaged=True)),

@@ -20,6 +20,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.distributions.transforms import StickBreakingTransform
 from numpyro.infer.util import log_density
 
+from judgebayes import priors
 from judgebayes.aggregate import DawidSkene, OneCoin
 from judgebayes.aggregate.dawid_skene import EM
 from judgebayes.aggregate.words import pack
@@ -153,7 +154,7 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
         data.labels,
         known(data.labels, votes.weight),
     )
-    model = StackingModel(form, kappa=0.0, noise=noise)
+    model = StackingModel(form, priors.Stacking(kappa=0.0), noise)
 
     @jax.custom_vjp
     def route(x: jax.Array) -> jax.Array:
@@ -295,8 +296,8 @@ def test_another_score_would_be_noticed() -> None:
 def test_the_conjugate_posterior_is_the_programs(classes: int) -> None:
     data = panel(classes, 2, seed=10)
     votes = Votes(data.votes.astype(jnp.int8), None, None, None, classes)
-    fit = OneCoin(prior=(2.0, 1.5)).fit(votes, data.labels, weight=data.weight)
-    model = OneCoinModel(classes, prior=(2.0, 1.5))
+    fit = OneCoin(prior=priors.OneCoin((2.0, 1.5))).fit(votes, data.labels, weight=data.weight)
+    model = OneCoinModel(classes, prior=priors.OneCoin((2.0, 1.5)))
     node, mass = np.polynomial.legendre.leggauss(400)
     grid = jnp.asarray((node + 1) / 2)
     for judge in range(JUDGES):
@@ -320,7 +321,7 @@ def test_another_prior_would_be_noticed() -> None:
     data = panel(2, 2, seed=10)
     votes = Votes(data.votes.astype(jnp.int8), None, None, None, 2)
     right, wrong = (
-        OneCoin(prior=p).fit(votes, data.labels, weight=data.weight)
+        OneCoin(prior=priors.OneCoin(p)).fit(votes, data.labels, weight=data.weight)
         for p in ((2.0, 1.5), (1.0, 1.0))
     )
     means = [np.asarray(f.alpha / (f.alpha + f.beta)) for f in (right, wrong)]

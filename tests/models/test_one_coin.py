@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.models.base import PanelData
-from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.one_coin import OneCoinModel, Prior
 
 LABELS = np.array([0, 2, 1, -1, 2])
 WEIGHT = np.array([1.0, 2.0, 1.0, 1.0, 0.0])
@@ -71,7 +71,7 @@ def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> Non
 
     def density(r: np.ndarray) -> float:
         data = PanelData(*map(jnp.asarray, (index, LABELS, WEIGHT)))
-        program = OneCoinModel(3, (2.0, 1.5))
+        program = OneCoinModel(3, Prior((2.0, 1.5)))
         found, _ = log_density(program, (data,), {}, {"accuracy": jnp.asarray(r)})
         return float(found)
 

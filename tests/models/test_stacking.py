@@ -10,7 +10,7 @@ from scipy import stats
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast.stacking import prior_precision
 from judgebayes.models import stacking
-from judgebayes.models.stacking import Form, StackingData, StackingModel
+from judgebayes.models.stacking import Form, Prior, StackingData, StackingModel
 
 
 def naive(index: np.ndarray, named: dict[str, np.ndarray], form: Form) -> list[float]:
@@ -89,9 +89,9 @@ def test_the_centre_is_the_unit_vector_of_one_coin_log_odds() -> None:
 @in_float64
 def test_the_precision_is_that_of_the_models_prior() -> None:
     """Weights drawn from the sites have the covariance whose inverse is stated."""
-    form, kappa, tau = Form(3, 3, False), 2.0, 0.4
+    form, prior, tau = Form(3, 3, False), Prior(kappa=2.0), 0.4
     direction = jnp.array([0.6, 0.0, 0.8])
-    precision, log_det = prior_precision(tau, direction, kappa, form)
+    precision, log_det = prior_precision(tau, direction, prior, form)
     names = list(form.blocks())
     standard = {"tau": jnp.asarray(tau), "common": jnp.zeros(())}
     for name, shape in form.blocks().items():
@@ -99,10 +99,10 @@ def test_the_precision_is_that_of_the_models_prior() -> None:
         standard[f"z_{name}" if own else name] = jnp.zeros(shape)
 
     def flat(sites: dict[str, jax.Array]) -> jax.Array:
-        return form.join(stacking.parameters({**standard, **sites}, direction, kappa, form))
+        return form.join(stacking.parameters({**standard, **sites}, direction, prior, form))
 
     varied = {name: x for name, x in standard.items() if name != "tau"}
-    scale = {"offset": stacking.OFFSET_SCALE, "level": stacking.LEVEL_SCALE}
+    scale = {"offset": prior.offset, "level": prior.level}
     slopes = jax.jacobian(flat)(varied)
     covariance = sum(
         (scale.get(name, 1.0) * d.reshape(precision.shape[0], -1))

@@ -1,0 +1,37 @@
+"""The priors of the models, by the names of the methods that take them.
+
+Frozen, with the defaults of the models' files: `Davidson(MAP(), prior=priors.Davidson(beta=(1, 0.5)))`.
+A method whose inference would ignore its prior refuses any but the default.
+"""
+
+from judgebayes.models.beta_binomial import Prior as BetaBinomial
+from judgebayes.models.davidson import Prior as Davidson
+from judgebayes.models.dawid_skene import Prior as DawidSkene
+from judgebayes.models.generator_validator import FlatPrior as GeneratorValidatorFlat
+from judgebayes.models.generator_validator import (
+    HierarchicalPrior as GeneratorValidatorHierarchical,
+)
+from judgebayes.models.generator_validator import ItemPrior as ItemLevel
+from judgebayes.models.hierarchical_davidson import HierarchicalPrior as HierarchicalDavidson
+from judgebayes.models.irt import Prior as ItemResponse
+from judgebayes.models.one_coin import Prior as OneCoin
+from judgebayes.models.pooled_beta_binomial import PooledPrior as PooledBetaBinomial
+from judgebayes.models.stacking import Prior as Stacking
+from judgebayes.precision.impression import ImpressionPrior as Impression
+from judgebayes.precision.labelling import StratumPrior as Stratified
+
+__all__ = [
+    "BetaBinomial",
+    "Davidson",
+    "DawidSkene",
+    "GeneratorValidatorFlat",
+    "GeneratorValidatorHierarchical",
+    "HierarchicalDavidson",
+    "Impression",
+    "ItemLevel",
+    "ItemResponse",
+    "OneCoin",
+    "PooledBetaBinomial",
+    "Stacking",
+    "Stratified",
+]

@@ -1,0 +1,242 @@
+"""Priors: frozen, used or refused, and the same in the models, the methods and the command line."""
+
+import dataclasses
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from laws import registry
+from laws.data import drawn
+from laws.families import AGGREGATOR
+from numpyro.infer import Predictive
+from program_cases import PROGRAMS
+
+import judgebayes as jb
+from judgebayes import inference
+from judgebayes.aggregate.dawid_skene import EM
+from judgebayes.ensemble import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
+from judgebayes.errors import JudgeBayesError
+from judgebayes.fit_file import SavedFit, load_fit, profile, save_fit
+from judgebayes.float64 import in_float64
+from judgebayes.inference.problem import USE_PRIOR
+from judgebayes.models import generator_validator as gv
+from judgebayes.precision import Impression, ItemLevel, Stratified, as_published, true_minimum
+from judgebayes.precision.posterior import GeneratorValidator
+from judgebayes.scores import drps, nll
+from judgebayes.votes import Classes
+
+INFERENCES = {
+    "drps": jb.DRPS(starts=1),
+    "ml": jb.MinimumScore(nll, starts=1),
+    "loss": jb.MinimumLoss(candidates=64),
+    "map": jb.MAP(starts=1),
+    "drps with prior": jb.MAP(temperature=0.5, score=drps, starts=1),
+    "nuts": jb.NUTS(draws=20, warmup=20, chains=2),
+    "normal": inference.NormalAtMode(draws=20),
+    "importance": inference.PriorImportance(draws=500, kept=50),
+}
+NO_PRIOR = ("drps", "ml", "loss")
+OWN = {
+    jb.DawidSkene: {"em": EM(), "nuts": INFERENCES["nuts"]},
+    jb.Stacking: {
+        "laplace": jb.Laplace(),
+        "evidence": jb.Laplace("evidence"),
+        "nuts": INFERENCES["nuts"],
+    },
+}
+"""Methods that take inferences of their own."""
+METHODS = {
+    name: case
+    for name, case in registry.CASES.items()
+    if "prior" in getattr(case.estimator, "__dataclass_fields__", ())
+}
+
+
+def moved(prior: Any) -> Any:
+    """Return a prior with all numbers changed."""
+    return jax.tree.map(lambda x: x + 0.5, prior)
+
+
+def of_form(method: Any) -> Any:
+    """Return the default prior of a method that has one for each form."""
+    if method.prior is not None or not isinstance(method, GeneratorValidator):
+        return method.prior
+    return gv.FlatPrior() if method.form == "flat" else gv.HierarchicalPrior()
+
+
+def pairs() -> list[Any]:
+    """Return every method with every inference, those that sample or compile for long as slow."""
+    found = []
+    for name, case in METHODS.items():
+        if case.estimator == jb.ItemResponse(None):  # learns its priors, and takes none
+            continue
+        own: dict[str, Any] = OWN.get(type(case.estimator), INFERENCES)
+        if isinstance(case.estimator, jb.ItemResponse):
+            own = INFERENCES | {"mode": None} if name == "irt" else {"mode": None}
+        if not hasattr(case.estimator, "inference"):
+            own = {"closed form": None}
+        for how, each in own.items():
+            quick = how in NO_PRIOR or not case.costly or (name == "mixture" and how == "map")
+            marks = [] if quick and how != "nuts" else [pytest.mark.slow]
+            found.append(pytest.param(name, each, marks=marks, id=f"{name}, {how}"))
+    return found
+
+
+@pytest.mark.parametrize(("name", "how"), pairs())
+@in_float64
+def test_another_prior_is_used_or_refused(name: str, how: Any) -> None:
+    case = METHODS[name]
+    family, change = (
+        case.family,
+        {} if not hasattr(case.estimator, "inference") else {"inference": how},
+    )
+    usual = dataclasses.replace(case.estimator, **change)
+    given = family.takes(drawn(case.n_classes[0]))
+    prior = moved(of_form(usual))
+    if not getattr(how, "uses_prior", True):  # some say first that they cannot be scored at all
+        with pytest.raises(JudgeBayesError, match="MAP"):
+            family.fit(dataclasses.replace(usual, prior=prior), given)
+        return
+    methods = usual, dataclasses.replace(usual, prior=prior)
+    answers = [family.answer(family.fit(one, given), given) for one in methods]
+    one, two = (np.concatenate([np.ravel(x) for x in jax.tree.leaves(a)]) for a in answers)
+    assert np.isfinite(two).all()
+    assert np.abs(one - two).max() > 1e-4
+
+
+@pytest.mark.parametrize("how", NO_PRIOR)
+@pytest.mark.parametrize(
+    ("method", "prior"),
+    [
+        (jb.Davidson, jb.priors.Davidson(beta=(0.1, 0.5))),
+        (jb.HierarchicalDavidson, jb.priors.HierarchicalDavidson(differ=2.0)),
+        (BetaBinomial, jb.priors.BetaBinomial(share=(1, 1))),
+        (PooledBetaBinomial, jb.priors.PooledBetaBinomial(df=2)),
+        (jb.ItemResponse, jb.priors.ItemResponse(difficulty=(0, 1))),
+    ],
+)
+def test_what_would_ignore_a_prior_names_those_that_do_not(
+    how: str, method: Any, prior: Any
+) -> None:
+    with pytest.raises(JudgeBayesError, match="does not use the prior") as refused:
+        method(inference=INFERENCES[how], prior=prior)
+    assert all(name in str(refused.value) for name in USE_PRIOR)
+    assert method(inference=INFERENCES[how], prior=type(prior)()).prior == type(prior)()
+    assert method(inference=jb.MAP(), prior=prior).prior == prior
+
+
+def test_the_inferences_that_use_a_prior_are_those_that_are_named() -> None:
+    solving = {n for n in inference.__all__ if hasattr(getattr(inference, n), "solve")}
+    ignoring = {n for n in solving if not getattr(getattr(inference, n), "uses_prior", True)}
+    assert ignoring == {"MinimumLoss", "MinimumScore"}
+    assert solving - ignoring == set(USE_PRIOR)
+
+
+def test_methods_without_a_prior_take_none() -> None:
+    """P4's regressions, P3's EM, the Binomial: an unknown argument, not one that is ignored."""
+    makers = {as_published, true_minimum, PaperEM, Binomial, Thinning}
+    makers |= {type(case.estimator) for n, case in registry.CASES.items() if n not in METHODS}
+    for make in makers:
+        assert "prior" not in inspect.signature(make).parameters, make
+
+
+def test_a_method_in_compiled_code_is_not_mistaken() -> None:
+    method = jb.Davidson()
+    assert jax.jit(lambda m: m)(method) == jax.tree.map(jnp.asarray, method)
+    jax.tree.map(jnp.zeros_like, method)
+    jax.vmap(lambda m: m.alpha, in_axes=(jax.tree.map(lambda _: 0, method),))(
+        jax.tree.map(lambda x: jnp.stack([x, x]), method)
+    )
+
+
+@pytest.mark.parametrize("name", jb.priors.__all__)
+def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> None:
+    kind = getattr(jb.priors, name)
+    prior = kind()
+    with pytest.raises(AttributeError):
+        setattr(prior, kind._fields[0], 1)
+    makers = {m.__name__: m for m in (BetaBinomial, PooledBetaBinomial, Impression, Stratified)}
+    makers |= {"ItemLevel": ItemLevel}
+    if name.startswith("GeneratorValidator"):
+        form = name.removeprefix("GeneratorValidator").lower()
+        assert isinstance(of_form(GeneratorValidator(form)), kind)  # type: ignore[arg-type]
+        return
+    method = makers[name] if name in makers else getattr(jb, name)
+    assert method().prior == prior
+
+
+def test_a_prior_of_the_other_form_is_refused() -> None:
+    case = registry.CASES["generator-validator"]
+    given = case.family.takes(drawn(2))
+    with pytest.raises(JudgeBayesError, match="'flat'; right would be a FlatPrior"):
+        GeneratorValidator("flat", jb.MAP(), gv.HierarchicalPrior()).fit(given)
+
+
+CHANGED: dict[str, tuple[dict[str, Any], str, float]] = {
+    "davidson": ({"beta": (3.0, 0.2)}, "beta", 3.0),
+    "hierarchical davidson": ({"log_beta": (1.0, 0.1)}, "log_beta", 1.0),
+    "one coin": ({"accuracy": (8.0, 2.0)}, "accuracy", 0.8),
+    "dawid-skene": ({"right": 8.0, "wrong": 1.0}, "confusion", 9 / 12),
+    "stacking": ({"log_tau": (1.0, 0.1)}, "tau", np.exp(1 + 0.1**2 / 2)),
+    "stacking, free, noise": ({"offset": 0.01}, "offset", 0.0),
+    "irt": ({"difficulty": (2.0, 0.1)}, "difficulty", 2.0),
+    "beta-binomial": ({"logit_mean": (-1.0, 0.1)}, "centre", -1.0),
+    "beta-binomial mixture": ({"share": (8.0, 2.0)}, "share", 0.8),
+    "pooled beta-binomial": ({"logit_share": (2.0, 0.1)}, "logit_share", 2.0),
+    "generators, flat": ({"tpr": (8.0, 2.0)}, "tpr", 0.8),
+    "generators, hierarchical": ({"slope": (0.2, 0.1)}, "slope", 0.2),
+    "generators, items": ({"follow": (3.0, 0.1)}, "follow", 3.0),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+@in_float64
+def test_the_prior_predictive_is_that_of_the_changed_prior(name: str) -> None:
+    change, site, mean = CHANGED[name]
+    model: Any = PROGRAMS[name].model()
+    program = dataclasses.replace(model, prior=model.prior._replace(**change))
+    sample = Predictive(program, num_samples=400, return_sites=[site])
+    values = sample(jax.random.key(0), PROGRAMS[name].data(), observed=())[site]
+    values = np.asarray(jnp.diagonal(values, axis1=-2, axis2=-1) if site == "confusion" else values)
+    values = values.reshape(400, -1).mean(1)
+    assert values.mean() == pytest.approx(mean, abs=5 * values.std() / 20)
+
+
+@in_float64
+def test_data_drawn_from_a_changed_prior_change_too() -> None:
+    data = PROGRAMS["one coin"].data()
+    model = dataclasses.replace(
+        PROGRAMS["one coin"].model(), prior=jb.priors.OneCoin((900.0, 100.0))
+    )
+    fresh = Predictive(model, num_samples=200)(jax.random.key(1), data, observed=())
+    votes, labels = np.asarray(fresh["votes"]), np.asarray(fresh["label"])[..., None, None]
+    assert (votes == labels)[votes >= 0].mean() == pytest.approx(0.9, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        jb.Davidson(jb.MAP(starts=1), prior=jb.priors.Davidson(beta=(0.1, 0.5))),
+        jb.OneCoin(jb.priors.OneCoin((8.0, 2.0))),
+        jb.DawidSkene(prior=jb.priors.DawidSkene(right=9.0)),
+        jb.Stacking(prior=jb.priors.Stacking(kappa=0.0)),
+    ],
+    ids=lambda method: type(method).__name__,
+)
+@in_float64
+def test_a_saved_fit_answers_as_its_prior_has_it(method: Any, tmp_path: Path) -> None:
+    votes, labels, weight = AGGREGATOR.takes(drawn(3))
+    fit, usual = (m.fit(votes, labels, weight=weight) for m in (method, type(method)()))
+    save_fit(tmp_path / "f.json", SavedFit("m", fit, Classes((-1, 0, 1), True), profile(votes)))
+    again = load_fit(tmp_path / "f.json").fitted
+    np.testing.assert_array_equal(again(votes), fit(votes))
+    assert np.abs(np.asarray(again(votes) - usual(votes))).max() > 1e-4
+    if hasattr(fit, "reliability"):
+        for ours, kept in zip(fit.reliability(), again.reliability(), strict=True):
+            np.testing.assert_array_equal(kept, ours)
+    assert json.loads((tmp_path / "f.json").read_text())["version"] == 1
