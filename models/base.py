@@ -64,7 +64,11 @@ class Model(Protocol):
 
     @property
     def dims(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of each site's axes."""
+        """The names of the axes of each site, and of each of its `quantities`, where it has any.
+
+        `quantities(sites, data)` returns what a reader looks at of one draw, on the scale of the
+        story; of a program without it, its parameters.
+        """
         ...
 
     def __call__(self, data: Any, *, observed: Collection[str] | None = None) -> None:

@@ -78,6 +78,7 @@ class DawidSkeneModel:
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "pi": ("class",),
         "confusion": ("judge", "class", "vote"),
+        "accuracy": ("judge",),
         "label": ("item",),
         "votes": ("item", "judge", "repeat"),
     }
@@ -97,6 +98,14 @@ class DawidSkeneModel:
             observed,
             noise=self.noise,
         )
+
+    def quantities(
+        self,
+        sites: Mapping[str, Array],
+        data: PanelData,  # noqa: ARG002
+    ) -> dict[str, Array]:
+        """Return each judge's accuracy, and the sites."""
+        return {"accuracy": accuracy(jnp.log(sites["confusion"])), **sites}
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""

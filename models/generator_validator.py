@@ -187,6 +187,7 @@ class FlatModel:
         "g": ("generator",),
         "tpr": ("judge",),
         "fpr": ("judge",),
+        "precision": ("generator",),
         **OF_CELLS,
     }
 
@@ -225,6 +226,7 @@ class HierarchicalModel:
         "u": ("generator",),
         "e": ("generator", "judge"),
         "g": ("generator",),
+        "precision": ("generator",),
         **OF_CELLS,
     }
 
@@ -253,6 +255,14 @@ class HierarchicalModel:
 
         each = g, with_cell(tpr), with_cell(fpr), with_cell(link(g, tpr, fpr))
         _observe_all(data, *each, model=self, observed=observed)
+
+    def quantities(
+        self,
+        sites: Mapping[str, Array],
+        data: Counted,  # noqa: ARG002
+    ) -> dict[str, Array]:
+        """Return g, and the sites."""
+        return {"g": jax.nn.sigmoid(sites["centre"][2] + 1.5 * sites["eta"]), **sites}
 
 
 def _standard(name: str, shape: tuple[int, ...]) -> Array:
@@ -320,6 +330,13 @@ class ItemModel:
         "eta": ("generator",),
         "w": ("class", "generator"),
         "log_sigma": ("class",),
+        "precision": ("generator",),
+        "quality": ("generator",),
+        "tpr": ("judge",),
+        "tnr": ("judge",),
+        "lenience": ("judge",),
+        "discernment": ("judge",),
+        "shift": ("class", "generator"),
         "label": ("item",),
         "votes": ("item", "judge", "repeat"),
     }
@@ -348,6 +365,28 @@ class ItemModel:
             data,
             observed,
         )
+
+    def quantities(
+        self,
+        sites: Mapping[str, Array],
+        data: ItemData,  # noqa: ARG002
+    ) -> dict[str, Array]:
+        """Return qualities and the judges' rates as probabilities, the rest in logits."""
+        own = item_sites(sites)
+        return {
+            "quality": jax.nn.sigmoid(own.eta),
+            "tpr": self._rate(own.alpha, own.tau),
+            "tnr": 1 - self._rate(own.alpha - own.gap, own.tau),
+            "leaning": own.tau,
+            "lenience": own.alpha,
+            "discernment": own.gap,
+            "shift": own.shift,
+        }
+
+    def _rate(self, base: Float[Array, " judge"], tau: Array) -> Float[Array, " judge"]:
+        """Return how often each judge accepts an item of a typical generator, leaning averaged."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
+        return jax.nn.sigmoid(base[:, None] + tau * nodes) @ jnp.asarray(weights / weights.sum())
 
     def predict(self, sites: Mapping[str, Array], data: ItemData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' labels given their votes; invalid first."""

@@ -94,6 +94,10 @@ class HierarchicalDavidsonModel:
         "tie_by_task": ("level", "task"),
         "gamma_by_task": ("level", "task"),
         "delta_by_task": ("task",),
+        "beta_of_task": ("task",),
+        "eta0_of_task": ("task", "level"),
+        "gamma_of_task": ("task", "level"),
+        "delta_of_task": ("task",),
         "label": ("item",),
     }
 
@@ -127,6 +131,19 @@ class HierarchicalDavidsonModel:
             n_classes=self.n_classes,
             symmetric=self.symmetric,
         )
+
+
+    def quantities(
+        self,
+        sites: Mapping[str, Array],
+        data: HierarchicalData,  # noqa: ARG002
+    ) -> dict[str, Array]:
+        """Return the sites, and beta, eta0, gamma and delta of every task, as `davidson` has them."""
+        theta = task_parameters(sites, jnp.arange(self.n_tasks))
+        own = {f"{n}_of_task": x for n, x in theta._asdict().items() if x.size}
+        if self.symmetric:
+            del own["delta_of_task"]
+        return {**sites, **own}
 
 
 def task_parameters(sites: Mapping[str, Array], task: Int[Array, " item"]) -> Parameters:

@@ -139,6 +139,7 @@ class ItemResponseModel:
         "ability": ("judge",),
         "difficulty": ("item",),
         "log_discrimination": ("item",),
+        "discrimination": ("item",),
         "label": ("item",),
         "votes": ("item", "judge", "repeat"),
     }
@@ -162,6 +163,15 @@ class ItemResponseModel:
             noise=self.noise,
             labelled_only=True,
         )
+
+    def quantities(
+        self,
+        sites: Mapping[str, Array],
+        data: PanelData,  # noqa: ARG002
+    ) -> dict[str, Array]:
+        """Return abilities, difficulties and discriminations."""
+        known = {name: sites[name] for name in ("ability", "difficulty")}
+        return known | {"discrimination": jnp.exp(sites["log_discrimination"])}
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""

@@ -35,7 +35,9 @@ from judgebayes.models.beta_binomial import (
     CountData,
     Parameters,
     gap_prior,
+    error_sizes,
     log_pmfs,
+    majority_errors,
     observe_counts,
 )
 
@@ -112,6 +114,10 @@ class PooledBetaBinomialModel:
         "log_dispersion": ("component",),
         "share_by_set": ("set",),
         "centre_by_set": ("set",),
+        "majority_error": ("set", "votes"),
+        "share": ("set", "component"),
+        "mean": ("set", "component"),
+        "dispersion": ("set", "component"),
         "correct": ("item",),
     }
 
@@ -136,6 +142,22 @@ class PooledBetaBinomialModel:
                 )
         counts = CountData(data.correct, data.given, data.weight)
         observe_counts(set_parameters(sites), data.member, counts, self.most, observed)
+
+    @property
+    def coords(self) -> dict[str, list[str]]:
+        """The names along the axes of its quantities."""
+        sizes = [str(n) for n in error_sizes(self.most)]
+        return {"votes": sizes, "component": ["hard items", "easy items"]}
+
+    def quantities(
+        self,
+        sites: Mapping[str, Array],
+        data: PooledData,  # noqa: ARG002
+    ) -> dict[str, Array]:
+        """Return every data set's errors of majorities, shares, means and dispersions."""
+        theta = set_parameters(sites)
+        errors = jax.vmap(lambda own: majority_errors(own, self.most))(theta)
+        return {"majority_error": errors, **theta._asdict()}
 
     def predict(self, sites: Mapping[str, Array], data: PooledData) -> Float[Array, "item count"]:
         """Return log P(S = s) of every item at s = 0 .. most: the counts are what it predicts."""

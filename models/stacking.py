@@ -220,6 +220,9 @@ class StackingModel:
         "z_weight": ("judge",),
         "z_absent": ("judge",),
         "z_level_weight": ("level", "judge"),
+        "weight": ("judge",),
+        "absent": ("judge",),
+        "level_weight": ("level", "judge"),
         "level": ("level",),
         "label": ("item",),
     }
@@ -239,6 +242,12 @@ class StackingModel:
                 wide = dist.Normal(0, scale).expand(shape).to_event(len(shape))
                 sites[name] = numpyro.sample(name, wide)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+
+    def quantities(
+        self, sites: Mapping[str, Array], data: StackingData
+    ) -> dict[str, Array]:
+        """Return tau and the weights, in log-odds."""
+        return {"tau": sites["tau"]} | parameters(sites, data.direction, self.kappa, self.form)
 
     def predict(self, sites: Mapping[str, Array], data: StackingData) -> Float[Array, "item class"]:
         """Return log p(k) of every item."""

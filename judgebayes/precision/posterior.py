@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.float64 import in_float64
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.models.generator_validator import Counted, FlatModel, HierarchicalModel
 from judgebayes.precision.counts import PrecisionCounts
 from judgebayes.summary import summary
@@ -55,12 +56,22 @@ class GeneratorValidator:
             If the inference minimises a score: counts have no items to score.
         """
         key = jax.random.key(0) if key is None else key
-        return _fit(self, counts, key, whole=_whole(counts))
+        return with_source(_fit(self, counts, key, whole=_whole(counts)), self, counts)
+
+    def problem(self, counts: PrecisionCounts, *, whole: bool | None = None) -> Problem:
+        """Return the program with these data, what every inference solves.
+
+        `whole` says whether counts are whole numbers, which inside compiled code none can tell.
+        """
+        data, whole = counted(counts), _whole(counts) if whole is None else whole
+        program = (HierarchicalModel if self.form == "hierarchical" else FlatModel)(whole=whole)
+        total = jnp.stack([a.sum() for a in data]).sum()
+        return Problem(program, data, size=total, no_score=NO_SCORE)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedGeneratorValidator:
+class FittedGeneratorValidator(Sampled):
     """Draws of the generator-validator model; one draw if it is a mode."""
 
     sites: Sites
@@ -70,6 +81,9 @@ class FittedGeneratorValidator:
     chains: Chains | None
 
     __repr__ = summary
+
+    def _more_quantities(self) -> dict[str, Float[Array, "draw generator"]]:
+        return {"precision": self.precision}
 
     @in_float64
     def estimate(self) -> Float[Array, " generator"]:
@@ -112,12 +126,8 @@ def _whole(counts: PrecisionCounts) -> bool:
 def _fit(
     method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray, *, whole: bool
 ) -> FittedGeneratorValidator:
-    data = counted(counts)
     hierarchical = method.form == "hierarchical"
-
-    program = HierarchicalModel(whole=whole) if hierarchical else FlatModel(whole=whole)
-    total = jnp.stack([a.sum() for a in data]).sum()
-    found = method.inference.solve(Problem(program, data, size=total, no_score=NO_SCORE), key)
+    found = method.inference.solve(method.problem(counts, whole=whole), key)
     sites = found.draws
     centre = sites["centre"][:, 2, None] if hierarchical else jnp.zeros((1, 1))
     g = jax.nn.sigmoid(centre + 1.5 * sites["eta"]) if hierarchical else sites["g"]
