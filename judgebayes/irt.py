@@ -100,7 +100,7 @@ class ItemResponse:
         self,
         votes: Votes,
         labels: Int[AnyArray, " item"],
-        weight: Float[AnyArray, " item"] | None = None,
+        weight: Float[Array, " item"] | None = None,
     ) -> Problem:
         """Return the program with these data, what NUTS samples."""
         prior = Prior() if self.prior is None else self.prior

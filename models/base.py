@@ -67,7 +67,8 @@ class Model(Protocol):
         """The names of the axes of each site, and of each of its `quantities`, where it has any.
 
         `quantities(sites, data)` returns what a reader looks at of one draw, on the scale of the
-        story; of a program without it, its parameters.
+        story; of a program without it, its parameters. `coords`, where it has it, names places along
+        axes that are the program's own.
         """
         ...
 

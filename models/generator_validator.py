@@ -225,9 +225,16 @@ class HierarchicalModel:
         "d": ("generator",),
         "u": ("generator",),
         "e": ("generator", "judge"),
+        "centre": ("mean_of",),
+        "log_sigma": ("spread_of",),
         "g": ("generator",),
         "precision": ("generator",),
         **OF_CELLS,
+    }
+
+    coords: ClassVar[dict[str, list[str]]] = {
+        "mean_of": ["a", "kappa", "eta"],
+        "spread_of": ["d", "u", "cell"],
     }
 
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:

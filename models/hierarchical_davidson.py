@@ -132,7 +132,6 @@ class HierarchicalDavidsonModel:
             symmetric=self.symmetric,
         )
 
-
     def quantities(
         self,
         sites: Mapping[str, Array],

@@ -34,8 +34,8 @@ from judgebayes.models.base import Traits
 from judgebayes.models.beta_binomial import (
     CountData,
     Parameters,
-    gap_prior,
     error_sizes,
+    gap_prior,
     log_pmfs,
     majority_errors,
     observe_counts,

@@ -243,9 +243,7 @@ class StackingModel:
                 sites[name] = numpyro.sample(name, wide)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def quantities(
-        self, sites: Mapping[str, Array], data: StackingData
-    ) -> dict[str, Array]:
+    def quantities(self, sites: Mapping[str, Array], data: StackingData) -> dict[str, Array]:
         """Return tau and the weights, in log-odds."""
         return {"tau": sites["tau"]} | parameters(sites, data.direction, self.kappa, self.form)
 

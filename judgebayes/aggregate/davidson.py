@@ -108,7 +108,7 @@ class Davidson:
         self,
         votes: Votes,
         labels: Int[AnyArray, " item"],
-        weight: Float[AnyArray, " item"] | None = None,
+        weight: Float[Array, " item"] | None = None,
     ) -> Problem:
         """Return the program with these data, what every inference solves."""
         shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": self.symmetric}

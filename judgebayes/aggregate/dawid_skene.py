@@ -131,7 +131,7 @@ class DawidSkene:
         self,
         votes: Votes,
         labels: Int[AnyArray, " item"],
-        weight: Float[AnyArray, " item"] | None = None,
+        weight: Float[Array, " item"] | None = None,
     ) -> Problem:
         """Return the program with these data, what NUTS samples."""
         return Problem(

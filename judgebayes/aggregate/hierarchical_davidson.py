@@ -1,6 +1,7 @@
 """Davidson's model over several tasks, with partial pooling of its parameters."""
 
 from dataclasses import dataclass, field
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -88,7 +89,7 @@ class HierarchicalDavidson:
         self,
         votes: Votes,
         labels: Int[AnyArray, " item"],
-        weight: Float[AnyArray, " item"] | None = None,
+        weight: Float[Array, " item"] | None = None,
     ) -> Problem:
         """Return the program with these data, what every inference solves."""
         evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)

@@ -110,7 +110,7 @@ class Stacking:
         self,
         votes: Votes,
         labels: Int[AnyArray, " item"],
-        weight: Float[AnyArray, " item"] | None = None,
+        weight: Float[Array, " item"] | None = None,
     ) -> Problem:
         """Return the program with these data, what NUTS samples."""
         form = Form(votes.n_judges, votes.n_classes, self.symmetric)
@@ -258,9 +258,7 @@ def _learnt(
     return log_tau, at(log_tau, modes[best])
 
 
-def _sampled(
-    problem: Problem, found: Result, form: Form, pinned: Int[Array, ""]
-) -> FittedStacking:
+def _sampled(problem: Problem, found: Result, form: Form, pinned: Int[Array, ""]) -> FittedStacking:
     assert isinstance(problem.model, StackingModel)
     model = problem.model
     return FittedStacking(

@@ -542,6 +542,7 @@ def diagnose(
     encoding: Encoding = None,
     skip_rows: SkipRows = None,
     judges: Annotated[int, typer.Option(min=2, help="How many judges to print at most.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the random panels (saturation).")] = 0,
     out: Out = None,
     plot: Plot = None,
     drop_unknown_labels: DropUnknownLabels = False,
@@ -554,7 +555,7 @@ def diagnose(
     table = _reading(missing, ignore, encoding, skip_rows)
     source = Source(votes, columns, repeats, votes_as, None, wide, table)
     diagnose_votes(
-        Request(source, labels, classes, pairwise, judges, out, plot, drop_unknown_labels)
+        Request(source, labels, classes, pairwise, judges, out, plot, drop_unknown_labels, seed)
     )
 
 

@@ -39,6 +39,7 @@ class Request:
     out: Path | None
     plot: Path | None
     drop_unknown_labels: bool
+    seed: int = 0
 
 
 @in_float64
@@ -70,7 +71,7 @@ def diagnose_votes(request: Request) -> list[Finding]:
         alone = judge_table(read.votes, labels, read.coding)
         say(console, _grouped(read, labels, table, alone))
         console.print()
-    found = diagnose(read.votes, labels, read.coding)
+    found = diagnose(read.votes, labels, read.coding, seed=request.seed)
     for finding in found:
         say(console, [finding.sentence], MARKS[finding.severity])
     if request.out is not None:

@@ -301,9 +301,7 @@ class BetaBinomial:
         fit = _fit(self, *prepared(counts, weight, key))
         return with_source(fit, self, counts, weight)
 
-    def problem(
-        self, counts: Counts, weight: Float[AnyArray, " item"] | None = None
-    ) -> Problem:
+    def problem(self, counts: Counts, weight: Float[AnyArray, " item"] | None = None) -> Problem:
         """Return the program with these data, what every inference solves."""
         own = labelled(counts, weight)
 

@@ -153,7 +153,7 @@ class FittedPool(Sampled):
     __repr__ = summary
 
     @property
-    def chains(self) -> Chains | None:  # type: ignore[override]
+    def chains(self) -> Chains | None:
         """The chains, if the fit was sampled."""
         return self.by_set.chains
 

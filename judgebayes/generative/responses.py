@@ -45,7 +45,7 @@ def item_response(data: Data) -> Story:
         problem=problem(ItemResponseModel(n_classes), panel),
         data=panel,
         statistics=statistics,
-        dims={name: ("labelled_item",) for name in ("difficulty", "discrimination")},
+        dims=dict.fromkeys(("difficulty", "discrimination"), ("labelled_item",)),
         coords={
             "judge": list(data.judges),
             "labelled_item": data.names(known),

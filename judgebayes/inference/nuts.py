@@ -24,6 +24,8 @@ __all__ = ["NUTS", "Sampling", "split_rhat"]
 RHAT_LIMIT = 1.01
 STRIDE = 100
 """Steps of all chains that one call of the compiled program takes at most."""
+FIRST = 1
+"""Steps of the first call, which compiles."""
 PAUSE = 0.3
 """Seconds between two looks of whoever waits for `draw`."""
 NEAR = 0.1
@@ -175,7 +177,7 @@ class NUTS:
             blank = jax.tree.map(lambda x: jnp.zeros((STRIDE, *x.shape), x.dtype), seen(state))
             return jax.lax.fori_loop(0, steps, step, (state, blank))
 
-        done, stride, state = 0, 1, begin()
+        done, stride, state = 0, FIRST, begin()
         kept: list[Any] = []
         watch = _Watch(problem)
         try:

@@ -218,8 +218,8 @@ class Chains:
 class Source:
     """A method and the data that it was fitted to, as the user gave them: every item, in order.
 
-    Enough to build the program again (`method.problem(*data)`). References, not copies; fit files
-    leave it out together with the chains.
+    Enough to build the program again (`method.problem(*data)`). Fit files leave it out together
+    with the chains: they hold no one's votes.
     """
 
     method: Any

@@ -7,7 +7,7 @@ from the program (`judgebayes.models.base`) and its data.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,15 @@ from judgebayes.inference import derived, posterior
 from judgebayes.inference.alone import alone
 from judgebayes.inference.problem import Chains, Problem, Sites, Source
 
-__all__ = ["STATISTIC", "STATISTICS", "Described", "Sampled", "Statistics", "container", "with_source"]
+__all__ = [
+    "STATISTIC",
+    "STATISTICS",
+    "Described",
+    "Sampled",
+    "Statistics",
+    "container",
+    "with_source",
+]
 
 REPLICATIONS = 500
 """Sets of data drawn anew, from the prior and from the posterior each."""
@@ -142,14 +150,14 @@ class Described:
 
 
 class Sampled:
-    """A fit that may hold draws of several chains; gives it `to_arviz`."""
+    """A fit that may hold the draws of several `chains`; gives it `to_arviz`."""
 
-    chains: Chains | None
+    _unsampled: ClassVar[str] = (
+        "is a point estimate and has no posterior: fit with inference=NUTS()."
+    )
 
     @in_float64
-    def to_arviz(
-        self, coords: Mapping[str, Sequence[Any]] | None = None, *, seed: int = 0
-    ) -> Any:
+    def to_arviz(self, coords: Mapping[str, Sequence[Any]] | None = None, *, seed: int = 0) -> Any:
         """Return the fit as ArviZ's own container, for its summaries, PSIS-LOO, plots and files.
 
         InferenceData before ArviZ 1.0, a DataTree from it on. Its groups:
@@ -185,10 +193,7 @@ class Sampled:
         """
         chains = getattr(self, "chains", None)
         if chains is None:
-            raise JudgeBayesError(
-                f"{type(self).__name__} is a point estimate and has no posterior: fit with "
-                "inference=NUTS()."
-            )
+            raise JudgeBayesError(f"{type(self).__name__} {self._unsampled}")
         if chains.source is None:
             raise JudgeBayesError(
                 "This fit does not hold the data that it was fitted to, because it is one of a batch "
@@ -215,7 +220,8 @@ def with_source(fit: F, method: Any, *data: Any) -> F:
         isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((chains, method, data))
     ):
         return fit
-    kept = replace(chains, source=Source(method, data))
+    own = jax.tree.map(lambda x: jnp.array(x) if isinstance(x, np.ndarray) else x, data)
+    kept = replace(chains, source=Source(method, own))
     return replace(fit, chains=kept)  # type: ignore[type-var]
 
 

@@ -105,7 +105,7 @@ class ItemLevel:
         labels: Int[AnyArray, " item"],
         generators: Int[AnyArray, " item"],
         n_generators: int,
-        weight: Float[AnyArray, " item"] | None = None,
+        weight: Float[Array, " item"] | None = None,
     ) -> Problem:
         """Return the program with these data, every item by itself."""
         given = jnp.asarray(votes.index, int), jnp.asarray(labels), jnp.asarray(generators), weight
