@@ -28,6 +28,7 @@ __all__ = [
     "Model",
     "PanelData",
     "Predictor",
+    "Sites",
     "Traits",
     "drawn",
     "observe",

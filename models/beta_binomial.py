@@ -40,7 +40,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits, observe
+from judgebayes.models.base import Sites, Traits, observe
 from judgebayes.models.distributions import CorrectVotes, component_log_pmf
 
 __all__ = [
@@ -195,11 +195,7 @@ class BetaBinomialModel:
         kinds = ["hard items", "easy items"] if self.components == 2 else ["all items"]
         return {"votes": [str(n) for n in error_sizes(self.most)], "component": kinds}
 
-    def quantities(
-        self,
-        sites: Mapping[str, Array],
-        data: CountData,  # noqa: ARG002
-    ) -> dict[str, Array]:
+    def quantities(self, sites: Sites, data: CountData) -> dict[str, Array]:  # noqa: ARG002
         """Return the errors of majorities, and share, mean and dispersion of each component."""
         theta = parameters(sites)
         return {"majority_error": majority_errors(theta, self.most), **theta._asdict()}

@@ -30,7 +30,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Traits, observe_panel
+from judgebayes.models.base import PanelData, Sites, Traits, observe_panel
 from judgebayes.models.distributions import ConfusionVotes
 
 __all__ = [
@@ -99,11 +99,7 @@ class DawidSkeneModel:
             noise=self.noise,
         )
 
-    def quantities(
-        self,
-        sites: Mapping[str, Array],
-        data: PanelData,  # noqa: ARG002
-    ) -> dict[str, Array]:
+    def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
         """Return each judge's accuracy, and the sites."""
         return {"accuracy": accuracy(jnp.log(sites["confusion"])), **sites}
 

@@ -53,7 +53,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits, drawn, observe_panel
+from judgebayes.models.base import Sites, Traits, drawn, observe_panel
 from judgebayes.models.distributions import Hypergeometric, LeaningVotes, QuasiBinomial
 
 __all__ = [
@@ -263,11 +263,7 @@ class HierarchicalModel:
         each = g, with_cell(tpr), with_cell(fpr), with_cell(link(g, tpr, fpr))
         _observe_all(data, *each, model=self, observed=observed)
 
-    def quantities(
-        self,
-        sites: Mapping[str, Array],
-        data: Counted,  # noqa: ARG002
-    ) -> dict[str, Array]:
+    def quantities(self, sites: Sites, data: Counted) -> dict[str, Array]:  # noqa: ARG002
         """Return g, and the sites."""
         return {"g": jax.nn.sigmoid(sites["centre"][2] + 1.5 * sites["eta"]), **sites}
 
@@ -373,11 +369,7 @@ class ItemModel:
             observed,
         )
 
-    def quantities(
-        self,
-        sites: Mapping[str, Array],
-        data: ItemData,  # noqa: ARG002
-    ) -> dict[str, Array]:
+    def quantities(self, sites: Sites, data: ItemData) -> dict[str, Array]:  # noqa: ARG002
         """Return qualities and the judges' rates as probabilities, the rest in logits."""
         own = item_sites(sites)
         return {

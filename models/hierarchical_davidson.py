@@ -33,7 +33,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits, observe_label
+from judgebayes.models.base import Sites, Traits, observe_label
 from judgebayes.models.davidson import Features, Parameters, link, n_levels
 
 __all__ = [
@@ -132,11 +132,7 @@ class HierarchicalDavidsonModel:
             symmetric=self.symmetric,
         )
 
-    def quantities(
-        self,
-        sites: Mapping[str, Array],
-        data: HierarchicalData,  # noqa: ARG002
-    ) -> dict[str, Array]:
+    def quantities(self, sites: Sites, data: HierarchicalData) -> dict[str, Array]:  # noqa: ARG002
         """Return the sites, and beta, eta0, gamma and delta of every task, as `davidson` has them."""
         theta = task_parameters(sites, jnp.arange(self.n_tasks))
         own = {f"{n}_of_task": x for n, x in theta._asdict().items() if x.size}

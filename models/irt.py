@@ -38,7 +38,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Traits, observe_panel, uniform_class
+from judgebayes.models.base import PanelData, Sites, Traits, observe_panel, uniform_class
 from judgebayes.models.distributions import CoinVotes
 
 __all__ = [
@@ -164,11 +164,7 @@ class ItemResponseModel:
             labelled_only=True,
         )
 
-    def quantities(
-        self,
-        sites: Mapping[str, Array],
-        data: PanelData,  # noqa: ARG002
-    ) -> dict[str, Array]:
+    def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
         """Return abilities, difficulties and discriminations."""
         known = {name: sites[name] for name in ("ability", "difficulty")}
         return known | {"discrimination": jnp.exp(sites["log_discrimination"])}

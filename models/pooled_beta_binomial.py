@@ -30,7 +30,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits
+from judgebayes.models.base import Sites, Traits
 from judgebayes.models.beta_binomial import (
     CountData,
     Parameters,
@@ -149,11 +149,7 @@ class PooledBetaBinomialModel:
         sizes = [str(n) for n in error_sizes(self.most)]
         return {"votes": sizes, "component": ["hard items", "easy items"]}
 
-    def quantities(
-        self,
-        sites: Mapping[str, Array],
-        data: PooledData,  # noqa: ARG002
-    ) -> dict[str, Array]:
+    def quantities(self, sites: Sites, data: PooledData) -> dict[str, Array]:  # noqa: ARG002
         """Return every data set's errors of majorities, shares, means and dispersions."""
         theta = set_parameters(sites)
         errors = jax.vmap(lambda own: majority_errors(own, self.most))(theta)
