@@ -446,6 +446,7 @@ def diagnose(
     judges: Coding | Sequence[str] | None = None,
     *,
     thresholds: Thresholds | None = None,
+    seed: int = 0,
 ) -> list[Finding]:
     """Return what is wrong with the labels and the judges, in words, the gravest first.
 
@@ -460,6 +461,8 @@ def diagnose(
         The coding of the votes, or the judges' names; numbers if not given.
     thresholds
         Where to speak up; `Thresholds()` if not given.
+    seed
+        Of the random panels by which saturation is judged.
 
     Raises
     ------
@@ -502,7 +505,7 @@ def diagnose(
         # Of a few labels a panel may well know all.
         if both and len(names) > 1 and len(tally.label) >= limits.common:
             rest = np.asarray(votes.index)[:, kept]
-            found += _saturation(_curve(rest, np.asarray(labels), tally, 20, 0), limits)
+            found += _saturation(_curve(rest, np.asarray(labels), tally, 20, seed), limits)
     if len(tally.label) and not any(finding.severity == "bad" for finding in found):
         found.append(
             Finding(

@@ -18,7 +18,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast.irt import evidence, problem
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Sites, check_prior
+from judgebayes.inference.problem import Chains, Problem, Sites, check_prior
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.irt_mode import Table, joint_mode, learnt_mode
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
@@ -97,7 +98,19 @@ class ItemResponse:
         if isinstance(votes, SparseVotes):
             return _fit_sparse(self, votes, labels, weight)
         data = training(votes, labels, weight, key, labelled_only=False)
-        return _fit(self, data.votes, data.labels, data.weight, data.key)
+        return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, what NUTS samples."""
+        prior = Prior() if self.prior is None else self.prior
+        program = ItemResponseModel(votes.n_classes, prior, self.label_noise)
+        index = jnp.asarray(votes.index, int)
+        return problem(program, PanelData(index, jnp.asarray(labels), weight))
 
 
 class Shares(NamedTuple):
@@ -115,7 +128,7 @@ class Shares(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedItemResponse:
+class FittedItemResponse(Sampled):
     """A fitted 2PL model, one draw of the mode or many of the posterior."""
 
     draws: Sites
@@ -226,8 +239,5 @@ def _fit(
             mode, status = joint_mode(Table(given), method.prior)
         return _at_mode(mode, used, status)
 
-    prior = Prior() if method.prior is None else method.prior
-
-    program = ItemResponseModel(votes.n_classes, prior, method.label_noise)
-    found = method.inference.solve(problem(program, PanelData(votes.index, labels, weight)), key)
+    found = method.inference.solve(method.problem(votes, labels, weight), key)
     return FittedItemResponse(found.draws, used, found.status, found.chains)

@@ -1,10 +1,13 @@
 """Progress of long work, for someone who watches."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ["tracked"]
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["stepped", "tracked"]
 
 T = TypeVar("T")
 
@@ -19,6 +22,27 @@ def tracked(things: Collection[T], what: str, shown: bool) -> Iterator[Iterable[
     if not shown:
         yield things
         return
+    with _bar() as progress:
+        yield progress.track(things, description=what)
+
+
+@contextmanager
+def stepped(total: int) -> Iterator[Callable[[int, str], None] | None]:
+    """Give what to call with how many of `total` steps are done, and with words beside the bar.
+
+    The bar stands where that of `tracked` does; None is given where nobody would see it.
+    """
+    with _bar() as progress:
+        bar = progress.add_task("compiling", total=total)
+
+        def tell(done: int, words: str) -> None:
+            progress.update(bar, completed=done, description=words)
+
+        yield None if progress.disable else tell
+
+
+def _bar() -> "Progress":
+    """Return a bar of progress on standard error, hidden where that is not watched."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -32,5 +56,4 @@ def tracked(things: Collection[T], what: str, shown: bool) -> Iterator[Iterable[
     text = TextColumn("{task.description}")
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     hidden = not (console.is_terminal or console.is_jupyter)
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
-        yield progress.track(things, description=what)
+    return Progress(*columns, console=console, transient=True, disable=hidden)

@@ -28,6 +28,7 @@ __all__ = [
     "Model",
     "PanelData",
     "Predictor",
+    "Sites",
     "Traits",
     "drawn",
     "observe",
@@ -64,7 +65,12 @@ class Model(Protocol):
 
     @property
     def dims(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of each site's axes."""
+        """The names of the axes of each site, and of each of its `quantities`, where it has any.
+
+        `quantities(sites, data)` returns what a reader looks at of one draw, on the scale of the
+        story; of a program without it, its parameters. `coords`, where it has it, names places along
+        axes that are the program's own.
+        """
         ...
 
     def __call__(self, data: Any, *, observed: Collection[str] | None = None) -> None:

@@ -40,7 +40,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits, observe
+from judgebayes.models.base import Sites, Traits, observe
 from judgebayes.models.distributions import CorrectVotes, component_log_pmf
 
 __all__ = [
@@ -48,13 +48,19 @@ __all__ = [
     "CountData",
     "Parameters",
     "Prior",
+    "error_sizes",
     "in_order",
     "log_pmf",
     "log_pmfs",
     "majority_error",
+    "majority_errors",
     "observe_counts",
     "parameters",
 ]
+
+
+FAR = 3
+"""The errors of a majority are told up to so many times the observed votes, and must be agreed on."""
 
 
 class Parameters(NamedTuple):
@@ -106,6 +112,20 @@ def majority_error(theta: Parameters, votes: int) -> Float[Array, ""]:
     return jnp.exp(log_pmf(theta, votes))[: (votes + 1) // 2].sum()
 
 
+def error_sizes(most: int) -> tuple[int, ...]:
+    """Return one vote, all there are at most, and far more, as odd numbers."""
+    return tuple(dict.fromkeys(n - 1 + n % 2 for n in (1, most, FAR * most)))
+
+
+def majority_errors(theta: Parameters, most: int) -> Float[Array, " size"]:
+    """Return the errors of a majority of so many votes (`error_sizes`), for one draw.
+
+    The components themselves are often undetermined: a mixture of two that are nearly alike is as
+    good whichever is the broader one, and says the same of a majority.
+    """
+    return jnp.stack([majority_error(theta, size) for size in error_sizes(most)])
+
+
 def parameters(sites: Mapping[str, Array]) -> Parameters:
     """Return one draw of the sites as the components' parameters."""
     dispersion = jnp.exp(sites["log_dispersion"])
@@ -144,6 +164,10 @@ class BetaBinomialModel:
     traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "log_dispersion": ("component",),
+        "majority_error": ("votes",),
+        "share": ("component",),
+        "mean": ("component",),
+        "dispersion": ("component",),
         "correct": ("item",),
     }
 
@@ -164,6 +188,17 @@ class BetaBinomialModel:
             )
         one = Parameters(*(x[None] for x in parameters(sites)))
         observe_counts(one, jnp.zeros_like(data.given), data, self.most, observed)
+
+    @property
+    def coords(self) -> dict[str, list[str]]:
+        """The names along the axes of its quantities."""
+        kinds = ["hard items", "easy items"] if self.components == 2 else ["all items"]
+        return {"votes": [str(n) for n in error_sizes(self.most)], "component": kinds}
+
+    def quantities(self, sites: Sites, data: CountData) -> dict[str, Array]:  # noqa: ARG002
+        """Return the errors of majorities, and share, mean and dispersion of each component."""
+        theta = parameters(sites)
+        return {"majority_error": majority_errors(theta, self.most), **theta._asdict()}
 
     def predict(self, sites: Mapping[str, Array], data: CountData) -> Float[Array, "item count"]:
         """Return log P(S = s) of every item at s = 0 .. most: the counts are what it predicts."""

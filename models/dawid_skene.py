@@ -30,7 +30,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Traits, observe_panel
+from judgebayes.models.base import PanelData, Sites, Traits, observe_panel
 from judgebayes.models.distributions import ConfusionVotes
 
 __all__ = [
@@ -78,6 +78,7 @@ class DawidSkeneModel:
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "pi": ("class",),
         "confusion": ("judge", "class", "vote"),
+        "accuracy": ("judge",),
         "label": ("item",),
         "votes": ("item", "judge", "repeat"),
     }
@@ -97,6 +98,10 @@ class DawidSkeneModel:
             observed,
             noise=self.noise,
         )
+
+    def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
+        """Return each judge's accuracy, and the sites."""
+        return {"accuracy": accuracy(jnp.log(sites["confusion"])), **sites}
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""

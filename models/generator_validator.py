@@ -54,7 +54,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits, drawn, observe_panel
+from judgebayes.models.base import Sites, Traits, drawn, observe_panel
 from judgebayes.models.distributions import Hypergeometric, LeaningVotes, QuasiBinomial
 
 __all__ = [
@@ -254,6 +254,7 @@ class FlatModel:
         "g": ("generator",),
         "tpr": ("judge",),
         "fpr": ("judge",),
+        "precision": ("generator",),
         **OF_CELLS,
     }
 
@@ -290,8 +291,16 @@ class HierarchicalModel:
         "d": ("generator",),
         "u": ("generator",),
         "e": ("generator", "judge"),
+        "centre": ("mean_of",),
+        "log_sigma": ("spread_of",),
         "g": ("generator",),
+        "precision": ("generator",),
         **OF_CELLS,
+    }
+
+    coords: ClassVar[dict[str, list[str]]] = {
+        "mean_of": ["a", "kappa", "eta"],
+        "spread_of": ["d", "u", "cell"],
     }
 
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
@@ -320,6 +329,10 @@ class HierarchicalModel:
         each = g, with_cell(tpr), with_cell(fpr), with_cell(link(g, tpr, fpr))
         _observe_all(data, *each, model=self, observed=observed)
 
+    def quantities(self, sites: Sites, data: Counted) -> dict[str, Array]:  # noqa: ARG002
+        """Return g, and the sites."""
+        return {"g": jax.nn.sigmoid(sites["centre"][2] + 1.5 * sites["eta"]), **sites}
+
 
 def _standard(name: str, shape: tuple[int, ...]) -> Array:
     """Sample a site of standard normal numbers."""
@@ -338,7 +351,7 @@ class ItemSites(NamedTuple):
     """w, invalid items first."""
 
 
-def item_sites(sites: Mapping[str, Array], prior: ItemPrior = ItemPrior()) -> ItemSites:
+def item_sites(sites: Mapping[str, Array], prior: ItemPrior) -> ItemSites:
     """Return the parameters of one draw of `ItemModel`'s sites, which are in units of its prior."""
     eta = sites["centre"][2] + prior.quality_spread * sites["eta"]
     sigma = jnp.exp(sites["log_sigma"])
@@ -387,6 +400,13 @@ class ItemModel:
         "eta": ("generator",),
         "w": ("class", "generator"),
         "log_sigma": ("class",),
+        "precision": ("generator",),
+        "quality": ("generator",),
+        "tpr": ("judge",),
+        "tnr": ("judge",),
+        "lenience": ("judge",),
+        "discernment": ("judge",),
+        "shift": ("class", "generator"),
         "label": ("item",),
         "votes": ("item", "judge", "repeat"),
     }
@@ -414,6 +434,24 @@ class ItemModel:
             data,
             observed,
         )
+
+    def quantities(self, sites: Sites, data: ItemData) -> dict[str, Array]:  # noqa: ARG002
+        """Return qualities and the judges' rates as probabilities, the rest in logits."""
+        own = item_sites(sites, self.prior)
+        return {
+            "quality": jax.nn.sigmoid(own.eta),
+            "tpr": self._rate(own.alpha, own.tau),
+            "tnr": 1 - self._rate(own.alpha - own.gap, own.tau),
+            "leaning": own.tau,
+            "lenience": own.alpha,
+            "discernment": own.gap,
+            "shift": own.shift,
+        }
+
+    def _rate(self, base: Float[Array, " judge"], tau: Array) -> Float[Array, " judge"]:
+        """Return how often each judge accepts an item of a typical generator, leaning averaged."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
+        return jax.nn.sigmoid(base[:, None] + tau * nodes) @ jnp.asarray(weights / weights.sum())
 
     def predict(self, sites: Mapping[str, Array], data: ItemData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' labels given their votes; invalid first."""

@@ -33,7 +33,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits, observe_label
+from judgebayes.models.base import Sites, Traits, observe_label
 from judgebayes.models.davidson import Features, Parameters, link, n_levels
 
 __all__ = [
@@ -94,6 +94,10 @@ class HierarchicalDavidsonModel:
         "tie_by_task": ("level", "task"),
         "gamma_by_task": ("level", "task"),
         "delta_by_task": ("task",),
+        "beta_of_task": ("task",),
+        "eta0_of_task": ("task", "level"),
+        "gamma_of_task": ("task", "level"),
+        "delta_of_task": ("task",),
         "label": ("item",),
     }
 
@@ -127,6 +131,14 @@ class HierarchicalDavidsonModel:
             n_classes=self.n_classes,
             symmetric=self.symmetric,
         )
+
+    def quantities(self, sites: Sites, data: HierarchicalData) -> dict[str, Array]:  # noqa: ARG002
+        """Return the sites, and beta, eta0, gamma and delta of every task, as `davidson` has them."""
+        theta = task_parameters(sites, jnp.arange(self.n_tasks))
+        own = {f"{n}_of_task": x for n, x in theta._asdict().items() if x.size}
+        if self.symmetric:
+            del own["delta_of_task"]
+        return {**sites, **own}
 
 
 def task_parameters(sites: Mapping[str, Array], task: Int[Array, " item"]) -> Parameters:

@@ -38,7 +38,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Traits, observe_panel, uniform_class
+from judgebayes.models.base import PanelData, Sites, Traits, observe_panel, uniform_class
 from judgebayes.models.distributions import CoinVotes
 
 __all__ = [
@@ -139,6 +139,7 @@ class ItemResponseModel:
         "ability": ("judge",),
         "difficulty": ("item",),
         "log_discrimination": ("item",),
+        "discrimination": ("item",),
         "label": ("item",),
         "votes": ("item", "judge", "repeat"),
     }
@@ -162,6 +163,11 @@ class ItemResponseModel:
             noise=self.noise,
             labelled_only=True,
         )
+
+    def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
+        """Return abilities, difficulties and discriminations."""
+        known = {name: sites[name] for name in ("ability", "difficulty")}
+        return known | {"discrimination": jnp.exp(sites["log_discrimination"])}
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""

@@ -30,12 +30,14 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits
+from judgebayes.models.base import Sites, Traits
 from judgebayes.models.beta_binomial import (
     CountData,
     Parameters,
+    error_sizes,
     gap_prior,
     log_pmfs,
+    majority_errors,
     observe_counts,
 )
 
@@ -112,6 +114,10 @@ class PooledBetaBinomialModel:
         "log_dispersion": ("component",),
         "share_by_set": ("set",),
         "centre_by_set": ("set",),
+        "majority_error": ("set", "votes"),
+        "share": ("set", "component"),
+        "mean": ("set", "component"),
+        "dispersion": ("set", "component"),
         "correct": ("item",),
     }
 
@@ -136,6 +142,18 @@ class PooledBetaBinomialModel:
                 )
         counts = CountData(data.correct, data.given, data.weight)
         observe_counts(set_parameters(sites), data.member, counts, self.most, observed)
+
+    @property
+    def coords(self) -> dict[str, list[str]]:
+        """The names along the axes of its quantities."""
+        sizes = [str(n) for n in error_sizes(self.most)]
+        return {"votes": sizes, "component": ["hard items", "easy items"]}
+
+    def quantities(self, sites: Sites, data: PooledData) -> dict[str, Array]:  # noqa: ARG002
+        """Return every data set's errors of majorities, shares, means and dispersions."""
+        theta = set_parameters(sites)
+        errors = jax.vmap(lambda own: majority_errors(own, self.most))(theta)
+        return {"majority_error": errors, **theta._asdict()}
 
     def predict(self, sites: Mapping[str, Array], data: PooledData) -> Float[Array, "item count"]:
         """Return log P(S = s) of every item at s = 0 .. most: the counts are what it predicts."""

@@ -227,6 +227,9 @@ class StackingModel:
         "z_weight": ("judge",),
         "z_absent": ("judge",),
         "z_level_weight": ("level", "judge"),
+        "weight": ("judge",),
+        "absent": ("judge",),
+        "level_weight": ("level", "judge"),
         "level": ("level",),
         "label": ("item",),
     }
@@ -245,6 +248,10 @@ class StackingModel:
                 wide = dist.Normal(0, getattr(self.prior, name)).expand(shape).to_event(len(shape))
                 sites[name] = numpyro.sample(name, wide)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+
+    def quantities(self, sites: Mapping[str, Array], data: StackingData) -> dict[str, Array]:
+        """Return tau and the weights, in log-odds."""
+        return {"tau": sites["tau"]} | parameters(sites, data.direction, self.prior, self.form)
 
     def predict(self, sites: Mapping[str, Array], data: StackingData) -> Float[Array, "item class"]:
         """Return log p(k) of every item."""

@@ -28,8 +28,8 @@ from numpyro.diagnostics import effective_sample_size
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
-from judgebayes.generative.derived import drawn_from_prior, filled, log_likelihoods
 from judgebayes.inference.alone import alone
+from judgebayes.inference.derived import drawn_from_prior, filled, log_likelihoods
 from judgebayes.inference.problem import Chains, Sites
 from judgebayes.models.base import Model
 

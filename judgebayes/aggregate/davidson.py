@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -14,6 +15,7 @@ from judgebayes.float64 import in_float64
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.point import DRPS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import worst
 from judgebayes.models import davidson
@@ -104,12 +106,28 @@ class Davidson:
         JudgeBayesError
             If lengths differ, or a weight is negative.
         """
-        return _fit(self, *training(votes, labels, weight, key, labelled_only=True))
+        data = training(votes, labels, weight, key, labelled_only=True)
+        return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, what every inference solves."""
+        shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": self.symmetric}
+        evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
+        return Problem(
+            DavidsonModel(prior=self.prior, noise=self.label_noise, **shape),
+            DavidsonData(evidence, jnp.asarray(labels), weight),
+            design=Design(columns(evidence, **shape), votes.n_classes),
+        )
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedDavidson:
+class FittedDavidson(Sampled):
     """Davidson's model with parameters, one draw of a point estimate or many of a posterior."""
 
     draws: Sites
@@ -192,15 +210,7 @@ def _fit(
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
 ) -> FittedDavidson:
-    shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": method.symmetric}
-    evidence = davidson_evidence(votes, method.alpha, method.kappa, method.symmetric)
-
-    problem = Problem(
-        DavidsonModel(prior=method.prior, noise=method.label_noise, **shape),
-        DavidsonData(evidence, labels, weight),
-        design=Design(columns(evidence, **shape), votes.n_classes),
-    )
-    found = method.inference.solve(problem, key)
+    found = method.inference.solve(method.problem(votes, labels, weight), key)
     n_parameters = sum(x[0].size for x in found.draws.values())
     return FittedDavidson(
         draws=found.draws,
@@ -210,7 +220,8 @@ def _fit(
         chains=found.chains,
         alpha=method.alpha,
         kappa=method.kappa,
-        **shape,
+        n_classes=votes.n_classes,
+        symmetric=method.symmetric,
     )
 
 

@@ -24,7 +24,8 @@ from judgebayes.float64 import in_float64
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.fast.dawid_skene import Counts
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Sites
+from judgebayes.inference.problem import Chains, Problem, Sites
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.log_softmax import log_softmax
 from judgebayes.models.base import PanelData
@@ -120,15 +121,28 @@ class DawidSkene:
             data = training(votes, labels, weight, key, labelled_only=False)
             if isinstance(self.inference, NUTS):  # thousands of passes over the items
                 data = merged(data)
-            return _fit(self, *data, _counted(data.votes))
+            fit = _fit(self, *data, _counted(data.votes))
+            return with_source(fit, self, votes, labels, weight)
         from judgebayes.aggregate.sparse_dawid_skene import fit_sparse
 
         return fit_sparse(self, votes, labels, weight=weight)
 
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, what NUTS samples."""
+        return Problem(
+            DawidSkeneModel(votes.n_classes, self.prior, self.label_noise),
+            PanelData(jnp.asarray(votes.index, int), jnp.asarray(labels), weight),
+        )
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedDawidSkene:
+class FittedDawidSkene(Sampled):
     """Class shares and confusion matrices: one draw of a mode, or many of a posterior."""
 
     draws: Sites
@@ -398,9 +412,10 @@ def _fit(
         "pi": 0.99 * jnp.exp(mode.log_pi) + 0.01 / n_classes,
         "confusion": 0.99 * jnp.exp(mode.log_confusion) + 0.01 / n_classes,
     }
-    program = DawidSkeneModel(n_classes, method.prior, method.label_noise)
-    data = PanelData(votes.index, labels, weight)
-    found = method.inference.solve(dawid_skene.problem(program, data, inside, count), key)
+    whole = method.problem(votes, labels, weight)
+    assert isinstance(whole.model, DawidSkeneModel)
+    by_counts = dawid_skene.problem(whole.model, whole.data, inside, count)
+    found = method.inference.solve(by_counts, key)
     mean = jnp.log(found.draws["confusion"].mean(0))
     return FittedDawidSkene(
         draws=found.draws,

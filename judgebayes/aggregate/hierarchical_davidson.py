@@ -1,7 +1,6 @@
 """Davidson's model over several tasks, with partial pooling of its parameters."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +14,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.float64 import in_float64
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
 from judgebayes.models import davidson, hierarchical_davidson
 from judgebayes.models.hierarchical_davidson import (
@@ -89,12 +89,27 @@ class HierarchicalDavidson:
         """
         data = training(votes, labels, weight, key, labelled_only=True)
         tasks_of(data.votes)
-        return _fit(self, *data)
+        return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, what every inference solves."""
+        evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
+        return Problem(
+            HierarchicalDavidsonModel(
+                votes.n_tasks, votes.n_classes, self.symmetric, self.prior, self.label_noise
+            ),
+            HierarchicalData(evidence, tasks_of(votes), jnp.asarray(labels), weight),
+        )
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedHierarchicalDavidson:
+class FittedHierarchicalDavidson(Sampled):
     """The centres and the tasks' deviations, one draw of a point estimate or many."""
 
     draws: Sites
@@ -144,17 +159,7 @@ def _fit(
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
 ) -> FittedHierarchicalDavidson:
-    shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": method.symmetric}
-    evidence = davidson_evidence(votes, method.alpha, method.kappa, method.symmetric)
-    task = tasks_of(votes)
-
-    problem = Problem(
-        HierarchicalDavidsonModel(
-            votes.n_tasks, prior=method.prior, noise=method.label_noise, **shape
-        ),
-        HierarchicalData(evidence, task, labels, weight),
-    )
-    found = method.inference.solve(problem, key)
+    found = method.inference.solve(method.problem(votes, labels, weight), key)
     centres = sum(x[0].size for name, x in found.draws.items() if not name.endswith("_by_task"))
     return FittedHierarchicalDavidson(
         draws=found.draws,
@@ -164,7 +169,8 @@ def _fit(
         chains=found.chains,
         alpha=method.alpha,
         kappa=method.kappa,
-        **shape,
+        n_classes=votes.n_classes,
+        symmetric=method.symmetric,
     )
 
 

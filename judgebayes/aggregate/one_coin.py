@@ -15,6 +15,7 @@ from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.problem import identified
+from judgebayes.inference.sampled import Sampled
 from judgebayes.log_softmax import log_softmax, log_softmax_by_class
 from judgebayes.models.one_coin import Prior
 from judgebayes.scores import known
@@ -96,7 +97,7 @@ class OneCoin:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedOneCoin:
+class FittedOneCoin(Sampled):
     """Beta posteriors of the judges' accuracies, and the classes' prior."""
 
     alpha: Float[Array, "*batch judge"]
@@ -104,6 +105,10 @@ class FittedOneCoin:
     log_prior: Float[Array, "*batch class"]
     status: Int[Array, "*batch"]
 
+    _unsampled = (
+        "is a posterior in closed form, Beta(alpha, beta) of each judge, and holds no draws: "
+        "`judgebayes posterior --model one-coin` samples it."
+    )
     __repr__ = summary
 
     @in_float64

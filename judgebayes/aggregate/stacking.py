@@ -21,7 +21,8 @@ from judgebayes.inference.laplace import (
     leave_one_out,
 )
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Sites, identified
+from judgebayes.inference.problem import Chains, Problem, Result, Sites, identified
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
 from judgebayes.models import stacking
 from judgebayes.models.label_noise import noise_matrix
@@ -103,12 +104,29 @@ class Stacking:
         JudgeBayesError
             If lengths differ, or a weight is negative.
         """
-        return _fit(self, *training(votes, labels, weight, key, labelled_only=True))
+        data = training(votes, labels, weight, key, labelled_only=True)
+        return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, what NUTS samples."""
+        form = Form(votes.n_judges, votes.n_classes, self.symmetric)
+        design = stacking.features(votes.index, form)
+        given = jnp.asarray(labels), jnp.ones(votes.n_items) if weight is None else weight
+        direction = stacking.centre(votes.index, *given, form)
+        return Problem(
+            StackingModel(form, self.prior, self.label_noise),
+            StackingData(design, direction, *given),
+        )
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedStacking:
+class FittedStacking(Sampled):
     """The judges' weights: one draw of a point estimate, or many of a posterior."""
 
     draws: Sites
@@ -172,11 +190,11 @@ def _fit(
     key: PRNGKeyArray,
 ) -> FittedStacking:
     form = Form(votes.n_judges, votes.n_classes, method.symmetric)
-    design = stacking.features(votes.index, form)
-    direction = stacking.centre(votes.index, labels, weight, form)
     pinned = identified(labels, weight, votes.n_classes, 1)
+    whole = method.problem(votes, labels, weight)
     if isinstance(method.inference, NUTS):
-        return _sampled(method, method.inference, form, design, direction, labels, weight, key)
+        return _sampled(whole, method.inference.solve(whole, key), form, pinned)
+    design, direction = whole.data.design, whole.data.direction
     problem = SoftmaxProblem(
         design,
         jnp.asarray(stacking.read_out(form)),
@@ -241,28 +259,13 @@ def _learnt(
     return log_tau, at(log_tau, modes[best])
 
 
-def _sampled(
-    method: Stacking,
-    inference: NUTS,
-    form: Form,
-    design: Float[Array, "item predictor parameter"],
-    direction: Float[Array, " judge"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
-) -> FittedStacking:
-    def named(sites: Sites) -> Sites:
-        return stacking.parameters(sites, direction, method.prior, form)
-
-    problem = Problem(
-        StackingModel(form, method.prior, method.label_noise),
-        StackingData(design, direction, labels, weight),
-    )
-    found = inference.solve(problem, key)
+def _sampled(problem: Problem, found: Result, form: Form, pinned: Int[Array, ""]) -> FittedStacking:
+    assert isinstance(problem.model, StackingModel)
+    model = problem.model
     return FittedStacking(
-        draws={"tau": found.draws["tau"], **jax.vmap(named)(found.draws)},
+        draws=jax.vmap(lambda sites: model.quantities(sites, problem.data))(found.draws),
         covariance=None,
-        status=worst(found.status, identified(labels, weight, form.n_classes, 1)),
+        status=worst(found.status, pinned),
         log_evidence=jnp.asarray(jnp.nan),
         chains=found.chains,
         n_classes=form.n_classes,

@@ -47,7 +47,7 @@ def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
         alone = judge_table(read.votes, labels, read.coding)
         say(console, _grouped(read, labels, table, alone))
         console.print()
-    found = diagnose(read.votes, labels, read.coding)
+    found = diagnose(read.votes, labels, read.coding, seed=request.seed)
     for finding in found:
         say(console, [finding.sentence], MARKS[finding.severity])
     if request.out is not None:

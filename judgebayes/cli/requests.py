@@ -363,6 +363,7 @@ class DiagnoseRequest(LabelledVotes):
     pairwise: Pairwise = None
     reading: Annotated[ReadingOptions, Fixed({"only_judge": None})]
     judges: Annotated[int, Option(min=2, help="How many judges to print at most.")] = 20
+    seed: Annotated[int, "Seed of the random panels (saturation)."] = 0
     out: Out = None
     plot: Plot = None
     drop_unknown_labels: DropUnknownLabels = False

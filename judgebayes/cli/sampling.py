@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from judgebayes import __version__
@@ -47,8 +46,10 @@ from judgebayes.generative import (
 from judgebayes.generative.compare import targets
 from judgebayes.generative.story import TARGETS
 from judgebayes.inference import NUTS, posterior
+from judgebayes.inference.nuts import LEAST_KEPT, Sampling
 from judgebayes.io import check_writable, write_table
 from judgebayes.io.options import split_names
+from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
 
 __all__ = ["compare_posteriors", "read_data", "sample_posterior"]
@@ -97,7 +98,11 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     )
     attributes = _attributes(request, data, variant, command)
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
-    drawn = _sampled(console, request, story, attributes)
+    drawn = _sampled(request, story, attributes)
+    kept = drawn.attrs["draws_kept"]
+    if kept < nuts.draws:
+        note = f"Interrupted: {kept} of {nuts.draws} draws of each chain are kept."
+        _tell(console, [Finding("bad", note)])
     findings = posterior.diagnose(drawn, story.watched)
     bad = [found.sentence for found in findings if found.severity == "bad"]
     drawn.attrs[FAULTS] = json.dumps(bad)
@@ -279,41 +284,47 @@ def _attributes(
 
 
 def _sampled(
-    console: Console,
     request: PosteriorRequest,
     story: Story,
     attributes: dict[str, str | int],
 ) -> Any:
     nuts = _nuts(request)
     total = nuts.warmup + nuts.draws
-    done = 0
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
-        bar = progress.add_task("compiling", total=total)
+    with stepped(total) as tell:
 
-        def told(steps: int) -> None:
-            nonlocal done
-            done = steps
-            phase = "warming up" if steps < nuts.warmup else "sampling"
-            progress.update(
-                bar, completed=steps, description=phase if steps < total else "checking"
-            )
+        def told(so_far: Sampling) -> None:
+            if tell is not None:
+                tell(so_far.steps, _in_words(so_far, nuts))
 
         try:
-            return sample(story, nuts, request.seed, told=told, attributes=attributes)
+            return sample(
+                story,
+                nuts,
+                request.seed,
+                told=None if tell is None else told,
+                attributes=attributes,
+            )
         except KeyboardInterrupt:
             raise JudgeBayesError(
-                f"Interrupted after {done} of {total} steps; nothing was written."
+                f"Interrupted with fewer than {LEAST_KEPT} draws of each chain, or before all was "
+                "computed from the draws: nothing was kept and nothing was written."
             ) from None
+
+
+def _in_words(so_far: Sampling, nuts: NUTS) -> str:
+    """Return what stands beside the bar: how fast, and how well the chains agree."""
+    draws = so_far.steps - nuts.warmup
+    rate = f"{so_far.per_second:,.0f} a second"
+    if draws <= 0:
+        return f"warming up, {rate}"
+    if draws == nuts.draws:
+        return "checking"
+    words = [f"draws, {rate}"]
+    if np.isfinite(so_far.rhat):
+        words.append(f"R-hat {so_far.rhat:.3f}, ESS {so_far.ess:.0f}")
+    if so_far.diverging:
+        words.append(f"{so_far.diverging} diverged")
+    return "; ".join(words)
 
 
 def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:

@@ -159,6 +159,7 @@ def prepared(
     return filled, jnp.asarray(np.pad(total, (0, size - len(total)))), key
 
 
-def labelled(counts: Counts, weight: Float[Array, " item"]) -> Float[Array, " item"]:
-    """Return the weights, 0 where an item has no label or no vote."""
-    return jnp.where((counts.correct >= 0) & (counts.given > 0), weight, 0.0)
+def labelled(counts: Counts, weight: Float[AnyArray, " item"] | None) -> Float[Array, " item"]:
+    """Return the weights, 1 by default and 0 where an item has no label or no vote."""
+    used = (counts.correct >= 0) & (counts.given > 0)
+    return jnp.where(used, 1.0 if weight is None else jnp.asarray(weight, float), 0.0)

@@ -11,13 +11,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.ensemble.counts import Counts, labelled, prepared
-from judgebayes.ensemble.curve import ErrorCurve, checked_sizes, largest_odd
+from judgebayes.ensemble.curve import ErrorCurve, checked_sizes
 from judgebayes.ensemble.thinning import Thinning, item_thinning
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters, Prior
@@ -27,8 +28,6 @@ __all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in
 
 UNSETTLED = 0.5
 """A share of hard items known no better than this is not worth a sentence."""
-FAR = 3
-"""Chains must agree on the error of so many times the observed votes, too."""
 
 
 @runtime_checkable
@@ -48,7 +47,7 @@ class Distribution(Protocol):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedDistribution:
+class FittedDistribution(Sampled):
     """A mixture of Beta-Binomials: one draw of a point estimate or many of a posterior."""
 
     theta: Parameters
@@ -201,16 +200,6 @@ def in_population(
     return (n * seen + drawn) / max(population, n)
 
 
-def answers(theta: Parameters, most: int) -> Float[Array, " size"]:
-    """Return the errors that chains must agree on: of one vote, of all there are, of far more.
-
-    The components themselves are often undetermined: a mixture of two that are nearly alike is as
-    good whichever is the broader one, and says the same of a majority.
-    """
-    sizes = dict.fromkeys((1, largest_odd(most), largest_odd(FAR * most)))
-    return jnp.stack([beta_binomial.majority_error(theta, size) for size in sizes])
-
-
 @partial(jax.jit, static_argnames="votes")
 def _log_pmfs(theta: Parameters, votes: int) -> Float[Array, "draw count"]:
     return jax.vmap(lambda one: beta_binomial.log_pmf(one, votes))(theta)
@@ -314,34 +303,35 @@ class BetaBinomial:
             raise JudgeBayesError(
                 f"{self.components} components were asked for; right would be 1 or 2."
             )
-        return _fit(self, *prepared(counts, weight, key))
+        fit = _fit(self, *prepared(counts, weight, key))
+        return with_source(fit, self, counts, weight)
+
+    def problem(self, counts: Counts, weight: Float[AnyArray, " item"] | None = None) -> Problem:
+        """Return the program with these data, what every inference solves."""
+        own = labelled(counts, weight)
+
+        def answer(sites: Sites) -> Float[Array, " size"]:
+            return beta_binomial.majority_errors(beta_binomial.parameters(sites), counts.most)
+
+        data = CountData(counts.correct, counts.given, own)
+
+        def likely(sites: Sites) -> Float[Array, ""]:
+            theta = jax.tree.map(lambda x: x[None], beta_binomial.parameters(sites))
+            return log_likelihood(theta, jnp.zeros_like(counts.correct), data, counts.most)
+
+        model = BetaBinomialModel(counts.most, self.components, self.prior)
+        return Problem(model, data, watched=answer, log_likelihood=likely)
 
 
 @jax.jit
 def _fit(
     method: BetaBinomial, counts: Counts, weight: Float[Array, " item"], key: PRNGKeyArray
 ) -> FittedDistribution:
-    own = labelled(counts, weight)
-
-    def answer(sites: Sites) -> Float[Array, " size"]:
-        return answers(beta_binomial.parameters(sites), counts.most)
-
-    data = CountData(counts.correct, counts.given, own)
-
-    def likely(sites: Sites) -> Float[Array, ""]:
-        theta = jax.tree.map(lambda x: x[None], beta_binomial.parameters(sites))
-        return log_likelihood(theta, jnp.zeros_like(counts.correct), data, counts.most)
-
-    problem = Problem(
-        BetaBinomialModel(counts.most, method.components, method.prior),
-        data,
-        watched=answer,
-        log_likelihood=likely,
-    )
+    problem = method.problem(counts, weight)
     found = method.inference.solve(problem, key)
     return FittedDistribution(
         theta=jax.vmap(beta_binomial.parameters)(found.draws),
-        status=worst(found.status, when(own.sum() == 0, Status.DEGENERATE)),
+        status=worst(found.status, when(problem.data.weight.sum() == 0, Status.DEGENERATE)),
         objective=found.objective,
         projected_gradient=found.projected_gradient,
         chains=found.chains,

@@ -11,16 +11,17 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.arrays import AnyArray
 from judgebayes.ensemble.counts import Counts, labelled, prepared
 from judgebayes.ensemble.curve import odd_sizes
-from judgebayes.ensemble.distribution import FittedDistribution, answers
+from judgebayes.ensemble.distribution import FittedDistribution
 from judgebayes.ensemble.thinning import Thinning
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Inference, Problem, Sites, check_prior
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models import pooled_beta_binomial
-from judgebayes.models.beta_binomial import CountData, Parameters
+from judgebayes.models.beta_binomial import CountData, Parameters, majority_errors
 from judgebayes.models.pooled_beta_binomial import (
     PooledBetaBinomialModel,
     PooledData,
@@ -95,23 +96,58 @@ class PooledBetaBinomial:
                 "two data sets or more, and one list for each."
             )
         parts = [prepared(c, w, None)[:2] for c, w in zip(sets, given, strict=True)]
-        most = max(c.most for c in sets)
-        every = Counts(
-            jnp.concatenate([c.correct for c, _ in parts]),
-            jnp.concatenate([c.given for c, _ in parts]),
-            most,
-        )
-        member = jnp.concatenate(
-            [jnp.full(c.correct.shape, place) for place, (c, _) in enumerate(parts)]
-        )
-        weights = jnp.concatenate([w for _, w in parts])
         key = jax.random.key(0) if key is None else key
-        return FittedPool(_fit(self, every, member, weights, jnp.arange(len(sets)), key), most)
+        fit = _fit(self, *_in_turn(*zip(*parts, strict=True)), jnp.arange(len(sets)), key)
+        return FittedPool(with_source(fit, self, list(sets), given), fit.most)
+
+    def problem(
+        self, sets: Sequence[Counts], weight: Sequence[Float[AnyArray, "..."] | None]
+    ) -> Problem:
+        """Return the program with these data, the items of the data sets in turn."""
+        return self._problem(*_in_turn(sets, weight), len(sets))
+
+    def _problem(
+        self,
+        counts: Counts,
+        member: Int[Array, " item"],
+        weight: Float[Array, " item"],
+        n_sets: int,
+    ) -> Problem:
+        def answer(sites: Sites) -> Float[Array, " quantity"]:
+            theta = pooled_beta_binomial.set_parameters(sites)
+            return jax.vmap(lambda one: majority_errors(one, counts.most))(theta).ravel()
+
+        data = CountData(counts.correct, counts.given, weight)
+
+        def likely(sites: Sites) -> Float[Array, ""]:
+            theta = pooled_beta_binomial.set_parameters(sites)
+            return log_likelihood(theta, member, data, counts.most)
+
+        return Problem(
+            PooledBetaBinomialModel(n_sets, counts.most, self.prior),
+            PooledData(counts.correct, counts.given, member, weight),
+            watched=answer,
+            log_likelihood=likely,
+        )
+
+
+def _in_turn(
+    sets: Sequence[Counts], weight: Sequence[Float[AnyArray, "..."] | None]
+) -> tuple[Counts, Int[Array, " item"], Float[Array, " item"]]:
+    """Return the items of all data sets, which set each is of, and its weight."""
+    every = Counts(
+        jnp.concatenate([jnp.asarray(c.correct) for c in sets]),
+        jnp.concatenate([jnp.asarray(c.given) for c in sets]),
+        max(c.most for c in sets),
+    )
+    member = jnp.concatenate([jnp.full(c.correct.shape, at) for at, c in enumerate(sets)])
+    own = [labelled(c, w) for c, w in zip(sets, weight, strict=True)]
+    return every, member, jnp.concatenate(own)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedPool:
+class FittedPool(Sampled):
     """The fitted distributions of all data sets."""
 
     by_set: FittedDistribution
@@ -119,6 +155,11 @@ class FittedPool:
     most: int = field(metadata={"static": True})
 
     __repr__ = summary
+
+    @property
+    def chains(self) -> Chains | None:
+        """The chains, if the fit was sampled."""
+        return self.by_set.chains
 
     @in_float64
     def of(self, place: int) -> FittedDistribution:
@@ -198,30 +239,12 @@ def _fit(
     sets: Int[Array, " set"],
     key: PRNGKeyArray,
 ) -> FittedDistribution:
-    own = labelled(counts, weight)
-    n_sets = sets.shape[0]
-
-    def answer(sites: Sites) -> Float[Array, " quantity"]:
-        theta = pooled_beta_binomial.set_parameters(sites)
-        return jax.vmap(lambda one: answers(one, counts.most))(theta).ravel()
-
-    data = CountData(counts.correct, counts.given, own)
-
-    def likely(sites: Sites) -> Float[Array, ""]:
-        theta = pooled_beta_binomial.set_parameters(sites)
-        return log_likelihood(theta, member, data, counts.most)
-
-    problem = Problem(
-        PooledBetaBinomialModel(n_sets, counts.most, method.prior),
-        PooledData(counts.correct, counts.given, member, own),
-        watched=answer,
-        log_likelihood=likely,
-    )
+    problem = method._problem(counts, member, weight, sets.shape[0])
     found = method.inference.solve(problem, key)
     theta: Parameters = jax.vmap(pooled_beta_binomial.set_parameters)(found.draws)
     return FittedDistribution(
         theta=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), theta),
-        status=worst(found.status, when(own.sum() == 0, Status.DEGENERATE)),
+        status=worst(found.status, when(weight.sum() == 0, Status.DEGENERATE)),
         objective=found.objective,
         projected_gradient=found.projected_gradient,
         chains=found.chains,

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from judgebayes.finding import Finding
-from judgebayes.generative.sample import STATISTIC, STATISTICS
+from judgebayes.inference.sampled import STATISTIC, STATISTICS
 
 __all__ = ["Check", "check", "in_words"]
 

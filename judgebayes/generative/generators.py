@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Int, PRNGKeyArray
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generative.data import Data
@@ -13,7 +13,7 @@ from judgebayes.generative.statistics import agreement, unanimous
 from judgebayes.generative.story import Story
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import generator_validator as gv
-from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior, ItemSites
+from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.precision.items import distinct
 
 __all__ = ["independent", "leaning"]
@@ -45,20 +45,11 @@ def _items(data: Data, prior: ItemPrior, points: int) -> Story:
     every = ItemData(jnp.asarray(data.index[..., :1], int), truth, generator)
 
     def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:
-        own = gv.item_sites(sites, prior)
         valid = jnp.exp(program.predict(sites, unique_items)[place, 1])
         drawn = jax.random.bernoulli(key, valid)
         real = jnp.where(truth >= 0, truth == 1, drawn)
-        return {
-            "precision": jax.ops.segment_sum(real.astype(float), generator, len(names)) / total,
-            "quality": jax.nn.sigmoid(own.eta),
-            "tpr": _rate(own, 1, points),
-            "tnr": 1 - _rate(own, 0, points),
-            "leaning": own.tau,
-            "lenience": own.alpha,
-            "discernment": own.gap,
-            "shift": own.shift,
-        }
+        share = jax.ops.segment_sum(real.astype(float), generator, len(names)) / total
+        return {"precision": share, **program.quantities(sites, every)}
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return _of_generators(drawn["votes"][..., 0], data)
@@ -67,18 +58,8 @@ def _items(data: Data, prior: ItemPrior, points: int) -> Story:
     return Story(
         problem=Problem(program, unique_items),
         data=every,
-        given=("label",),
         constrained=constrained,
         statistics=statistics,
-        dims={
-            "precision": ("generator",),
-            "quality": ("generator",),
-            "tpr": ("judge",),
-            "tnr": ("judge",),
-            "lenience": ("judge",),
-            "discernment": ("judge",),
-            "shift": ("class", "generator"),
-        },
         coords={
             "generator": list(names),
             "judge": list(data.judges),
@@ -114,13 +95,6 @@ def _items(data: Data, prior: ItemPrior, points: int) -> Story:
         if not shared
         else "some judges like some generators for reasons that the model does not have.",
     )
-
-
-def _rate(own: ItemSites, label: int, points: int) -> Float[Array, " judge"]:
-    """Return how often each judge accepts an item of a typical generator, the leaning averaged."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(points)
-    base = own.alpha if label else own.alpha - own.gap
-    return jax.nn.sigmoid(base[:, None] + own.tau * nodes) @ jnp.asarray(weights / weights.sum())
 
 
 def _of_generators(votes: Int[np.ndarray, "item judge"], data: Data) -> dict[str, float]:

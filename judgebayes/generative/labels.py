@@ -1,37 +1,30 @@
 """Models of the label given the votes: Davidson's, and logistic stacking."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Mapping
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
+from judgebayes.aggregate.davidson import Davidson
+from judgebayes.aggregate.stacking import Stacking
 from judgebayes.generative.data import Data
 from judgebayes.generative.statistics import of_labels
 from judgebayes.generative.story import Story
-from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.point import MAP
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import stacking as stacking_model
-from judgebayes.models.davidson import DavidsonData, DavidsonModel, level_of_class
-from judgebayes.models.stacking import Form, StackingData, StackingModel
+from judgebayes.models.davidson import level_of_class
+from judgebayes.models.stacking import Form
 
 __all__ = ["davidson", "stacking", "uncentred_stacking"]
 
 
 def davidson(data: Data, prior: davidson_model.Prior) -> Story:
     """Return Davidson's model of the labels (`judgebayes.models.davidson`)."""
-    known, n_classes, symmetric = data.labelled, data.votes.n_classes, data.pairwise
-    evidence = davidson_model.features(data.votes.take(known).pooled_counts(), symmetric=symmetric)
-
-    labels = jnp.asarray(data.labels[known])
-    problem = Problem(DavidsonModel(n_classes, symmetric, prior), DavidsonData(evidence, labels))
     levels = _levels(data)
-    offset = () if symmetric else ("delta",)
+    offset = () if data.pairwise else ("delta",)
     return _of_labels(
         data,
-        problem,
-        constrained=lambda sites, key: dict(sites),  # noqa: ARG005
+        Davidson(MAP(), symmetric=data.pairwise, prior=prior),
         coords={"level": levels},
         shown=("beta", *offset, *(("eta0", "gamma") if levels else ())),
         meanings={
@@ -51,27 +44,10 @@ def davidson(data: Data, prior: davidson_model.Prior) -> Story:
 
 def stacking(data: Data, prior: stacking_model.Prior) -> Story:
     """Return logistic stacking of the vote vector (`judgebayes.models.stacking`)."""
-    known, symmetric = data.labelled, data.pairwise
-    form = Form(data.votes.n_judges, data.votes.n_classes, symmetric)
-    index = data.votes.take(known).index
-    truth = jnp.asarray(data.labels[known])
-    design = stacking_model.features(index, form)
-    direction = stacking_model.centre(index, truth, jnp.ones(len(known)), form)
-
-    problem = Problem(StackingModel(form, prior), StackingData(design, direction, truth))
-
-    def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:  # noqa: ARG001
-        return {"tau": sites["tau"]} | stacking_model.parameters(sites, direction, prior, form)
-
+    form = Form(data.votes.n_judges, data.votes.n_classes, data.pairwise)
     return _of_labels(
         data,
-        problem,
-        constrained=constrained,
-        dims={
-            "weight": ("judge",),
-            "absent": ("judge",),
-            "level_weight": ("level", "judge"),
-        },
+        Stacking(symmetric=data.pairwise, prior=prior),
         coords={"judge": list(data.judges), "level": _levels(data)},
         shown=("tau", *form.blocks()),
         meanings={
@@ -109,18 +85,17 @@ def _levels(data: Data) -> list[str]:
 
 def _of_labels(
     data: Data,
-    problem: Problem,
+    method: Davidson | Stacking,
     *,
-    constrained: Callable[[Sites, PRNGKeyArray], Sites],
     coords: dict[str, list[str]],
     shown: tuple[str, ...],
     meanings: dict[str, str],
     words: tuple[str, ...],
     advice: str,
-    dims: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> Story:
     known = data.labelled
     index = data.index[known]
+    problem = method.problem(data.votes.take(known), data.labels[known])
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_labels(drawn["label"], index, data.classes, data.judges)
@@ -128,9 +103,7 @@ def _of_labels(
     return Story(
         problem=problem,
         data=problem.data,
-        constrained=constrained,
         statistics=statistics,
-        dims=dict(dims),
         coords=coords | {"labelled_item": data.names(known)},
         shown=shown,
         meanings=meanings,

@@ -13,7 +13,7 @@ from judgebayes import priors
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generative import counts, generators, labels, responses, votes
 from judgebayes.generative.data import Data
-from judgebayes.generative.derived import drawn_from_prior
+from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.generative.story import Story
 from judgebayes.inference.alone import alone
 

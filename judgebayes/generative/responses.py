@@ -4,14 +4,12 @@ from collections.abc import Mapping
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generative.data import Data
 from judgebayes.generative.statistics import of_right
 from judgebayes.generative.story import Story
 from judgebayes.inference.fast.irt import problem
-from judgebayes.inference.problem import Sites
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Prior
 from judgebayes.votes.array import MISSING
@@ -39,13 +37,6 @@ def item_response(data: Data, prior: Prior) -> Story:
     panel = PanelData(jnp.asarray(data.index[known], int), jnp.asarray(data.labels[known]))
     truth = data.labels[known][:, None, None]
 
-    def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:  # noqa: ARG001
-        return {
-            "ability": sites["ability"],
-            "difficulty": sites["difficulty"],
-            "discrimination": jnp.exp(sites["log_discrimination"]),
-        }
-
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         votes = drawn["votes"]
         return of_right(np.where(votes >= 0, votes == truth, MISSING), data.judges)
@@ -53,10 +44,8 @@ def item_response(data: Data, prior: Prior) -> Story:
     return Story(
         problem=problem(ItemResponseModel(n_classes, prior), panel),
         data=panel,
-        given=("label",),
-        constrained=constrained,
         statistics=statistics,
-        dims={"discrimination": ("labelled_item",)},
+        dims=dict.fromkeys(("difficulty", "discrimination"), ("labelled_item",)),
         coords={
             "judge": list(data.judges),
             "labelled_item": data.names(known),

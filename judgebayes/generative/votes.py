@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
 from judgebayes.aggregate.base import Training
 from judgebayes.aggregate.dawid_skene import DawidSkene
@@ -14,7 +13,7 @@ from judgebayes.generative.data import Data
 from judgebayes.generative.statistics import of_votes
 from judgebayes.generative.story import Story
 from judgebayes.inference.fast.dawid_skene import problem
-from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.problem import Problem
 from judgebayes.models import dawid_skene as dawid_skene_model
 from judgebayes.models import one_coin as one_coin_model
 from judgebayes.models.base import PanelData
@@ -41,8 +40,6 @@ def one_coin(data: Data, prior: one_coin_model.Prior) -> Story:
     return Story(
         problem=Problem(OneCoinModel(n_classes, prior), panel),
         data=panel,
-        given=("label",),
-        constrained=lambda sites, key: dict(sites),  # noqa: ARG005
         statistics=statistics,
         coords={
             "judge": list(data.judges),
@@ -65,10 +62,6 @@ def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> Story:
     few = merged(Training(votes, panel.labels, jnp.ones(len(data.labels)), jax.random.key(0)))
     unique_items = PanelData(few.votes.index, few.labels, few.weight)
 
-    def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:  # noqa: ARG001
-        accuracy = dawid_skene_model.accuracy(jnp.log(sites["confusion"]))
-        return {"accuracy": accuracy, **sites}
-
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_votes(drawn["votes"], data.labels, data.classes, data.judges)
 
@@ -79,10 +72,7 @@ def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> Story:
     return Story(
         problem=problem(DawidSkeneModel(n_classes, prior), unique_items, inside),
         data=panel,
-        given=("label",),
-        constrained=constrained,
         statistics=statistics,
-        dims={"accuracy": ("judge",)},
         coords={
             "judge": list(data.judges),
             "class": list(data.classes),

@@ -12,21 +12,44 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro import infer
 from numpyro.infer.util import initialize_model
+from scipy.special import ndtri
 
 from judgebayes.inference.alone import alone
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.status import Status, when
 from judgebayes.scores import Score
 
-__all__ = ["NUTS", "split_rhat"]
+__all__ = ["NUTS", "Sampling", "split_rhat"]
 
 RHAT_LIMIT = 1.01
 STRIDE = 100
 """Steps of all chains that one call of the compiled program takes at most."""
+FIRST = 1
+"""Steps of the first call, which compiles."""
 PAUSE = 0.3
 """Seconds between two looks of whoever waits for `draw`."""
 NEAR = 0.1
 """How far apart chains start on the unconstrained scale around a given start."""
+LEAST_KEPT = 20
+"""Draws of each chain that an interrupted run keeps, and R-hat is told from."""
+REST = 50
+"""R-hat takes at most one part in so many of the time."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How far a sampler is, for someone who waits."""
+
+    steps: int
+    """Of each chain, of `warmup` + `draws`."""
+    per_second: float
+    """Steps of all chains together in a second, since the warm-up or the draws began."""
+    diverging: int
+    """Of the draws."""
+    rhat: float
+    """The largest R-hat of ranks (Vehtari et al. 2021) so far, NaN before there are enough draws."""
+    ess: float
+    """The smallest bulk effective sample size so far, likewise."""
 
 
 @jax.tree_util.register_dataclass
@@ -86,12 +109,17 @@ class NUTS:
         )
 
     def draw(
-        self, problem: Problem, key: PRNGKeyArray, told: Callable[[int], object] = bool
+        self,
+        problem: Problem,
+        key: PRNGKeyArray,
+        told: Callable[[Sampling], object] | None = None,
     ) -> Chains:
-        """Return the draws that `solve` would look at, told of while they are made.
+        """Return draws as `solve` makes them, told of while they are made.
 
         For someone who waits, not for compiled code: the chains go on together for a fraction of a
-        second at a time, so that progress can be shown and an interrupt is heard.
+        second at a time, so that progress can be shown and an interrupt is heard. Where they pause
+        changes no draw. An interrupted run returns the draws that it has, from `LEAST_KEPT` of each
+        chain on.
 
         Parameters
         ----------
@@ -100,7 +128,12 @@ class NUTS:
         key
             Random key of the starts and the draws.
         told
-            Called with the number of steps made so far, of `warmup` + `draws`.
+            Called with how far the sampler is, if given.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If it is interrupted with fewer draws.
         """
         start, walk = jax.random.split(key)
 
@@ -144,20 +177,27 @@ class NUTS:
             blank = jax.tree.map(lambda x: jnp.zeros((STRIDE, *x.shape), x.dtype), seen(state))
             return jax.lax.fori_loop(0, steps, step, (state, blank))
 
-        done, stride, kept, state = 0, 1, [], begin()
-        while done < self.warmup + self.draws:
-            phase_end = self.warmup if done < self.warmup else self.warmup + self.draws
-            steps = min(stride, phase_end - done)
-            began = time.monotonic()
-            state, records = advance(state, jnp.asarray(steps))
-            jax.block_until_ready(state.i)
-            if done >= self.warmup:
-                kept.append(jax.tree.map(lambda x, n=steps: np.asarray(x)[:n], records))
-            done += steps
-            told(done)
-            took = max(time.monotonic() - began, 1e-4)
-            # At most twice as many: the first call compiles.
-            stride = max(1, min(2 * steps, STRIDE, int(steps * PAUSE / took)))
+        done, stride, state = 0, FIRST, begin()
+        kept: list[Any] = []
+        watch = _Watch(problem)
+        try:
+            while done < self.warmup + self.draws:
+                phase_end = self.warmup if done < self.warmup else self.warmup + self.draws
+                steps = min(stride, phase_end - done)
+                began = time.monotonic()
+                state, records = advance(state, jnp.asarray(steps))
+                jax.block_until_ready(state.i)
+                if done >= self.warmup:
+                    kept.append(jax.tree.map(lambda x, n=steps: np.asarray(x)[:n], records))
+                done += steps
+                took = max(time.monotonic() - began, 1e-4)
+                if told is not None:
+                    told(watch.look(kept, done, steps * self.chains, took))
+                # At most twice as many: the first call compiles.
+                stride = max(1, min(2 * steps, STRIDE, int(steps * PAUSE / took)))
+        except KeyboardInterrupt:
+            if sum(len(part[1]) for part in kept) < LEAST_KEPT:
+                raise
         together = jax.tree.map(lambda *parts: np.swapaxes(np.concatenate(parts), 0, 1), *kept)
         return _chains(*jax.tree.map(jnp.asarray, together))
 
@@ -168,6 +208,54 @@ class NUTS:
             return problem.posterior(self.score, self.temperature), lambda sites: sites
         larger = unordered()
         return partial(larger, problem.data), larger.in_order
+
+
+class _Watch:
+    """Looks at the draws now and then: how fast they come, and whether chains agree so far."""
+
+    def __init__(self, problem: Problem) -> None:
+        watched = problem.watched
+        self.watched = None if watched is None else jax.jit(jax.vmap(jax.vmap(watched)))
+        self.rhat = self.ess = np.nan
+        self.steps, self.seconds = 0, 0.0
+        self.rested, self.cost = 0.0, 0.0
+        self.sampling = False
+
+    def look(self, kept: list[Any], done: int, steps: int, took: float) -> Sampling:
+        """Return how far the sampler is, after so many steps of all chains in so many seconds."""
+        if self.sampling != bool(kept) or self.steps <= steps:
+            self.steps, self.seconds = 0, 0.0  # the first calls compile
+        self.sampling = bool(kept)
+        self.steps, self.seconds, self.rested = (
+            self.steps + steps,
+            self.seconds + took,
+            self.rested + took,
+        )
+        n = sum(len(part[1]) for part in kept)
+        if n >= LEAST_KEPT and self.rested >= REST * self.cost:
+            began = time.monotonic()
+            self.rhat, self.ess = self._agreement([part[0] for part in kept])
+            self.rested, self.cost = 0.0, time.monotonic() - began
+        diverging = int(sum(part[1].sum() for part in kept))
+        return Sampling(done, self.steps / self.seconds, diverging, self.rhat, self.ess)
+
+    def _agreement(self, parts: list[dict[str, np.ndarray]]) -> tuple[float, float]:
+        """Return the largest R-hat and the smallest ESS of what chains must agree on."""
+        from numpyro.diagnostics import effective_sample_size, gelman_rubin
+
+        draws = jax.tree.map(lambda *each: np.concatenate(each), *parts)
+        if self.watched is not None:
+            draws = {"watched": np.asarray(self.watched(draws))}
+        flat = np.concatenate([x.reshape(*x.shape[:2], -1) for x in draws.values()], axis=2)
+        half = len(flat) // 2
+        halves = np.concatenate([flat[:half], flat[-half:]], axis=1)
+        halves = halves[..., np.ptp(halves, axis=(0, 1)) > 0]
+        if halves.size == 0:
+            return np.nan, np.nan
+        ranks = halves.reshape(-1, halves.shape[2]).argsort(0).argsort(0).reshape(halves.shape)
+        size = half * halves.shape[1]
+        normal = np.swapaxes(ndtri((ranks + 0.625) / (size + 0.25)), 0, 1)  # chain, draw, quantity
+        return float(gelman_rubin(normal).max()), float(effective_sample_size(normal).min())
 
 
 def _chains(

@@ -1,7 +1,7 @@
 """What an inference method is asked to solve, and what it answers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,7 +21,16 @@ from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import log_seen
 from judgebayes.scores import Score, known
 
-__all__ = ["Chains", "Inference", "Problem", "Result", "Sites", "check_prior", "identified"]
+__all__ = [
+    "Chains",
+    "Inference",
+    "Problem",
+    "Result",
+    "Sites",
+    "Source",
+    "check_prior",
+    "identified",
+]
 
 Sites = dict[str, Array]
 """Parameter values by the name of their NumPyro site."""
@@ -212,6 +221,21 @@ class Chains:
     energy: Array
     tree_depth: Array
     acceptance: Array
+    source: "Source | None" = field(default=None, repr=False)
+    """What was fitted, for `to_arviz`; None of fits inside compiled code, and of a batch of fits."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Source:
+    """A method and the data that it was fitted to, as the user gave them: every item, in order.
+
+    Enough to build the program again (`method.problem(*data)`). Fit files leave it out together
+    with the chains: they hold no one's votes.
+    """
+
+    method: Any
+    data: tuple[Any, ...]
 
 
 @jax.tree_util.register_dataclass

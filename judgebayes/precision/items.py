@@ -22,6 +22,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.problem import Inference, Problem, Sites
+from judgebayes.inference.sampled import with_source
 from judgebayes.models import generator_validator
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.precision.posterior import FittedGeneratorValidator
@@ -96,7 +97,26 @@ class ItemLevel:
         """
         rows, _ = distinct(votes, labels, generators, weight)
         key = jax.random.key(0) if key is None else key
-        return _solve(self, rows, jnp.zeros(n_generators), key)
+        fit = _solve(self, rows, jnp.zeros(n_generators), key)
+        return with_source(fit, self, votes, labels, generators, n_generators, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        generators: Int[AnyArray, " item"],
+        n_generators: int,
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, every item by itself."""
+        given = jnp.asarray(votes.index, int), jnp.asarray(labels), jnp.asarray(generators), weight
+        return self._problem(ItemData(*given), n_generators)
+
+    def _problem(self, data: ItemData, n_generators: int) -> Problem:
+        points = 1 if self.independent else generator_validator.POINTS
+        program = ItemModel(n_generators, points, self.independent, self.prior)
+        size = None if data.weight is None else data.weight.sum()
+        return Problem(program, data, size=size, no_score=NO_SCORE)
 
 
 def distinct(
@@ -139,15 +159,15 @@ def _solve(
     method: ItemLevel, rows: Rows, blank: Float[Array, " generator"], key: PRNGKeyArray
 ) -> FittedGeneratorValidator:
     generators = blank.shape[0]
-    points = 1 if method.independent else generator_validator.POINTS
-    program = ItemModel(generators, points, method.independent, method.prior)
     data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
+    problem = method._problem(data, generators)
+    program = problem.model
+    assert isinstance(program, ItemModel)
 
     def valid_probability(sites: Sites) -> Float[Array, " item"]:
         return jnp.exp(program.predict(sites, data)[:, 1])
 
     solve, noise = jax.random.split(key)
-    problem = Problem(program, data, size=rows.weight.sum(), no_score=NO_SCORE)
     found = method.inference.solve(problem, solve)
     member = (rows.generator[:, None] == jnp.arange(generators)) * rows.weight[:, None]
     total = jnp.maximum(member.sum(0), 1e-300)

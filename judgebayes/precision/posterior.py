@@ -13,6 +13,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.models.base import Model
 from judgebayes.models.generator_validator import (
     Counted,
@@ -67,12 +68,33 @@ class GeneratorValidator:
             that of the other form.
         """
         key = jax.random.key(0) if key is None else key
-        return _fit(self, counts, key, whole=_whole(counts))
+        return with_source(_fit(self, counts, key, whole=_whole(counts)), self, counts)
+
+    def problem(self, counts: PrecisionCounts, *, whole: bool | None = None) -> Problem:
+        """Return the program with these data, what every inference solves.
+
+        `whole` says whether counts are whole numbers, which inside compiled code none can tell.
+        """
+        data, whole = counted(counts), _whole(counts) if whole is None else whole
+        wanted = HierarchicalPrior if self.form == "hierarchical" else FlatPrior
+        prior = self.prior or wanted()
+        if not isinstance(prior, wanted):
+            raise JudgeBayesError(
+                f"A {type(prior).__name__} is no prior of the form {self.form!r}; right would be a "
+                f"{wanted.__name__}."
+            )
+        program: Model = (
+            FlatModel(prior, whole)
+            if isinstance(prior, FlatPrior)
+            else HierarchicalModel(prior, whole)
+        )
+        total = jnp.stack([a.sum() for a in data]).sum()
+        return Problem(program, data, size=total, no_score=NO_SCORE)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedGeneratorValidator:
+class FittedGeneratorValidator(Sampled):
     """Draws of the generator-validator model; one draw if it is a mode."""
 
     sites: Sites
@@ -82,6 +104,9 @@ class FittedGeneratorValidator:
     chains: Chains | None
 
     __repr__ = summary
+
+    def _more_quantities(self) -> dict[str, Float[Array, "draw generator"]]:
+        return {"precision": self.precision}
 
     @in_float64
     def estimate(self) -> Float[Array, " generator"]:
@@ -124,21 +149,11 @@ def _whole(counts: PrecisionCounts) -> bool:
 def _fit(
     method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray, *, whole: bool
 ) -> FittedGeneratorValidator:
-    data = counted(counts)
-    wanted = HierarchicalPrior if method.form == "hierarchical" else FlatPrior
-    prior = method.prior or wanted()
-    if not isinstance(prior, wanted):
-        raise JudgeBayesError(
-            f"A {type(prior).__name__} is no prior of the form {method.form!r}; right would be a "
-            f"{wanted.__name__}."
-        )
-    program: Model = (
-        FlatModel(prior, whole) if isinstance(prior, FlatPrior) else HierarchicalModel(prior, whole)
-    )
-    total = jnp.stack([a.sum() for a in data]).sum()
-    found = method.inference.solve(Problem(program, data, size=total, no_score=NO_SCORE), key)
+    problem = method.problem(counts, whole=whole)
+    found = method.inference.solve(problem, key)
     sites = found.draws
-    if isinstance(prior, HierarchicalPrior):
+    if isinstance(problem.model, HierarchicalModel):
+        prior = problem.model.prior
         g = jax.nn.sigmoid(sites["centre"][:, 2, None] + prior.quality_spread * sites["eta"])
     else:
         g = sites["g"]

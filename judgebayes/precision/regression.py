@@ -415,7 +415,10 @@ def _uncalibrated(
         jnp.ones_like(near),
         tolerance=TOLERANCE,
     )
-    return Regression(*parts(found.x), found.value, found.projected_gradient, found.status)
+    at: Parameters = parts(found.x)
+    return Regression(
+        at.precision, at.tpr, at.tnr, found.value, found.projected_gradient, found.status
+    )
 
 
 @partial(jax.jit, static_argnums=0)

@@ -68,6 +68,15 @@ class Coding:
             f"classes {', '.join(self.classes.names)})"
         )
 
+    @property
+    def coords(self) -> dict[str, list[Any]]:
+        """The names along the axes of a posterior: `fit.to_arviz(coding.coords)`."""
+        classes = self.classes.names
+        named = {"item": self.items, "judge": self.judges, "class": classes, "vote": classes}
+        if self.tasks is not None:
+            named["task"] = self.tasks
+        return {axis: list(of) for axis, of in named.items()}
+
     def labels(
         self,
         frame: "pd.DataFrame | pd.Series",

@@ -7,7 +7,8 @@ through the sampler. `-m slow` sends all of them through it.
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,14 @@ from scipy import integrate, stats
 from scipy.special import expit, logsumexp
 from typer.testing import CliRunner, Result
 
-from judgebayes.cli import app
+from judgebayes.cli import app, sampling
 from judgebayes.cli.priors import PRIORS as PRIORS_OF_HELP
 from judgebayes.cli.priors import usual_priors
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generative import MODELS
 from judgebayes.generative.models import PRIORS
-from judgebayes.inference import NUTS, posterior
+from judgebayes.inference import NUTS, nuts, posterior
+from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.problem import Chains, Problem
 
 ITEMS, JUDGES, LABELLED = 24, ("ann", "bob", "cy"), 18
@@ -62,7 +64,7 @@ def run(*args: object) -> Result:
 
 
 def from_prior(
-    nuts: NUTS, problem: Problem, key: jax.Array, told: Callable[[int], object] = bool
+    nuts: NUTS, problem: Problem, key: jax.Array, told: Callable[[Sampling], object] | None = None
 ) -> Chains:
     """Draw from the prior what a sampler would draw from the posterior."""
     names = list(problem.latent)
@@ -73,7 +75,6 @@ def from_prior(
 
     shape = nuts.chains, nuts.draws
     drawn = jax.jit(lambda keys: jax.lax.map(one, keys))(jax.random.split(key, shape[0] * shape[1]))
-    told(nuts.warmup + nuts.draws)
     blank = jnp.zeros(shape)
     draws = {name: x.reshape(*shape, *x.shape[1:]) for name, x in drawn.items()}
     energy = jax.random.normal(key, shape)
@@ -464,13 +465,36 @@ def test_a_file_that_exists_is_not_lost(files: Files) -> None:
 
 def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(nuts: NUTS, problem: Problem, key: jax.Array, told: Any) -> Chains:
-        told(37)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(NUTS, "draw", interrupted)
     error = files.sample("davidson", name="cut short").exception
-    assert str(error) == "Interrupted after 37 of 60 steps; nothing was written."
+    assert "nothing was kept and nothing was written" in str(error)
     assert not (files.folder / "cut short.nc").exists()
+
+
+def test_an_interrupt_keeps_the_draws_that_there_are(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def stepped(total: int) -> Iterator[Callable[[int, str], None]]:
+        def tell(done: int, words: str) -> None:
+            assert words.startswith("warming up, " if done <= 20 else "draws, ")
+            if done == 20 + 25:
+                raise KeyboardInterrupt
+
+        assert total == 60
+        yield tell
+
+    monkeypatch.setattr(sampling, "stepped", stepped)
+    monkeypatch.setattr(nuts, "PAUSE", 0.0)
+    done = files.sample("one-coin", name="interrupted")
+    assert done.exit_code == 0, done.output
+    assert "Interrupted: 25 of 40 draws of each chain are kept." in done.output
+    data = files.load("interrupted")
+    assert data["posterior"].sizes["draw"] == 25
+    assert (data.attrs["draws_asked"], data.attrs["draws_kept"]) == (40, 25)
+    assert "judgebayes posterior" in done.output
 
 
 def test_a_write_that_fails_leaves_no_half_file(files: Files, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from judgebayes.aggregate import DawidSkene, OneCoin
 from judgebayes.aggregate.dawid_skene import EM
 from judgebayes.aggregate.words import pack
 from judgebayes.float64 import in_float64
-from judgebayes.generative.derived import drawn_from_prior
+from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.fast.davidson import columns

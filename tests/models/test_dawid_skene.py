@@ -7,7 +7,7 @@ from numpyro.infer.util import log_density
 from scipy import stats
 
 from judgebayes.float64 import in_float64
-from judgebayes.generative.derived import log_likelihoods
+from judgebayes.inference.derived import log_likelihoods
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, Prior, accuracy

@@ -195,14 +195,14 @@ def log_joint(at: gv.ItemSites, points: int = gv.POINTS) -> np.ndarray:
 
 @in_float64
 def test_few_nodes_are_enough(item_points: list[Point]) -> None:
-    at = gv.item_sites(jax.tree.map(jnp.asarray, item_points[0]))
+    at = gv.item_sites(jax.tree.map(jnp.asarray, item_points[0]), gv.ItemPrior())
     few, many = (log_joint(at, n) for n in (gv.POINTS, 61))
     np.testing.assert_allclose(few, many, atol=2e-3)
 
 
 @in_float64
 def test_a_silent_item_says_nothing_but_its_generators_share(item_points: list[Point]) -> None:
-    at = gv.item_sites(jax.tree.map(jnp.asarray, item_points[0]))
+    at = gv.item_sites(jax.tree.map(jnp.asarray, item_points[0]), gv.ItemPrior())
     joint = log_joint(at)
     np.testing.assert_allclose(np.exp(joint[2]).sum(), 1)
     np.testing.assert_allclose(np.exp(joint[2, 1]), expit(np.asarray(at.eta)[1]))

@@ -19,7 +19,7 @@ import judgebayes.inference
 import judgebayes.models
 from judgebayes.aggregate import DawidSkene
 from judgebayes.float64 import in_float64
-from judgebayes.generative.derived import FIELDS, filled, log_likelihoods
+from judgebayes.inference.derived import FIELDS, filled, log_likelihoods
 from judgebayes.inference.problem import Problem
 from judgebayes.models.base import Model
 from judgebayes.models.dawid_skene import DawidSkeneModel

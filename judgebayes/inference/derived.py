@@ -13,8 +13,16 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from judgebayes.inference.problem import Sites
 from judgebayes.models.base import Model, Predictor
+from judgebayes.models.label_noise import log_seen
 
-__all__ = ["drawn_from_prior", "filled", "log_likelihoods", "pointwise", "replicated"]
+__all__ = [
+    "drawn_from_prior",
+    "filled",
+    "log_likelihoods",
+    "pointwise",
+    "quantities",
+    "replicated",
+]
 
 D = TypeVar("D")
 FIELDS = {"label": "labels"}
@@ -54,8 +62,8 @@ def log_likelihoods(model: Model, data: Any, sites: Sites) -> dict[str, Float[Ar
 def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, " item"]]:
     """Return the log-likelihoods of an item that leaving it out is about.
 
-    Those of the sites, but of a label given the votes: `predict` at the label. A program that
-    integrates an item's own parameters out has a `pointwise` of its own.
+    Those of the sites, but of a label given the votes: `predict` at the label, with label noise. A
+    program that integrates an item's own parameters out has a `pointwise` of its own.
     """
     own = getattr(model, "pointwise", None)
     if own is not None:
@@ -64,8 +72,16 @@ def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, "
     each = log_likelihoods(model, data, sites)
     if "label" in each and isinstance(model, Predictor):
         at = jnp.maximum(data.labels, 0)[:, None]
-        each["label"] = jnp.take_along_axis(model.predict(sites, data), at, axis=1)[:, 0]
+        seen = log_seen(model.predict(sites, data), getattr(model, "noise", 0.0))
+        each["label"] = jnp.take_along_axis(seen, at, axis=1)[:, 0]
     return each
+
+
+def quantities(model: Model, data: Any, sites: Sites) -> Sites:
+    """Return what a reader looks at of one draw: the program's `quantities`, or its parameters."""
+    own = getattr(model, "quantities", None)
+    found: Sites = dict(sites) if own is None else own(sites, data)
+    return found
 
 
 def filled(data: D, drawn: Mapping[str, Array]) -> D:

@@ -1,0 +1,83 @@
+"""NUTS for someone who waits: pauses change nothing, progress is told, an interrupt keeps draws."""
+
+from collections.abc import Callable
+
+import arviz as az
+import jax
+import numpy as np
+import pytest
+
+from judgebayes.aggregate import Davidson
+from judgebayes.float64 import in_float64
+from judgebayes.inference import NUTS, nuts
+from judgebayes.inference.nuts import LEAST_KEPT, Sampling
+from judgebayes.inference.problem import Chains
+from judgebayes.votes import Votes
+
+SAMPLER = NUTS(draws=64, warmup=50, chains=3)
+
+
+@pytest.fixture(scope="module")
+def draw(votes: Votes, labels: np.ndarray) -> Callable[..., Chains]:
+    @in_float64
+    def of(told: Callable[[Sampling], object] | None = None) -> Chains:
+        return SAMPLER.draw(Davidson().problem(votes, labels), jax.random.key(3), told)
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def whole(draw: Callable[..., Chains]) -> Chains:
+    """The warm-up by one call of the compiled program, and the draws by one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nuts, "FIRST", 64)
+        return draw()
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.01, 1e9])
+def test_pauses_change_no_bit(
+    draw: Callable[..., Chains], whole: Chains, pause: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nuts, "PAUSE", pause)
+    jax.tree.map(np.testing.assert_array_equal, draw(), whole)
+
+
+def test_what_is_told_is_what_arviz_says_of_the_draws_so_far(
+    draw: Callable[..., Chains], whole: Chains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nuts, "REST", 0)
+    seen: list[Sampling] = []
+    draw(seen.append)
+    steps = [s.steps for s in seen]
+    assert steps == sorted(steps)
+    assert steps[-1] == 50 + 64
+    assert np.isnan(seen[0].rhat)
+    assert all(s.per_second > 0 for s in seen)
+    assert seen[-1].diverging == int(whole.diverging.sum())
+    for told in (s for s in seen if s.steps >= 50 + LEAST_KEPT):
+        n = told.steps - 50
+        first = {name: np.asarray(x)[:, :n] for name, x in whole.draws.items()}
+        columns = [c for x in first.values() for c in np.moveaxis(x.reshape(3, n, -1), 2, 0)]
+        rhat = max(float(az.rhat(x, method="z_scale")) for x in columns)
+        ess = min(float(az.ess(x, method="bulk")) for x in columns)
+        np.testing.assert_allclose(told.rhat, rhat, rtol=1e-3)  # a value met twice
+        np.testing.assert_allclose(told.ess, ess, rtol=0.02)
+
+
+@pytest.mark.parametrize("after", [10, 50, 50 + LEAST_KEPT - 1, 50 + LEAST_KEPT, 50 + 40])
+def test_an_interrupt_keeps_the_draws_from_some_on(
+    draw: Callable[..., Chains], whole: Chains, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nuts, "PAUSE", 0.0)
+
+    def interrupted(so_far: Sampling) -> None:
+        if so_far.steps == after:
+            raise KeyboardInterrupt
+
+    if after < 50 + LEAST_KEPT:
+        with pytest.raises(KeyboardInterrupt):
+            draw(interrupted)
+        return
+    kept = draw(interrupted)
+    assert kept.diverging.shape == (3, after - 50)
+    jax.tree.map(lambda x, y: np.testing.assert_array_equal(x, y[:, : after - 50]), kept, whole)

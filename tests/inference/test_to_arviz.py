@@ -1,0 +1,322 @@
+"""Every fit by NUTS goes to ArviZ with all its groups, and ArviZ's own functions take it as it is."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import arviz as az
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy import stats
+
+from judgebayes.aggregate import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
+from judgebayes.ensemble import BetaBinomial, PooledBetaBinomial, counts_of
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import NUTS, posterior
+from judgebayes.inference.sampled import Sampled
+from judgebayes.irt import ItemResponse
+from judgebayes.precision.counts import PrecisionCounts
+from judgebayes.precision.items import ItemLevel
+from judgebayes.precision.posterior import GeneratorValidator
+from judgebayes.votes import Votes
+
+ITEMS, JUDGES = 24, ("ann", "bob", "cy")
+NUTS_OF_TESTS = NUTS(draws=60, warmup=60, chains=2)
+COORDS = {
+    "item": [f"item {i}" for i in range(ITEMS)],
+    "judge": list(JUDGES),
+    "generator": ["g one", "g two"],
+    "task": ["chat", "code"],
+    "set": ["a set", "another"],
+}
+GROUPS = (
+    "posterior",
+    "sample_stats",
+    "log_likelihood",
+    "observed_data",
+    "posterior_predictive",
+    "prior",
+    "prior_predictive",
+)
+
+
+def panel(classes: int = 3) -> tuple[Votes, np.ndarray]:
+    """Votes of three judges, a tenth missing, and labels of three items in four."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, classes, ITEMS)
+    shape = (ITEMS, len(JUDGES), 1)
+    right = rng.random(shape) < np.array([0.9, 0.75, 0.6])[:, None]
+    index = np.where(right, truth[:, None, None], rng.integers(0, classes, shape))
+    index = np.where(rng.random(shape) < 0.1, -1, index)
+    task = jnp.asarray(np.arange(ITEMS) % 2)
+    votes = Votes(jnp.asarray(index, jnp.int8), None, None, task, classes, 2)
+    return votes, np.where(np.arange(ITEMS) % 4 == 1, -1, truth)
+
+
+def cells() -> PrecisionCounts:
+    """Whole counts of two generators, the second without labels."""
+    zero = np.zeros(3)
+    rows = {
+        "accepted": [zero, [30, 28, 33]],
+        "judged": [zero, [40, 40, 39]],
+        "true_accepted": [[15, 13, 14], zero],
+        "valid_judged": [[16, 15, 16], zero],
+        "false_accepted": [[2, 1, 2], zero],
+        "invalid_judged": [[4, 4, 3], zero],
+        "valid": [16, 0],
+        "invalid": [4, 0],
+        "unlabelled": [0, 40],
+    }
+    return PrecisionCounts(**{name: jnp.asarray(np.array(x, float)) for name, x in rows.items()})
+
+
+def of_counts(place: int = 0) -> Any:
+    correct = [5, 4, 1, 5, 3, 5, 2, 5, -1, 3] if place == 0 else [5, 5, 5, 4, 5, 2]
+    return counts_of(np.array(correct), 5)
+
+
+@dataclass(frozen=True)
+class Case:
+    fit: Callable[[], Any]
+    sites: dict[str, tuple[str, ...]]
+    """The log-likelihoods and their axes."""
+    quantities: dict[str, tuple[str, ...]]
+    """Some of the parameters, and their axes."""
+
+
+LABEL: dict[str, tuple[str, ...]] = {"label": ("labelled_item",)}
+OF_CELLS = {
+    "valid": ("generator",),
+    "accepted": ("generator", "judge"),
+    "true_accepted": ("generator", "judge"),
+    "false_accepted": ("generator", "judge"),
+}
+KINDS = ("share", "mean", "dispersion")
+CASES = {
+    "davidson": Case(
+        lambda: Davidson(NUTS_OF_TESTS).fit(*panel()), LABEL, {"beta": (), "eta0": ("level",)}
+    ),
+    "davidson, label noise and weights": Case(
+        lambda: Davidson(NUTS_OF_TESTS, label_noise=0.1).fit(
+            *panel(), weight=np.where(np.arange(ITEMS) == 2, 0.0, 1.0)
+        ),
+        LABEL,
+        {"gamma": ("level",)},
+    ),
+    "hierarchical davidson": Case(
+        lambda: HierarchicalDavidson(NUTS_OF_TESTS).fit(*panel()),
+        LABEL,
+        {"tie_by_task": ("level", "task"), "beta_of_task": ("task",)},
+    ),
+    "dawid-skene": Case(
+        lambda: DawidSkene(NUTS_OF_TESTS).fit(*panel()),
+        {"votes": ("item",), **LABEL},
+        {"accuracy": ("judge",), "confusion": ("judge", "class", "vote"), "pi": ("class",)},
+    ),
+    "stacking": Case(
+        lambda: Stacking(NUTS_OF_TESTS).fit(*panel()),
+        LABEL,
+        {"tau": (), "weight": ("judge",), "level_weight": ("level", "judge")},
+    ),
+    "irt": Case(
+        lambda: ItemResponse(inference=NUTS_OF_TESTS).fit(*panel()),
+        {"votes": ("labelled_item",)},
+        {"ability": ("judge",), "difficulty": ("item",), "discrimination": ("item",)},
+    ),
+    "beta-binomial": Case(
+        lambda: BetaBinomial(1, NUTS_OF_TESTS).fit(of_counts()),
+        {"correct": ("labelled_item",)},
+        {"majority_error": ("votes",), **dict.fromkeys(KINDS, ("component",))},
+    ),
+    "mixture": Case(
+        lambda: BetaBinomial(2, NUTS_OF_TESTS).fit(of_counts()),
+        {"correct": ("labelled_item",)},
+        {"majority_error": ("votes",), **dict.fromkeys(KINDS, ("component",))},
+    ),
+    "pooled mixture": Case(
+        lambda: PooledBetaBinomial(NUTS_OF_TESTS).fit([of_counts(0), of_counts(1)]),
+        {"correct": ("labelled_item",)},
+        {"majority_error": ("set", "votes"), **dict.fromkeys(KINDS, ("set", "component"))},
+    ),
+    "generators, flat": Case(
+        lambda: GeneratorValidator("flat", NUTS_OF_TESTS).fit(cells()),
+        OF_CELLS,
+        {"g": ("generator",), "tpr": ("judge",), "precision": ("generator",)},
+    ),
+    "generators, hierarchical": Case(
+        lambda: GeneratorValidator("hierarchical", NUTS_OF_TESTS).fit(cells()),
+        OF_CELLS,
+        {"g": ("generator",), "e": ("generator", "judge"), "precision": ("generator",)},
+    ),
+    "generators, items": Case(
+        lambda: ItemLevel(NUTS_OF_TESTS).fit(*panel(2), np.arange(ITEMS) % 2, 2),
+        {"votes": ("item",), **LABEL},
+        {"precision": ("generator",), "tpr": ("judge",), "shift": ("class", "generator")},
+    ),
+}
+ALL = pytest.mark.parametrize("name", CASES)
+
+
+@cache
+def fitted(name: str) -> Any:
+    return CASES[name].fit()
+
+
+@cache
+def container(name: str) -> Any:
+    return fitted(name).to_arviz(COORDS if "mixture" not in name else {"set": COORDS["set"]})
+
+
+def arrays(data: Any, group: str) -> dict[str, Any]:
+    return {str(name): data[group][name] for name in data[group].data_vars}
+
+
+def test_the_registry_has_every_fit_that_can_be_sampled() -> None:
+    def below(cls: type) -> set[type]:
+        return {cls, *(k for sub in cls.__subclasses__() for k in below(sub))}
+
+    assert {type(fitted(name)) for name in CASES} == below(Sampled) - {Sampled} - {
+        type(OneCoin().fit(*panel()))  # closed form
+    }
+
+
+@ALL
+def test_it_has_all_groups_with_names_along_their_axes(name: str) -> None:
+    data, case = container(name), CASES[name]
+    draws = arrays(data, "posterior")
+    for group in GROUPS:
+        assert arrays(data, group), group
+        for array in arrays(data, group).values():
+            for axis in set(array.dims) & set(COORDS) - {"item"}:
+                assert list(array.coords[axis].to_numpy()) == COORDS[axis]
+            assert not any("_dim_" in axis for axis in array.dims)
+    for site, axes in case.quantities.items():
+        assert draws[site].dims == ("chain", "draw", *axes)
+        assert draws[site].shape[:2] == (2, 60)
+        assert np.isfinite(draws[site]).all()
+    assert set(arrays(data, "prior")) == set(draws) - {"precision"}
+    likely = arrays(data, "log_likelihood")
+    assert {site: x.dims[2:] for site, x in likely.items()} == case.sites
+    assert all((x <= 0).all() for x in likely.values())
+    observed = arrays(data, "observed_data")
+    assert set(observed) == set(arrays(data, "posterior_predictive"))
+    for group in ("prior_predictive", "posterior_predictive"):
+        for site, array in arrays(data, group).items():
+            assert array.dims[2:] == observed[site].dims
+            if site == "votes":
+                missing = observed[site].to_numpy() < 0
+                assert ((array.to_numpy() < 0) == missing).all()
+
+
+@ALL
+def test_arvizs_own_functions_take_it(name: str) -> None:
+    data, case = container(name), CASES[name]
+    first = next(iter(case.quantities))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of short chains, and matplotlib's own
+        table = az.summary(data)
+        assert len(table) >= sum(1 for _ in case.quantities)
+        for site in case.sites:
+            assert az.loo(data, var_name=site) is not None
+        assert az.plot_forest(data, var_names=[first]) is not None
+        observed = next(iter(arrays(data, "observed_data")))
+        check = getattr(az, "plot_ppc_dist", None) or az.plot_ppc
+        assert check(data, var_names=[observed]) is not None
+        plt.gcf().canvas.draw()
+    plt.close("all")
+
+
+@ALL
+def test_a_file_gives_back_what_was_written(name: str, tmp_path: Path) -> None:
+    data = container(name)
+    posterior.save(data, tmp_path / "p.nc")
+    again = posterior.load(tmp_path / "p.nc")
+    for group in GROUPS:
+        one, other = arrays(data, group), arrays(again, group)
+        assert one.keys() == other.keys()
+        for key, array in one.items():
+            np.testing.assert_array_equal(array.to_numpy(), other[key].to_numpy())
+            for axis in array.dims:
+                mine, its = (x.coords[axis].to_numpy() for x in (array, other[key]))
+                np.testing.assert_array_equal(mine.astype(str), its.astype(str))
+
+
+def test_items_stand_under_their_own_names_and_those_that_count_for_nothing_are_not_there() -> None:
+    _, labels = panel()
+    known = [f"item {i}" for i in np.flatnonzero(labels >= 0)]
+    of = container("davidson")["log_likelihood"]["label"].coords["labelled_item"].to_numpy()
+    assert list(of) == known
+    of = container("davidson, label noise and weights")["log_likelihood"]["label"]
+    assert list(of.coords["labelled_item"].to_numpy()) == [i for i in known if i != "item 2"]
+    without = fitted("davidson").to_arviz()["log_likelihood"]["label"]
+    assert list(without.coords["labelled_item"].to_numpy()) == list(np.flatnonzero(labels >= 0))
+
+
+def test_the_likelihood_is_that_of_the_fits_own_answers() -> None:
+    votes, labels = panel()
+    known = np.flatnonzero(labels >= 0)
+    for name in ("davidson", "hierarchical davidson", "stacking", "dawid-skene"):
+        probs = np.asarray(fitted(name).by_draw(votes))[:, known, labels[known]]
+        found = container(name)["log_likelihood"]["label"].to_numpy()
+        np.testing.assert_allclose(found.reshape(-1, len(known)), probs, atol=1e-9)
+    name = "davidson, label noise and weights"
+    used = np.setdiff1d(known, [2])
+    probs = np.exp(np.asarray(fitted(name).by_draw(votes)))[:, used, labels[used]]
+    found = container(name)["log_likelihood"]["label"].to_numpy().reshape(-1, len(used))
+    np.testing.assert_allclose(np.exp(found), 0.9 * probs + 0.05 * (1 - probs), atol=1e-9)
+
+
+def test_scales_are_as_documented() -> None:
+    draws = container("mixture")["posterior"]
+    mean, spread = draws["mean"].to_numpy(), draws["dispersion"].to_numpy()
+    assert (mean[..., 0] <= mean[..., 1]).all()  # hard items first
+    assert list(draws.coords["component"].to_numpy()) == ["hard items", "easy items"]
+    assert (spread > 0).all()
+    data = container("beta-binomial")
+    likely = data["log_likelihood"]["correct"].to_numpy()
+    one = data["posterior"].isel(component=0)
+    mean, spread = (one[n].to_numpy()[..., None] for n in ("mean", "dispersion"))
+    correct = data["observed_data"]["correct"].to_numpy()
+    expected = stats.betabinom.logpmf(correct, 5, mean / spread, (1 - mean) / spread)
+    np.testing.assert_allclose(likely, expected, atol=1e-6)
+
+
+def test_shares_of_items_have_no_predictions_and_all_else() -> None:
+    shares = replace(cells(), accepted=cells().accepted + 0.5)
+    data = GeneratorValidator("flat", NUTS_OF_TESTS).fit(shares).to_arviz(COORDS)
+    assert not hasattr(data, "posterior_predictive")
+    assert not hasattr(data, "prior_predictive")
+    assert arrays(data, "prior").keys() == {"g", "tpr", "fpr"}
+    np.testing.assert_array_equal(data["observed_data"]["accepted"], shares.accepted)
+
+
+def test_what_was_not_sampled_says_so() -> None:
+    votes, labels = panel()
+    with pytest.raises(JudgeBayesError, match="FittedDavidson is a point estimate and has no post"):
+        Davidson().fit(votes, labels).to_arviz()
+    with pytest.raises(JudgeBayesError, match="no posterior"):
+        fitted("davidson").plug_in().to_arviz()
+    with pytest.raises(JudgeBayesError, match="closed form"):
+        OneCoin().fit(votes, labels).to_arviz()
+
+
+def test_a_batch_of_fits_holds_no_data_and_says_so() -> None:
+    votes, labels = panel()
+    few = NUTS(draws=5, warmup=5, chains=2)
+    many = jax.vmap(lambda weight: Davidson(few).fit(votes, labels, weight=weight))(
+        jnp.ones((2, ITEMS))
+    )
+    one = jax.tree.map(lambda x: x[0], many)
+    assert one.chains is not None
+    assert one.chains.source is None
+    with pytest.raises(JudgeBayesError, match="fit it by itself"):
+        one.to_arviz()
+    # A fit with its data goes through compiled code like any other.
+    doubled = jax.jit(lambda fit: jax.tree.map(lambda x: x, fit))(fitted("davidson"))
+    assert doubled.to_arviz()["posterior"].equals(fitted("davidson").to_arviz()["posterior"])
