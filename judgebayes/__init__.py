@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         VoteShare,
     )
     from judgebayes.calibrate import (
+        BayesianMap,
         Beta,
         Calibrated,
         Chain,
@@ -89,6 +90,7 @@ _HOME = {
         "VoteShare",
     ),
     "judgebayes.calibrate": (
+        "BayesianMap",
         "Beta",
         "Calibrated",
         "Chain",
