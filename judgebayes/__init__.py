@@ -163,6 +163,7 @@ __all__ = [  # noqa: RUF022  (in the order of the pipeline)
     "Temperature",
     "Platt",
     "Isotonic",
+    "BayesianMap",
     "Beta",
     "Chain",
     "Calibrated",

@@ -10,7 +10,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregate.base import log_mean_exp
 from judgebayes.arrays import AnyArray, Scalar
-from judgebayes.calibrate.base import CalibrationData, Calibrator, calibration_data, clipped, require
+from judgebayes.calibrate.base import (
+    NO_POSTERIOR,
+    CalibrationData,
+    Calibrator,
+    calibration_data,
+    clipped,
+    require,
+)
 from judgebayes.calibrate.beta import Beta
 from judgebayes.calibrate.platt import Platt
 from judgebayes.calibrate.softmax import with_constant
@@ -25,10 +32,6 @@ from judgebayes.summary import summary
 
 __all__ = ["BayesianMap", "FittedBayesianMap", "ProbabilityInterval"]
 
-NO_POSTERIOR = (
-    "{} has no posterior, and its probabilities no interval; Temperature, Platt and Beta have one: "
-    "right would be BayesianMap(Platt())."
-)
 ITEMS_AT_ONCE = 1024
 """Items whose draws are held side by side for their quantiles."""
 
@@ -242,7 +245,9 @@ def _by_draw(
     log_probs: Float[Array, "item class"],
     features: Float[Array, "item feature"] | None,
 ) -> Float[Array, "draw item class"]:
-    model = CalibrationMapModel(log_probs.shape[1], fitted.form)
+    model = CalibrationMapModel(
+        log_probs.shape[1], Form(*fitted.form)
+    )  # a file keeps a plain tuple
     data = MapData(
         clipped(log_probs, fitted.clip), jnp.zeros(len(log_probs), int), features=features
     )
