@@ -16,17 +16,16 @@ with a slope s and an intercept c per class. The identity is s = 1, c = 0. Three
 The symmetric form ties each class to its mirror image, k and K - 1 - k: of two classes s_0 = s_1 and
 c = 0 remain. There item features act on the slopes, too.
 
-Priors, centred on the identity and weakly informative::
+Priors, weakly informative, whose mode is the identity::
 
-    log s_k ~ Normal(0, 1)      where slopes are positive: 95 % between 1/7 and 7
-    s       ~ Normal(1, 2)      where they are free
-    c_k     ~ Normal(0, 2)      log-odds at p_k = p_0
-    gamma   ~ Normal(0, 1)      log-odds per unit of a feature
+    s_k   ~ Normal(1, 2)      above 0 where the form is monotone, else free
+    c_k   ~ Normal(0, 2)      log-odds at p_k = p_0
+    gamma ~ Normal(0, 1)      log-odds per unit of a feature
 
-Positive slopes are sampled as their logarithms: the constraint needs no bound, twice and half as sure
-are equally far from the identity, and the density is near normal. The prior is proper, so that
-separated or constant labels, or none, leave a posterior. Of more than two classes the first is the
-reference, and its intercept has no prior of its own.
+The density of a positive slope does not vanish at 0: answers that say nothing, or are far too sure, are
+not excluded beforehand. (A standard log-normal slope leaves 74 % coverage at 90 % where s = 0.2 and 50
+labels are known.) The prior is proper, so that separated or constant labels, or none, leave a posterior.
+Of more than two classes the first is the reference, and its intercept has no prior of its own.
 """
 
 from collections.abc import Collection, Mapping
@@ -59,9 +58,8 @@ class Form(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Standard deviations of the normal priors, which are centred on the identity."""
+    """Standard deviations of the normal priors around the identity, before truncation to slopes >= 0."""
 
-    log_slope: Scalar = 1.0
     slope: Scalar = 2.0
     intercept: Scalar = 2.0
     feature: Scalar = 1.0
@@ -92,9 +90,9 @@ def members(form: Form, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 class CalibrationMapModel:
     """The program: slopes and intercepts, then each item's label given the aggregator's answer.
 
-    Sites: `log_slope` (slope) in monotone forms, else `slope` (slope); `intercept` (intercept) where
-    the form has any; with item features `slope_by_feature` (feature, slope) in the symmetric form and
-    `intercept_by_feature` (feature, intercept); `label` (item).
+    Sites: `slope` (slope); `intercept` (intercept) where the form has any; with item features
+    `slope_by_feature` (feature, slope) in the symmetric form and `intercept_by_feature` (feature,
+    intercept); `label` (item).
     """
 
     n_classes: int
@@ -104,7 +102,6 @@ class CalibrationMapModel:
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs", "features"))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "log_slope": ("slope",),
         "slope": ("slope",),
         "intercept": ("intercept",),
         "slope_by_feature": ("feature", "slope"),
@@ -117,17 +114,18 @@ class CalibrationMapModel:
         slopes, intercepts = map(len, members(self.form, self.n_classes))
         features = 0 if data.features is None else data.features.shape[1]
         on_slopes = features if self.form.symmetric else 0
-        of_slope = {"log_slope": (0.0, self.prior.log_slope, (slopes,))}
-        if not self.form.monotone:
-            of_slope = {"slope": (1.0, self.prior.slope, (slopes,))}
+        normal = dist.Normal(1.0, self.prior.slope)
+        if self.form.monotone:
+            normal = dist.TruncatedNormal(1.0, self.prior.slope, low=0.0)
+        priors = {
+            "slope": (normal, (slopes,)),
+            "intercept": (dist.Normal(0.0, self.prior.intercept), (intercepts,)),
+            "slope_by_feature": (dist.Normal(0.0, self.prior.feature), (on_slopes, slopes)),
+            "intercept_by_feature": (dist.Normal(0.0, self.prior.feature), (features, intercepts)),
+        }
         sites = {
-            name: numpyro.sample(name, dist.Normal(mean, scale).expand(shape).to_event())
-            for name, (mean, scale, shape) in {
-                **of_slope,
-                "intercept": (0.0, self.prior.intercept, (intercepts,)),
-                "slope_by_feature": (0.0, self.prior.feature, (on_slopes, slopes)),
-                "intercept_by_feature": (0.0, self.prior.feature, (features, intercepts)),
-            }.items()
+            name: numpyro.sample(name, prior.expand(shape).to_event())
+            for name, (prior, shape) in priors.items()
             if 0 not in shape
         }
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
@@ -135,11 +133,11 @@ class CalibrationMapModel:
     def predict(self, sites: Mapping[str, Array], data: MapData) -> Float[Array, "item class"]:
         """Return log q of every item."""
         slope_of, intercept_of = members(self.form, self.n_classes)
-        own = jnp.exp(sites["log_slope"]) if self.form.monotone else sites["slope"]
-        slope = own @ slope_of
-        intercept = sites["intercept"] @ intercept_of if len(intercept_of) else 0.0
-        if "slope_by_feature" in sites:
+        slope, intercept = sites["slope"] @ slope_of, jnp.zeros(self.n_classes)
+        if len(intercept_of):
+            intercept = sites["intercept"] @ intercept_of
+        if data.features is not None and "slope_by_feature" in sites:
             slope = slope + data.features @ sites["slope_by_feature"] @ slope_of
-        if "intercept_by_feature" in sites:
+        if data.features is not None and "intercept_by_feature" in sites:
             intercept = intercept + data.features @ sites["intercept_by_feature"] @ intercept_of
         return jax.nn.log_softmax(slope * data.log_probs + intercept, axis=-1)

@@ -65,8 +65,10 @@ class BayesianMap:
         `Temperature()`, `Platt()` or `Beta()`. Isotonic regression has no parameters, and no
         posterior here.
     inference
-        `NormalAtMode()`, draws from the normal at the mode; `NUTS()`; `PriorImportance()`; or
-        `MAP()`, the mode alone, which has no interval.
+        `NormalAtMode(weighted=True)`, draws at the mode, weighed by the posterior; `NUTS()`;
+        `PriorImportance()`; or `MAP()`, the mode alone, which has no interval. The plain
+        `NormalAtMode()` knows no bound and no skewness: with few labels its intervals are too low
+        or too high at the ends.
     prior
         Standard deviations of the priors.
 
@@ -83,7 +85,7 @@ class BayesianMap:
     """
 
     calibrator: Calibrator
-    inference: Inference = field(default_factory=NormalAtMode)
+    inference: Inference = field(default_factory=partial(NormalAtMode, weighted=True))
     prior: Prior = field(default_factory=Prior)
 
     @in_float64
@@ -192,7 +194,7 @@ class FittedBayesianMap:
         require("level", level, 0 < level < 1, "a number between 0 and 1")
         if next(iter(self.draws.values())).shape[0] == 1:
             raise JudgeBayesError(
-                "A point estimate has no interval; right would be inference=NormalAtMode() or NUTS()."
+                "A point estimate has no interval; right would be NormalAtMode(weighted=True) or NUTS()."
             )
         return _interval(self, *self._given(log_probs, features), level)
 

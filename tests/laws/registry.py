@@ -413,11 +413,11 @@ CASES: dict[str, Case] = {
     "platt-symmetric": Case(CALIBRATOR, Platt(symmetric=True), breaks=ORDERED, by_hand=True),
     "isotonic": Case(CALIBRATOR, Isotonic()),
     "isotonic-symmetric": Case(CALIBRATOR, Isotonic(symmetric=True), breaks=ORDERED),
-    "temperature-laplace": Case(CALIBRATOR, BayesianMap(Temperature()), costly=True),
-    "platt-laplace": Case(
+    "temperature-posterior": Case(CALIBRATOR, BayesianMap(Temperature()), costly=True),
+    "platt-posterior": Case(
         CALIBRATOR, BayesianMap(Platt()), lacks=OTHER_DRAWS, costly=True, by_hand=True
     ),
-    "beta-laplace": Case(CALIBRATOR, BayesianMap(Beta()), lacks=OTHER_DRAWS, costly=True),
+    "beta-posterior": Case(CALIBRATOR, BayesianMap(Beta()), lacks=OTHER_DRAWS, costly=True),
     "beta": Case(CALIBRATOR, Beta(), breaks=REFERENCE),
     "beta-unpenalised": Case(CALIBRATOR, Beta(penalty=None), by_hand=True),
     "beta-ridge": Case(

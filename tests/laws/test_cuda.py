@@ -14,9 +14,9 @@ from judgebayes.inference import NUTS, NormalAtMode, PriorImportance
 
 SAMPLER = NUTS(draws=20, warmup=20, chains=2)
 SAMPLED = {
-    f"{type(own).__name__}, {type(inference).__name__}": BayesianMap(own, inference)
+    f"{type(own).__name__}, {inference}": BayesianMap(own, inference)
     for own in (Temperature(), Platt(), Beta())
-    for inference in (NormalAtMode(), SAMPLER, PriorImportance())
+    for inference in (NormalAtMode(), NormalAtMode(weighted=True), SAMPLER, PriorImportance())
 }
 AGGREGATORS = (
     Davidson(SAMPLER),
