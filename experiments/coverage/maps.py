@@ -37,18 +37,33 @@ __all__ = ["MAPS", "assess", "counted", "draw", "markdown", "write"]
 LEVEL, TOGETHER = 0.9, 0.99
 LABELS = (50, 200)
 RESAMPLES = 200
-BATCH = 50
 MAPS = {"temperature": Temperature(), "Platt": Platt(), "beta": Beta()}
-METHODS: dict[str, Callable[[Any], Any]] = {
-    "weighted Laplace": BayesianMap,
-    "NUTS": lambda own: BayesianMap(own, NUTS(draws=500, warmup=500, chains=2)),
-    "plain Laplace": lambda own: BayesianMap(own, NormalAtMode()),
-    "bootstrap": lambda own: own,
+
+
+class Method(NamedTuple):
+    """A way to an interval, and where it is tried."""
+
+    of: Callable[[Any], Any]
+    batch: int
+    """Data sets side by side."""
+    offered: bool = True
+    """Whether the library offers it for such data: it is then asked to hold."""
+    everywhere: bool = False
+    """Any number of classes and labels; the others, for time, at the least of both."""
+    worlds: tuple[str, ...] = ()
+    """All, if none is named."""
+
+
+METHODS = {
+    "weighted Laplace": Method(BayesianMap, 10, everywhere=True),
+    "NUTS": Method(
+        lambda own: BayesianMap(own, NUTS(draws=400, warmup=300, chains=2)),
+        100,
+        worlds=("too sure", "any"),
+    ),
+    "plain Laplace": Method(lambda own: BayesianMap(own, NormalAtMode()), 10, offered=False),
+    "bootstrap": Method(lambda own: own, 10, offered=False),
 }
-OFFERED = ("weighted Laplace", "NUTS")
-"""What is asked to hold; the others stand beside it."""
-EVERYWHERE = ("weighted Laplace",)
-"""What is tried at any number of classes and labels; the others, for time, at the least of both."""
 INPUTS: dict[int, np.ndarray] = {
     2: np.array([[0.95, 0.05], [0.7, 0.3], [0.2, 0.8]]),
     3: np.array([[0.8, 0.15, 0.05], [0.1, 0.3, 0.6], [0.4, 0.35, 0.25]]),
@@ -78,7 +93,7 @@ WORLDS: Mapping[str, World] = {
 LEFT_OUT = {
     "temperature": ("shifted", "bent"),
     "Platt": ("far too sure", "bent"),
-    "beta": ("far too sure",),
+    "beta": ("far too sure", "shifted"),
 }
 """Worlds that are left out: of another family, or for time."""
 
@@ -110,7 +125,7 @@ def draw(
     return log_probs, (truth(log_probs) + noise).argmax(-1), at_inputs
 
 
-def ends(method: Any, n_classes: int) -> Callable[..., tuple[Array, Array]]:
+def ends(method: Any, n_classes: int, batch: int) -> Callable[..., tuple[Array, Array]]:
     """Return the compiled function of many data sets that gives the intervals at the inputs."""
     inputs = np.log(INPUTS[n_classes])
 
@@ -129,7 +144,7 @@ def ends(method: Any, n_classes: int) -> Callable[..., tuple[Array, Array]]:
         return low, high
 
     def batched(*data: Array) -> Any:
-        return jax.lax.map(lambda lane: one(*lane), data, batch_size=BATCH)
+        return jax.lax.map(lambda lane: one(*lane), data, batch_size=batch)
 
     return jax.jit(batched)
 
@@ -139,14 +154,15 @@ def counted(replays: int, seed: int, methods: tuple[str, ...] = tuple(METHODS)) 
     """Return a row per cell: how many intervals hold the truth, and their mean width."""
     rows = []
     for method in methods:
+        way = METHODS[method]
         for name, own in MAPS.items():
             for n_classes in INPUTS:
                 for n_labels in LABELS:
-                    if method not in EVERYWHERE and (n_classes, n_labels) != (2, LABELS[0]):
+                    if not way.everywhere and (n_classes, n_labels) != (2, LABELS[0]):
                         continue
-                    function = ends(METHODS[method](own), n_classes)
+                    function = ends(way.of(own), n_classes, way.batch)
                     for place, (called, world) in enumerate(WORLDS.items()):
-                        if called in LEFT_OUT[name]:
+                        if called in LEFT_OUT[name] or (way.worlds and called not in way.worlds):
                             continue
                         rng = np.random.default_rng([seed, n_classes, n_labels, place])
                         *data, truth = draw(name, world, n_classes, n_labels, replays, rng)
@@ -176,7 +192,7 @@ def counted(replays: int, seed: int, methods: tuple[str, ...] = tuple(METHODS)) 
 
 def assess(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells with exact intervals of their coverage, simultaneous over those of ours."""
-    tail = (1 - TOGETHER) / 2 / max(int(cells["method"].isin(OFFERED).sum()), 1)
+    tail = (1 - TOGETHER) / 2 / max(sum(METHODS[method].offered for method in cells["method"]), 1)
     inside, missed = cells["inside"], cells["replays"] - cells["inside"]
     low = np.nan_to_num(beta.ppf(tail, inside, missed + 1), nan=0.0)
     high = np.nan_to_num(beta.isf(tail, inside + 1, missed), nan=1.0)

@@ -18,8 +18,10 @@ from judgebayes.inference.status import Status, when
 __all__ = ["NormalAtMode"]
 
 LEAST_CURVATURE = 1e-10
-PROPOSALS, FREEDOM = 4, 5.0
-"""Of weighted draws: how many for each that is kept, and their degrees of freedom."""
+FREEDOM = 5.0
+"""Degrees of freedom of weighted draws."""
+AT_ONCE = 128
+"""Draws that are weighed side by side: more would not fit a cache."""
 
 
 @jax.tree_util.register_dataclass
@@ -35,10 +37,9 @@ class NormalAtMode:
     DEGENERATE where the density is not curved downwards there.
 
     Where few data leave the posterior skewed, or against the boundary of its support, `weighted` draws
-    mend it: four times as many proposals come from Student's t with 5 degrees of freedom at the mode,
-    which is wider than the normal, are weighed by the posterior's density over theirs, 0 outside the
-    support, and are resampled at even spacing. Status is then UNMIXED where the effective sample
-    size is below 100.
+    mend it: they come from Student's t with 5 degrees of freedom at the mode, which is wider than the
+    normal, are weighed by the posterior's density over theirs, 0 outside the support, and are
+    resampled at even spacing. Status is then UNMIXED where the effective sample size is below 100.
     """
 
     draws: int = field(default=1000, metadata={"static": True})
@@ -82,14 +83,14 @@ class NormalAtMode:
     ) -> tuple[Float[Array, "draw parameter"], Int[Array, ""]]:
         """Return resampled proposals, and UNMIXED where few of them count."""
         normal, gamma = jax.random.split(key)
-        size, freedom = (PROPOSALS * self.draws, len(centre)), FREEDOM / 2
+        size, freedom = (self.draws, len(centre)), FREEDOM / 2
         squared = 2 * jax.random.gamma(gamma, freedom, size[:1]) / FREEDOM
         t = jax.random.normal(normal, size) / jnp.sqrt(squared)[:, None]
         proposed = centre + t @ spread.T
         low, high = (ravel_pytree(ends)[0] for ends in problem.bounds())
         inside = ((proposed >= low) & (proposed <= high)).all(1)
         log_proposal = -(freedom + len(centre) / 2) * jnp.log1p((t**2).sum(1) / FREEDOM)
-        log_weight = jax.vmap(density)(proposed) - log_proposal
+        log_weight = jax.lax.map(density, proposed, batch_size=AT_ONCE) - log_proposal
         weight = jax.nn.softmax(jnp.where(inside & jnp.isfinite(log_weight), log_weight, -jnp.inf))
         few = 1 / (weight**2).sum() < LEAST_ESS
         return proposed[systematic(weight, self.draws)], when(few, Status.UNMIXED)
