@@ -123,10 +123,8 @@ class BayesianMap:
         for name, scale in self.prior._asdict().items():
             require(f"prior.{name}", scale, scale > 0, "a standard deviation above 0")
         data = calibration_data(log_probs, labels, weight)
-        with_constant(features, len(data.labels))
         key = jax.random.key(0) if key is None else key
-        given = None if features is None else jnp.asarray(features, dtype=float)
-        return _fit(self, own.form, data, given, key)
+        return _fit(self, own.form, data, with_constant(features, len(data.labels))[:, 1:], key)
 
 
 @jax.tree_util.register_dataclass
@@ -202,16 +200,14 @@ class FittedBayesianMap:
         self,
         log_probs: Float[AnyArray, "item class"],
         features: Float[AnyArray, "item feature"] | None,
-    ) -> tuple[Float[Array, "item class"], Float[Array, "item feature"] | None]:
-        by_feature = [x.shape[1] for name, x in self.draws.items() if name.endswith("_by_feature")]
-        expected = by_feature[0] if by_feature else 0
-        given = 0 if features is None else features.shape[1]
-        with_constant(features, len(log_probs))
-        if given != expected:
+    ) -> tuple[Float[Array, "item class"], Float[Array, "item feature"]]:
+        expected = self.draws.get("intercept_by_feature", self.draws.get("slope_by_feature"))
+        n_features = 0 if expected is None else expected.shape[-2]
+        found = with_constant(features, len(log_probs))[:, 1:]
+        if found.shape[1] != n_features:
             raise JudgeBayesError(
-                f"This map was fitted with {expected} item feature(s) and is given {given}."
+                f"This map was fitted with {n_features} item feature(s) and is given {found.shape[1]}."
             )
-        found = None if features is None else jnp.asarray(features, dtype=float)
         return jnp.asarray(log_probs, dtype=float), found
 
 
@@ -220,7 +216,7 @@ def _fit(
     method: BayesianMap,
     form: Form,
     data: CalibrationData,
-    features: Float[Array, "item feature"] | None,
+    features: Float[Array, "item feature"],
     key: PRNGKeyArray,
 ) -> FittedBayesianMap:
     own, n_classes = method.calibrator, data.log_probs.shape[1]
@@ -245,14 +241,11 @@ def _fit(
 def _by_draw(
     fitted: FittedBayesianMap,
     log_probs: Float[Array, "item class"],
-    features: Float[Array, "item feature"] | None,
+    features: Float[Array, "item feature"],
 ) -> Float[Array, "draw item class"]:
-    model = CalibrationMapModel(
-        log_probs.shape[1], Form(*fitted.form)
-    )  # a file keeps a plain tuple
-    data = MapData(
-        clipped(log_probs, fitted.clip), jnp.zeros(len(log_probs), int), features=features
-    )
+    form = Form(*fitted.form)  # a file keeps a plain tuple
+    model, labels = CalibrationMapModel(log_probs.shape[1], form), jnp.zeros(len(log_probs), int)
+    data = MapData(clipped(log_probs, fitted.clip), labels, features=features)
     return jax.vmap(lambda sites: model.predict(sites, data))(fitted.draws)
 
 
@@ -260,14 +253,14 @@ def _by_draw(
 def _interval(
     fitted: FittedBayesianMap,
     log_probs: Float[Array, "item class"],
-    features: Float[Array, "item feature"] | None,
+    features: Float[Array, "item feature"],
     level: Scalar,
 ) -> ProbabilityInterval:
     tails = jnp.array([(1 - level) / 2, (1 + level) / 2])
 
-    def one(item: tuple[Array, Array | None]) -> Float[Array, "end class"]:
-        rows = jax.tree.map(lambda x: x[None], item)
-        return jnp.quantile(jnp.exp(_by_draw(fitted, *rows))[:, 0], tails, axis=0)
+    def one(item: tuple[Array, Array]) -> Float[Array, "end class"]:
+        draws = _by_draw(fitted, item[0][None], item[1][None])
+        return jnp.quantile(jnp.exp(draws[:, 0]), tails, axis=0)
 
     ends = jax.lax.map(one, (log_probs, features), batch_size=ITEMS_AT_ONCE)
     return ProbabilityInterval(ends[:, 0], ends[:, 1])
