@@ -18,6 +18,7 @@ from .aggregate import SoftVote as SoftVote
 from .aggregate import Stacking as Stacking
 from .aggregate import Verdict as Verdict
 from .aggregate import VoteShare as VoteShare
+from .calibrate import BayesianMap as BayesianMap
 from .calibrate import Beta as Beta
 from .calibrate import Calibrated as Calibrated
 from .calibrate import Chain as Chain

@@ -27,6 +27,7 @@ from judgebayes.aggregate.one_coin import FittedOneCoin
 from judgebayes.aggregate.stacking import FittedStacking
 from judgebayes.aggregate.vote_rules import ConfidenceVote, MajorityVote, RoundedMedian, SoftVote
 from judgebayes.aggregate.weighted import FittedAccuracyWeighted, FittedLogOddsWeighted, VoteShare
+from judgebayes.calibrate.bayesian import FittedBayesianMap
 from judgebayes.calibrate.chain import FittedChain
 from judgebayes.calibrate.identity import FittedIdentity
 from judgebayes.calibrate.isotonic import FittedIsotonic
@@ -59,6 +60,7 @@ FITTED: dict[str, type] = {
         FittedChain,
         FittedIdentity,
         FittedIsotonic,
+        FittedBayesianMap,
         FittedSoftmax,
         FittedStacking,
         FittedDawidSkene,

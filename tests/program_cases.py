@@ -4,12 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from judgebayes.calibrate import Beta, Platt, Temperature
 from judgebayes.models import davidson, stacking
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
+from judgebayes.models.calibration_maps import CalibrationMapModel, MapData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.generator_validator import (
@@ -81,6 +84,14 @@ def of_stacking(symmetric: bool) -> StackingData:
     return StackingData(design, direction, data.labels, data.weight)
 
 
+def answers(features: bool = False) -> MapData:
+    """Return probabilities that somebody gave, item features, and labels."""
+    data, rng = panel(), np.random.default_rng(8)
+    logits = jnp.asarray(2 * rng.normal(size=(ITEMS, CLASSES)))
+    some = jnp.asarray(rng.normal(size=(ITEMS, 2))) if features else None
+    return MapData(jax.nn.log_softmax(logits), data.labels, data.weight, some)
+
+
 def counts() -> CountData:
     """Return numbers of correct votes, of five and seven; one unknown."""
     correct = jnp.array([5, 4, 1, 7, 7, 6, 2, 5, -1, 3])
@@ -134,6 +145,13 @@ PROGRAMS: dict[str, Program] = {
     "stacking, free, noise": Program(
         lambda: StackingModel(Form(JUDGES, CLASSES, False), noise=0.1), lambda: of_stacking(False)
     ),
+    "temperature": Program(lambda: CalibrationMapModel(CLASSES, Temperature().form), answers),
+    "platt": Program(lambda: CalibrationMapModel(CLASSES, Platt().form), answers),
+    "platt, symmetric, features, noise": Program(
+        lambda: CalibrationMapModel(CLASSES, Platt(symmetric=True).form, noise=0.1),
+        lambda: answers(features=True),
+    ),
+    "beta": Program(lambda: CalibrationMapModel(CLASSES, Beta().form), answers),
     "irt": Program(lambda: ItemResponseModel(CLASSES), panel),
     "irt, noise": Program(lambda: ItemResponseModel(CLASSES, noise=0.2), panel),
     "beta-binomial": Program(lambda: BetaBinomialModel(7, 1), counts),

@@ -16,6 +16,7 @@ import numpyro
 
 from judgebayes.models import (
     beta_binomial,
+    calibration_maps,
     davidson,
     dawid_skene,
     hierarchical_davidson,
@@ -44,7 +45,10 @@ def subjects() -> dict[str, tuple[Model, Any]]:
     pooled = pooled_beta_binomial.PooledData(labels, labels + 5, labels, weight)
     items = generators.ItemData(np.zeros((ITEMS, JUDGES, 1), int), labels, labels, weight)
     tasks = hierarchical_davidson.HierarchicalData(evidence, labels, labels, weight)
+    beta = calibration_maps.Form(tied=False, intercepts=True, symmetric=False, monotone=True)
+    answers = calibration_maps.MapData(np.zeros((ITEMS, CLASSES)), labels, weight)
     return {
+        "calibration_maps": (calibration_maps.CalibrationMapModel(CLASSES, beta), answers),
         "davidson": (
             davidson.DavidsonModel(CLASSES),
             davidson.DavidsonData(evidence, labels, weight),

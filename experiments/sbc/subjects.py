@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregate import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
 from judgebayes.aggregate.per_task import tasks_of
+from judgebayes.calibrate import BayesianMap, Beta, Platt, Temperature
 from judgebayes.ensemble import BetaBinomial, Counts, PooledBetaBinomial
 from judgebayes.experiments.sbc.engine import Subject, of_program
 from judgebayes.inference import NUTS
@@ -27,6 +28,7 @@ from judgebayes.models import pooled_beta_binomial as pooled_model
 from judgebayes.models import stacking as stacking_model
 from judgebayes.models.base import PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters
+from judgebayes.models.calibration_maps import CalibrationMapModel, MapData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.generator_validator import (
@@ -196,6 +198,23 @@ def stacking(symmetric: bool) -> Subject:
     )
 
 
+def calibration_map(own: Temperature | Platt | Beta, n_classes: int) -> Subject:
+    """Return a calibration map, of answers whose logits are normal."""
+    logits = 2 * np.random.default_rng(4).normal(size=(ITEMS, n_classes))
+    log_probs = jax.nn.log_softmax(jnp.asarray(logits))
+
+    def fit(data: MapData, key: PRNGKeyArray) -> Chains:
+        return chains_of(BayesianMap(own, SAMPLER).fit(log_probs, data.labels, key=key))
+
+    return of_program(
+        f"{type(own).__name__} map, {n_classes} classes",
+        CalibrationMapModel(n_classes, own.form),
+        MapData(log_probs, unlabelled()),
+        fit,
+        hide=sixth_hidden,
+    )
+
+
 def item_response() -> Subject:
     """Return the two-parameter logistic model of six judges on ten labelled items."""
 
@@ -329,6 +348,9 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "dawid-skene-3": partial(dawid_skene, 3),
     "stacking": partial(stacking, True),
     "stacking-free": partial(stacking, False),
+    "temperature-map": partial(calibration_map, Temperature(), 2),
+    "platt-map": partial(calibration_map, Platt(), 2),
+    "beta-map": partial(calibration_map, Beta(), 3),
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),

@@ -17,6 +17,10 @@ __all__ = ["CLIP", "CalibrationData", "Calibrator", "FittedCalibrator", "calibra
 
 CLIP = 1e-6
 """Probabilities below this count as this much: a certain answer that is wrong costs 13.8 nats."""
+NO_POSTERIOR = (
+    "{} has no posterior, and its probabilities no interval; Temperature, Platt and Beta have one: "
+    "right would be BayesianMap(Platt())."
+)
 
 
 @runtime_checkable

@@ -7,8 +7,9 @@ from jaxtyping import Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.calibrate.base import CLIP, calibration_data, require
-from judgebayes.calibrate.softmax import FittedSoftmax, Form, fit_softmax, with_constant
+from judgebayes.calibrate.softmax import FittedSoftmax, fit_softmax, with_constant
 from judgebayes.float64 import in_float64
+from judgebayes.models.calibration_maps import Form
 
 __all__ = ["Beta"]
 
@@ -64,6 +65,16 @@ class Beta:
     clip: float = CLIP
     label_noise: float = 0.0
 
+    @property
+    def form(self) -> Form:
+        """Which member of the family this is."""
+        return Form(
+            tied=False,
+            intercepts=True,
+            symmetric=self.symmetric,
+            monotone=not self.free_slopes,
+        )
+
     @in_float64
     def fit(
         self,
@@ -84,14 +95,8 @@ class Beta:
         if self.penalty is not None:
             require("penalty", self.penalty, self.penalty >= 0, "a number from 0, or None")
         require("l1_share", rho, (rho >= 0) & (rho <= 1), "from 0 to 1")
-        form = Form(
-            tied=False,
-            intercepts=True,
-            symmetric=self.symmetric,
-            monotone=not self.free_slopes,
-        )
         data = calibration_data(log_probs, labels, weight)
         terms = with_constant(None, len(data.labels))
         return fit_softmax(
-            data, terms, self.clip, form, self.penalty, self.l1_share, self.label_noise
+            data, terms, self.clip, self.form, self.penalty, self.l1_share, self.label_noise
         )

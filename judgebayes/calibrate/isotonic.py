@@ -1,14 +1,15 @@
 """Isotonic regression: the best map that never decreases, a staircase."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
-from judgebayes.calibrate.base import CLIP, CalibrationData, calibration_data, clipped
+from judgebayes.calibrate.base import CLIP, NO_POSTERIOR, CalibrationData, calibration_data, clipped
+from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.problem import identified
 from judgebayes.summary import summary
@@ -109,6 +110,16 @@ class FittedIsotonic:
         # Where every class is at level 0 nothing is known: all alike.
         level = jnp.where(level.sum(1, keepdims=True) > 0, level, 1.0)
         return clipped(jnp.log(level / level.sum(1, keepdims=True)), self.clip)
+
+    def interval(self, *_: Any, **__: Any) -> NoReturn:
+        """Say that there is none.
+
+        Raises
+        ------
+        JudgeBayesError
+            Always: a staircase has no parameters, and no posterior here.
+        """
+        raise JudgeBayesError(NO_POSTERIOR.format("Isotonic"))
 
 
 @jax.jit

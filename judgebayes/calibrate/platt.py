@@ -7,8 +7,9 @@ from jaxtyping import Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.calibrate.base import CLIP, calibration_data
-from judgebayes.calibrate.softmax import FittedSoftmax, Form, fit_softmax, with_constant
+from judgebayes.calibrate.softmax import FittedSoftmax, fit_softmax, with_constant
 from judgebayes.float64 import in_float64
+from judgebayes.models.calibration_maps import Form
 
 __all__ = ["Platt"]
 
@@ -54,6 +55,11 @@ class Platt:
     clip: float = CLIP
     label_noise: float = 0.0
 
+    @property
+    def form(self) -> Form:
+        """Which member of the family this is."""
+        return Form(tied=True, intercepts=True, symmetric=self.symmetric, monotone=False)
+
     @in_float64
     def fit(
         self,
@@ -82,7 +88,6 @@ class Platt:
         JudgeBayesError
             If lengths differ, a label is not a class index, or a number is not one.
         """
-        form = Form(tied=True, intercepts=True, symmetric=self.symmetric, monotone=False)
         data = calibration_data(log_probs, labels, weight)
         terms = with_constant(features, len(data.labels))
-        return fit_softmax(data, terms, self.clip, form, label_noise=self.label_noise)
+        return fit_softmax(data, terms, self.clip, self.form, label_noise=self.label_noise)

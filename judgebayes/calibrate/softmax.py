@@ -19,7 +19,6 @@ pair mirrors the answer exactly: of two classes a = b and c = 0 remain.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +35,7 @@ from judgebayes.inference.problem import identified
 from judgebayes.inference.softmax import Design, scaled, score_derivatives
 from judgebayes.inference.status import worst
 from judgebayes.log_softmax import log_softmax_by_class
+from judgebayes.models.calibration_maps import Form, members
 from judgebayes.scores import nll
 from judgebayes.summary import summary
 
@@ -44,17 +44,6 @@ __all__ = ["FittedSoftmax", "Form", "fit_softmax"]
 UNSURE = 0.25
 """Nats between the classes where answers are right no more often than chance."""
 TINY = 1e-300
-
-
-class Form(NamedTuple):
-    """Which member of the family: what is tied, what is absent, what is bounded."""
-
-    tied: bool
-    """One slope for all classes."""
-    intercepts: bool
-    symmetric: bool
-    monotone: bool
-    """Slopes are at least 0, so that a class never loses by a higher probability."""
 
 
 @jax.tree_util.register_dataclass
@@ -133,13 +122,6 @@ def _apply(
     return jnp.stack(log_softmax_by_class(logits), axis=1)
 
 
-def _groups(n_classes: int, symmetric: bool) -> Float[np.ndarray, "parameter class"]:
-    """Return which parameter each class has: its own, or one with its mirror image."""
-    k = np.arange(n_classes)
-    group = np.minimum(k, n_classes - 1 - k) if symmetric else k
-    return (np.unique(group)[:, None] == group).astype(float)
-
-
 @partial(jax.jit, static_argnames="form")
 def fit_softmax(
     data: CalibrationData,
@@ -180,9 +162,7 @@ def fit_softmax(
     # Kept as they are: their logarithms and exponentials would be taken for each use anew.
     log_probs = optimization_barrier(clipped_by_class(data.log_probs, clip))
     n_classes, n_terms = len(log_probs), terms.shape[1]
-    groups = _groups(n_classes, form.symmetric)
-    slope_of = np.ones((1, n_classes)) if form.tied else groups
-    intercept_of = groups[1:] if form.intercepts else groups[:0]
+    slope_of, intercept_of = members(form, n_classes)
     slope_terms = n_terms if form.symmetric else 1
     n_slopes = slope_terms * len(slope_of)
 

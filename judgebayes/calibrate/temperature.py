@@ -7,8 +7,9 @@ from jaxtyping import Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.calibrate.base import CLIP, calibration_data
-from judgebayes.calibrate.softmax import FittedSoftmax, Form, fit_softmax, with_constant
+from judgebayes.calibrate.softmax import FittedSoftmax, fit_softmax, with_constant
 from judgebayes.float64 import in_float64
+from judgebayes.models.calibration_maps import Form
 
 __all__ = ["Temperature"]
 
@@ -44,6 +45,11 @@ class Temperature:
     clip: float = CLIP
     label_noise: float = 0.0
 
+    @property
+    def form(self) -> Form:
+        """Which member of the family this is."""
+        return Form(tied=True, intercepts=False, symmetric=True, monotone=True)
+
     @in_float64
     def fit(
         self,
@@ -59,7 +65,6 @@ class Temperature:
         JudgeBayesError
             If lengths differ, a label is not a class index, or a number is not one.
         """
-        form = Form(tied=True, intercepts=False, symmetric=True, monotone=True)
         data = calibration_data(log_probs, labels, weight)
         terms = with_constant(None, len(data.labels))
-        return fit_softmax(data, terms, self.clip, form, label_noise=self.label_noise)
+        return fit_softmax(data, terms, self.clip, self.form, label_noise=self.label_noise)

@@ -13,9 +13,9 @@ from judgebayes import priors
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generative import counts, generators, labels, responses, votes
 from judgebayes.generative.data import Data
-from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.generative.story import Story
 from judgebayes.inference.alone import alone
+from judgebayes.inference.derived import drawn_from_prior
 
 __all__ = ["MODELS", "PRIORS", "build", "variant_of"]
 

@@ -1,14 +1,16 @@
 """Draws from the normal at the posterior's mode."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.infer.util import log_density
 
 from judgebayes.inference.alone import alone
+from judgebayes.inference.importance import LEAST_ESS, systematic
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.inference.status import Status, when
@@ -16,6 +18,10 @@ from judgebayes.inference.status import Status, when
 __all__ = ["NormalAtMode"]
 
 LEAST_CURVATURE = 1e-10
+FREEDOM = 5.0
+"""Degrees of freedom of weighted draws."""
+AT_ONCE = 128
+"""Draws that are weighed side by side: more would not fit a cache."""
 
 
 @jax.tree_util.register_dataclass
@@ -29,11 +35,17 @@ class NormalAtMode:
     For models whose parameters are unbounded, and whose posterior is near normal: thousands of
     times faster than `NUTS`, which tells whether it will do. Status is that of the mode,
     DEGENERATE where the density is not curved downwards there.
+
+    Where few data leave the posterior skewed, or against the boundary of its support, `weighted` draws
+    mend it: they come from Student's t with 5 degrees of freedom at the mode, which is wider than the
+    normal, are weighed by the posterior's density over theirs, 0 outside the support, and are
+    resampled at even spacing. Status is then UNMIXED where the effective sample size is below 100.
     """
 
     draws: int = field(default=1000, metadata={"static": True})
     starts: int = field(default=1, metadata={"static": True})
     max_steps: int = field(default=200, metadata={"static": True})
+    weighted: bool = field(default=False, metadata={"static": True})
 
     @alone
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
@@ -47,11 +59,38 @@ class NormalAtMode:
 
         curvature, axes = jnp.linalg.eigh(-jax.hessian(density)(centre))
         spread = axes / jnp.sqrt(jnp.maximum(curvature, LEAST_CURVATURE))
-        z = jax.random.normal(key, (self.draws, len(centre)))
+        status = jnp.maximum(mode.status, when(curvature[0] <= 0, Status.DEGENERATE))
+        if self.weighted:
+            drawn, few = self._weighed(problem, key, density, centre, spread)
+            status = jnp.maximum(status, few)
+        else:
+            drawn = centre + jax.random.normal(key, (self.draws, len(centre))) @ spread.T
         return Result(
-            draws=jax.vmap(unravel)(centre + z @ spread.T),
-            status=jnp.maximum(mode.status, when(curvature[0] <= 0, Status.DEGENERATE)),
+            draws=jax.vmap(unravel)(drawn),
+            status=status,
             objective=mode.objective,
             projected_gradient=mode.projected_gradient,
             chains=None,
         )
+
+    def _weighed(
+        self,
+        problem: Problem,
+        key: PRNGKeyArray,
+        density: Callable[[Float[Array, " parameter"]], Float[Array, ""]],
+        centre: Float[Array, " parameter"],
+        spread: Float[Array, "parameter parameter"],
+    ) -> tuple[Float[Array, "draw parameter"], Int[Array, ""]]:
+        """Return resampled proposals, and UNMIXED where few of them count."""
+        normal, gamma = jax.random.split(key)
+        size, freedom = (self.draws, len(centre)), FREEDOM / 2
+        squared = 2 * jax.random.gamma(gamma, freedom, size[:1]) / FREEDOM
+        t = jax.random.normal(normal, size) / jnp.sqrt(squared)[:, None]
+        proposed = centre + t @ spread.T
+        low, high = (ravel_pytree(ends)[0] for ends in problem.bounds())
+        inside = ((proposed >= low) & (proposed <= high)).all(1)
+        log_proposal = -(freedom + len(centre) / 2) * jnp.log1p((t**2).sum(1) / FREEDOM)
+        log_weight = jax.lax.map(density, proposed, batch_size=AT_ONCE) - log_proposal
+        weight = jax.nn.softmax(jnp.where(inside & jnp.isfinite(log_weight), log_weight, -jnp.inf))
+        few = 1 / (weight**2).sum() < LEAST_ESS
+        return proposed[systematic(weight, self.draws)], when(few, Status.UNMIXED)

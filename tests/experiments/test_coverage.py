@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import judgebayes.experiments.coverage
 from judgebayes.experiments.core import Run
-from judgebayes.experiments.coverage import report
+from judgebayes.experiments.coverage import maps, report
 from judgebayes.experiments.coverage.engine import (
     LEVELS,
     Setting,
@@ -143,3 +143,22 @@ def test_every_family_runs_on_simulated_data(name: str) -> None:
 def test_every_family_runs_on_real_data(name: str, data: Path) -> None:
     found = list(SUBJECTS[name].trials(Setting(Run(data), 6)))
     assert all(len(one.truth) == len(one.low) for one in found)
+
+
+def test_of_calibrated_probabilities_no_cell_excludes_the_level() -> None:
+    cells = pd.read_csv(KEPT / "maps.csv")
+    page = (KEPT / "README.md").read_text()
+    assert "\n".join(maps.markdown(cells)) in page
+    assert set(cells["map"]) == set(maps.MAPS)
+    again = maps.assess(cells[["method", "map", "classes", "labels", "replays", "inside", "width"]])
+    np.testing.assert_array_equal(again["excluded"], cells["excluded"])
+    offered = cells[[maps.METHODS[method].offered for method in cells["method"]]]
+    assert (offered["replays"] == 500).all()
+    assert not offered["excluded"].any()
+
+
+def test_worlds_of_maps_draw_labels_at_their_own_truth() -> None:
+    rng = np.random.default_rng(0)
+    given, labels, truth = maps.draw("beta", maps.WORLDS["bent"], 2, 40_000, 1, rng)
+    near = np.abs(given[0, :, 1] - np.log(maps.INPUTS[2][1, 1])) < 0.1
+    assert labels[0, near].mean() == pytest.approx(truth[0, 1], abs=0.05)

@@ -43,6 +43,7 @@ from judgebayes.aggregate import (
     VoteShare,
 )
 from judgebayes.calibrate import (
+    BayesianMap,
     Beta,
     Calibrated,
     Chain,
@@ -215,6 +216,10 @@ PANEL_OF_TWO = {"one item of one judge": "a panel of two takes two judges, and s
 REFERENCE = dict.fromkeys(
     ("swapping responses", "renaming classes"),
     "of three classes and more, the penalty and the bounds know a reference class",
+)
+OTHER_DRAWS = dict.fromkeys(
+    ("swapping responses", "renaming classes"),
+    "mirrored draws are other draws, of the same posterior",
 )
 COPIES = {"weight 2 = row twice": "an item of weight 2 is one item seen twice, not two items"}
 FEW_VOTES = {
@@ -411,6 +416,11 @@ CASES: dict[str, Case] = {
     "platt-symmetric": Case(CALIBRATOR, Platt(symmetric=True), breaks=ORDERED, by_hand=True),
     "isotonic": Case(CALIBRATOR, Isotonic()),
     "isotonic-symmetric": Case(CALIBRATOR, Isotonic(symmetric=True), breaks=ORDERED),
+    "temperature-posterior": Case(CALIBRATOR, BayesianMap(Temperature()), costly=True),
+    "platt-posterior": Case(
+        CALIBRATOR, BayesianMap(Platt()), lacks=OTHER_DRAWS, costly=True, by_hand=True
+    ),
+    "beta-posterior": Case(CALIBRATOR, BayesianMap(Beta()), lacks=OTHER_DRAWS, costly=True),
     "beta": Case(CALIBRATOR, Beta(), breaks=REFERENCE),
     "beta-unpenalised": Case(CALIBRATOR, Beta(penalty=None), by_hand=True),
     "beta-ridge": Case(

@@ -1,0 +1,256 @@
+"""`python -m judgebayes.experiments.coverage.maps`: intervals of calibrated probabilities.
+
+Does the 90 % interval of `BayesianMap` hold the true probability in 90 of 100 data sets? Labels are
+drawn from a map whose parameters are fixed (too sure, not sure enough, shifted, bent, nearly right),
+and from maps drawn anew for each data set (*any*: log-slopes and intercepts uniform, independent of the
+fit's prior, log s between -log 4 and log 4, c between -1.5 and 1.5); 50 and 200 labels, two and three
+classes. A cell is a map, number of classes, number of labels, world, input and method; 500 data sets
+each. Beside it the simplest rival: 200 bootstrap fits of the same map.
+
+No interval that is not randomised covers exactly 90 % at every fixed truth, and a posterior's need do
+so only on average over its prior. What is asked of it here is more: that in no cell the exact binomial
+interval of the coverage, of 99 % simultaneously over all cells of `BayesianMap` (Bonferroni), leaves
+90 % out.
+
+Writes maps.csv, and from it the table of README.md. Ten minutes of two cores.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import typer
+from jaxtyping import Array, Float
+from scipy.special import log_softmax
+from scipy.stats import beta, binomtest
+
+from judgebayes.calibrate import BayesianMap, Beta, Platt, Temperature
+from judgebayes.float64 import in_float64
+from judgebayes.inference import NUTS, NormalAtMode
+
+__all__ = ["MAPS", "assess", "counted", "draw", "markdown", "write"]
+
+LEVEL, TOGETHER = 0.9, 0.99
+LABELS = (50, 200)
+RESAMPLES = 200
+MAPS = {"temperature": Temperature(), "Platt": Platt(), "beta": Beta()}
+
+
+class Method(NamedTuple):
+    """A way to an interval, and where it is tried."""
+
+    of: Callable[[Any], Any]
+    batch: int
+    """Data sets side by side."""
+    offered: bool = True
+    """Whether the library offers it for such data: it is then asked to hold."""
+    everywhere: bool = False
+    """Any number of classes and labels; the others, for time, at the least of both."""
+    all_worlds: bool = True
+
+
+METHODS = {
+    "weighted Laplace": Method(BayesianMap, 10, everywhere=True),
+    "NUTS": Method(
+        lambda own: BayesianMap(own, NUTS(draws=400, warmup=300, chains=2)),
+        100,
+        all_worlds=False,
+    ),
+    "plain Laplace": Method(lambda own: BayesianMap(own, NormalAtMode()), 10, offered=False),
+    "bootstrap": Method(lambda own: own, 10, offered=False),
+}
+INPUTS: dict[int, np.ndarray] = {
+    2: np.array([[0.95, 0.05], [0.7, 0.3], [0.2, 0.8]]),
+    3: np.array([[0.8, 0.15, 0.05], [0.1, 0.3, 0.6], [0.4, 0.35, 0.25]]),
+}
+"""Answers whose calibrated probability of the last class is asked for."""
+SPREAD = {2: 2.0, 3: 1.5}
+"""Standard deviation of the log-odds, or of the logits, of the answers."""
+BEGIN, END = "<!-- maps: written by experiments/coverage/maps.py -->", "<!-- end of maps -->"
+
+
+class World(NamedTuple):
+    """Slopes and intercepts of two or three classes; None where they are drawn for each data set."""
+
+    slopes: tuple[float, float, float] | None
+    intercepts: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+WORLDS: Mapping[str, World] = {
+    "too sure": World((0.5, 0.5, 0.5)),
+    "far too sure": World((0.2, 0.2, 0.2)),
+    "not sure enough": World((2.0, 2.0, 2.0)),
+    "nearly right": World((1.1, 1.1, 1.1)),
+    "shifted": World((1.0, 1.0, 1.0), (0.0, 1.0, 0.5)),
+    "bent": World((0.5, 1.5, 1.0), (0.0, 0.5, -0.5)),
+    "any": World(None),
+}
+LEFT_OUT = {
+    "temperature": ("shifted", "bent"),
+    "Platt": ("far too sure", "bent"),
+    "beta": ("far too sure", "shifted"),
+}
+"""Worlds that are left out: of another family, or for time."""
+FEW = ("too sure", "any")
+
+
+def draw(
+    name: str, world: World, n_classes: int, n_labels: int, replays: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return answers (replay, item, class), labels, and the truth at the inputs (replay, input)."""
+    if world.slopes is None:
+        slopes = np.exp(rng.uniform(-np.log(4), np.log(4), (replays, n_classes)))
+        slopes = slopes if name == "beta" else np.broadcast_to(slopes[:, :1], slopes.shape)
+        intercepts = rng.uniform(-1.5, 1.5, (replays, n_classes)) * (np.arange(n_classes) > 0)
+        intercepts = intercepts * (name != "temperature")
+    else:
+        slopes, intercepts = (
+            np.broadcast_to(np.asarray(x)[:n_classes], (replays, n_classes))
+            for x in (world.slopes, world.intercepts)
+        )
+
+    def truth(log_probs: np.ndarray) -> np.ndarray:
+        return log_softmax(slopes[:, None] * log_probs + intercepts[:, None], axis=-1)
+
+    logits = SPREAD[n_classes] * rng.normal(size=(replays, n_labels, n_classes))
+    if n_classes == 2:
+        logits[..., 0] = 0.0
+    log_probs = log_softmax(logits, axis=-1)
+    noise = rng.gumbel(size=log_probs.shape)
+    at_inputs = np.exp(truth(np.log(INPUTS[n_classes])[None]))[..., -1]
+    return log_probs, (truth(log_probs) + noise).argmax(-1), at_inputs
+
+
+def ends(method: Any, n_classes: int, batch: int) -> Callable[..., tuple[Array, Array]]:
+    """Return the compiled function of many data sets that gives the intervals at the inputs."""
+    inputs = np.log(INPUTS[n_classes])
+
+    def one(log_probs: Array, labels: Array, key: Array) -> tuple[Array, Array]:
+        if isinstance(method, BayesianMap):
+            low, high = method.fit(log_probs, labels, key=key).interval(inputs, level=LEVEL)
+            return low[:, -1], high[:, -1]
+        items = jax.random.randint(key, (RESAMPLES, len(labels)), 0, len(labels))
+        weight = jax.vmap(lambda i: jnp.zeros(len(labels)).at[i].add(1.0))(items)
+
+        def again(weight: Float[Array, " item"]) -> Float[Array, " input"]:
+            return jnp.exp(method.fit(log_probs, labels, weight=weight)(inputs))[:, -1]
+
+        tails = jnp.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        low, high = jnp.quantile(jax.vmap(again)(weight), tails, axis=0)
+        return low, high
+
+    def batched(*data: Array) -> Any:
+        return jax.lax.map(lambda lane: one(*lane), data, batch_size=batch)
+
+    return jax.jit(batched)
+
+
+def tried(way: Method, name: str, n_classes: int, n_labels: int) -> list[str]:
+    """Return the worlds of a cell's map; few of three classes, for time."""
+    if not way.everywhere and (n_classes, n_labels) != (2, LABELS[0]):
+        return []
+    chosen = FEW if n_classes > 2 or not way.all_worlds else tuple(WORLDS)
+    return [world for world in chosen if world not in LEFT_OUT[name]]
+
+
+@in_float64
+def counted(replays: int, seed: int, methods: tuple[str, ...] = tuple(METHODS)) -> pd.DataFrame:
+    """Return a row per cell: how many intervals hold the truth, and their mean width."""
+    rows = []
+    for method in methods:
+        way = METHODS[method]
+        for name, own in MAPS.items():
+            for n_classes in INPUTS:
+                for n_labels in LABELS:
+                    worlds = tried(way, name, n_classes, n_labels)
+                    if not worlds:
+                        continue
+                    function = ends(way.of(own), n_classes, way.batch)
+                    for called in worlds:
+                        place, world = list(WORLDS).index(called), WORLDS[called]
+                        rng = np.random.default_rng([seed, n_classes, n_labels, place])
+                        *data, truth = draw(name, world, n_classes, n_labels, replays, rng)
+                        keys = jax.random.split(jax.random.key(seed), replays)
+                        low, high = map(np.asarray, function(*map(jnp.asarray, data), keys))
+                        inside = (low <= truth) & (truth <= high)
+                        for i, at in enumerate(INPUTS[n_classes]):
+                            rows.append(
+                                {
+                                    "method": method,
+                                    "map": name,
+                                    "classes": n_classes,
+                                    "labels": n_labels,
+                                    "world": called,
+                                    "input": at[-1],
+                                    "replays": replays,
+                                    "inside": int(inside[:, i].sum()),
+                                    "below": int((truth < low)[:, i].sum()),
+                                    "width": float((high - low)[:, i].mean()),
+                                }
+                            )
+                    typer.echo(
+                        f"{method}, {name}, {n_classes} classes, {n_labels} labels", err=True
+                    )
+    return pd.DataFrame(rows)
+
+
+def assess(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with exact intervals of their coverage, simultaneous over those of ours."""
+    tail = (1 - TOGETHER) / 2 / max(sum(METHODS[method].offered for method in cells["method"]), 1)
+    inside, missed = cells["inside"], cells["replays"] - cells["inside"]
+    low = np.nan_to_num(beta.ppf(tail, inside, missed + 1), nan=0.0)
+    high = np.nan_to_num(beta.isf(tail, inside + 1, missed), nan=1.0)
+    return cells.assign(
+        coverage=inside / cells["replays"],
+        low=low,
+        high=high,
+        p=[binomtest(k, n, LEVEL).pvalue for k, n in zip(inside, cells["replays"], strict=True)],
+        excluded=(low > LEVEL) | (high < LEVEL),
+    )
+
+
+def markdown(cells: pd.DataFrame) -> list[str]:
+    """Return a row per method, map, classes and labels: coverage over its cells, in per cent."""
+    lines = [
+        "| method | map | classes | labels | cells | mean coverage | least | most | 90 % excluded | "
+        "mean width |",
+        "|---" * 10 + "|",
+    ]
+    keys = ["method", "map", "classes", "labels"]
+    for (method, name, n_classes, n_labels), own in cells.groupby(keys, sort=False):
+        share = 100 * own["coverage"]
+        lines.append(
+            f"| {method} | {name} | {n_classes} | {n_labels} | {len(own)} | {share.mean():.1f} | "
+            f"{share.min():.1f} | {share.max():.1f} | {own['excluded'].sum()} | "
+            f"{own['width'].mean():.3f} |"
+        )
+    return lines
+
+
+def write(cells: pd.DataFrame, out: Path) -> list[str]:
+    """Write maps.csv, and its table into a README.md that has a place for it; return the table."""
+    out.mkdir(parents=True, exist_ok=True)
+    cells.to_csv(out / "maps.csv", index=False, float_format="%.5g", lineterminator="\n")
+    rows, page = markdown(pd.read_csv(out / "maps.csv")), out / "README.md"
+    if page.exists():
+        before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+        text = "\n".join([BEGIN, "", *rows, "", END])
+        page.write_text(before + text + rest.partition(END)[2], encoding="utf-8")
+    return rows
+
+
+def check(
+    replays: Annotated[int, typer.Option(min=4, help="Data sets of each cell.")] = 500,
+    seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/coverage"),
+) -> None:
+    """Count how often the maps' intervals hold the truth: write maps.csv, and README.md's table."""
+    typer.echo("\n".join(write(assess(counted(replays, seed)), out)))
+
+
+if __name__ == "__main__":
+    typer.run(check)
