@@ -5,6 +5,7 @@ A method whose inference would ignore its prior refuses any but the default.
 """
 
 from judgebayes.models.beta_binomial import Prior as BetaBinomial
+from judgebayes.models.calibration_maps import Prior as BayesianMap
 from judgebayes.models.davidson import Prior as Davidson
 from judgebayes.models.dawid_skene import Prior as DawidSkene
 from judgebayes.models.generator_validator import FlatPrior as GeneratorValidatorFlat
@@ -21,6 +22,7 @@ from judgebayes.precision.impression import ImpressionPrior as Impression
 from judgebayes.precision.labelling import StratumPrior as Stratified
 
 __all__ = [
+    "BayesianMap",
     "BetaBinomial",
     "Davidson",
     "DawidSkene",

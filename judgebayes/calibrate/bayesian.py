@@ -25,7 +25,15 @@ from judgebayes.calibrate.temperature import Temperature
 from judgebayes.errors import JudgeBayesError
 from judgebayes.float64 import in_float64
 from judgebayes.inference.normal import NormalAtMode
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, identified
+from judgebayes.inference.problem import (
+    Chains,
+    Inference,
+    Problem,
+    Sites,
+    check_prior,
+    identified,
+)
+from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
 from judgebayes.models.calibration_maps import CalibrationMapModel, Form, MapData, Prior
 from judgebayes.summary import summary
@@ -70,7 +78,8 @@ class BayesianMap:
         `NormalAtMode()` knows no bound and no skewness: with few labels its intervals are too low
         or too high at the ends.
     prior
-        Standard deviations of the priors.
+        Standard deviations of the priors. Any but the default raises a JudgeBayesError beside a
+        minimum score, which does not use it.
 
     Examples
     --------
@@ -87,6 +96,10 @@ class BayesianMap:
     calibrator: Calibrator
     inference: Inference = field(default_factory=partial(NormalAtMode, weighted=True))
     prior: Prior = field(default_factory=Prior)
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
 
     @in_float64
     def fit(
@@ -124,12 +137,23 @@ class BayesianMap:
             require(f"prior.{name}", scale, scale > 0, "a standard deviation above 0")
         data = calibration_data(log_probs, labels, weight)
         key = jax.random.key(0) if key is None else key
-        return _fit(self, own.form, data, with_constant(features, len(data.labels))[:, 1:], key)
+        given = data, with_constant(features, len(data.labels))[:, 1:]
+        return with_source(_fit(self, own.form, *given, key), self, *given)
+
+    def problem(self, data: CalibrationData, features: Float[Array, "item feature"]) -> Problem:
+        """Return the program with these data, what every inference solves."""
+        own = self.calibrator
+        assert isinstance(own, Temperature | Platt | Beta)
+        log_probs = clipped(data.log_probs, own.clip)
+        return Problem(
+            CalibrationMapModel(log_probs.shape[1], own.form, self.prior, own.label_noise),
+            MapData(log_probs, data.labels, data.weight, features),
+        )
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedBayesianMap:
+class FittedBayesianMap(Sampled):
     """A map with many draws of its parameters, or one of a point estimate."""
 
     draws: Sites
@@ -219,20 +243,15 @@ def _fit(
     features: Float[Array, "item feature"],
     key: PRNGKeyArray,
 ) -> FittedBayesianMap:
-    own, n_classes = method.calibrator, data.log_probs.shape[1]
-    assert isinstance(own, Temperature | Platt | Beta)
-    problem = Problem(
-        CalibrationMapModel(n_classes, form, method.prior, own.label_noise),
-        MapData(clipped(data.log_probs, own.clip), data.labels, data.weight, features),
-    )
-    result = method.inference.solve(problem, key)
+    result = method.inference.solve(method.problem(data, features), key)
+    degenerate = identified(data.labels, data.weight, data.log_probs.shape[1], 1)
     return FittedBayesianMap(
         draws=result.draws,
-        status=worst(result.status, identified(data.labels, data.weight, n_classes, 1)),
+        status=worst(result.status, degenerate),
         objective=result.objective,
         projected_gradient=result.projected_gradient,
         chains=result.chains,
-        clip=own.clip,
+        clip=vars(method.calibrator)["clip"],
         form=form,
     )
 

@@ -16,6 +16,7 @@ import pytest
 from scipy import stats
 
 from judgebayes.aggregate import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
+from judgebayes.calibrate import BayesianMap, Platt
 from judgebayes.ensemble import BetaBinomial, PooledBetaBinomial, counts_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, posterior
@@ -76,6 +77,11 @@ def cells() -> PrecisionCounts:
     return PrecisionCounts(**{name: jnp.asarray(np.array(x, float)) for name, x in rows.items()})
 
 
+def answers() -> np.ndarray:
+    """Log-probabilities of three classes."""
+    return np.log(np.random.default_rng(2).dirichlet(np.ones(3), ITEMS))
+
+
 def of_counts(place: int = 0) -> Any:
     correct = [5, 4, 1, 5, 3, 5, 2, 5, -1, 3] if place == 0 else [5, 5, 5, 4, 5, 2]
     return counts_of(np.array(correct), 5)
@@ -99,6 +105,11 @@ OF_CELLS = {
 }
 KINDS = ("share", "mean", "dispersion")
 CASES = {
+    "platt's map": Case(
+        lambda: BayesianMap(Platt(), NUTS_OF_TESTS).fit(answers(), panel()[1]),
+        LABEL,
+        {"slope": ("slope",), "intercept": ("intercept",)},
+    ),
     "davidson": Case(
         lambda: Davidson(NUTS_OF_TESTS).fit(*panel()), LABEL, {"beta": (), "eta0": ("level",)}
     ),
