@@ -91,6 +91,8 @@ class BayesianMap:
     >>> fit = jb.BayesianMap(jb.Platt()).fit(log_probs, labels)
     >>> low, high = fit.interval(log_probs)
     >>> print(np.stack([low[:, 1], np.exp(fit(log_probs))[:, 1], high[:, 1]], axis=1)[[0, 4]].round(1))
+    [[0.  0.1 0.4]
+     [0.3 0.6 0.9]]
     """
 
     calibrator: Calibrator
