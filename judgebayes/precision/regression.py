@@ -395,7 +395,8 @@ def _one_minimum(
 
     newton = Newton(visit, propose, TOLERANCE, MAX_STEPS, first=5.0, fall=1 / 1.3, rise=2.0)
     end, status = newton.run(newton.resume(visit(start)))
-    return Regression(**end.x._asdict(), loss=end.value, certificate=end.gap, status=status)
+    at: Parameters = end.x
+    return Regression(*at, end.value, end.gap, status)
 
 
 def _uncalibrated(
@@ -416,9 +417,7 @@ def _uncalibrated(
         tolerance=TOLERANCE,
     )
     at: Parameters = parts(found.x)
-    return Regression(
-        at.precision, at.tpr, at.tnr, found.value, found.projected_gradient, found.status
-    )
+    return Regression(*at, found.value, found.projected_gradient, found.status)
 
 
 @partial(jax.jit, static_argnums=0)
