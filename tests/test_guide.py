@@ -1,0 +1,103 @@
+"""The guide to priors, posteriors and ArviZ: its blocks run in order, and print what it says they print."""
+
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+from typer.testing import CliRunner
+
+from judgebayes.cli import app
+from judgebayes.inference import posterior
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "posteriors.md"
+REAL = "## The same on real votes"
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
+NUMBER = re.compile(r"(?<![\w.-])[+-]?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w-])")
+ABSOLUTE, RELATIVE = 0.05, 0.1
+"""How far a number may be off, whichever is more: draws are random, and differ between versions."""
+COUNT, OF_COUNTS = 200, 0.5
+"""Larger whole numbers are effective sample sizes, which differ more."""
+
+
+def blocks(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the kind of each block, what it runs, and what it should print."""
+    for kind, code, output in BLOCK.findall(text):
+        if kind == "console":
+            command, _, output = code.removeprefix("$ ").partition("\n")
+            yield kind, command, output
+        else:
+            yield kind, code, output
+
+
+def printed(kind: str, code: str, names: dict[str, Any]) -> str:
+    if kind == "console":
+        result = CliRunner().invoke(app, shlex.split(code)[1:], env={"COLUMNS": "110"})
+        assert result.exit_code == 0, result.output
+        return result.output
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(code, GUIDE.name, "exec"), names)
+    return out.getvalue()
+
+
+def agree(expected: str, found: str) -> bool:
+    """Tell whether the words are the same and the numbers near, however the lines are broken."""
+    words = [NUMBER.sub("#", text).split() for text in (expected, found)]
+    numbers = [[float(x) for x in NUMBER.findall(text)] for text in (expected, found)]
+    if words[0] != words[1] or len(numbers[0]) != len(numbers[1]):
+        return False
+    return all(
+        abs(a - b) <= max(ABSOLUTE, (OF_COUNTS if is_count(a) else RELATIVE) * abs(a))
+        for a, b in zip(*numbers, strict=True)
+    )
+
+
+def is_count(x: float) -> bool:
+    return x >= COUNT and x == round(x)
+
+
+def follow(text: str) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for kind, code, expected in blocks(text):
+        found = printed(kind, code, names)
+        assert agree(expected, found), f"{code}\nshould print\n{expected}\nand prints\n{found}"
+    plt.close("all")
+
+
+@pytest.mark.filterwarnings("ignore")  # of matplotlib and ArviZ while they draw
+def test_the_guide_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    simulated, _, _ = GUIDE.read_text(encoding="utf-8").partition(REAL)
+    follow(simulated)
+    assert all((tmp_path / f"{name}.png").stat().st_size > 1000 for name in ("forest", "predictive"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_its_last_section_does_so_on_real_votes(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGEBAYES_DATA", str(data))
+    _, _, real = GUIDE.read_text(encoding="utf-8").partition(REAL)
+    assert list(blocks(real))
+    follow(real)
+
+
+def test_its_table_quotes_what_is_said_of_chains() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    quotes = re.findall(r"^\| .*?`([a-z ]+)`.*\| ", text[text.index("| the sentence says") :], re.M)
+    source = Path(posterior.__file__).read_text(encoding="utf-8")
+    assert len(quotes) == 4
+    for quote in quotes:
+        assert quote in source, quote
+
+
+def test_words_must_be_the_same_and_numbers_near() -> None:
+    assert agree("beta 2.61 (ESS 900)", "beta   2.6 (ESS\n1200)")
+    assert not agree("beta 2.61", "beta 3.1")
+    assert not agree("beta 2.61", "gamma 2.61")
+    assert not agree("beta 2.61", "beta 2.61 2.61")
