@@ -50,9 +50,7 @@ def table(name: str, file: str) -> "pd.DataFrame":
     from judgebayes.experiments.core import data_folder
 
     if name not in SOURCES:
-        raise JudgeBayesError(
-            f"There is no data set {name!r}; there are {', '.join(SOURCES)}."
-        )
+        raise JudgeBayesError(f"There is no data set {name!r}; there are {', '.join(SOURCES)}.")
     folder = (data_folder() or cache_folder()) / SOURCES[name].folder
     path = folder / f"{file}.parquet"
     if path.is_file():
