@@ -409,7 +409,7 @@ def _print_comparison(console: Console, found: Compared, files: dict[str, Any]) 
         total, attributes = found.total(place), files[name].attrs
         table.add_row(
             escape(name),
-            f"{attributes['model']}, {attributes['variant']}",
+            ", ".join(attributes[key] for key in ("model", "variant") if key in attributes),
             f"{total:.1f}",
             f"{total / found.n_items:.3f}",
             f"{gap:.1f} ± {error:.1f}" if place else "",

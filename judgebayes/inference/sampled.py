@@ -205,8 +205,11 @@ class Sampled:
         more = {n: jnp.asarray(x).reshape(*shape, -1) for n, x in self._more_quantities().items()}
         view = Described(problem=problem, data=problem.data, coords=coords or {})
         keys = jax.random.split(jax.random.key(seed), 5)[1:]
-        of = _told_of(chains.source.data, coords or {})
-        return container(view, chains, keys, more=more, attributes=of)
+        attributes = {
+            "model": type(chains.source.method).__name__,
+            **_told_of(chains.source.data, coords or {}),
+        }
+        return container(view, chains, keys, more=more, attributes=attributes)
 
     def _more_quantities(self) -> Mapping[str, Float[Array, "draw any"]]:
         """Return quantities that the fit has of each draw and the program does not."""
