@@ -19,10 +19,11 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "posteriors.md"
 REAL = "## The same on real votes"
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
 NUMBER = re.compile(r"(?<![\w.-])[+-]?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w-])")
-ABSOLUTE, RELATIVE = 0.05, 0.1
-"""How far a number may be off, whichever is more: draws are random, and differ between versions."""
-COUNT, OF_COUNTS = 200, 0.5
-"""Larger whole numbers are effective sample sizes, which differ more."""
+ABSOLUTE, RELATIVE, LAST = 0.05, 0.1, 1.5
+"""How far a number may be off, whichever is most, the last in units of its last decimal: draws are
+random, and differ between versions and machines."""
+COUNT, OF_COUNTS = 200, 3
+"""Larger whole numbers are effective sample sizes, and may be off by this factor."""
 
 
 def blocks(text: str) -> Iterator[tuple[str, str, str]]:
@@ -74,15 +75,16 @@ def near(expected: str, found: str) -> bool:
         return True
     if NUMBER.sub("#", expected) != NUMBER.sub("#", found):
         return False
-    numbers = ([float(x) for x in NUMBER.findall(word)] for word in (expected, found))
-    return all(
-        abs(a - b) <= max(ABSOLUTE, (OF_COUNTS if is_count(a) else RELATIVE) * abs(a))
-        for a, b in zip(*numbers, strict=True)
-    )
+    pairs = zip(NUMBER.findall(expected), NUMBER.findall(found), strict=True)
+    return all(close(*pair) for pair in pairs)
 
 
-def is_count(x: float) -> bool:
-    return x >= COUNT and x == round(x)
+def close(expected: str, found: str) -> bool:
+    a, b = float(expected), float(found)
+    if "." not in expected and a >= COUNT:
+        return a / OF_COUNTS <= b <= a * OF_COUNTS
+    decimals = len(expected.partition(".")[2])
+    return abs(a - b) <= max(ABSOLUTE, RELATIVE * abs(a), LAST * 10**-decimals * (decimals > 0))
 
 
 def follow(text: str) -> None:

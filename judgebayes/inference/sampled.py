@@ -224,8 +224,8 @@ def _told_of(data: Sequence[Any], coords: Mapping[str, Sequence[Any]]) -> dict[s
         return {}
     votes = data[0]
     sizes = {"item": votes.n_items, "judge": votes.index.shape[1], "class": votes.n_classes}
-    names = (tuple(map(str, coords.get(axis, range(size)))) for axis, size in sizes.items())
-    known = Data(votes, np.asarray(data[1]), *names)
+    names = {axis: tuple(map(str, coords.get(axis, range(n)))) for axis, n in sizes.items()}
+    known = Data(votes, np.asarray(data[1]), names["item"], names["judge"], names["class"])
     return {"data": known.sizes(), "data_checksum": known.checksum()}
 
 
