@@ -1,6 +1,7 @@
 """A folder of converted data sets: each is there whole, or not at all."""
 
 import hashlib
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -47,11 +48,9 @@ def table(name: str, file: str) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    from judgebayes.experiments.core import data_folder
-
     if name not in SOURCES:
         raise JudgeBayesError(f"There is no data set {name!r}; there are {', '.join(SOURCES)}.")
-    folder = (data_folder() or cache_folder()) / SOURCES[name].folder
+    folder = Path(os.environ.get("JUDGEBAYES_DATA") or cache_folder()) / SOURCES[name].folder
     path = folder / f"{file}.parquet"
     if path.is_file():
         return pd.read_parquet(path)
