@@ -266,13 +266,11 @@ def _attributes(
     request: PosteriorRequest, data: Data, variant: str, command: Sequence[str]
 ) -> dict[str, str | int]:
     """Return what the file should know of itself."""
-    cast = int((data.index >= 0).sum())
     settings = {k: v for k, v in asdict(_nuts(request)).items() if k != "score"}
     return {
         "model": request.model,
         "variant": variant,
-        "data": f"{len(data.items)} items, {len(data.judges)} judge(s), {cast} votes, "
-        f"{len(data.labelled)} labels",
+        "data": data.sizes(),
         "data_checksum": data.checksum(),
         "classes": json.dumps(data.classes),
         "seed": request.seed,
@@ -411,7 +409,7 @@ def _print_comparison(console: Console, found: Compared, files: dict[str, Any]) 
         total, attributes = found.total(place), files[name].attrs
         table.add_row(
             escape(name),
-            f"{attributes['model']}, {attributes['variant']}",
+            ", ".join(attributes[key] for key in ("model", "variant") if key in attributes),
             f"{total:.1f}",
             f"{total / found.n_items:.3f}",
             f"{gap:.1f} ± {error:.1f}" if place else "",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference.sampled import STATISTIC, STATISTICS
 
@@ -68,8 +69,18 @@ def check(data: Any) -> list[Check]:
     Parameters
     ----------
     data
-        What `judgebayes.generative.sample` returned.
+        What `judgebayes.generative.sample` returned, or `judgebayes posterior` wrote.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it holds no statistics, as `to_arviz` of a fit does not.
     """
+    if STATISTICS not in data["observed_data"].data_vars:
+        raise JudgeBayesError(
+            "This posterior holds no statistics of the data; right would be a file that "
+            "`judgebayes posterior` wrote."
+        )
     observed = data["observed_data"][STATISTICS]
     names = [str(name) for name in observed.coords[STATISTIC].to_numpy()]
     values = observed.to_numpy()

@@ -127,7 +127,8 @@ def compare(files: Mapping[str, Any], target: str | None = None) -> list[Compare
     Parameters
     ----------
     files
-        Two or more posteriors that `judgebayes.generative.sample` made, by name.
+        Two or more posteriors by name: what `judgebayes posterior` wrote, or `to_arviz` of fits of
+        votes and labels.
     target
         One of `TARGETS`; all that they share by default.
 
@@ -154,7 +155,7 @@ def _refuse_other_data(one: str, first: Any, other: str, second: Any) -> None:
         if "data_checksum" not in data.attrs:
             raise JudgeBayesError(
                 f"{name} does not say what data it is of; right would be a file that "
-                "`judgebayes posterior` wrote."
+                "`judgebayes posterior` wrote, or to_arviz() of a fit of votes and labels."
             )
     if first.attrs["data_checksum"] != second.attrs["data_checksum"]:
         sizes = " and ".join(f"{d.attrs['data']} ({n})" for n, d in ((one, first), (other, second)))

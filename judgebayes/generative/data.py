@@ -40,6 +40,14 @@ class Data:
         """Return the names of items by their positions."""
         return [self.items[int(i)] for i in of]
 
+    def sizes(self) -> str:
+        """Return how much there is, in words."""
+        cast = int((self.index >= 0).sum())
+        return (
+            f"{len(self.items)} items, {len(self.judges)} judge(s), {cast} votes, "
+            f"{len(self.labelled)} labels"
+        )
+
     def checksum(self) -> str:
         """Return a digest of votes, labels and names: two posteriors of one are of the same data.
 

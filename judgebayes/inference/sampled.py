@@ -20,6 +20,7 @@ from judgebayes.float64 import in_float64
 from judgebayes.inference import derived, posterior
 from judgebayes.inference.alone import alone
 from judgebayes.inference.problem import Chains, Problem, Sites, Source
+from judgebayes.votes.array import Votes
 
 __all__ = [
     "STATISTIC",
@@ -203,11 +204,29 @@ class Sampled:
         shape = chains.diverging.shape
         more = {n: jnp.asarray(x).reshape(*shape, -1) for n, x in self._more_quantities().items()}
         view = Described(problem=problem, data=problem.data, coords=coords or {})
-        return container(view, chains, jax.random.split(jax.random.key(seed), 5)[1:], more=more)
+        keys = jax.random.split(jax.random.key(seed), 5)[1:]
+        attributes = {
+            "model": type(chains.source.method).__name__,
+            **_told_of(chains.source.data, coords or {}),
+        }
+        return container(view, chains, keys, more=more, attributes=attributes)
 
     def _more_quantities(self) -> Mapping[str, Float[Array, "draw any"]]:
         """Return quantities that the fit has of each draw and the program does not."""
         return {}
+
+
+def _told_of(data: Sequence[Any], coords: Mapping[str, Sequence[Any]]) -> dict[str, str | int]:
+    """Return what votes and labels these are, so that only posteriors of the same are compared."""
+    from judgebayes.generative.data import Data
+
+    if len(data) < 2 or not isinstance(data[0], Votes) or np.ndim(data[1]) != 1:
+        return {}
+    votes = data[0]
+    sizes = {"item": votes.n_items, "judge": votes.index.shape[1], "class": votes.n_classes}
+    names = {axis: tuple(map(str, coords.get(axis, range(n)))) for axis, n in sizes.items()}
+    known = Data(votes, np.asarray(data[1]), names["item"], names["judge"], names["class"])
+    return {"data": known.sizes(), "data_checksum": known.checksum()}
 
 
 def with_source(fit: F, method: Any, *data: Any) -> F:

@@ -1,6 +1,6 @@
 """The public data sets that the experiments use: where they come from, fetched and converted."""
 
 from judgebayes.public.sources import SOURCES, Source
-from judgebayes.public.store import cache_folder, get, is_whole
+from judgebayes.public.store import cache_folder, get, is_whole, table
 
-__all__ = ["SOURCES", "Source", "cache_folder", "get", "is_whole"]
+__all__ = ["SOURCES", "Source", "cache_folder", "get", "is_whole", "table"]

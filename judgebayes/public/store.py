@@ -1,16 +1,21 @@
 """A folder of converted data sets: each is there whole, or not at all."""
 
 import hashlib
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.public import git
-from judgebayes.public.sources import Source
+from judgebayes.public.sources import SOURCES, Source
 
-__all__ = ["cache_folder", "get", "is_whole"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["cache_folder", "get", "is_whole", "table"]
 
 SUMS = "SHA256SUMS"
 """The checksums of a converted data set, as `sha256sum --check` reads them."""
@@ -22,6 +27,39 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("judgebayes") / "data"
+
+
+def table(name: str, file: str) -> "pd.DataFrame":
+    """Return a table of a data set that `judgebayes data get` fetched.
+
+    Where the environment variable `JUDGEBAYES_DATA` names a folder, it is looked for there instead.
+
+    Parameters
+    ----------
+    name
+        The data set: `judgebayes data list` has the names.
+    file
+        The table, its file's name without `.parquet`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there is no such data set or table, or it was not fetched.
+    """
+    import pandas as pd
+
+    if name not in SOURCES:
+        raise JudgeBayesError(f"There is no data set {name!r}; there are {', '.join(SOURCES)}.")
+    folder = Path(os.environ.get("JUDGEBAYES_DATA") or cache_folder()) / SOURCES[name].folder
+    path = folder / f"{file}.parquet"
+    if path.is_file():
+        return pd.read_parquet(path)
+    tables = ", ".join(sorted(other.stem for other in folder.glob("*.parquet")))
+    raise JudgeBayesError(
+        f"There is no table {file!r} of {name}; there are {tables}."
+        if tables
+        else f"{name} is not in {folder}: `judgebayes data get {name}` fetches it."
+    )
 
 
 def is_whole(source: Source, cache: Path) -> bool:

@@ -19,6 +19,7 @@ from judgebayes.aggregate import Davidson, DawidSkene, HierarchicalDavidson, One
 from judgebayes.calibrate import BayesianMap, Platt
 from judgebayes.ensemble import BetaBinomial, PooledBetaBinomial, counts_of
 from judgebayes.errors import JudgeBayesError
+from judgebayes.generative import check, compare
 from judgebayes.inference import NUTS, posterior
 from judgebayes.inference.sampled import Sampled
 from judgebayes.irt import ItemResponse
@@ -331,3 +332,20 @@ def test_a_batch_of_fits_holds_no_data_and_says_so() -> None:
     # A fit with its data goes through compiled code like any other.
     doubled = jax.jit(lambda fit: jax.tree.map(lambda x: x, fit))(fitted("davidson"))
     assert doubled.to_arviz()["posterior"].equals(fitted("davidson").to_arviz()["posterior"])
+
+
+def test_fits_of_the_same_votes_and_labels_are_compared_in_words_and_others_refused() -> None:
+    one, other = container("davidson"), container("dawid-skene")
+    (found,) = compare({"davidson": one, "dawid-skene": other}, "label")
+    assert found.n_items == len(np.flatnonzero(panel()[1] >= 0))
+    assert "foretelling the label of an item" in found.words()[0].sentence
+    assert one.attrs["data"].startswith("24 items, 3 judge(s), ")
+    with pytest.raises(JudgeBayesError, match="different data"):
+        compare({"named": one, "by number": fitted("dawid-skene").to_arviz()})
+    with pytest.raises(JudgeBayesError, match=r"or to_arviz\(\) of a fit of votes and labels"):
+        compare({"davidson": one, "platt": container("platt's map")})
+
+
+def test_a_fit_holds_no_statistics_and_says_so() -> None:
+    with pytest.raises(JudgeBayesError, match="no statistics of the data; right would be a file"):
+        check(container("davidson"))

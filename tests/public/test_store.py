@@ -7,7 +7,7 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import core
-from judgebayes.public import SOURCES, Source, cache_folder, get, git, is_whole
+from judgebayes.public import SOURCES, Source, cache_folder, get, git, is_whole, table
 from judgebayes.public import store as store_module
 
 CONTENTS = {"a/one.txt": b"1\n", "a/two.txt": b"2\n", "b/three.txt": b"3\n"}
@@ -203,3 +203,19 @@ def test_experiments_find_the_cache_where_no_folder_is_named(
 
 def test_the_cache_is_the_users() -> None:
     assert cache_folder().parts[-2:] == ("judgebayes", "data")
+
+
+def test_a_table_is_read_by_name_and_what_is_not_there_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGEBAYES_DATA", str(tmp_path))
+    with pytest.raises(JudgeBayesError, match="`judgebayes data get llmbar` fetches it"):
+        table("llmbar", "labels")
+    folder = tmp_path / SOURCES["llmbar"].folder
+    folder.mkdir()
+    pd.DataFrame({"item": ["a"]}).to_parquet(folder / "labels.parquet")
+    assert table("llmbar", "labels")["item"].tolist() == ["a"]
+    with pytest.raises(JudgeBayesError, match="no table 'votes' of llmbar; there are labels"):
+        table("llmbar", "votes")
+    with pytest.raises(JudgeBayesError, match="There is no data set 'llm'; there are llmbar"):
+        table("llm", "votes")

@@ -1,0 +1,135 @@
+"""The guide to priors, posteriors and ArviZ: its blocks run, and print what it says."""
+
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+from typer.testing import CliRunner
+
+from judgebayes.cli import app
+from judgebayes.inference import posterior
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "posteriors.md"
+REAL = "## The same on real votes"
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
+NUMBER = re.compile(r"(?<![\w.-])[+-]?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w-])")
+ABSOLUTE, RELATIVE, LAST = 0.05, 0.1, 1.5
+"""How far a number may be off, whichever is most, the last in units of its last decimal: draws are
+random, and differ between versions and machines."""
+COUNT, OF_COUNTS = 200, 3
+"""Larger whole numbers are effective sample sizes, and may be off by this factor."""
+
+
+def blocks(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the kind of each block, what it runs, and what it should print."""
+    for kind, code, output in BLOCK.findall(text):
+        if kind == "console":
+            command, _, output = code.removeprefix("$ ").partition("\n")
+            yield kind, command, output
+        else:
+            yield kind, code, output
+
+
+def printed(kind: str, code: str, names: dict[str, Any]) -> str:
+    if kind == "console":
+        result = CliRunner().invoke(app, shlex.split(code)[1:], env={"COLUMNS": "110"})
+        assert result.exit_code == 0, result.output
+        return result.output
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(code, GUIDE.name, "exec"), names)
+    return out.getvalue()
+
+
+def agree(expected: str, found: str) -> bool:
+    """Tell whether the words are the same and the numbers near; `...` stands for any words.
+
+    How lines are broken plays no part.
+    """
+    first, *rest = (piece.split() for piece in re.split(r"(?<!\S)\.\.\.(?!\S)", expected))
+    words, place = found.split(), len(first)
+    if not alike(first, words[:place]):
+        return False
+    for piece in rest[:-1]:
+        ends = range(place + len(piece), len(words) + 1)
+        place = next((i for i in ends if alike(piece, words[i - len(piece) : i])), -1)
+        if place < 0:
+            return False
+    last = rest[-1] if rest else []
+    after = words[place:]
+    return alike(last, after[len(after) - len(last) :]) if rest else not after
+
+
+def alike(expected: list[str], found: list[str]) -> bool:
+    return len(expected) == len(found) and all(map(near, expected, found))
+
+
+def near(expected: str, found: str) -> bool:
+    """Tell whether two words are the same, but for the digits of numbers that are close."""
+    if expected == found:
+        return True
+    if NUMBER.sub("#", expected) != NUMBER.sub("#", found):
+        return False
+    pairs = zip(NUMBER.findall(expected), NUMBER.findall(found), strict=True)
+    return all(close(*pair) for pair in pairs)
+
+
+def close(expected: str, found: str) -> bool:
+    a, b = float(expected), float(found)
+    if "." not in expected and a >= COUNT:
+        return a / OF_COUNTS <= b <= a * OF_COUNTS
+    decimals = len(expected.partition(".")[2])
+    return abs(a - b) <= max(ABSOLUTE, RELATIVE * abs(a), LAST * 10**-decimals * (decimals > 0))
+
+
+def follow(text: str) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for kind, code, expected in blocks(text):
+        found = printed(kind, code, names)
+        assert agree(expected, found), f"{code}\nshould print\n{expected}\nand prints\n{found}"
+    plt.close("all")
+
+
+@pytest.mark.filterwarnings("ignore")  # of matplotlib and ArviZ while they draw
+def test_the_guide_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    simulated, _, _ = GUIDE.read_text(encoding="utf-8").partition(REAL)
+    follow(simulated)
+    assert all(
+        (tmp_path / f"{name}.png").stat().st_size > 1000 for name in ("forest", "predictive")
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_its_last_section_does_so_on_real_votes(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGEBAYES_DATA", str(data))
+    _, _, real = GUIDE.read_text(encoding="utf-8").partition(REAL)
+    assert list(blocks(real))
+    follow(real)
+
+
+def test_its_table_quotes_what_is_said_of_chains() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    quotes = re.findall(r"^\| .*?`([a-z ]+)`.*\| ", text[text.index("| the sentence says") :], re.M)
+    source = Path(posterior.__file__).read_text(encoding="utf-8")
+    assert len(quotes) == 4
+    for quote in quotes:
+        assert quote in source, quote
+
+
+def test_words_must_be_the_same_and_numbers_near() -> None:
+    assert agree("beta 2.61 (ESS 900)", "beta   2.6 (ESS\n1200)")
+    assert not agree("beta 2.61", "beta 3.1")
+    assert not agree("beta 2.61", "gamma 2.61")
+    assert not agree("beta 2.61", "beta 2.61 2.61")
+    assert agree("a 1 ... c ... [3.0,", "a 1 b c d [3.01,")
+    assert not agree("a 1 ... c ... [3.0,", "a 1 b d [3.01,")
+    assert not agree("... c", "a c d")
+    assert agree("...", "a c d")
