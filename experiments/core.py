@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from judgebayes.checkpoint import digest_of, kept_part
+from judgebayes.compiled.checkpoint import digest_of, kept_part
 from judgebayes.errors import JudgeBayesError
-from judgebayes.significance import Interval
+from judgebayes.measures.significance import Interval
 
 __all__ = [
     "COLUMNS",

@@ -1,9 +1,9 @@
 """Results of a run that was interrupted: what is finished is not run again.
 
 While `judgebayes reproduce` runs, its folder holds a folder `.unfinished`: what every result came to,
-and the answers of the sweeps behind it (`judgebayes.checkpoint`). A result counts as finished if it was
-made from the same data, source, splits and seed, and its files are as they were written. When all
-results are there, `.unfinished` is removed: a run that ended is never taken up again.
+and the answers of the sweeps behind it (`judgebayes.compiled.checkpoint`). A result counts as
+finished if it was made from the same data, source, splits and seed, and its files are as they were
+written. When all results are there, `.unfinished` is removed: a run that ended is never taken up again.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgebayes.checkpoint import atomically, source_digest
+from judgebayes.compiled.checkpoint import atomically, source_digest
 from judgebayes.experiments.core import Experiment, Output, Run
 from judgebayes.experiments.matrix import drawn, result_section
 from judgebayes.experiments.writing import write

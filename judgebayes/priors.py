@@ -4,6 +4,8 @@ Frozen, with the defaults of the models' files: `Davidson(MAP(), prior=priors.Da
 A method whose inference would ignore its prior refuses any but the default.
 """
 
+from judgebayes.generators.impression import ImpressionPrior as Impression
+from judgebayes.generators.labelling import StratumPrior as Stratified
 from judgebayes.models.beta_binomial import Prior as BetaBinomial
 from judgebayes.models.calibration_maps import Prior as BayesianMap
 from judgebayes.models.davidson import Prior as Davidson
@@ -18,8 +20,6 @@ from judgebayes.models.irt import Prior as ItemResponse
 from judgebayes.models.one_coin import Prior as OneCoin
 from judgebayes.models.pooled_beta_binomial import PooledPrior as PooledBetaBinomial
 from judgebayes.models.stacking import Prior as Stacking
-from judgebayes.precision.impression import ImpressionPrior as Impression
-from judgebayes.precision.labelling import StratumPrior as Stratified
 
 __all__ = [
     "BayesianMap",

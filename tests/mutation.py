@@ -1,10 +1,10 @@
 """Mutation testing by hand: is every operator of a module missed by its tests when it changes?
 
-    python tests/mutation.py scores decide conformal significance
+    python tests/mutation.py measures.scores measures.decide calibrators.conformal measures.significance
 
 changes one operator, constant or call of a module at a time, runs the module's own tests on it
-(`tests/test_<module>.py`, and the examples in its docstrings) and lists the changes that no test
-fails on. What came out, and why the survivors may live, is in `mutation.md`.
+(`tests/<room>/test_<module>.py`, and the examples in its docstrings) and lists the changes that
+no test fails on. What came out, and why the survivors may live, is in `mutation.md`.
 
 No file is changed: a change lives in the memory of one child process. What is found is kept in
 `build/mutation`, so that an interrupted run goes on where it was; a change of the module or of its
@@ -53,6 +53,12 @@ OPERATORS: dict[type, type] = {
 }
 NAMES = {"max": "min", "any": "all", "argmax": "argmin", "ceil": "floor", "maximum": "minimum"}
 NAMES |= {new: old for old, new in NAMES.items()}
+
+
+def files(module: str) -> tuple[Path, Path]:
+    """Return a module's file, and that of its tests."""
+    room, _, name = module.rpartition(".")
+    return ROOT / "judgebayes" / room / f"{name}.py", ROOT / "tests" / room / f"test_{name}.py"
 
 
 class Mutant(NamedTuple):
@@ -184,7 +190,8 @@ def _replace(module: str, source: str) -> None:
     new = types.ModuleType(f"{name}_changed")
     new.__file__ = held.__file__
     sys.modules[name] = sys.modules[new.__name__] = new
-    setattr(sys.modules["judgebayes"], module, new)
+    room, _, leaf = name.rpartition(".")
+    setattr(sys.modules[room], leaf, new)
     exec(held.__spec__.loader.source_to_code(source.encode(), held.__file__), vars(new))
 
 
@@ -200,10 +207,10 @@ def _child(module: str, source: str, told: Path) -> None:
         told.write_text(f"import: {type(error).__name__}")
         return
     first = _FirstFailure()
-    files = [f"judgebayes/{module}.py", f"tests/test_{module}.py"]
+    names = [str(file) for file in files(module)]
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     ignored = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    code = pytest.main([*options, *ignored, *files], plugins=[first])
+    code = pytest.main([*options, *ignored, *names], plugins=[first])
     told.write_text(first.name or ("" if code == 0 else f"exit {code}"))
 
 
@@ -261,7 +268,7 @@ def kept(path: Path, digests: dict[str, str], *, survivors: bool) -> dict[str, s
 
 def trial(module: str, children: Children, *, survivors: bool) -> str:
     """Try every change of a module, print the survivors, return the line of the table."""
-    path, tests = ROOT / f"judgebayes/{module}.py", ROOT / f"tests/test_{module}.py"
+    path, tests = files(module)
     digests = {"module": _digest(path), "tests": _digest(tests)}
     source, record = path.read_text(), KEPT / f"{module}.jsonl"
     __import__(f"judgebayes.{module}")

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.calibrate import Beta, Platt, Temperature
+from judgebayes.calibrators import Beta, Platt, Temperature
 from judgebayes.models import davidson, stacking
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData

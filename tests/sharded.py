@@ -12,13 +12,13 @@ import jax
 import numpy as np
 from panels import judged
 
-from judgebayes.aggregate import DawidSkene, OneCoin
-from judgebayes.aggregate.sparse_dawid_skene import fit_sparse
-from judgebayes.calibrate import Identity
-from judgebayes.irt_sparse import listed_mode
+from judgebayes.aggregators import DawidSkene, OneCoin
+from judgebayes.aggregators.dawid_skene import fit_sparse
+from judgebayes.calibrators import Identity
+from judgebayes.evaluate.splits import random_splits
+from judgebayes.evaluate.sweeps import evaluate_splits, sweep
+from judgebayes.item_response.sparse import listed_mode
 from judgebayes.models.irt import Prior
-from judgebayes.splits import random_splits
-from judgebayes.sweeps import evaluate_splits, sweep
 from judgebayes.votes import from_dense
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import judgebayes as jb
 from judgebayes.inference.status import Status
+from judgebayes.inference.summary import ended, summary
 from judgebayes.progress import tracked
-from judgebayes.summary import ended, summary
 from judgebayes.votes import Votes
 
 LONGEST = 4 * 99

@@ -18,17 +18,17 @@ from program_cases import PROGRAMS
 
 import judgebayes as jb
 from judgebayes import inference
-from judgebayes.aggregate.dawid_skene import EM
-from judgebayes.ensemble import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
+from judgebayes.aggregators.dawid_skene import EM
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.fit_file import SavedFit, load_fit, profile, save_fit
-from judgebayes.float64 import in_float64
+from judgebayes.generators import Impression, ItemLevel, Stratified, as_published, true_minimum
+from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR
+from judgebayes.majority import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
+from judgebayes.measures.scores import drps, nll
 from judgebayes.models import generator_validator as gv
-from judgebayes.precision import Impression, ItemLevel, Stratified, as_published, true_minimum
-from judgebayes.precision.posterior import GeneratorValidator
-from judgebayes.scores import drps, nll
 from judgebayes.votes import Classes
+from judgebayes.workflow.fit_file import SavedFit, load_fit, profile, save_fit
 
 INFERENCES = {
     "drps": jb.DRPS(starts=1),

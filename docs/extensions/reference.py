@@ -20,19 +20,30 @@ from judgebayes.cli import app as command_line
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-NOT_LIBRARY = ("__main__", "cli", "experiments", "models")
+NOT_LIBRARY = ("judgebayes.cli", "judgebayes.experiments", "judgebayes.models")
 """Parts with pages of their own, or none."""
 
 
 def modules() -> list[ModuleType]:
-    """Return the public modules: the package's direct children that say what they offer."""
-    names = [
-        found.name
-        for found in pkgutil.iter_modules(judgebayes.__path__)
-        if found.name not in NOT_LIBRARY and not found.name.startswith("_")
+    """Return the public modules: rooms that say what they offer, and what stands in others."""
+    rooms = [child for child in children(judgebayes) if child.__name__ not in NOT_LIBRARY]
+    each = [m for room in rooms for m in ([room] if offers(room) else children(room))]
+    return [module for module in each if offers(module)]
+
+
+def children(package: ModuleType) -> list[ModuleType]:
+    """Return the modules of a package, none of a module."""
+    names = [found.name for found in pkgutil.iter_modules(getattr(package, "__path__", []))]
+    return [
+        importlib.import_module(f"{package.__name__}.{name}")
+        for name in names
+        if not name.startswith("_")
     ]
-    each = [importlib.import_module(f"judgebayes.{name}") for name in names]
-    return [module for module in each if getattr(module, "__all__", [])]
+
+
+def offers(module: ModuleType) -> bool:
+    """Return whether a module says what it offers."""
+    return bool(getattr(module, "__all__", []))
 
 
 def summary(thing: object) -> str:

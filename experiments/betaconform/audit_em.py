@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.ensemble import Distribution, Thinning
 from judgebayes.experiments.betaconform.common import (
     PAPER,
     POINTS,
@@ -23,8 +22,9 @@ from judgebayes.experiments.betaconform.common import (
     simulated,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.majority import Distribution, Thinning
+from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import intervals
-from judgebayes.significance import normal_interval
 
 SIZES = (56, 100, 400)
 RUNS = 200

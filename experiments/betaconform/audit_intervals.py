@@ -13,14 +13,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from judgebayes.ensemble import (
-    PaperEM,
-    QuantileRule,
-    Thinning,
-    counts_of,
-    in_population,
-    minimum_labels,
-)
 from judgebayes.experiments.betaconform.common import (
     PAPER,
     Judged,
@@ -33,8 +25,16 @@ from judgebayes.experiments.betaconform.common import (
     posterior,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.majority import (
+    PaperEM,
+    QuantileRule,
+    Thinning,
+    counts_of,
+    in_population,
+    minimum_labels,
+)
+from judgebayes.measures.significance import Interval
 from judgebayes.plots import intervals
-from judgebayes.significance import Interval
 
 REPLAYS = 200
 LABELS = 57

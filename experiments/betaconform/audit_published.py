@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from judgebayes.ensemble import minimum_labels
 from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
+from judgebayes.majority import minimum_labels
 
 ROUNDING = {"average": 0.0101, "sentence": 0.061}
 """What rounding of the printed numbers can explain: averages have two decimals, sentences one."""

@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, Int
 
-from judgebayes.ensemble import (
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.core import Run
+from judgebayes.inference import MAP, PriorImportance
+from judgebayes.majority import (
     BetaBinomial,
     Binomial,
     Counts,
@@ -22,9 +25,6 @@ from judgebayes.ensemble import (
     odd_sizes,
     thin,
 )
-from judgebayes.experiments.core import Run
-from judgebayes.float64 import in_float64
-from judgebayes.inference import MAP, PriorImportance
 from judgebayes.models import beta_binomial
 
 __all__ = [

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from judgebayes.ensemble import Thinning
 from judgebayes.experiments.betaconform.common import (
     PAPER,
     Judged,
@@ -24,8 +23,9 @@ from judgebayes.experiments.betaconform.common import (
 )
 from judgebayes.experiments.betaconform.margins import claim
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.majority import Thinning
+from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import distributions
-from judgebayes.significance import normal_interval
 
 LABELS = 100
 METHODS = ("binomial", "beta-binomial", "em", "mixture-map")

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.ensemble import Thinning
 from judgebayes.experiments.betaconform.common import (
     PAPER,
     POINTS,
@@ -26,8 +25,9 @@ from judgebayes.experiments.betaconform.common import (
 from judgebayes.experiments.betaconform.fig3 import LABELS, PANELS
 from judgebayes.experiments.betaconform.margins import claim
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.majority import Thinning
+from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import curves
-from judgebayes.significance import normal_interval
 
 METHODS = ("binomial", "beta-binomial", "em", "mixture-map")
 

@@ -14,8 +14,8 @@ import numpy as np
 from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.transfers import margins, targets
 from judgebayes.experiments.core import Grade, Output, Run, experiment, grade, rows
+from judgebayes.measures.significance import Interval
 from judgebayes.plots import scatter
-from judgebayes.significance import Interval
 
 RESAMPLES = 2000
 

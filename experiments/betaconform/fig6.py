@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.ensemble import QuantileRule, minimum_labels
 from judgebayes.experiments.betaconform.common import PAPER, everything
 from judgebayes.experiments.betaconform.stops import printed_rules, stops
 from judgebayes.experiments.core import Output, Run, expected, experiment, grade, rows
+from judgebayes.majority import QuantileRule, minimum_labels
+from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots import curves
-from judgebayes.significance import Interval, normal_interval
 
 XIS = (0.1, 0.06, 0.03, 0.01)
 NEAR = 12.86

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.ensemble import QuantileRule
 from judgebayes.experiments.betaconform.common import PAPER, everything, placed
 from judgebayes.experiments.betaconform.stops import row, stops
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.majority import QuantileRule
 from judgebayes.plots import intervals
 
 XIS = (0.06, 0.03, 0.01)

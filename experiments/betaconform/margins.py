@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.ensemble import QuantileRule, Thinning, replay
 from judgebayes.experiments.betaconform.common import (
     PAPER,
     POINTS,
@@ -20,8 +19,9 @@ from judgebayes.experiments.betaconform.common import (
     placed,
 )
 from judgebayes.experiments.core import Grade, Output, Run, expected, grade, rows
+from judgebayes.majority import QuantileRule, Thinning, replay
+from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots import intervals
-from judgebayes.significance import Interval, normal_interval
 
 __all__ = ["Margins", "claim", "margin_table", "stopped_margins"]
 

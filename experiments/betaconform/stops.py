@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from judgebayes.ensemble import QuantileRule, Rule, VarianceRule, WidthRule, replay
 from judgebayes.experiments.betaconform.common import PAPER, Judged, orders
 from judgebayes.experiments.core import Run
-from judgebayes.significance import Interval, normal_interval
+from judgebayes.majority import QuantileRule, Rule, VarianceRule, WidthRule, replay
+from judgebayes.measures.significance import Interval, normal_interval
 
 __all__ = ["CAP", "printed_rules", "row", "stops"]
 

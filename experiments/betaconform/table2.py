@@ -28,8 +28,8 @@ from judgebayes.experiments.betaconform.transfers import (
     targets,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots import intervals
-from judgebayes.significance import Interval, normal_interval
 
 Margins = tuple[Target, dict[str, Float[np.ndarray, " split"]]]
 """A target and the margins of every method over runs."""

@@ -11,12 +11,12 @@ counts only if the accuracy rose with the threshold on one and the same data set
 import math
 from typing import Any
 
-from judgebayes.ensemble import QuantileRule
 from judgebayes.experiments.betaconform.common import PAPER, everything
 from judgebayes.experiments.betaconform.margins import claim
 from judgebayes.experiments.betaconform.stops import other_rules, row, stops
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.significance import normal_interval
+from judgebayes.majority import QuantileRule
+from judgebayes.measures.significance import normal_interval
 
 XIS = (0.06, 0.03, 0.01)
 

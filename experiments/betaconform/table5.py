@@ -17,7 +17,7 @@ from judgebayes.experiments.betaconform.margins import claim
 from judgebayes.experiments.betaconform.table2 import margin_row
 from judgebayes.experiments.betaconform.transfers import ABLATIONS, margins, targets
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.significance import normal_interval
+from judgebayes.measures.significance import normal_interval
 
 SWAPPED = "transfer, swapped"
 

@@ -10,7 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from judgebayes.ensemble import (
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.betaconform.common import (
+    COUNTS,
+    PAPER,
+    POINTS,
+    Judged,
+    estimates,
+    everything,
+    histograms,
+    orders,
+    simulated_sets,
+    subsets,
+)
+from judgebayes.experiments.core import Run
+from judgebayes.inference import MAP
+from judgebayes.majority import (
     REACH,
     BetaBinomial,
     Counts,
@@ -27,21 +42,6 @@ from judgebayes.ensemble import (
     tfidf_embeddings,
     transfer,
 )
-from judgebayes.experiments.betaconform.common import (
-    COUNTS,
-    PAPER,
-    POINTS,
-    Judged,
-    estimates,
-    everything,
-    histograms,
-    orders,
-    simulated_sets,
-    subsets,
-)
-from judgebayes.experiments.core import Run
-from judgebayes.float64 import in_float64
-from judgebayes.inference import MAP
 
 __all__ = ["ABLATIONS", "FEW", "LIMITED", "REACHES", "Target", "limit", "margins", "targets"]
 

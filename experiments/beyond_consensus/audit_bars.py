@@ -38,8 +38,8 @@ from judgebayes.experiments.beyond_consensus.common import (
 )
 from judgebayes.experiments.beyond_consensus.fig6 import estimates
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.generators.regression import WEIGHTS
 from judgebayes.plots import intervals
-from judgebayes.precision.regression import WEIGHTS
 
 T90 = 2.015048
 """Student's 95 % quantile with five degrees of freedom."""

@@ -19,11 +19,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import DATASET, LEVELS, PAPER, item_votes
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.float64 import in_float64
+from judgebayes.generators import ItemLevel
 from judgebayes.inference import NormalAtMode
-from judgebayes.precision import ItemLevel
 from judgebayes.votes import Votes
 
 GENERATORS, JUDGES, ITEMS = 4, 5, 150

@@ -31,12 +31,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, item_votes
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, crowd, llmbar_orders
-from judgebayes.float64 import in_float64
+from judgebayes.generators import Strata, Stratified, StratumCounts, stratify, valid_share
 from judgebayes.plots import curves
-from judgebayes.precision import Strata, Stratified, StratumCounts, stratify, valid_share
 
 REPLAYS = 40
 ROUND = 20

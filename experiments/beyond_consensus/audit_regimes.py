@@ -21,11 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import PAPER
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.float64 import in_float64
+from judgebayes.generators import Impression, PrecisionCounts, logit_shift, rogan_gladen
 from judgebayes.plots import curves
-from judgebayes.precision import Impression, PrecisionCounts, logit_shift, rogan_gladen
 
 GENERATORS, JUDGES, ITEMS = 10, 8, 600
 HELD_OUT = slice(5, 10)

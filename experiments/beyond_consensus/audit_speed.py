@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import (
     DATASET,
     LEVELS,
@@ -29,8 +30,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     shown,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.float64 import in_float64
-from judgebayes.precision import as_published, starts, targets, true_minimum
+from judgebayes.generators import as_published, starts, targets, true_minimum
 
 STARTS = 25
 SAMPLE = 12

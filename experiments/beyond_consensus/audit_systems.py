@@ -34,6 +34,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import (
     DATASET,
     PAPER,
@@ -42,9 +43,7 @@ from judgebayes.experiments.beyond_consensus.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import MTBENCH_PEOPLE, model_pairs
-from judgebayes.float64 import in_float64
-from judgebayes.plots import intervals
-from judgebayes.precision import (
+from judgebayes.generators import (
     Impression,
     PrecisionCounts,
     Stratified,
@@ -54,13 +53,8 @@ from judgebayes.precision import (
     stratify,
     valid_share,
 )
-from judgebayes.precision.systems import (
-    Method,
-    difference,
-    interval,
-    mean_win_rates,
-    success_rate,
-)
+from judgebayes.generators.systems import Method, difference, interval, mean_win_rates, success_rate
+from judgebayes.plots import intervals
 
 METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")
 PROGRAMS = (25, 50, 100)

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import (
     DATASET,
     LEVELS,
@@ -36,9 +37,8 @@ from judgebayes.experiments.beyond_consensus.common import (
     shown,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.float64 import in_float64
+from judgebayes.generators import as_published, starts, targets, true_minimum
 from judgebayes.plots import curves
-from judgebayes.precision import as_published, starts, targets, true_minimum
 
 WEIGHTS: dict[str, tuple[float, float, float]] = {
     "(2, 1, 10)": (2.0, 1.0, 10.0),

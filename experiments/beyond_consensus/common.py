@@ -8,7 +8,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from judgebayes.experiments.core import Run, expected
-from judgebayes.precision import PrecisionCounts, counts_from_matrix
+from judgebayes.generators import PrecisionCounts, counts_from_matrix
 from judgebayes.votes import Votes, encode
 
 __all__ = [

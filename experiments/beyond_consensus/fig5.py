@@ -23,9 +23,9 @@ from judgebayes.experiments.beyond_consensus.common import (
     shown,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
+from judgebayes.generators import choose_threshold, ensemble_precision, ensemble_rates, ensembles
+from judgebayes.generators.voting import KINDS
 from judgebayes.plots import curves
-from judgebayes.precision import choose_threshold, ensemble_precision, ensemble_rates, ensembles
-from judgebayes.precision.voting import KINDS
 
 EXACT = 1e-12
 

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import (
     DATASET,
     LEVELS,
@@ -30,9 +31,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     spread_over_generators,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.float64 import in_float64
-from judgebayes.plots import curves
-from judgebayes.precision import (
+from judgebayes.generators import (
     Impression,
     PrecisionCounts,
     as_published,
@@ -44,6 +43,7 @@ from judgebayes.precision import (
     targets,
     true_minimum,
 )
+from judgebayes.plots import curves
 
 WITHIN = 0.004
 """How far from the released mean error counts as reproduced: where the released procedure stops

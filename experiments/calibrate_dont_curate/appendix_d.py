@@ -15,7 +15,7 @@ import pandas as pd
 
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.significance import Equivalence, equivalence_test, item_means
+from judgebayes.measures.significance import Equivalence, equivalence_test, item_means
 
 MTBENCH_HUMAN = "mtbench_human_gpt4"
 MARGINS = (0.005, 0.01, 0.02)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.experiments.calibrate_dont_curate.common import (
     FEW,
     PAPER,
@@ -29,8 +28,9 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import BROKEN, REWARDBENCH, rewardbench_panel
 from judgebayes.finding import Finding
+from judgebayes.measures.significance import Interval
+from judgebayes.panel.diagnostics import diagnose, judge_table
 from judgebayes.plots import judge_map
-from judgebayes.significance import Interval
 
 
 @experiment(

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.aggregate import BaseRate, OneCoin
-from judgebayes.calibrate import Beta, Calibrator
-from judgebayes.diagnostics import diagnose
+from judgebayes.aggregators import BaseRate, OneCoin
+from judgebayes.calibrators import Beta, Calibrator
 from judgebayes.experiments.calibrate_dont_curate.common import (
     PAPER,
     Answers,
@@ -27,7 +26,8 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.significance import Interval, normal_interval
+from judgebayes.measures.significance import Interval, normal_interval
+from judgebayes.panel.diagnostics import diagnose
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.aggregate import Aggregator, DawidSkene, OneCoin, Stacking
-from judgebayes.calibrate import Beta, Calibrated, Identity
-from judgebayes.curate import top_k
-from judgebayes.decide import zero_one_loss
-from judgebayes.evaluate import FitOn
+from judgebayes.aggregators import Aggregator, Calibrated, DawidSkene, OneCoin, Stacking
+from judgebayes.calibrators import Beta, Identity
+from judgebayes.evaluate.one_split import FitOn
+from judgebayes.evaluate.splits import Splits
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import (
     LARGE,
     PAPER,
@@ -40,10 +40,10 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
+from judgebayes.measures.decide import zero_one_loss
+from judgebayes.measures.significance import Interval, bootstrap_interval
+from judgebayes.panel.curate import top_k
 from judgebayes.plots import curves
-from judgebayes.significance import Interval, bootstrap_interval
-from judgebayes.splits import Splits
-from judgebayes.sweeps import evaluate_splits
 
 BUDGETS = (10, 25, 50, 100, 200)
 SUBSET_BUDGETS = (50, 100)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from judgebayes.aggregate import (
+from judgebayes.aggregators import (
     AccuracyWeighted,
     Aggregator,
     DawidSkene,
@@ -18,11 +18,10 @@ from judgebayes.aggregate import (
     Stacking,
     VoteShare,
 )
-from judgebayes.calibrate import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
-from judgebayes.curate import Curated, OnePerFamily, families_of, top_k
-from judgebayes.decide import zero_one_loss
-from judgebayes.diagnostics import diagnose
-from judgebayes.evaluate import FitOn
+from judgebayes.calibrators import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
+from judgebayes.evaluate.one_split import FitOn
+from judgebayes.evaluate.splits import Splits, random_splits
+from judgebayes.evaluate.sweeps import evaluate_calibrators
 from judgebayes.experiments.calibrate_dont_curate.twins import twin_panel
 from judgebayes.experiments.core import Grade, Run, expected, grade
 from judgebayes.experiments.data import LLMBAR, RB2
@@ -34,14 +33,15 @@ from judgebayes.experiments.panels import (
     rb2_panel,
     rewardbench_panel,
 )
-from judgebayes.significance import (
+from judgebayes.measures.decide import zero_one_loss
+from judgebayes.measures.significance import (
     Interval,
     bootstrap_interval,
     item_means,
     two_way_interval,
 )
-from judgebayes.splits import Splits, random_splits
-from judgebayes.sweeps import evaluate_calibrators
+from judgebayes.panel.curate import Curated, OnePerFamily, families_of, top_k
+from judgebayes.panel.diagnostics import diagnose
 
 __all__ = [
     "CLIP",

@@ -16,9 +16,8 @@ calibrated curves are flat at 0.003 to 0.004, from the first judge on.
 
 from typing import Any
 
-from judgebayes.aggregate import Stacking
-from judgebayes.calibrate import Identity
-from judgebayes.curate import top_k
+from judgebayes.aggregators import Stacking
+from judgebayes.calibrators import Identity
 from judgebayes.experiments.calibrate_dont_curate.common import (
     FEW,
     PAPER,
@@ -34,6 +33,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
+from judgebayes.panel.curate import top_k
 from judgebayes.plots import curves
 
 SIZES = (1, 2, 3, 5, 10, 20, 40, 80)

@@ -30,8 +30,8 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
+from judgebayes.measures.significance import Interval, max_t_test
 from judgebayes.plots import curves
-from judgebayes.significance import Interval, max_t_test
 
 BUDGETS = (20, 50, 100, 200, 500)
 METHODS = {"one-coin + beta": "one-coin", "top-5 + beta": "top-5"}

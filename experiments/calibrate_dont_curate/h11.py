@@ -34,7 +34,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.significance import Interval, bootstrap_interval, normal_interval
+from judgebayes.measures.significance import Interval, bootstrap_interval, normal_interval
 
 STRATA = ("hard", "middle", "easy")
 MARGIN = 0.02

@@ -22,9 +22,9 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.measures.selective import Reliability, reliability
+from judgebayes.measures.significance import Interval, bootstrap_interval
 from judgebayes.plots import reliability_diagrams
-from judgebayes.selective import Reliability, reliability
-from judgebayes.significance import Interval, bootstrap_interval
 
 BINS = 15
 SHOWN = (

@@ -17,8 +17,8 @@ import numpy as np
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER, claim_row, panels, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.irt import FittedItemResponse, ItemResponse, Shares, variance_shares
-from judgebayes.significance import Interval
+from judgebayes.item_response import FittedItemResponse, ItemResponse, Shares, variance_shares
+from judgebayes.measures.significance import Interval
 
 RESAMPLES = 20
 

@@ -18,8 +18,8 @@ from jaxtyping import Bool, Float
 
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER, simulated_grade
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots import curves
-from judgebayes.significance import Interval, normal_interval
 
 SPREADS = (0.01, 0.03, 0.05, 0.10, 0.15, 0.20)
 PANELS = ((20, 0.65), (20, 0.75), (50, 0.60))

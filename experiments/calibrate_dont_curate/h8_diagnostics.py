@@ -14,14 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.diagnostics import (
-    Thresholds,
-    diagnose,
-    effective_judges,
-    judge_table,
-    panel_curve,
-    residual_correlation,
-)
 from judgebayes.experiments.calibrate_dont_curate.common import (
     PAPER,
     both_orientations,
@@ -31,8 +23,16 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
+from judgebayes.measures.significance import Interval
+from judgebayes.panel.diagnostics import (
+    Thresholds,
+    diagnose,
+    effective_judges,
+    judge_table,
+    panel_curve,
+    residual_correlation,
+)
 from judgebayes.plots import judge_map
-from judgebayes.significance import Interval
 
 TOPICS = (
     "labels",

@@ -24,8 +24,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregate import OneCoin
-from judgebayes.calibrate import Beta, Calibrator, Isotonic, Platt
+from judgebayes.aggregators import OneCoin
+from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.calibrate_dont_curate.common import (
     CLIP,
     PAPER,
@@ -35,8 +36,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.float64 import in_float64
-from judgebayes.significance import bootstrap_interval
+from judgebayes.measures.significance import bootstrap_interval
 
 Distortion = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 FINITE = 1e-9

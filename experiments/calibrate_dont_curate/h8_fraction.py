@@ -23,7 +23,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.significance import Interval, bootstrap_interval
+from judgebayes.measures.significance import Interval, bootstrap_interval
 
 FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 SPLITS = 50

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.aggregate import OneCoin
-from judgebayes.calibrate import Beta, Calibrator, Chain, Identity, Platt
-from judgebayes.conformal import SplitConformal, coverage, coverage_law, set_size
-from judgebayes.curate import top_k
+from judgebayes.aggregators import OneCoin
+from judgebayes.calibrators import Beta, Calibrator, Chain, Identity, Platt
+from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law, set_size
+from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate.common import (
     PAPER,
     Parts,
@@ -29,8 +29,8 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.significance import Interval, bootstrap_interval
-from judgebayes.splits import Splits
+from judgebayes.measures.significance import Interval, bootstrap_interval
+from judgebayes.panel.curate import top_k
 
 NESTED = 0.7
 STEPS: dict[str, Calibrator] = {

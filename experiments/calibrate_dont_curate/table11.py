@@ -18,7 +18,7 @@ the true orientation, and the penalty decides between the others (0.001 to 0.108
 
 from typing import Any
 
-from judgebayes.calibrate import Beta, Calibrator, Platt
+from judgebayes.calibrators import Beta, Calibrator, Platt
 from judgebayes.experiments.calibrate_dont_curate.common import (
     PAPER,
     advantage,

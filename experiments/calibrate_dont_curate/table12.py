@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.calibrate_dont_curate.common import (
     PAPER,
     Answers,
@@ -27,10 +28,14 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.float64 import in_float64
+from judgebayes.measures.selective import (
+    AccuracyCurve,
+    accuracy_at_coverage,
+    auac,
+    kept_at_confidence,
+)
+from judgebayes.measures.significance import bootstrap_interval, normal_interval
 from judgebayes.plots import accuracy_coverage
-from judgebayes.selective import AccuracyCurve, accuracy_at_coverage, auac, kept_at_confidence
-from judgebayes.significance import bootstrap_interval, normal_interval
 
 METHODS = ("majority", "one-coin")
 MAPS = ("none", "platt", "beta")

@@ -25,7 +25,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.significance import Interval, bootstrap_interval
+from judgebayes.measures.significance import Interval, bootstrap_interval
 
 ARMS = ("top-3", "top-5", "top-10", "one-per-family")
 

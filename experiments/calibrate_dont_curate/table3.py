@@ -13,21 +13,8 @@ family loses (0.386). Under the correctness encoding every panel, a random one t
 
 from typing import Any
 
-from judgebayes.aggregate import OneCoin
-from judgebayes.calibrate import Beta, Calibrated, Identity
-from judgebayes.curate import (
-    BackwardElimination,
-    Beam,
-    Curated,
-    Curator,
-    Exhaustive,
-    L1Logistic,
-    OnePerFamily,
-    OracleTop,
-    RandomPanel,
-    TopAccuracy,
-    greedy_forward,
-)
+from judgebayes.aggregators import Calibrated, OneCoin
+from judgebayes.calibrators import Beta, Identity
 from judgebayes.experiments.calibrate_dont_curate.common import (
     LARGE,
     PAPER,
@@ -42,6 +29,19 @@ from judgebayes.experiments.calibrate_dont_curate.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
+from judgebayes.panel.curate import (
+    BackwardElimination,
+    Beam,
+    Curated,
+    Curator,
+    Exhaustive,
+    L1Logistic,
+    OnePerFamily,
+    OracleTop,
+    RandomPanel,
+    TopAccuracy,
+    greedy_forward,
+)
 
 ADDITIONS, WIDTH, KEPT = 10, 3, 5
 SEARCHED = 20

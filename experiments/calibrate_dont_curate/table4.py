@@ -18,8 +18,8 @@ LLMBar). Under the correctness encoding everything behind beta has 0.003 to 0.00
 
 from typing import Any
 
-from judgebayes.aggregate import Stacking
-from judgebayes.calibrate import Beta
+from judgebayes.aggregators import Stacking
+from judgebayes.calibrators import Beta
 from judgebayes.experiments.calibrate_dont_curate.common import (
     LARGE,
     PAPER,

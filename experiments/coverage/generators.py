@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.audit_regimes import GENERATORS, REGIMES, world
 from judgebayes.experiments.beyond_consensus.common import DATASET, item_votes
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.data import MTBENCH_PEOPLE, model_pairs
-from judgebayes.float64 import in_float64
-from judgebayes.precision import (
+from judgebayes.generators import (
     Impression,
     PrecisionCounts,
     Strata,
@@ -23,7 +23,7 @@ from judgebayes.precision import (
     stratify,
     valid_share,
 )
-from judgebayes.precision.systems import mean_win_rates
+from judgebayes.generators.systems import mean_win_rates
 
 __all__ = ["impression", "stratified"]
 

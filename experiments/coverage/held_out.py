@@ -13,16 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregate import Aggregator, BaseRate, MajorityVote, OneCoin
+from judgebayes.aggregators import Aggregator, BaseRate, MajorityVote, OneCoin
 from judgebayes.cli.comparing import Compared, compare, grow
-from judgebayes.decide import absolute_loss
-from judgebayes.evaluate import Evaluation
+from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.evaluate.splits import Splits
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population
+from judgebayes.measures.decide import absolute_loss
 from judgebayes.report.sections import BINS, HeldOut, confidence_bins
-from judgebayes.splits import Splits
-from judgebayes.sweeps import evaluate_splits
 
 __all__ = ["held_out"]
 

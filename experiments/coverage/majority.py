@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from judgebayes.ensemble import Counts, Session, Thinning, WidthRule, counts_of, in_population
-from judgebayes.ensemble.distribution import UNSETTLED, Distribution
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.betaconform.common import (
     COUNTS,
     TWINS,
@@ -21,7 +20,8 @@ from judgebayes.experiments.betaconform.common import (
     wrong_majorities,
 )
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
-from judgebayes.float64 import in_float64
+from judgebayes.majority import Counts, Session, Thinning, WidthRule, counts_of, in_population
+from judgebayes.majority.distribution import UNSETTLED, Distribution
 
 __all__ = ["hard_items", "majority"]
 

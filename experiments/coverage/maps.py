@@ -28,8 +28,8 @@ from jaxtyping import Array, Float
 from scipy.special import log_softmax
 from scipy.stats import beta, binomtest
 
-from judgebayes.calibrate import BayesianMap, Beta, Platt, Temperature
-from judgebayes.float64 import in_float64
+from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, NormalAtMode
 
 __all__ = ["MAPS", "assess", "counted", "draw", "markdown", "write"]

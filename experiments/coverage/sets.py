@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregate import OneCoin
-from judgebayes.conformal import SplitConformal, coverage, coverage_law
+from judgebayes.aggregators import OneCoin
+from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Setting, Trials, trials
-from judgebayes.float64 import in_float64
 
 __all__ = ["conformal"]
 

@@ -55,9 +55,9 @@ SUBJECTS: Mapping[str, Subject] = {
         "`precision`: generators labelled in part, and win rates and systems with `--systems`",
         generators.stratified,
     ),
-    "success": Subject("Python: `judgebayes.precision.systems`", answers.success),
+    "success": Subject("Python: `judgebayes.generators.systems`", answers.success),
     "splits": Subject(
-        "Python: `judgebayes.significance`, and tables of `reproduce`", answers.over_splits
+        "Python: `judgebayes.measures.significance`, and tables of `reproduce`", answers.over_splits
     ),
 }
 """Nothing is drawn or compiled at import."""

@@ -4,10 +4,11 @@ Claim: P1 spends n votes on every item. Most items are settled long before; what
 and what it costs, is claimed by nobody.
 Command: judgebayes reproduce distribution-calibrated/audit-adaptive --data DIR
 Runtime: about 6 minutes with 100 splits.
-Expected: the rule of `judgebayes.adaptive`, its price set on the 50 calibration items so that it
-expects to give up 0.002 of MAE, saves at least 30 % of the votes of the best fixed n at an MAE within
-0.005 in 19 of 25 cells. "Best" is told by the evaluation items themselves, which no user knows; where it
-is below 8, because more votes do not help, a rule that was fitted at 8 votes saves less, or nothing.
+Expected: the rule of `judgebayes.workflow.adaptive`, its price set on the 50 calibration items so
+that it expects to give up 0.002 of MAE, saves at least 30 % of the votes of the best fixed n at an
+MAE within 0.005 in 19 of 25 cells. "Best" is told by the evaluation items themselves, which no user
+knows; where it is below 8, because more votes do not help, a rule that was fitted at 8 votes saves
+less, or nothing.
 """
 
 from dataclasses import dataclass, replace
@@ -19,9 +20,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, Int
 
-from judgebayes.adaptive import StoppingRule, price_within, share_prior
-from judgebayes.aggregate import Davidson, FittedDavidson
-from judgebayes.decide import absolute_loss, bayes_action
+from judgebayes.aggregators import Davidson, FittedDavidson
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -32,12 +33,12 @@ from judgebayes.experiments.distribution_calibrated.common import (
     interval_columns,
     splits,
 )
-from judgebayes.fit_file import profile
-from judgebayes.float64 import in_float64
+from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.significance import Interval, normal_interval, two_way_interval
 from judgebayes.plots import scatter
-from judgebayes.significance import Interval, normal_interval, two_way_interval
-from judgebayes.splits import Splits
 from judgebayes.votes import Votes, from_counts
+from judgebayes.workflow.adaptive import StoppingRule, price_within, share_prior
+from judgebayes.workflow.fit_file import profile
 
 MOST = 8
 GIVE_UP = 0.002

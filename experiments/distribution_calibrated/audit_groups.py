@@ -21,7 +21,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     cell_rows,
     claim_row,
 )
-from judgebayes.significance import clustered_interval
+from judgebayes.measures.significance import clustered_interval
 
 METHODS = ("davidson", "sc", "margin-threshold")
 VOTES = 8

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregate import (
+from judgebayes.aggregators import (
     Aggregator,
     Davidson,
     HierarchicalDavidson,
     MarginThreshold,
     PerTask,
 )
+from judgebayes.evaluate.splits import random_splits
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -31,10 +32,9 @@ from judgebayes.experiments.distribution_calibrated.common import (
     interval_columns,
 )
 from judgebayes.inference import MAP
+from judgebayes.measures.scores import drps
 from judgebayes.models.hierarchical_davidson import HierarchicalPrior
 from judgebayes.plots import intervals
-from judgebayes.scores import drps
-from judgebayes.splits import random_splits
 
 LABELS = (20, 50)
 VOTES = (4, 8)

@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.infer import Predictive
 
-from judgebayes.aggregate import Davidson
-from judgebayes.decide import absolute_loss, bayes_action
+from judgebayes.aggregators import Davidson
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import rb2, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import PAPER, splits
-from judgebayes.float64 import in_float64
 from judgebayes.inference import MAP, NUTS
 from judgebayes.inference.problem import Inference
+from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior, features
 from judgebayes.plots import densities
 

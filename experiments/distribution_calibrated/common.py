@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregate import (
+from judgebayes.aggregators import (
     Aggregator,
     BaseRate,
     ConfidenceVote,
@@ -18,16 +18,16 @@ from judgebayes.aggregate import (
     RoundedMedian,
     SoftVote,
 )
-from judgebayes.checkpoint import digest_of, kept_part
-from judgebayes.evaluate import measure
+from judgebayes.compiled.checkpoint import digest_of, kept_part
+from judgebayes.evaluate.one_split import measure
+from judgebayes.evaluate.splits import Splits, random_splits
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.core import Grade, Run, expected, grade
 from judgebayes.experiments.data import Cell
 from judgebayes.experiments.distribution_calibrated.twins import twin_cells
 from judgebayes.inference import MinimumLoss, MinimumScore
-from judgebayes.scores import nll
-from judgebayes.significance import Interval, item_means, normal_interval, two_way_interval
-from judgebayes.splits import Splits, random_splits
-from judgebayes.sweeps import evaluate_splits
+from judgebayes.measures.scores import nll
+from judgebayes.measures.significance import Interval, item_means, normal_interval, two_way_interval
 
 __all__ = [
     "PAPER",

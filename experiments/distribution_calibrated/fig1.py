@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from judgebayes.aggregate import FittedAggregator, FittedDavidson, MajorityVote
-from judgebayes.decide import absolute_loss, bayes_action
+from judgebayes.aggregators import FittedAggregator, FittedDavidson, MajorityVote
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.distribution_calibrated.common import PAPER
-from judgebayes.float64 import in_float64
 from judgebayes.inference.status import Status
+from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.plots import decision_regions
 from judgebayes.votes import from_counts
 

@@ -21,8 +21,8 @@ from judgebayes.experiments.distribution_calibrated.common import (
     cell_rows,
     interval_columns,
 )
+from judgebayes.measures.significance import two_way_interval
 from judgebayes.plots import curves
-from judgebayes.significance import two_way_interval
 
 METHODS = ("davidson", "sc", "soft-sc-mean", "margin-threshold", "best-constant")
 JUDGES = ("gpt-5.4", "claude-haiku-4.5")

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from judgebayes.aggregate import Aggregator, Davidson, HierarchicalDavidson
+from judgebayes.aggregators import Aggregator, Davidson, HierarchicalDavidson
+from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.experiments.core import Output, Run, experiment, grade, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -24,9 +25,8 @@ from judgebayes.experiments.distribution_calibrated.common import (
     answered,
     interval_columns,
 )
+from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import heat_map
-from judgebayes.significance import normal_interval
-from judgebayes.splits import Splits, random_splits
 
 VOTES = 8
 CALIBRATION = 50

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from judgebayes.evaluate.splits import random_splits
 from judgebayes.experiments.core import Output, Run, experiment, grade, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -25,7 +26,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     methods,
 )
 from judgebayes.plots import curves
-from judgebayes.splits import random_splits
 
 SIZES = tuple(range(20, 201, 20))
 METHODS = ("davidson", "margin-threshold", "best-constant", "sc")

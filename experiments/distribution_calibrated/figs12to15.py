@@ -17,8 +17,8 @@ from judgebayes.experiments.core import Output, Run, expected, experiment, grade
 from judgebayes.experiments.data import Cell, rb2
 from judgebayes.experiments.distribution_calibrated.common import PAPER, Answers, answers
 from judgebayes.experiments.distribution_calibrated.twins import twin_cells
+from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import bars, confusion_matrices
-from judgebayes.significance import normal_interval
 
 SPLITS = 20
 CLASSES = ("B", "tie", "A")

@@ -14,7 +14,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     twin_rows,
 )
 from judgebayes.experiments.distribution_calibrated.twins import published_cells
-from judgebayes.significance import top_cluster
+from judgebayes.measures.significance import top_cluster
 
 JUDGE = "gpt-5.4"
 PAPER_JUDGE = "gemini-2.5-flash"

@@ -15,8 +15,8 @@ import numpy as np
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import llmbar_orders, mtbench_orders
 from judgebayes.experiments.distribution_calibrated.common import PAPER
+from judgebayes.measures.significance import Interval, clustered_interval
 from judgebayes.plots import intervals
-from judgebayes.significance import Interval, clustered_interval
 from judgebayes.votes import Coding, Votes
 
 NEVER = 0.005

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregate import Davidson
+from judgebayes.aggregators import Davidson
+from judgebayes.evaluate.splits import random_splits
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, MTBENCH, Cell, llmbar_prompts, mtbench_orders
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -27,7 +28,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     claim_row,
 )
 from judgebayes.plots import intervals
-from judgebayes.splits import random_splits
 from judgebayes.votes import Votes
 
 ORDERS = {"first-order": (1.0, 0.0), "second-order": (0.0, 1.0), "balanced": (0.5, 0.5)}

@@ -14,7 +14,7 @@ import numpy as np
 from judgebayes.experiments.core import Output, Run, experiment, grade, rows
 from judgebayes.experiments.data import rb2, rb2_judges
 from judgebayes.experiments.distribution_calibrated.common import PAPER, interval_columns
-from judgebayes.significance import Interval, clustered_interval
+from judgebayes.measures.significance import Interval, clustered_interval
 
 PROMPTS = ("base", "criteria")
 NO_CRITERIA = ("gpt-5.4-nano",)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregate import Davidson
+from judgebayes.aggregators import Davidson
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, wmt23
 from judgebayes.experiments.distribution_calibrated.common import PAPER, answered, splits
 from judgebayes.experiments.distribution_calibrated.twins import TWIN_VOTES, twins
-from judgebayes.significance import clustered_interval
+from judgebayes.measures.significance import clustered_interval
 from judgebayes.simulate import draw_votes
 
 VOTES = (2, 4, 8, 12)

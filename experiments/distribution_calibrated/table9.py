@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregate import Davidson
+from judgebayes.aggregators import Davidson
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import PAPER, splits
-from judgebayes.float64 import in_float64
 from judgebayes.models.davidson import BOX
 
 SPLITS = 20

@@ -26,10 +26,10 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from numpyro.diagnostics import effective_sample_size
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.float64 import in_float64
-from judgebayes.inference.alone import alone
 from judgebayes.inference.derived import drawn_from_prior, filled, log_likelihoods
+from judgebayes.inference.numpyro_lock import alone
 from judgebayes.inference.problem import Chains, Sites
 from judgebayes.models.base import Model
 

@@ -13,14 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregate import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
-from judgebayes.aggregate.per_task import tasks_of
-from judgebayes.calibrate import BayesianMap, Beta, Platt, Temperature
-from judgebayes.ensemble import BetaBinomial, Counts, PooledBetaBinomial
+from judgebayes.aggregators import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
+from judgebayes.aggregators.per_task import tasks_of
+from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.experiments.sbc.engine import Subject, of_program
+from judgebayes.generators.counts import PrecisionCounts
+from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.inference.problem import Chains, Problem
-from judgebayes.irt import ItemResponse
+from judgebayes.item_response import ItemResponse
+from judgebayes.majority import BetaBinomial, Counts, PooledBetaBinomial
 from judgebayes.models import beta_binomial as beta_binomial_model
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import irt as irt_model
@@ -42,8 +44,6 @@ from judgebayes.models.hierarchical_davidson import HierarchicalData, Hierarchic
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
 from judgebayes.models.stacking import Form, StackingData, StackingModel
-from judgebayes.precision.counts import PrecisionCounts
-from judgebayes.precision.posterior import GeneratorValidator
 from judgebayes.votes import Votes, from_counts
 
 __all__ = ["SUBJECTS"]

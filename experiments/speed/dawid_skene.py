@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregate import EM, DawidSkene
-from judgebayes.aggregate.dawid_skene import FittedDawidSkene
+from judgebayes.aggregators import EM, DawidSkene
+from judgebayes.aggregators.dawid_skene import FittedDawidSkene
 from judgebayes.experiments.speed.growth import by_size, slope
 from judgebayes.experiments.speed.measure import Row, Side, load, race
 from judgebayes.experiments.speed.panels import dense_panel, sparse_panel

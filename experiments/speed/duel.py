@@ -44,7 +44,7 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
         p4_fig6,
     )
     from judgebayes.experiments.speed.panels import dense_panel
-    from judgebayes.irt import ItemResponse
+    from judgebayes.item_response import ItemResponse
     from judgebayes.votes import Votes
 
     def capture(sides: list[Any], rounds: int) -> None:

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregate import EM, Davidson, DawidSkene, OneCoin, Stacking
-from judgebayes.aggregate.base import Aggregator
-from judgebayes.calibrate import Beta, Calibrated
+from judgebayes.aggregators import EM, Calibrated, Davidson, DawidSkene, OneCoin, Stacking
+from judgebayes.aggregators.base import Aggregator
+from judgebayes.calibrators import Beta
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.evaluate.splits import random_splits
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.speed.measure import Side, peak, race
 from judgebayes.experiments.speed.panels import dense_panel
-from judgebayes.float64 import in_float64
-from judgebayes.splits import random_splits
-from judgebayes.sweeps import evaluate_splits
 from judgebayes.votes import Votes
 
 __all__ = ["Grown", "by_size", "slope", "slopes"]

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.speed.growth import by_size, slope
 from judgebayes.experiments.speed.measure import Row, Side, load, race
 from judgebayes.experiments.speed.panels import PIECE, chosen_judges
-from judgebayes.float64 import in_float64
-from judgebayes.irt import FittedItemResponse, ItemResponse
+from judgebayes.item_response import FittedItemResponse, ItemResponse
 from judgebayes.models.irt import Parameters, link
 from judgebayes.votes import SparseVotes, Votes
 from judgebayes.votes.sparse import index_type

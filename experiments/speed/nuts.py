@@ -14,10 +14,10 @@ from jaxtyping import Float, Int
 from numpyro import distributions as dist
 from numpyro import infer
 
-from judgebayes.aggregate import DawidSkene
+from judgebayes.aggregators import DawidSkene
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.speed.measure import load
 from judgebayes.experiments.speed.panels import dense_panel
-from judgebayes.float64 import in_float64
 from judgebayes.inference import NUTS, Status, posterior
 from judgebayes.inference.problem import Chains, Sites
 from judgebayes.models.dawid_skene import Prior

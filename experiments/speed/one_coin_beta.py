@@ -4,14 +4,14 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregate import OneCoin
+from judgebayes.aggregators import OneCoin
 from judgebayes.arrays import AnyArray
-from judgebayes.calibrate import Beta
+from judgebayes.calibrators import Beta
+from judgebayes.evaluate.splits import random_splits
+from judgebayes.evaluate.sweeps import evaluate_calibrators
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import rewardbench_panel
 from judgebayes.experiments.speed.measure import Row, Side, race
-from judgebayes.splits import random_splits
-from judgebayes.sweeps import evaluate_calibrators
 
 __all__ = ["one_coin_beta"]
 

@@ -8,21 +8,21 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy.optimize import minimize as scipy_minimise
 
-from judgebayes.aggregate import Davidson
+from judgebayes.aggregators import Davidson
 from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.evaluate.splits import Splits, random_splits
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.speed.measure import Row, Side, race
-from judgebayes.float64 import in_float64
 from judgebayes.inference import DRPS
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.optimise import Differentiated, minimise_each
 from judgebayes.inference.point import spread
 from judgebayes.inference.softmax import Design, scaled, score_derivatives
+from judgebayes.measures.scores import drps
 from judgebayes.models import davidson
-from judgebayes.scores import drps
-from judgebayes.splits import Splits, random_splits
-from judgebayes.sweeps import evaluate_splits
 from judgebayes.votes import Votes
 
 __all__ = ["distance_to_the_limit", "p1_sweep"]

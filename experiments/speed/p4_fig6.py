@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import calibration_sets, levels, matrix, shown
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.speed.measure import Row, Side, race
-from judgebayes.float64 import in_float64
-from judgebayes.precision import as_published, starts, targets, true_minimum
-from judgebayes.precision.regression import FLOOR, WEIGHTS, Targets
+from judgebayes.generators import as_published, starts, targets, true_minimum
+from judgebayes.generators.regression import FLOOR, WEIGHTS, Targets
 
 __all__ = ["p4_fig6"]
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from rich.console import Console
 
 from judgebayes import __version__
-from judgebayes.aggregate import (
+from judgebayes.aggregators import (
     Aggregator,
     DawidSkene,
     FittedAggregator,
@@ -21,8 +21,9 @@ from judgebayes.aggregate import (
     FittedDawidSkene,
     FittedHierarchicalDavidson,
 )
-from judgebayes.aggregate.base import by_slab
+from judgebayes.aggregators.base import by_slab
 from judgebayes.arrays import AnyArray
+from judgebayes.calibrators.conformal import SplitConformal, coverage_law
 from judgebayes.cli.comparing import (
     LOSSES_IN_WORDS,
     RULES,
@@ -58,20 +59,19 @@ from judgebayes.cli.reading import (
 )
 from judgebayes.cli.requests import ApplyRequest, CalibrateRequest, known
 from judgebayes.cli.saying import WARNING, say, say_commands
-from judgebayes.conformal import SplitConformal, coverage_law
-from judgebayes.decide import absolute_loss, bayes_action, risk, zero_one_loss
-from judgebayes.diagnostics import diagnose, judge_table
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.programs import kept
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.splits import random_splits
 from judgebayes.finding import Finding
-from judgebayes.fit_file import SavedFit, drift, load_fit, profile, save_fit
-from judgebayes.float64 import in_float64
 from judgebayes.inference import Status
 from judgebayes.io import check_writable, write_table
-from judgebayes.programs import kept
-from judgebayes.significance import Interval
-from judgebayes.splits import random_splits
+from judgebayes.measures.decide import absolute_loss, bayes_action, risk, zero_one_loss
+from judgebayes.measures.significance import Interval
+from judgebayes.panel.diagnostics import diagnose, judge_table
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
+from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
 
 __all__ = [
     "LEAST_FOR_SPLITS",

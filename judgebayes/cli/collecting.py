@@ -27,7 +27,7 @@ from judgebayes.io.tables import check_writable, write_table
 from judgebayes.votes import Classes, infer_classes
 
 if TYPE_CHECKING:
-    from judgebayes.adaptive import StoppingRule
+    from judgebayes.workflow.adaptive import StoppingRule
 
 __all__ = ["collect"]
 
@@ -193,9 +193,9 @@ def _rule(
             "--until-settled asks one judge, the one that was fitted; collect the votes of others "
             "without it."
         )
-    from judgebayes.adaptive import price_within, share_prior, stopping_rule
-    from judgebayes.aggregate import FittedDavidson
-    from judgebayes.fit_file import load_fit
+    from judgebayes.aggregators import FittedDavidson
+    from judgebayes.workflow.adaptive import price_within, share_prior, stopping_rule
+    from judgebayes.workflow.fit_file import load_fit
 
     saved = load_fit(settled.fit)
     if not isinstance(saved.fitted, FittedDavidson):
@@ -359,7 +359,7 @@ def _settling(plan: Plan, lines: list[Line]) -> list[str]:
 
 def _answers(plan: Plan, lines: list[Line]) -> pd.DataFrame:
     """Return probabilities, decision and expected loss of every item, from the votes it has."""
-    from judgebayes.decide import absolute_loss, bayes_action, risk
+    from judgebayes.measures.decide import absolute_loss, bayes_action, risk
     from judgebayes.votes.coding import Coding
 
     assert plan.rule is not None

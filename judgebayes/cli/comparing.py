@@ -12,22 +12,22 @@ from jaxtyping import Array, Float, Int
 from rich.console import Console
 from rich.table import Table
 
-from judgebayes.aggregate import Aggregator
+from judgebayes.aggregators import Aggregator
 from judgebayes.arrays import Scalar
 from judgebayes.cli.saying import say, show
-from judgebayes.evaluate import Evaluation, FitOn, measure
-from judgebayes.float64 import in_float64
-from judgebayes.models.label_noise import log_seen
-from judgebayes.progress import tracked
-from judgebayes.significance import (
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.evaluate.one_split import Evaluation, FitOn, measure
+from judgebayes.evaluate.splits import Splits, random_splits
+from judgebayes.evaluate.sweeps import evaluate_splits
+from judgebayes.measures.significance import (
     Interval,
     independent_trials,
     item_means,
     share_interval,
     two_way_interval,
 )
-from judgebayes.splits import Splits, random_splits
-from judgebayes.sweeps import evaluate_splits
+from judgebayes.models.label_noise import log_seen
+from judgebayes.progress import tracked
 from judgebayes.votes import Votes
 
 __all__ = [

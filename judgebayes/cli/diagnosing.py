@@ -10,10 +10,10 @@ from rich.table import Table
 from judgebayes.cli.reading import Reading, Source, classes_of, labels_of, open_source, read_votes
 from judgebayes.cli.requests import DiagnoseRequest
 from judgebayes.cli.saying import MARKS, numbers, say, show
-from judgebayes.diagnostics import diagnose, judge_table
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
-from judgebayes.float64 import in_float64
 from judgebayes.io import check_writable, write_table
+from judgebayes.panel.diagnostics import diagnose, judge_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
 

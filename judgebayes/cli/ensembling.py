@@ -10,7 +10,10 @@ from rich.table import Table
 from judgebayes.cli.reading import Source, classes_of, labels_of, open_source, read_votes
 from judgebayes.cli.requests import EnsembleRequest
 from judgebayes.cli.saying import WARNING, numbers, say, show
-from judgebayes.ensemble import (
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import NUTS, Status
+from judgebayes.io import check_writable, write_table
+from judgebayes.majority import (
     BetaBinomial,
     Binomial,
     Counts,
@@ -22,9 +25,6 @@ from judgebayes.ensemble import (
     labels_needed,
     odd_sizes,
 )
-from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import NUTS, Status
-from judgebayes.io import check_writable, write_table
 
 __all__ = ["ensemble_error", "sizes_of"]
 

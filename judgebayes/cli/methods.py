@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from judgebayes.aggregate import (
+from judgebayes.aggregators import (
     EM,
     AccuracyWeighted,
     Aggregator,
     BaseRate,
+    Calibrated,
     Davidson,
     DawidSkene,
     HierarchicalDavidson,
@@ -17,14 +18,14 @@ from judgebayes.aggregate import (
     Stacking,
     VoteShare,
 )
-from judgebayes.aggregate.one_coin import ClassPrior
-from judgebayes.calibrate import Beta, Calibrated, Calibrator, Isotonic, Platt, Temperature
+from judgebayes.aggregators.one_coin import ClassPrior
+from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt, Temperature
 from judgebayes.cli.names import BASELINES, CALIBRATORS, METHODS, OWN_MAP, TOP
-from judgebayes.curate import top_k
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import DRPS, MAP, NUTS, Laplace, MinimumScore
 from judgebayes.inference.problem import Inference
-from judgebayes.scores import nll
+from judgebayes.measures.scores import nll
+from judgebayes.panel.curate import top_k
 from judgebayes.votes import Classes, Votes
 
 __all__ = [

@@ -23,12 +23,9 @@ from judgebayes.cli.reading import (
 from judgebayes.cli.requests import PrecisionRequest
 from judgebayes.cli.saying import WARNING, say, show
 from judgebayes.cli.systems import Matches, binary_votes, read_matches, system_table
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.float64 import in_float64
-from judgebayes.inference.status import Status
-from judgebayes.io import check_writable, write_table
-from judgebayes.io.options import split_names
-from judgebayes.precision import (
+from judgebayes.generators import (
     FittedImpression,
     FittedStratified,
     Impression,
@@ -39,6 +36,9 @@ from judgebayes.precision import (
     stratify,
     valid_share,
 )
+from judgebayes.inference.status import Status
+from judgebayes.io import check_writable, write_table
+from judgebayes.io.options import split_names
 from judgebayes.votes import Votes
 
 __all__ = ["estimate_precision", "generators_of"]

@@ -11,7 +11,6 @@ import pandas as pd
 from jaxtyping import Int
 from rich.console import Console
 
-from judgebayes.checkpoint import atomically
 from judgebayes.cli.calibrating import (
     LEAST_FOR_SPLITS,
     Calibration,
@@ -31,10 +30,11 @@ from judgebayes.cli.comparing import (
 from judgebayes.cli.reading import Listing
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say
-from judgebayes.diagnostics import judge_table
+from judgebayes.compiled.checkpoint import atomically
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
-from judgebayes.float64 import in_float64
 from judgebayes.io import check_writable
+from judgebayes.panel.diagnostics import judge_table
 from judgebayes.report import Block, Facts, Findings, Page, Section, Table, render
 from judgebayes.report import sections as parts
 from judgebayes.report.text import presentable

@@ -27,10 +27,14 @@ from judgebayes.cli.reading import (
 )
 from judgebayes.cli.requests import PosteriorRequest, known
 from judgebayes.cli.saying import MARKS, numbers, say, say_commands, show
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
-from judgebayes.float64 import in_float64
-from judgebayes.generative import (
+from judgebayes.inference import NUTS, posterior
+from judgebayes.inference.nuts import LEAST_KEPT, Sampling
+from judgebayes.io import check_writable, write_table
+from judgebayes.io.options import split_names
+from judgebayes.posterior import (
     Check,
     Compared,
     Data,
@@ -43,12 +47,8 @@ from judgebayes.generative import (
     sample,
     variant_of,
 )
-from judgebayes.generative.compare import targets
-from judgebayes.generative.story import TARGETS
-from judgebayes.inference import NUTS, posterior
-from judgebayes.inference.nuts import LEAST_KEPT, Sampling
-from judgebayes.io import check_writable, write_table
-from judgebayes.io.options import split_names
+from judgebayes.posterior.compare import targets
+from judgebayes.posterior.story import TARGETS
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
 

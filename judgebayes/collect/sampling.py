@@ -28,7 +28,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.verdict import parse_verdict
 
 if TYPE_CHECKING:
-    from judgebayes.adaptive import StoppingRule
+    from judgebayes.workflow.adaptive import StoppingRule
 
 __all__ = ["Budget", "Outcome", "Plan", "Watch", "collect_votes"]
 

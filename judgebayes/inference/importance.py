@@ -8,7 +8,7 @@ import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.infer.util import log_density
 
-from judgebayes.inference.alone import alone
+from judgebayes.inference.numpyro_lock import alone
 from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.status import Status, when
 

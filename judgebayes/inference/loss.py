@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from judgebayes.decide import absolute_loss, bayes_action
 from judgebayes.inference.point import spread
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.inference.status import Status
-from judgebayes.scores import drps, known
+from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.scores import drps, known
 
 __all__ = ["MinimumLoss"]
 

@@ -18,9 +18,9 @@ from jax import lax
 from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
+from judgebayes.inference.fast.log_softmax import log1p_of_share
 from judgebayes.inference.optimise import Derivatives, Differentiated
-from judgebayes.log_softmax import log1p_of_share
-from judgebayes.scores import Score, drps, nll
+from judgebayes.measures.scores import Score, drps, nll
 
 __all__ = ["over_margins", "symmetric"]
 

@@ -9,8 +9,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.infer.util import log_density
 
-from judgebayes.inference.alone import alone
 from judgebayes.inference.importance import LEAST_ESS, systematic
+from judgebayes.inference.numpyro_lock import alone
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.inference.status import Status, when

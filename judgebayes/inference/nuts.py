@@ -14,10 +14,10 @@ from numpyro import infer
 from numpyro.infer.util import initialize_model
 from scipy.special import ndtri
 
-from judgebayes.inference.alone import alone
+from judgebayes.inference.numpyro_lock import alone
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.status import Status, when
-from judgebayes.scores import Score
+from judgebayes.measures.scores import Score
 
 __all__ = ["NUTS", "Sampling", "split_rhat"]
 

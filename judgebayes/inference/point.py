@@ -11,11 +11,11 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.infer.util import log_density
 
-from judgebayes.inference.alone import alone
+from judgebayes.inference.numpyro_lock import alone
 from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
 from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.softmax import scaled, score_derivatives
-from judgebayes.scores import Score, drps, known
+from judgebayes.measures.scores import Score, drps, known
 
 __all__ = ["DRPS", "MAP", "MinimumScore", "best_of"]
 

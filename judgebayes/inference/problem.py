@@ -12,14 +12,14 @@ import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
 
+from judgebayes.compiled.jit_inline import fused
 from judgebayes.errors import JudgeBayesError
-from judgebayes.fused import fused
-from judgebayes.inference.alone import alone
+from judgebayes.inference.numpyro_lock import alone
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import Status, when
+from judgebayes.measures.scores import Score, known
 from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import log_seen
-from judgebayes.scores import Score, known
 
 __all__ = [
     "Chains",

@@ -15,10 +15,10 @@ import numpy as np
 import numpyro
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.float64 import in_float64
 from judgebayes.inference import derived, posterior
-from judgebayes.inference.alone import alone
+from judgebayes.inference.numpyro_lock import alone
 from judgebayes.inference.problem import Chains, Problem, Sites, Source
 from judgebayes.votes.array import Votes
 
@@ -218,7 +218,7 @@ class Sampled:
 
 def _told_of(data: Sequence[Any], coords: Mapping[str, Sequence[Any]]) -> dict[str, str | int]:
     """Return what votes and labels these are, so that only posteriors of the same are compared."""
-    from judgebayes.generative.data import Data
+    from judgebayes.posterior.data import Data
 
     if len(data) < 2 or not isinstance(data[0], Votes) or np.ndim(data[1]) != 1:
         return {}

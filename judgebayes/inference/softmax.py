@@ -20,8 +20,8 @@ from jaxtyping import Array, Float, Int
 from judgebayes.arrays import Scalar
 from judgebayes.inference.margin import over_margins, symmetric
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
+from judgebayes.measures.scores import Score, drps, nll
 from judgebayes.models.label_noise import log_seen
-from judgebayes.scores import Score, drps, nll
 
 __all__ = ["Column", "Design", "scaled", "score_derivatives"]
 

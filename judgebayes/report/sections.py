@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from judgebayes.conformal import coverage_law
+from judgebayes.calibrators.conformal import coverage_law
 from judgebayes.finding import Finding
+from judgebayes.measures.selective import reliability
+from judgebayes.measures.significance import Interval, share_interval
 from judgebayes.plots import curves, intervals, judge_map, reliability_diagrams
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import (
@@ -25,8 +27,6 @@ from judgebayes.report.page import (
 )
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import presentable
-from judgebayes.selective import reliability
-from judgebayes.significance import Interval, share_interval
 
 __all__ = [
     "Bin",
@@ -153,7 +153,7 @@ def _counted(n: int, what: str) -> str:
 def judges_section(judges: pd.DataFrame) -> Section:
     """Return how often each judge is right: a figure, the ends of the ranking, and all judges.
 
-    `judges` is what `judgebayes.diagnostics.judge_table` returned.
+    `judges` is what `judgebayes.panel.diagnostics.judge_table` returned.
     """
     known = bool(np.isfinite(judges["accuracy"]).any())
     ranked = judges.sort_values("accuracy", ascending=False, kind="stable")

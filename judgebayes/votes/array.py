@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
+from judgebayes.compiled.jit_inline import fused
 from judgebayes.errors import JudgeBayesError
-from judgebayes.fused import fused
 
 __all__ = ["MISSING", "Votes", "from_counts"]
 

@@ -11,8 +11,8 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.float64 import in_float64
 from judgebayes.sentence import sentence
 from judgebayes.votes.array import MISSING, Votes, from_counts
 from judgebayes.votes.classes import (

@@ -399,9 +399,9 @@ def fit(tmp_path: Path) -> Path:
     """A kept fit to eight votes an item, of a judge that mostly repeats itself."""
     import jax.numpy as jnp
 
-    from judgebayes.aggregate import FittedDavidson
-    from judgebayes.fit_file import SavedFit, VoteProfile, save_fit
+    from judgebayes.aggregators import FittedDavidson
     from judgebayes.votes import Classes
+    from judgebayes.workflow.fit_file import SavedFit, VoteProfile, save_fit
 
     draws = {"beta": jnp.array([2.0]), "eta0": jnp.array([[1.0]]), "gamma": jnp.array([[1.0]])}
     zero = jnp.array(0.0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from judgebayes.aggregate import BaseRate, MajorityVote
+from judgebayes.aggregators import BaseRate, MajorityVote
 from judgebayes.cli.calibrating import chosen_words
 from judgebayes.cli.comparing import (
     Compared,
@@ -16,10 +16,10 @@ from judgebayes.cli.comparing import (
     comparison_words,
 )
 from judgebayes.cli.methods import Choice
-from judgebayes.decide import absolute_loss, zero_one_loss
-from judgebayes.evaluate import Evaluation
-from judgebayes.significance import two_way_interval
-from judgebayes.splits import Splits
+from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.evaluate.splits import Splits
+from judgebayes.measures.decide import absolute_loss, zero_one_loss
+from judgebayes.measures.significance import two_way_interval
 from judgebayes.votes import Votes
 
 ITEMS = 60

@@ -9,9 +9,9 @@ from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app
 from judgebayes.cli.ensembling import sizes_of
-from judgebayes.ensemble import Thinning, counts_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS
+from judgebayes.majority import Thinning, counts_of
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ from judgebayes.cli.reading import (
 )
 from judgebayes.cli.requests import CalibrateRequest, Columns, ReadingOptions
 from judgebayes.errors import JudgeBayesError
-from judgebayes.fit_file import SavedFit, profile, save_fit
 from judgebayes.io import Options, import_votes
+from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 
 SPREADSHEET = """Judge results, March 2026;;;;;
 ;;;;;

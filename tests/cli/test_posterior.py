@@ -27,11 +27,11 @@ from judgebayes.cli import app, sampling
 from judgebayes.cli.priors import PRIORS as PRIORS_OF_HELP
 from judgebayes.cli.priors import usual_priors
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generative import MODELS
-from judgebayes.generative.models import PRIORS
 from judgebayes.inference import NUTS, nuts, posterior
 from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.problem import Chains, Problem
+from judgebayes.posterior import MODELS
+from judgebayes.posterior.models import PRIORS
 
 ITEMS, JUDGES, LABELLED = 24, ("ann", "bob", "cy"), 18
 BINARY = ("--classes", "B,A", "--pairwise")
@@ -662,7 +662,7 @@ def test_every_model_is_sampled(files: Files, tmp_path: Path, model: str, varian
 def test_means_are_those_of_the_fit_that_calibrate_samples(
     files: Files, tmp_path: Path, model: str
 ) -> None:
-    from judgebayes.aggregate import Davidson, DawidSkene, Stacking
+    from judgebayes.aggregators import Davidson, DawidSkene, Stacking
     from judgebayes.votes import encode
 
     long, gold = table()

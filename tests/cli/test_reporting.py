@@ -7,16 +7,16 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-from test_report import HOSTILE, check
+from report.test_report import HOSTILE, check
 from typer.testing import CliRunner, Result
 
-from judgebayes.aggregate import BaseRate
+from judgebayes.aggregators import BaseRate
 from judgebayes.cli import app
 from judgebayes.cli.comparing import compare, grow
 from judgebayes.cli.examples import example_tables
-from judgebayes.decide import absolute_loss
 from judgebayes.errors import JudgeBayesError
-from judgebayes.sweeps import evaluate_splits
+from judgebayes.evaluate.sweeps import evaluate_splits
+from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes import Votes
 
 

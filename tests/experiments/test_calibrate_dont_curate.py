@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate import audit_published, audit_stacking, h6, theory
 from judgebayes.experiments.calibrate_dont_curate.appendix_d import bradley_terry
 from judgebayes.experiments.calibrate_dont_curate.common import (
@@ -26,8 +27,7 @@ from judgebayes.experiments.calibrate_dont_curate.h11 import agreement_strata, s
 from judgebayes.experiments.calibrate_dont_curate.twins import JUDGEBENCH, twin_panel
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
-from judgebayes.significance import item_means, permutation_test
-from judgebayes.splits import Splits
+from judgebayes.measures.significance import item_means, permutation_test
 from judgebayes.votes import Votes
 
 PAPER = "calibrate-dont-curate"
@@ -104,8 +104,8 @@ def test_answers_are_made_once_and_scored_item_by_item(run: Run, panel: Panel) -
 def test_batches_of_splits_change_nothing(
     run: Run, panel: Panel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judgebayes.aggregate import OneCoin
-    from judgebayes.calibrate import Identity
+    from judgebayes.aggregators import OneCoin
+    from judgebayes.calibrators import Identity
     from judgebayes.experiments.calibrate_dont_curate import common
 
     parts = halves(run, panel)

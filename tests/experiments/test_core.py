@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from test_report import check
+from report.test_report import check
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import matrix, writing
@@ -25,8 +25,8 @@ from judgebayes.experiments.distribution_calibrated.twins import (
     targets,
     twins,
 )
+from judgebayes.measures.significance import Interval
 from judgebayes.report import render
-from judgebayes.significance import Interval
 
 PAPER = "distribution-calibrated"
 

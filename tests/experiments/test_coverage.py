@@ -22,7 +22,7 @@ from judgebayes.experiments.coverage.engine import (
     trials,
 )
 from judgebayes.experiments.coverage.subjects import SUBJECTS
-from judgebayes.significance import share_interval
+from judgebayes.measures.significance import share_interval
 
 KEPT = Path(judgebayes.experiments.coverage.__file__).parent
 REPLAYS, LABELS = 600, 40

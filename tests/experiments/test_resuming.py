@@ -12,9 +12,9 @@ import numpy as np
 import planted
 import pytest
 
-from judgebayes.checkpoint import locked
 from judgebayes.cli.reproducing import reproduce_papers
 from judgebayes.cli.requests import ReproduceRequest
+from judgebayes.compiled.checkpoint import locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import resuming
 from judgebayes.experiments.core import Experiment, Output, Run, rows

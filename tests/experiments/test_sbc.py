@@ -16,14 +16,14 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import judgebayes.experiments.sbc
-from judgebayes.ensemble import BetaBinomial, Counts
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import experiments
 from judgebayes.experiments.sbc import engine, report
 from judgebayes.experiments.sbc.subjects import GIVEN, MOST, SUBJECTS
-from judgebayes.float64 import in_float64
 from judgebayes.inference import PriorImportance
 from judgebayes.inference.problem import Chains
+from judgebayes.majority import BetaBinomial, Counts
 from judgebayes.models.base import Traits, drawn
 
 SIMULATIONS = 400

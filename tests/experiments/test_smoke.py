@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_report import check as check_page
+from report.test_report import check as check_page
 from typer.testing import CliRunner
 
 from judgebayes.cli import app

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.speed import item_response, measure, nuts, p1_sweep
 from judgebayes.experiments.speed.dawid_skene import numpy_em
 from judgebayes.experiments.speed.growth import slope
 from judgebayes.experiments.speed.measure import Row, Side, markdown, peak, race
 from judgebayes.experiments.speed.panels import dense_panel, sparse_panel
 from judgebayes.models import irt
-from judgebayes.splits import Splits
 from judgebayes.votes import Votes
 
 

@@ -34,11 +34,11 @@ from judgebayes.cli.reading import (
     read_any_votes,
 )
 from judgebayes.cli.requests import Columns, ReadingOptions
-from judgebayes.fit_file import load_fit
 from judgebayes.io import Options, import_votes, parse_verdict, read_table, write_table
 from judgebayes.io.imported import Imported
 from judgebayes.io.repair import Shown, repair_verdicts
 from judgebayes.votes import encode
+from judgebayes.workflow.fit_file import load_fit
 
 __all__ = ["SUBJECTS", "check_sentence"]
 

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from judgebayes.aggregate import Davidson
-from judgebayes.float64 import in_float64
+from judgebayes.aggregators import Davidson
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, nuts
 from judgebayes.inference.nuts import LEAST_KEPT, Sampling
 from judgebayes.inference.problem import Chains

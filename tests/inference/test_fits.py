@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from judgebayes import scores
-from judgebayes.aggregate import Davidson, FittedDavidson
-from judgebayes.float64 import in_float64
+from judgebayes.aggregators import Davidson, FittedDavidson
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import DRPS, MAP, NUTS, MinimumLoss, MinimumScore, Status, posterior
 from judgebayes.inference.nuts import split_rhat
 from judgebayes.inference.point import spread
+from judgebayes.measures import scores
 from judgebayes.models import davidson
 from judgebayes.models.davidson import BOX, Prior
 from judgebayes.votes import Votes
@@ -215,7 +215,7 @@ def test_map_of_a_score_minimises_score_plus_prior(votes: Votes, labels: np.ndar
 
 
 def test_the_direct_fit_has_the_least_calibration_error(votes: Votes, labels: np.ndarray) -> None:
-    from judgebayes.decide import absolute_loss, bayes_action
+    from judgebayes.measures.decide import absolute_loss, bayes_action
 
     def error(fit: FittedDavidson) -> float:
         return float(scores.mae(bayes_action(fit(votes), absolute_loss(3)), labels))

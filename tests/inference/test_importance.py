@@ -12,7 +12,7 @@ import pytest
 from jaxtyping import Array
 from scipy import special, stats
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import PriorImportance, Status
 from judgebayes.inference.importance import systematic
 from judgebayes.inference.problem import Problem, Result

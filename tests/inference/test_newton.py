@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.newton import (
     Absolute,
     Arrow,

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.optimise import Derivatives, differentiated
 from judgebayes.inference.softmax import Column, Design, scaled, score_derivatives
+from judgebayes.measures.scores import Score, brier, drps, nll
 from judgebayes.models.label_noise import log_seen
-from judgebayes.scores import Score, brier, drps, nll
 
 ITEMS = 30
 

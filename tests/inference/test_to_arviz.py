@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judgebayes.aggregate import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
-from judgebayes.calibrate import BayesianMap, Platt
-from judgebayes.ensemble import BetaBinomial, PooledBetaBinomial, counts_of
+from judgebayes.aggregators import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
+from judgebayes.calibrators import BayesianMap, Platt
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generative import check, compare
+from judgebayes.generators.counts import PrecisionCounts
+from judgebayes.generators.items import ItemLevel
+from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, posterior
 from judgebayes.inference.sampled import Sampled
-from judgebayes.irt import ItemResponse
-from judgebayes.precision.counts import PrecisionCounts
-from judgebayes.precision.items import ItemLevel
-from judgebayes.precision.posterior import GeneratorValidator
+from judgebayes.item_response import ItemResponse
+from judgebayes.majority import BetaBinomial, PooledBetaBinomial, counts_of
+from judgebayes.posterior import check, compare
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 24, ("ann", "bob", "cy")

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from judgebayes.cli import app
-from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.io import Imported, import_votes
+from judgebayes.panel.diagnostics import diagnose, judge_table
 from judgebayes.votes import Coding, Votes, encode, encode_sparse
 
 ITEMS = 40

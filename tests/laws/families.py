@@ -8,15 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from laws.data import GROUPS, SAMPLES, Data
 
-from judgebayes.ensemble import Counts
-from judgebayes.ensemble.counts import correct_counts
-from judgebayes.precision import (
-    Strata,
-    StratumCounts,
-    count_strata,
-    count_votes,
-    targets,
-)
+from judgebayes.generators import Strata, StratumCounts, count_strata, count_votes, targets
+from judgebayes.majority import Counts
+from judgebayes.majority.counts import correct_counts
 from judgebayes.votes import SparseVotes, Votes
 from judgebayes.votes.sparse import index_type
 

@@ -18,9 +18,9 @@ from laws.data import GROUPS, ITEMS, ORDER, SILENT, Data, Variant, drawn, lanes
 from laws.families import RESPONSE, RESPONSE_LIST, Answers, Family
 from laws.registry import CASES, Case
 
-from judgebayes import fit_file
 from judgebayes.inference import Status
 from judgebayes.votes import Classes
+from judgebayes.workflow import fit_file
 
 FLOATS = ("score", "log_probs", "weight")
 Run = tuple[Answers, int]

@@ -24,9 +24,10 @@ from laws.families import (
 from scipy.special import softmax
 
 from judgebayes import priors
-from judgebayes.aggregate import (
+from judgebayes.aggregators import (
     AccuracyWeighted,
     BaseRate,
+    Calibrated,
     ConfidenceVote,
     Davidson,
     DawidSkene,
@@ -42,39 +43,9 @@ from judgebayes.aggregate import (
     Verdict,
     VoteShare,
 )
-from judgebayes.calibrate import (
-    BayesianMap,
-    Beta,
-    Calibrated,
-    Chain,
-    Identity,
-    Isotonic,
-    Platt,
-    Temperature,
-)
-from judgebayes.conformal import SplitConformal
-from judgebayes.curate import (
-    BackwardElimination,
-    Beam,
-    CrossValidated,
-    Curated,
-    Exhaustive,
-    L1Logistic,
-    OnePerFamily,
-    RandomPanel,
-    TopAccuracy,
-    top_k,
-)
-from judgebayes.ensemble import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
-from judgebayes.inference import (
-    DRPS,
-    MAP,
-    Laplace,
-    MinimumLoss,
-    MinimumScore,
-)
-from judgebayes.irt import ItemResponse
-from judgebayes.precision import (
+from judgebayes.calibrators import BayesianMap, Beta, Chain, Identity, Isotonic, Platt, Temperature
+from judgebayes.calibrators.conformal import SplitConformal
+from judgebayes.generators import (
     Impression,
     ItemLevel,
     Stratified,
@@ -87,8 +58,29 @@ from judgebayes.precision import (
     starts,
     true_minimum,
 )
-from judgebayes.precision.posterior import GeneratorValidator
-from judgebayes.scores import nll
+from judgebayes.generators.posterior import GeneratorValidator
+from judgebayes.inference import (
+    DRPS,
+    MAP,
+    Laplace,
+    MinimumLoss,
+    MinimumScore,
+)
+from judgebayes.item_response import ItemResponse
+from judgebayes.majority import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
+from judgebayes.measures.scores import nll
+from judgebayes.panel.curate import (
+    BackwardElimination,
+    Beam,
+    CrossValidated,
+    Curated,
+    Exhaustive,
+    L1Logistic,
+    OnePerFamily,
+    RandomPanel,
+    TopAccuracy,
+    top_k,
+)
 
 Prior = Callable[[Any, int, int], Any]
 """(fit, number of classes, group) -> the probabilities of an item without votes."""

@@ -8,8 +8,8 @@ from laws.families import CALIBRATOR
 from laws.laws import Runs, run
 from laws.registry import CASES, Case
 
-from judgebayes.aggregate import Davidson, DawidSkene, HierarchicalDavidson, Stacking
-from judgebayes.calibrate import BayesianMap, Beta, Platt, Temperature
+from judgebayes.aggregators import Davidson, DawidSkene, HierarchicalDavidson, Stacking
+from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.inference import NUTS, NormalAtMode, PriorImportance
 
 SAMPLER = NUTS(draws=20, warmup=20, chains=2)

@@ -12,7 +12,7 @@ import pytest
 from laws.laws import LAWS, Runs
 from laws.registry import CASES
 
-from judgebayes.precision import baselines
+from judgebayes.generators import baselines
 
 HOLDS = "holds"
 each = pytest.mark.parametrize("name", list(CASES))
@@ -75,13 +75,12 @@ def test_an_estimator_obeys_the_laws_at_all_classes_and_uncompiled(
 
 PUBLIC = (
     "",
-    ".aggregate",
-    ".calibrate",
-    ".conformal",
-    ".curate",
-    ".ensemble",
-    ".irt",
-    ".precision",
+    ".aggregators",
+    ".calibrators",
+    ".generators",
+    ".item_response",
+    ".majority",
+    ".panel.curate",
 )
 NO_ESTIMATORS = {
     "Labelling": "holds the labels as they come in; `Stratified` is what it fits",

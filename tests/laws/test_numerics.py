@@ -15,8 +15,7 @@ from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.infer.util import log_density
 
-from judgebayes import conformal, scores
-from judgebayes.aggregate import (
+from judgebayes.aggregators import (
     AccuracyWeighted,
     Davidson,
     DawidSkene,
@@ -26,21 +25,24 @@ from judgebayes.aggregate import (
     Stacking,
     VoteShare,
 )
-from judgebayes.aggregate.dawid_skene import EM
-from judgebayes.calibrate import Beta, Calibrator, Isotonic, Platt, Temperature
-from judgebayes.calibrate.softmax import _penalised
-from judgebayes.conformal import SplitConformal
-from judgebayes.decide import absolute_loss, bayes_action
-from judgebayes.ensemble import BetaBinomial, Binomial, PaperEM, Thinning, counts_of
+from judgebayes.aggregators.dawid_skene import EM
+from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt, Temperature, conformal
+from judgebayes.calibrators.conformal import SplitConformal
+from judgebayes.calibrators.softmax import _penalised
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.float64 import in_float64
+from judgebayes.generators import Impression, PrecisionCounts, regression
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene, one_coin
 from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.softmax import Design, score_derivatives
-from judgebayes.irt import ItemResponse
-from judgebayes.irt_mode import Table
+from judgebayes.item_response import ItemResponse
+from judgebayes.item_response.mode import Table
+from judgebayes.majority import BetaBinomial, Binomial, PaperEM, Thinning, counts_of
+from judgebayes.measures import scores
+from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.scores import brier, drps, nll
 from judgebayes.models import (
     beta_binomial,
     davidson,
@@ -64,8 +66,6 @@ from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
 from judgebayes.models.stacking import StackingData, StackingModel
-from judgebayes.precision import Impression, PrecisionCounts, regression
-from judgebayes.scores import brier, drps, nll
 from judgebayes.votes import Votes, from_counts
 
 # --- derivatives against central differences ----------------------------------------------------
@@ -282,7 +282,7 @@ def test_slopes_of_p4s_loss() -> None:
 
 @in_float64
 def test_slopes_of_the_impressions_least_squares() -> None:
-    from judgebayes.precision.impression import ImpressionPrior, _Spreads, _System
+    from judgebayes.generators.impression import ImpressionPrior, _Spreads, _System
 
     system = _System(generators(), ImpressionPrior())
     spreads = _Spreads(jnp.asarray(0.3), jnp.asarray(0.4), jnp.asarray(0.15))

@@ -21,20 +21,21 @@ from numpyro.distributions.transforms import StickBreakingTransform
 from numpyro.infer.util import log_density
 
 from judgebayes import priors
-from judgebayes.aggregate import DawidSkene, OneCoin
-from judgebayes.aggregate.dawid_skene import EM
-from judgebayes.aggregate.words import pack
-from judgebayes.float64 import in_float64
+from judgebayes.aggregators import DawidSkene, OneCoin
+from judgebayes.aggregators.dawid_skene import EM
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.fast.irt import problem as two_parameter_problem
+from judgebayes.inference.fast.packed_counts import pack
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.softmax import Design, score_derivatives
-from judgebayes.irt_mode import Table
+from judgebayes.item_response.mode import Table
+from judgebayes.measures.scores import Score, drps, known, nll
 from judgebayes.models import davidson, irt, stacking
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, parameters
@@ -49,7 +50,6 @@ from judgebayes.models.pooled_beta_binomial import (
     set_parameters,
 )
 from judgebayes.models.stacking import Form, StackingData, StackingModel
-from judgebayes.scores import Score, drps, known, nll
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 30, 4

@@ -8,7 +8,7 @@ import pytest
 from numpyro.infer.util import log_density
 from scipy import special, stats
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.models import beta_binomial, pooled_beta_binomial
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData

@@ -6,7 +6,7 @@ import pytest
 from numpyro.infer.util import log_density
 from scipy import stats
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.derived import log_likelihoods
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.models.base import PanelData

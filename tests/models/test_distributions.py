@@ -11,7 +11,7 @@ import pytest
 from numpyro.distributions import Distribution
 from scipy import stats
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.models.distributions import (
     LEAST,
     CoinVotes,

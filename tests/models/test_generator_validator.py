@@ -8,7 +8,7 @@ from numpyro.infer.util import log_density
 from scipy import integrate, stats
 from scipy.special import expit
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.models import generator_validator as gv
 
 G, J = 3, 2

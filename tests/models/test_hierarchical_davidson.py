@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpyro.infer import Predictive
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.models import davidson, hierarchical_davidson
 from judgebayes.models.hierarchical_davidson import (
     SCALES,

@@ -8,7 +8,7 @@ import pytest
 from numpyro.infer.util import log_density
 from scipy import integrate, stats
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.models.base import PanelData
 from judgebayes.models.one_coin import OneCoinModel, Prior

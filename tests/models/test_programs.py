@@ -17,8 +17,8 @@ from program_cases import PROGRAMS, Program
 
 import judgebayes.inference
 import judgebayes.models
-from judgebayes.aggregate import DawidSkene
-from judgebayes.float64 import in_float64
+from judgebayes.aggregators import DawidSkene
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.derived import FIELDS, filled, log_likelihoods
 from judgebayes.inference.problem import Problem
 from judgebayes.models.base import Model

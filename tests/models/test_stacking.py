@@ -7,7 +7,7 @@ import pytest
 from numpyro.infer.util import log_density
 from scipy import stats
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.stacking import prior_precision
 from judgebayes.models import stacking
 from judgebayes.models.stacking import Form, Prior, StackingData, StackingModel

@@ -13,7 +13,7 @@ from numpyro.infer import Predictive
 from numpyro.infer.util import log_density
 from program_cases import CLASSES, JUDGES, counts, items, panel
 
-from judgebayes.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.problem import Problem
 from judgebayes.models.base import Model
 from judgebayes.models.beta_binomial import BetaBinomialModel

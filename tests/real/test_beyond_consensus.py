@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus import audit_labelling, fig5, fig6, fig7
 from judgebayes.experiments.beyond_consensus.common import (
     calibration_sets,
@@ -13,8 +14,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     shown,
 )
 from judgebayes.experiments.core import Run
-from judgebayes.float64 import in_float64
-from judgebayes.precision import as_published, starts, targets, true_minimum
+from judgebayes.generators import as_published, starts, targets, true_minimum
 
 
 def test_every_released_voting_number_is_met_exactly(real: Run) -> None:

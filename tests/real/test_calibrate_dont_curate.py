@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from judgebayes.diagnostics import diagnose
 from judgebayes.experiments.calibrate_dont_curate.common import answers, halves
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import BROKEN, llmbar_panel, rb2_panel, rewardbench_panel
+from judgebayes.panel.diagnostics import diagnose
 
 
 def mean(run: Run, panel: object, method: str, calibrator: str = "beta", **parts: object) -> tuple:

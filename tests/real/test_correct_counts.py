@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from judgebayes.ensemble import BetaBinomial, Binomial, PaperEM, Thinning, counts_of
 from judgebayes.experiments.betaconform.common import Judged, estimates, everything, histograms
 from judgebayes.experiments.core import Run
 from judgebayes.inference import MAP
+from judgebayes.majority import BetaBinomial, Binomial, PaperEM, Thinning, counts_of
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgebayes.diagnostics import diagnose, judge_table
 from judgebayes.experiments.core import Run
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
-from judgebayes.irt import ItemResponse
+from judgebayes.item_response import ItemResponse
+from judgebayes.panel.diagnostics import diagnose, judge_table
 from judgebayes.votes import Coding, Votes, encode, encode_wide
 
 Panel = tuple[Votes, Coding, np.ndarray]

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from panels import judged
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.float64 import in_float64
 from judgebayes.votes import SparseVotes, Votes, encode, encode_sparse, from_dense
 from judgebayes.votes import sparse as module
 

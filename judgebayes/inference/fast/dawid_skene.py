@@ -7,21 +7,29 @@
 a product of two matrices, item x (judge vote) and (judge vote) x class.
 """
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.status import Status, when
 from judgebayes.models.base import PanelData
-from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
+from judgebayes.models.dawid_skene import DawidSkeneModel, Prior, accuracy
 from judgebayes.models.label_noise import noise_matrix
 
 __all__ = [
+    "SAME_MODE",
     "Counts",
+    "Mode",
+    "believed",
     "clamp",
     "counts",
+    "from_columns",
+    "in_columns",
     "known_belief",
     "log_joint",
     "log_likelihood",
@@ -33,7 +41,9 @@ __all__ = [
     "problem",
     "start",
     "start_from",
+    "switched",
     "tally",
+    "updated",
 ]
 
 Scalar = float | Float[Array, ""]
@@ -201,3 +211,80 @@ def most_below_chance(
     cast = votes > 0
     below = (found < 1 / n_classes) & cast
     return 2 * below.sum() > jnp.maximum(cast.sum(), 1)
+
+
+SAME_MODE = 1e-9
+"""Log posteriors this close, relatively, are the same mode: the first start's is taken."""
+
+
+LEAST = 1e-12
+"""Of a probability: a vote that no judge gave so far must not rule a class out for good."""
+
+
+class Mode(NamedTuple):
+    """A mode that EM found, and how it ended."""
+
+    log_pi: Float[Array, " class"]
+    log_confusion: Float[Array, "judge class vote"]
+    votes_by_class: Float[Array, "judge class"]
+    value: Float[Array, ""]
+    steps: Int[Array, ""]
+    status: Int[Array, ""]
+
+
+def in_columns(
+    log_confusion: Float[Array, "start judge class vote"],
+) -> Float[Array, "seen column"]:
+    """Return a table by judge and vote, with a column for every start and class."""
+    starts, _, n_classes, _ = log_confusion.shape
+    return log_confusion.transpose(1, 3, 0, 2).reshape(-1, starts * n_classes)
+
+
+def from_columns(
+    seen: Float[Array, "seen column"], starts: int, n_classes: int
+) -> Float[Array, "start judge class vote"]:
+    """Return what `in_columns` made a table of."""
+    return seen.reshape(-1, n_classes, starts, n_classes).transpose(2, 0, 3, 1)
+
+
+def believed(
+    joint: Sequence[Float[Array, "*batch"]],
+) -> tuple[Float[Array, "*batch"], list[Float[Array, "*batch"]]]:
+    """Return the log of the sum over the classes, and their probabilities, by one exponential.
+
+    The classes come one by one: a reduction over so short an axis is not vectorised.
+    """
+    most = reduce(jnp.maximum, joint)
+    mass = [jnp.exp(x - most) for x in joint]
+    total = reduce(jnp.add, mass)
+    return most + jnp.log(total), [x / total for x in mass]
+
+
+def updated(
+    share: Float[Array, " class"], votes: Float[Array, "judge class vote"], prior: Prior
+) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
+    """Return log pi and log confusions from expected counts of items and votes (the M-step)."""
+    n_classes = share.shape[0]
+    share, votes = share + prior.classes, votes + prior.of_votes(n_classes)
+    cast = votes.sum(-1, keepdims=True)
+    confusion = jnp.where(cast > 0, votes / jnp.where(cast > 0, cast, 1.0), 1 / n_classes)
+    return (
+        jnp.log(jnp.maximum(share / share.sum(), LEAST)),
+        jnp.log(jnp.maximum(confusion, LEAST)),
+    )
+
+
+def switched(
+    log_confusion: Float[Array, "judge class vote"],
+    seen: Float[Array, "judge class vote"],
+    cast: Float[Array, " judge"],
+) -> Int[Array, ""]:
+    """Return SWITCHED where most judges are below chance and the labelled items do not say so.
+
+    `seen` are the votes on labelled items by label, `cast` how many votes each judge gave.
+    """
+    n_classes = log_confusion.shape[1]
+    on_labels = jnp.diagonal(seen, axis1=1, axis2=2).sum(-1) / jnp.maximum(seen.sum((1, 2)), 1e-9)
+    known = most_below_chance(on_labels, seen.sum((1, 2)), n_classes)
+    found = most_below_chance(accuracy(log_confusion), cast, n_classes)
+    return when(found & ~known, Status.SWITCHED)

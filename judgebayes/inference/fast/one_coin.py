@@ -173,7 +173,7 @@ def log_likelihood_by_class(
     *,
     n_classes: int,
 ) -> list[Float[Array, " item"]]:
-    """Return the same class by class (`judgebayes.log_softmax.log_softmax_by_class` says why)."""
+    """Return the same class by class (`log_softmax_by_class` says why)."""
     if index.shape[-1] == 1:
         weight = log_odds(alpha, beta, n_classes)
         given = index[..., 0]

@@ -1,0 +1,62 @@
+"""Aggregators: votes in, class probabilities of every item out."""
+
+from judgebayes.aggregators.base import Aggregator, FittedAggregator, FittedRule, Reliability
+from judgebayes.aggregators.base_rate import BaseRate
+from judgebayes.aggregators.calibrated import Calibrated, FittedCalibrated
+from judgebayes.aggregators.davidson import Davidson, FittedDavidson
+from judgebayes.aggregators.dawid_skene import EM, DawidSkene, FittedDawidSkene
+from judgebayes.aggregators.hierarchical_davidson import (
+    FittedHierarchicalDavidson,
+    HierarchicalDavidson,
+)
+from judgebayes.aggregators.margin_threshold import MarginThreshold
+from judgebayes.aggregators.one_coin import FittedOneCoin, OneCoin
+from judgebayes.aggregators.per_task import PerTask
+from judgebayes.aggregators.stacking import FittedStacking, Stacking
+from judgebayes.aggregators.vote_rules import (
+    ConfidenceVote,
+    MajorityVote,
+    RoundedMedian,
+    SoftVote,
+    Verdict,
+)
+from judgebayes.aggregators.weighted import (
+    AccuracyWeighted,
+    FittedAccuracyWeighted,
+    FittedLogOddsWeighted,
+    LogOddsWeighted,
+    VoteShare,
+)
+
+__all__ = [
+    "EM",
+    "AccuracyWeighted",
+    "Aggregator",
+    "BaseRate",
+    "Calibrated",
+    "ConfidenceVote",
+    "Davidson",
+    "DawidSkene",
+    "FittedAccuracyWeighted",
+    "FittedAggregator",
+    "FittedCalibrated",
+    "FittedDavidson",
+    "FittedDawidSkene",
+    "FittedHierarchicalDavidson",
+    "FittedLogOddsWeighted",
+    "FittedOneCoin",
+    "FittedRule",
+    "FittedStacking",
+    "HierarchicalDavidson",
+    "LogOddsWeighted",
+    "MajorityVote",
+    "MarginThreshold",
+    "OneCoin",
+    "PerTask",
+    "Reliability",
+    "RoundedMedian",
+    "SoftVote",
+    "Stacking",
+    "Verdict",
+    "VoteShare",
+]

@@ -1,0 +1,254 @@
+"""What every aggregator has in common: votes in, log-probabilities of the classes out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.jit_inline import fused
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast.agreement import Agreement
+from judgebayes.inference.status import Status
+from judgebayes.inference.summary import FEW, summary
+from judgebayes.votes.array import Votes
+from judgebayes.votes.sparse import AnyVotes, SlabShape
+
+__all__ = [
+    "Aggregator",
+    "CountingRule",
+    "FittedAggregator",
+    "FittedRule",
+    "Reliability",
+    "Rule",
+    "Training",
+    "by_slab",
+    "certain",
+    "checked",
+    "summarised",
+    "training",
+]
+
+
+@runtime_checkable
+class FittedAggregator(Protocol):
+    """A fitted aggregator: votes -> log-probabilities of every item's classes."""
+
+    @property
+    def status(self) -> Int[Array, "*batch"]:
+        """How the fit ended, a `Status` as a number."""
+        ...
+
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the log-probabilities of the classes of each item."""
+        ...
+
+
+@runtime_checkable
+class Aggregator(Protocol):
+    """Hyper-parameters of an aggregator; `fit` returns a fitted one and changes nothing.
+
+    `labels` are class indices, -1 where unknown; a `weight` of 0 equals a dropped item.
+    """
+
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> FittedAggregator:
+        """Learn from votes and labels."""
+        ...
+
+
+@runtime_checkable
+class ByAgreement(Protocol):
+    """An aggregator that sees no more of the votes than how often each judge agrees with the labels.
+
+    Over many splits these are products of matrices, the same votes with many weights: far cheaper
+    than a copy of each split's votes.
+    """
+
+    def from_agreement(self, seen: Agreement) -> FittedAggregator:
+        """Learn from how often each judge agrees with the labels."""
+        ...
+
+
+class Training(NamedTuple):
+    """What a fit learns from, checked and as arrays."""
+
+    votes: Votes
+    labels: Int[Array, " item"]
+    weight: Float[Array, " item"]
+    key: PRNGKeyArray
+
+
+def training(
+    votes: Votes, labels: Any, weight: Any, key: PRNGKeyArray | None, *, labelled_only: bool
+) -> Training:
+    """Return votes, labels, weights and key as arrays, checked against each other.
+
+    With `labelled_only`, items without a label or with weight 0 are left out where the labels are
+    known outside compiled code: they would cost time and change nothing.
+
+    Raises
+    ------
+    JudgeBayesError
+        If lengths differ from the number of items, or a weight is negative or NaN, or a label is
+        not a class index.
+    """
+    labels, weight = checked(votes, labels, weight)
+    key = jax.random.key(0) if key is None else key
+    if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
+        return Training(votes, labels, weight, key)
+    used = np.flatnonzero((np.asarray(labels) >= 0) & (np.asarray(weight) > 0))
+    if labelled_only and 0 < len(used) < votes.n_items:
+        return Training(votes.take(used), labels[used], weight[used], key)
+    return Training(votes, labels, weight, key)
+
+
+def checked(
+    votes: AnyVotes, labels: Any, weight: Any
+) -> tuple[Int[Array, " item"], Float[Array, " item"]]:
+    """Return labels and weights as arrays, checked against the votes as `training` says."""
+    labels = jnp.asarray(labels)
+    weight = jnp.ones(votes.n_items) if weight is None else jnp.asarray(weight, dtype=float)
+    for name, array in (("labels", labels), ("weight", weight)):
+        if array.shape != (votes.n_items,):
+            raise JudgeBayesError(
+                f"The {name} have the shape {array.shape}; the votes have {votes.n_items} items, "
+                f"so right would be ({votes.n_items},)."
+            )
+    if not jnp.issubdtype(labels.dtype, jnp.integer):
+        raise JudgeBayesError(
+            f"The labels are of type {labels.dtype}; right would be class indices (integers), -1 "
+            "where unknown: Coding.labels makes them."
+        )
+    if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
+        return labels, weight
+    if not bool((np.asarray(weight) >= 0).all()):
+        raise JudgeBayesError("A weight is negative or NaN; weights are numbers from 0.")
+    if bool((labels >= votes.n_classes).any()):
+        raise JudgeBayesError(
+            f"A label is {int(labels.max())}; with {votes.n_classes} classes the highest index is "
+            f"{votes.n_classes - 1}."
+        )
+    return labels, weight
+
+
+def by_slab(
+    answer: Callable[[AnyVotes], Float[Array, "item class"]],
+    votes: AnyVotes,
+    shape: SlabShape | None = None,
+) -> Float[Array, "item class"]:
+    """Return the items' answers; those of a list of votes slab by slab, so that memory stays low.
+
+    `answer` should be compiled: all slabs have one shape.
+    """
+    if isinstance(votes, Votes):
+        return answer(votes)
+    found = np.empty((votes.n_items, votes.n_classes))
+    for slab in votes.slabs(shape):
+        found[slab.items] = np.asarray(answer(slab.votes))[: slab.items.stop - slab.items.start]
+    return jnp.asarray(found)
+
+
+class Reliability(NamedTuple):
+    """How reliable the judges are: posterior mean and central interval, judge by judge."""
+
+    mean: Float[np.ndarray, "*batch judge"]
+    low: Float[np.ndarray, "*batch judge"]
+    high: Float[np.ndarray, "*batch judge"]
+
+
+class Rule(ABC):
+    """An aggregator that learns nothing: its answer depends on an item's votes alone."""
+
+    def fit(
+        self,
+        votes: AnyVotes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,  # noqa: ARG002
+    ) -> "FittedRule":
+        """Return the rule itself, ready to be applied."""
+        checked(votes, labels, weight)
+        return FittedRule(self, jnp.asarray(int(Status.CONVERGED)))
+
+    @abstractmethod
+    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return log-probabilities, certain of one class unless the rule leaves a draw."""
+
+
+class CountingRule(Rule):
+    """A rule that only counts votes, so that sparse ones will do."""
+
+    @abstractmethod
+    def apply(self, votes: AnyVotes) -> Float[Array, "item class"]:
+        """Return log-probabilities, certain of one class unless the rule leaves a draw."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedRule:
+    """A rule that needed no fitting."""
+
+    rule: Rule
+    status: Int[Array, "*batch"]
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities."""
+        if isinstance(votes, Votes):
+            return self.rule.apply(votes)
+        if not isinstance(self.rule, CountingRule):
+            raise JudgeBayesError(
+                f"{type(self.rule).__name__} does not take sparse votes; SparseVotes.dense() makes "
+                "an array of them."
+            )
+        return by_slab(partial(_apply, self.rule), votes)
+
+
+@jax.jit
+def _apply(rule: CountingRule, votes: AnyVotes) -> Float[Array, "item class"]:
+    return rule.apply(votes)
+
+
+@fused("n_classes")
+def certain(decisions: Int[Array, "*item"], n_classes: int) -> Float[Array, "*item class"]:
+    """Return log-probabilities that put everything on one class: 0 there, -inf elsewhere."""
+    chosen = decisions[..., None] == jnp.arange(n_classes)
+    return jnp.where(chosen, 0.0, -jnp.inf)
+
+
+def summarised(fitted: Any) -> str:
+    """Return the repr of a fit with draws: parameters' means, number of draws, status."""
+    name = type(fitted).__name__
+    try:
+        means = ", ".join(
+            f"{k} {_few(np.asarray(np.asarray(v).mean(0)))}" for k, v in fitted.draws.items()
+        )
+        draws = len(next(iter(fitted.draws.values())))
+        ended = Status(int(fitted.status)).name.lower()
+    except (TypeError, ValueError, StopIteration):  # inside a transformation, or a batch of fits
+        return f"{name}(...)"
+    return f"{name}({means}; {draws} draw(s), {ended})"
+
+
+def _few(values: np.ndarray) -> str:
+    """Return up to `FEW` numbers as they are, and the shape of more."""
+    if values.size <= FEW:
+        return np.array2string(values, precision=3)
+    return f"{values.dtype.name}[{','.join(map(str, values.shape))}]"

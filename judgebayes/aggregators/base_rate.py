@@ -1,0 +1,93 @@
+"""The baseline that every method must beat: the labels' frequencies, whatever the votes say."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import training
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.status import Status, when
+from judgebayes.inference.summary import summary
+from judgebayes.measures.scores import known
+from judgebayes.votes.array import Votes
+
+__all__ = ["BaseRate", "FittedBaseRate"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BaseRate:
+    r"""Answer every item with the label frequencies of the labelled ones.
+
+    .. math:: p(k) = \frac{a + \sum_i w_i 1\{y_i = k\}}{K a + \sum_i w_i}
+
+    with a pseudo-count a; without labels and pseudo-count all classes are alike. Its Bayes action is
+    the best constant under any loss: the median label for MAE, the commonest for accuracy.
+
+    Parameters
+    ----------
+    pseudo_count
+        a.
+    label_noise
+        The known share e of the labels that are wrong, any other class alike: frequencies are
+        turned back, :math:`(p - e') / (1 - e - e')` with :math:`e' = e / (K - 1)`, and cut off at 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> counts = [[0, 1, 7], [1, 6, 1], [6, 2, 0], [1, 4, 3], [2, 6, 0], [8, 0, 0]]
+    >>> votes = jb.from_counts(np.array(counts))
+    >>> labels = np.array([2, 1, 0, 1, 1, 0])
+    >>> print(np.exp(jb.BaseRate().fit(votes, labels)(votes))[0].round(3))
+    [0.333 0.5   0.167]
+    """
+
+    pseudo_count: float = 0.0
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedBaseRate":
+        """Return the label frequencies.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=False)
+        used = known(data.labels, data.weight)
+        mass = used @ jax.nn.one_hot(data.labels, votes.n_classes, dtype=used.dtype)
+        share = mass + self.pseudo_count
+        share = jnp.where(share.sum() > 0, share, 1.0)  # nothing is known
+        slip = self.label_noise / (votes.n_classes - 1)
+        clean = jnp.maximum((share / share.sum() - slip) / (1 - self.label_noise - slip), 0.0)
+        return FittedBaseRate(
+            jnp.log(clean / clean.sum()), when(used.sum() == 0, Status.DEGENERATE)
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedBaseRate:
+    """The label frequencies, as log-probabilities."""
+
+    log_rates: Float[Array, "*batch class"]
+    status: Int[Array, "*batch"]
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the same log-probabilities for every item."""
+        return jnp.broadcast_to(self.log_rates, (votes.n_items, self.log_rates.shape[-1]))

@@ -1,0 +1,241 @@
+"""Davidson's model fitted to a small labelled part of the items (P1, section 4)."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import summarised, training
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.fast.davidson import columns
+from judgebayes.inference.fast.log_softmax import log_mean_exp
+from judgebayes.inference.point import DRPS
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
+from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.softmax import Design
+from judgebayes.inference.status import worst
+from judgebayes.models import davidson
+from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior
+from judgebayes.votes.array import Votes
+
+__all__ = ["Davidson", "FittedDavidson"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Davidson:
+    r"""Aggregate repeated votes by Davidson's model, learnt from labelled items.
+
+    .. math::
+        p(\pm 1) \propto e^{\pm \beta s}, \qquad p(0) \propto e^{\eta_0 + \gamma t}
+
+    with the smoothed margin s and tie evidence t of an item's votes (P1 eqs 2-5, and
+    `judgebayes.models.davidson` for K ordered classes and the priors). The votes of all judges
+    are pooled.
+
+    Parameters
+    ----------
+    inference
+        How the parameters are found: `DRPS()` (P1's, eq 12), `MinimumScore(score)` for another
+        proper score, `MAP()`, `NUTS()`, or `MinimumLoss()` (P1 eq 8).
+    alpha, kappa
+        Smoothing of the margin and of the tie evidence (eqs 2, 3).
+    symmetric
+        Whether swapping the responses must mirror the answer. Right for pairs; a scale whose ends
+        differ (valid or not, one to five stars) wants `symmetric=False`.
+    prior
+        Location and scale of the priors inside the box of Appendix E. Scores and `MinimumLoss` do
+        not use it: beside them any but the default raises a JudgeBayesError. `MAP` and `NUTS` do.
+    label_noise
+        The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
+        use it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> counts = [[0, 1, 7], [1, 6, 1], [6, 2, 0], [1, 4, 3], [2, 6, 0], [8, 0, 0]]
+    >>> votes = jb.from_counts(np.array(counts))
+    >>> labels = np.array([2, 1, 0, 1, 1, 0])
+    >>> fit = jb.Davidson().fit(votes, labels)
+    >>> new = jb.from_counts(np.array([[0, 0, 8], [2, 4, 2]]))
+    >>> print(np.exp(fit(new)).round(2))
+    [[0.   0.   1.  ]
+     [0.01 0.97 0.01]]
+    """
+
+    inference: Inference = field(default_factory=DRPS)
+    alpha: float = 1.0
+    kappa: float = 1.0
+    symmetric: bool = field(default=True, metadata={"static": True})
+    prior: Prior = field(default_factory=Prior)
+    label_noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedDavidson":
+        """Return the model fitted to the labelled items.
+
+        Parameters
+        ----------
+        votes
+            The votes, of labelled and unlabelled items alike; only labelled ones count.
+        labels
+            Class indices, -1 where unknown.
+        weight
+            Non-negative item weights; 0 equals a dropped item.
+        key
+            Random key of the restarts or draws; a fixed one by default.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=True)
+        return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, what every inference solves."""
+        shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": self.symmetric}
+        evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
+        return Problem(
+            DavidsonModel(prior=self.prior, noise=self.label_noise, **shape),
+            DavidsonData(evidence, jnp.asarray(labels), weight),
+            design=Design(columns(evidence, **shape), votes.n_classes),
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedDavidson(Sampled):
+    """Davidson's model with parameters, one draw of a point estimate or many of a posterior."""
+
+    draws: Sites
+    """`beta` (draw), `eta0` and `gamma` (draw, level); `delta` (draw) if not symmetric."""
+    status: Int[Array, "*batch"]
+    objective: Float[Array, "*batch"]
+    projected_gradient: Float[Array, "*batch"]
+    chains: Chains | None
+    alpha: float
+    kappa: float
+    n_classes: int = field(metadata={"static": True})
+    symmetric: bool = field(default=True, metadata={"static": True})
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities, averaged over the draws (the predictive)."""
+        return log_mean_exp(_by_draw(self, votes))
+
+    @in_float64
+    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(self, votes)
+
+    def __repr__(self) -> str:
+        """Summarise."""
+        return summarised(self)
+
+    @in_float64
+    def plug_in(self) -> "FittedDavidson":
+        """Return the same model at the mean of its parameters: one draw, no averaging."""
+        mean = {name: x.mean(0, keepdims=True) for name, x in self.draws.items()}
+        return replace(self, draws=mean, chains=None)
+
+    def estimates(self) -> dict[str, float]:
+        """Return the mean of each parameter, nu = exp(eta0) beside eta0."""
+        mean: dict[str, float] = {}
+        for name, draws in self.draws.items():
+            values = np.asarray(draws)
+            if values.ndim == 1:
+                mean[name] = float(values.mean(0))
+            else:
+                levels = values.shape[1]
+                for level in range(levels):
+                    suffix = "" if levels == 1 else f"[{level}]"
+                    mean[name + suffix] = float(values[:, level].mean(0))
+        return mean
+
+    def words(self) -> list[str]:
+        """Return what the parameters mean, and which of them sit on a bound of the box."""
+        est = self.estimates()
+        lines = [
+            "Davidson: "
+            + ", ".join(f"{name} {value:.3g}" for name, value in est.items())
+            + (f" (nu = exp(eta0) = {math.exp(est['eta0']):.3g})" if "eta0" in est else "")
+            + "."
+        ]
+        for name, value in est.items():
+            low, high = davidson.BOX[name.split("[")[0]]
+            if value <= low or value >= high:
+                lines.append(
+                    f"{name} sits on its {'lower' if value <= low else 'upper'} bound, "
+                    f"{low if value <= low else high:.4g}: the labelled items do not pin it down."
+                )
+        if est["beta"] <= davidson.BOX["beta"][0]:
+            lines.append("The margin of the votes carries no signal about the labels.")
+        return lines
+
+
+def davidson_evidence(
+    votes: Votes, alpha: Scalar, kappa: Scalar, symmetric: bool
+) -> davidson.Features:
+    return davidson.features(votes.pooled_counts(), alpha, kappa, symmetric=symmetric)
+
+
+@jax.jit
+def _fit(
+    method: Davidson,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedDavidson:
+    found = method.inference.solve(method.problem(votes, labels, weight), key)
+    n_parameters = sum(x[0].size for x in found.draws.values())
+    return FittedDavidson(
+        draws=found.draws,
+        status=worst(found.status, identified(labels, weight, votes.n_classes, n_parameters)),
+        objective=found.objective,
+        projected_gradient=found.projected_gradient,
+        chains=found.chains,
+        alpha=method.alpha,
+        kappa=method.kappa,
+        n_classes=votes.n_classes,
+        symmetric=method.symmetric,
+    )
+
+
+@jax.jit
+def _by_draw(fitted: FittedDavidson, votes: Votes) -> Float[Array, "draw item class"]:
+    evidence = davidson_evidence(votes, fitted.alpha, fitted.kappa, fitted.symmetric)
+
+    def one(sites: Sites) -> Float[Array, "item class"]:
+        return davidson.link(
+            davidson.parameters(sites),
+            evidence,
+            n_classes=fitted.n_classes,
+            symmetric=fitted.symmetric,
+        )
+
+    return jax.vmap(one)(fitted.draws)

@@ -1,0 +1,124 @@
+"""The audit's baseline: a tie unless the margin of the votes is large enough."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import certain, training
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.jit_inline import fused
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.status import Status
+from judgebayes.inference.summary import summary
+from judgebayes.measures.decide import absolute_loss
+from judgebayes.measures.scores import average, known
+from judgebayes.votes.array import Votes
+
+__all__ = ["FittedMarginThreshold", "MarginThreshold"]
+
+TIED = 1e-12
+"""Errors closer than this are equal: rounding must not choose between thresholds."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MarginThreshold:
+    r"""Decide "tie unless :math:`|c^+ - c^-| \ge k`", with k learnt on the labelled items.
+
+    k is the threshold from 1 (ties only where the margin is 0) to n + 1 (always a tie) with the
+    least mean absolute error; of several, the lowest. Ternary votes only. One parameter, no
+    probabilities: what is left of P1's method when only the tie boundary is calibrated.
+
+    Parameters
+    ----------
+    label_noise
+        The known share e of the labels that are wrong, any other class alike. The error against
+        such labels favours ties, which are never two steps off. What is minimised is the error
+        against the true labels, as the seen ones z estimate it without bias
+        (Natarajan et al. 2013, eq 1, for K classes):
+
+        .. math:: \tilde L(a, z) = \frac{L(a, z) - e' \sum_k L(a, k)}{1 - e - e'},
+                  \qquad e' = \frac{e}{K - 1}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> counts = [[0, 1, 7], [1, 6, 1], [6, 2, 0], [1, 4, 3], [2, 6, 0], [8, 0, 0]]
+    >>> votes = jb.from_counts(np.array(counts))
+    >>> labels = np.array([2, 1, 0, 1, 1, 0])
+    >>> fit = jb.MarginThreshold().fit(votes, labels)
+    >>> jb.bayes_action(fit(votes), jb.absolute_loss(3)).tolist()
+    [2, 1, 0, 1, 1, 0]
+    """
+
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedMarginThreshold":
+        """Return the rule with the threshold of least error on the labelled items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the votes are not ternary, lengths differ, or a weight is negative.
+        """
+        if votes.n_classes != 3:
+            raise JudgeBayesError(
+                f"The margin threshold needs ternary votes; these have {votes.n_classes} classes."
+            )
+        data = training(votes, labels, weight, key, labelled_only=False)
+        most = votes.n_judges * votes.n_samples
+        thresholds = jnp.arange(1, most + 2)
+        losses = _seen_loss(self.label_noise)[:, jnp.maximum(data.labels, 0)]
+        used = known(data.labels, data.weight)
+
+        def error(threshold: Int[Array, ""]) -> Float[Array, ""]:
+            made = _decide(votes, threshold)
+            return average(jnp.take_along_axis(losses, made[None], 0)[0], used)
+
+        errors = jax.vmap(error)(thresholds)
+        return FittedMarginThreshold(
+            threshold=thresholds[jnp.argmax(errors <= errors.min() + TIED)],
+            status=jnp.where(used.sum() > 0, int(Status.CONVERGED), int(Status.DEGENERATE)),
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedMarginThreshold:
+    """The rule "tie unless the margin reaches the threshold"."""
+
+    threshold: Int[Array, "*batch"]
+    status: Int[Array, "*batch"]
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' decisions as log-probabilities, certain of one class."""
+        return certain(_decide(votes, self.threshold), 3)
+
+
+def _seen_loss(noise: Scalar) -> Float[Array, "action seen"]:
+    """Return the loss by seen label whose mean, given the true label, is the absolute loss."""
+    loss = jnp.asarray(absolute_loss(3))
+    slip = jnp.asarray(noise) / 2
+    return (loss - slip * loss.sum(1, keepdims=True)) / (1 - noise - slip)
+
+
+@fused()
+def _decide(votes: Votes, threshold: Int[Array, ""]) -> Int[Array, " item"]:
+    counts = votes.pooled_counts()
+    margin = counts[:, 2] - counts[:, 0]
+    return jnp.where(jnp.abs(margin) >= threshold, 1 + jnp.sign(margin), 1)

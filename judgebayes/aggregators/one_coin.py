@@ -1,0 +1,206 @@
+"""The Bayesian one-coin aggregator (P2, step 1)."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import Reliability, by_slab, checked
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.fast import one_coin
+from judgebayes.inference.fast.agreement import Agreement, agreement
+from judgebayes.inference.fast.log_softmax import log_softmax, log_softmax_by_class
+from judgebayes.inference.problem import identified
+from judgebayes.inference.sampled import Sampled
+from judgebayes.inference.summary import summary
+from judgebayes.measures.scores import known
+from judgebayes.models.one_coin import Prior
+from judgebayes.votes.sparse import AnyVotes, SparseVotes
+
+__all__ = ["FittedOneCoin", "OneCoin", "class_log_prior"]
+
+ClassPrior = Literal["uniform", "labels"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OneCoin:
+    r"""Weigh judges by their accuracy on the labelled items, the accuracy integrated out.
+
+    .. math:: \log p(y = k \mid \text{votes}) = \log \pi_k
+              + \sum_{j: v_j = k} \log \frac{(K - 1)\,\alpha_j}{\beta_j} + \text{const}
+
+    with :math:`\alpha_j = a + \text{correct}_j`, :math:`\beta_j = b + \text{wrong}_j` (P2 eq 1;
+    `judgebayes.inference.fast.one_coin` has several votes of one judge). A judge whose accuracy is
+    unknown weighs nothing; one below chance weighs negatively. Given the label judges are taken to err
+    independently; where they do not, the answers are too sure of themselves and need a calibration
+    map, or `Stacking`. Closed form.
+
+    Several human labels of one item: repeat the item once for each, with weights that add to one.
+
+    Parameters
+    ----------
+    prior
+        The Beta prior of every judge's accuracy, `Prior(accuracy=(a, b))`.
+    class_prior
+        `uniform`, or `labels`: the labels' frequencies, each class counted once more. Uniform is
+        right for pairs, whose order means nothing.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import judgebayes as jb
+    >>> panel = {"ann": [1, 1, 0, 0, 1, 0], "ben": [1, 1, 0, 1, 1, 0], "cy": [0, 1, 1, 0, 0, 1]}
+    >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
+    >>> labels = np.array([1, 1, 0, 0, -1, -1])
+    >>> fit = jb.OneCoin().fit(votes, labels)
+    >>> print(np.asarray(fit.log_odds()).round(2))
+    [1.61 0.69 0.  ]
+    >>> print(np.exp(fit(votes))[:, 1].round(2))
+    [0.91 0.91 0.09 0.29 0.91 0.09]
+    """
+
+    prior: Prior = field(default_factory=Prior)
+    class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: AnyVotes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,  # noqa: ARG002
+    ) -> "FittedOneCoin":
+        """Return the judges' posterior accuracies.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
+
+    def from_agreement(self, seen: Agreement) -> "FittedOneCoin":
+        """Return the same from how often each judge agrees with the labels: all there is to see."""
+        return _fit(self, *seen[:4], n_classes=seen.n_classes)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedOneCoin(Sampled):
+    """Beta posteriors of the judges' accuracies, and the classes' prior."""
+
+    alpha: Float[Array, "*batch judge"]
+    beta: Float[Array, "*batch judge"]
+    log_prior: Float[Array, "*batch class"]
+    status: Int[Array, "*batch"]
+
+    _unsampled = (
+        "is a posterior in closed form, Beta(alpha, beta) of each judge, and holds no draws: "
+        "`judgebayes posterior --model one-coin` samples it."
+    )
+    __repr__ = summary
+
+    @in_float64
+    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities; an item without votes has the classes' prior."""
+        return by_slab(partial(_apply, self), votes)
+
+    @in_float64
+    def log_odds(self) -> Float[Array, "*batch judge"]:
+        """Return what one vote of each judge adds to the log-odds of its class."""
+        n_classes = self.log_prior.shape[-1]
+        return one_coin.log_odds(self.alpha, self.beta, n_classes)
+
+    def reliability(self, level: float = 0.9) -> Reliability:
+        """Return each judge's accuracy: posterior mean and central interval."""
+        from scipy.special import betaincinv
+
+        alpha, beta = np.asarray(self.alpha), np.asarray(self.beta)
+        low, high = (betaincinv(alpha, beta, q) for q in ((1 - level) / 2, (1 + level) / 2))
+        return Reliability(alpha / (alpha + beta), low, high)
+
+
+def class_log_prior(
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    kind: ClassPrior,
+    noise: Scalar,
+    *,
+    n_classes: int,
+) -> Float[Array, " class"]:
+    """Return log pi: uniform, or the labels' frequencies with one more of each, noise removed."""
+    if kind == "uniform":
+        return jnp.full(n_classes, -np.log(n_classes))
+    used = known(labels, weight)
+    seen = used @ jax.nn.one_hot(labels, n_classes, dtype=used.dtype) + 1.0
+    slip = jnp.asarray(noise) / (n_classes - 1)
+    share = (seen / seen.sum() - slip) / (1 - noise - slip)
+    share = jnp.maximum(share, 1 / seen.sum())
+    return jnp.log(share / share.sum())
+
+
+@partial(jax.jit, static_argnames="n_classes")
+def _fit(
+    method: OneCoin,
+    correct: Float[Array, " judge"],
+    wrong: Float[Array, " judge"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    n_classes: int,
+) -> FittedOneCoin:
+    alpha, beta = one_coin.posterior(
+        correct, wrong, method.prior.accuracy, method.label_noise, n_classes=n_classes
+    )
+    return FittedOneCoin(
+        alpha,
+        beta,
+        class_log_prior(
+            labels, weight, method.class_prior, method.label_noise, n_classes=n_classes
+        ),
+        identified(labels, weight, n_classes, 1),
+    )
+
+
+@jax.jit
+def _apply(fitted: FittedOneCoin, votes: AnyVotes) -> Float[Array, "item class"]:
+    alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
+    if isinstance(votes, SparseVotes):
+        return log_softmax(_evidence(fitted, votes) + fitted.log_prior)
+    said = one_coin.log_likelihood_by_class(votes.index, alpha, beta, n_classes=n_classes)
+    logits = [own + fitted.log_prior[k] for k, own in enumerate(said)]
+    return jnp.stack(log_softmax_by_class(logits), axis=1)
+
+
+def _evidence(fitted: FittedOneCoin, votes: SparseVotes) -> Float[Array, "item class"]:
+    """Return log p(an item's votes | class) of a list of votes, as `log_likelihood_by_class` does."""
+    alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
+    if votes.n_samples == 1:
+        return votes.weighted_counts(one_coin.log_odds(alpha, beta, n_classes))
+    # The votes of one judge on one item are a group; what they say depends on their counts.
+    group = jnp.cumsum(votes.starts()) - 1
+    size = len(votes)
+    voted = jnp.asarray(votes.index)[:, None] == jnp.arange(n_classes)
+    count = jax.ops.segment_sum(voted.astype(int), group, size)
+    judge, item = (
+        jax.ops.segment_max(jnp.asarray(x, int), group, size) for x in (votes.judge, votes.item)
+    )
+    cast, judge = count.sum(1), jnp.maximum(judge, 0)
+    if votes.n_judges * (votes.n_samples + 1) ** 2 > n_classes * size:
+        rest = cast[:, None] - count
+        said = one_coin.log_votes(alpha[judge, None], beta[judge, None], count, rest, n_classes)
+    else:
+        table = one_coin.table(alpha, beta, votes.n_samples, n_classes=n_classes)
+        said = table[judge[:, None], cast[:, None], count]
+    said = jnp.where(cast[:, None] > 0, said, 0.0)
+    return jax.ops.segment_sum(said, jnp.maximum(item, 0), votes.n_items)

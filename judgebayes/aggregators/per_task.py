@@ -1,0 +1,86 @@
+"""One fit for each task, none knowing of the others."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import Aggregator, FittedAggregator, training
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.summary import summary
+from judgebayes.votes.array import MISSING, Votes
+
+__all__ = ["FittedPerTask", "PerTask"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PerTask:
+    """Fit a method to the labelled items of each task on their own."""
+
+    method: Aggregator
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedPerTask":
+        """Return the method fitted once per task.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the votes carry no tasks, lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=True)
+        task = tasks_of(data.votes)
+
+        def one(which: Int[Array, ""], key: PRNGKeyArray) -> FittedAggregator:
+            own = jnp.where(task == which, data.labels, MISSING)
+            return self.method.fit(data.votes, own, weight=data.weight, key=key)
+
+        fitted = jax.vmap(one)(jnp.arange(votes.n_tasks), jax.random.split(data.key, votes.n_tasks))
+        return FittedPerTask(fitted)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedPerTask:
+    """The fits of all tasks, stacked along a leading task axis."""
+
+    by_task: FittedAggregator
+
+    __repr__ = summary
+
+    @property
+    def status(self) -> Int[Array, "*batch"]:
+        """The worst status of the tasks' fits."""
+        return self.by_task.status.max(-1)
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the log-probabilities of each item under its own task's fit."""
+        answers = jax.vmap(lambda fitted: fitted(votes))(self.by_task)
+        return answers[tasks_of(votes), jnp.arange(votes.n_items)]
+
+
+def tasks_of(votes: Votes) -> Int[Array, " item"]:
+    """Return the tasks of the items.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the votes carry none.
+    """
+    if votes.task is None:
+        raise JudgeBayesError(
+            "These votes carry no tasks: name the column that tells them, encode(task=...)."
+        )
+    return votes.task

@@ -1,0 +1,292 @@
+"""Bayesian logistic stacking: the aggregator for judges whose errors are correlated."""
+
+import math
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import Reliability, summarised, training
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.fast.log_softmax import log_mean_exp
+from judgebayes.inference.fast.stacking import prior_precision
+from judgebayes.inference.laplace import (
+    Approximation,
+    Laplace,
+    SoftmaxProblem,
+    approximate,
+    averaged_log_probs,
+    leave_one_out,
+)
+from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.problem import Chains, Problem, Result, Sites, identified
+from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.status import worst
+from judgebayes.measures.scores import known
+from judgebayes.models import stacking
+from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.stacking import Form, Prior, StackingData, StackingModel
+from judgebayes.votes.array import Votes
+
+__all__ = ["FittedStacking", "Stacking"]
+
+TAUS = (0.03, 2.0)
+"""Least and largest tau tried."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Stacking:
+    r"""Regress the labels on the whole vote vector; how much judges differ is learnt.
+
+    .. math:: \log \frac{p(1)}{p(0)} = \sum_j w_j x_j, \qquad
+              w = \tau \bigl(z + \sqrt{\kappa}\, c\, \hat l\bigr), \quad z_j, c \sim N(0, 1)
+
+    with votes :math:`x_j \in \{-1, +1\}`, 0 where missing, and the direction :math:`\hat l` of
+    the one-coin log-odds (`judgebayes.models.stacking`, which has the form for K ordered classes).
+    Judges that copy one another share a weight instead of being counted twice, so weak judges may
+    stay in the panel. Where labels are binary, let a judge's "tie" be a missing vote.
+
+    Several human labels of one item: repeat the item once for each, with weights that add to one.
+
+    Parameters
+    ----------
+    inference
+        `Laplace()`: the mode, at the tau under which labels are best foretold by the others
+        (leave-one-out). Where the model is wrong, as with many judges of a kind, the evidence
+        prefers a tau that is too large. `Laplace(averaged=True)` averages over the Gaussian
+        approximation: with many judges and few labels (separable data) it is far too unsure,
+        because the posterior of the logits is skewed. `NUTS()` samples everything, tau too.
+    symmetric
+        Whether swapping the responses must mirror the answer, exactly. Right for pairs;
+        otherwise there is an offset, and a weight for each judge's silence.
+    prior
+        `Prior(kappa=...)`: how much of it lies in the direction of the one-coin log-odds, 0 for
+        none. With kappa = 0 weights shrink to zero, which suits many alike judges; a small panel of
+        unequal ones gains from the centre. And the priors of log tau (`Laplace` looks for tau
+        between 0.03 and 2) and of what votes do not touch.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import judgebayes as jb
+    >>> panel = {"ann": [1, 1, 0, 0, 1, 0], "ben": [1, 1, 0, 1, 1, 0], "cy": [0, 1, 1, 0, 0, 1]}
+    >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
+    >>> labels = np.array([1, 1, 0, 0, -1, -1])
+    >>> fit = jb.Stacking().fit(votes, labels)
+    >>> print(np.exp(fit(votes))[:, 1].round(2))
+    [0.79 0.81 0.21 0.33 0.79 0.21]
+    """
+
+    inference: Laplace | NUTS = field(default_factory=Laplace)
+    symmetric: bool = field(default=True, metadata={"static": True})
+    prior: Prior = field(default_factory=Prior)
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedStacking":
+        """Return the weights learnt from the labelled items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=True)
+        return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, what NUTS samples."""
+        form = Form(votes.n_judges, votes.n_classes, self.symmetric)
+        design = stacking.features(votes.index, form)
+        given = jnp.asarray(labels), jnp.ones(votes.n_items) if weight is None else weight
+        direction = stacking.centre(votes.index, *given, form)
+        return Problem(
+            StackingModel(form, self.prior, self.label_noise),
+            StackingData(design, direction, *given),
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedStacking(Sampled):
+    """The judges' weights: one draw of a point estimate, or many of a posterior."""
+
+    draws: Sites
+    """`tau` (draw), `weight` (draw, judge), and what else the form has."""
+    covariance: Float[Array, "*batch parameter parameter"] | None
+    """Of the parameters in the order of the form, given tau; None if sampled."""
+    status: Int[Array, "*batch"]
+    log_evidence: Float[Array, "*batch"]
+    """Log of the Laplace evidence, with the prior of tau; NaN if sampled."""
+    chains: Chains | None
+    n_classes: int = field(metadata={"static": True})
+    symmetric: bool = field(default=True, metadata={"static": True})
+    averaged: bool = field(default=False, metadata={"static": True})
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities."""
+        if self.averaged:
+            return _averaged(self, votes)
+        return log_mean_exp(_by_draw(self, votes))
+
+    @in_float64
+    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(self, votes)
+
+    def __repr__(self) -> str:
+        """Summarise."""
+        return summarised(self)
+
+    def reliability(self, level: float = 0.9) -> Reliability:
+        """Return each judge's weight (log-odds per vote): posterior mean and central interval.
+
+        A weight is what a judge adds to the others, not how often it is right. The interval is that
+        of a posterior whose prior draws weights to a common direction: weights far from it are
+        covered less often than the level says.
+        """
+        weight = np.asarray(self.draws["weight"])
+        tails = (1 - level) / 2, (1 + level) / 2
+        if self.covariance is None:
+            low, high = np.quantile(weight, tails, axis=0)
+            return Reliability(weight.mean(0), low, high)
+        from scipy.special import ndtri
+
+        mean = weight[..., 0, :]
+        variance = np.diagonal(np.asarray(self.covariance), axis1=-2, axis2=-1)
+        deviation = np.sqrt(variance[..., : mean.shape[-1]])
+        return Reliability(mean, *(mean + ndtri(tail) * deviation for tail in tails))
+
+
+def _form(fitted: FittedStacking) -> Form:
+    return Form(fitted.draws["weight"].shape[-1], fitted.n_classes, fitted.symmetric)
+
+
+@jax.jit
+def _fit(
+    method: Stacking,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedStacking:
+    form = Form(votes.n_judges, votes.n_classes, method.symmetric)
+    pinned = identified(labels, weight, votes.n_classes, 1)
+    whole = method.problem(votes, labels, weight)
+    if isinstance(method.inference, NUTS):
+        return _sampled(whole, method.inference.solve(whole, key), form, pinned)
+    design, direction = whole.data.design, whole.data.direction
+    problem = SoftmaxProblem(
+        design,
+        jnp.asarray(stacking.read_out(form)),
+        noise_matrix(method.label_noise, votes.n_classes),
+        labels,
+        known(labels, weight),
+    )
+    log_tau, found = _learnt(method.inference, problem, direction, method.prior, form)
+    return FittedStacking(
+        draws={"tau": jnp.exp(log_tau)[None], **form.split(found.mode[None])},
+        covariance=jnp.linalg.inv(found.precision),
+        status=worst(found.status, pinned),
+        log_evidence=found.log_evidence,
+        chains=None,
+        n_classes=votes.n_classes,
+        symmetric=method.symmetric,
+        averaged=method.inference.averaged,
+    )
+
+
+def _learnt(
+    inference: Laplace,
+    problem: SoftmaxProblem,
+    direction: Float[Array, " judge"],
+    prior: Prior,
+    form: Form,
+) -> tuple[Float[Array, ""], Approximation]:
+    """Return log tau at the peak of the criterion, and the approximation there.
+
+    From strong shrinkage to weak, each mode the start of the next. The peak is that of the
+    parabola through the best tau and its neighbours.
+    """
+    location, scale = prior.log_tau
+
+    def at(log_tau: Float[Array, ""], start: Float[Array, " parameter"]) -> Approximation:
+        given = prior_precision(jnp.exp(log_tau), direction, prior, form)
+        found = approximate(problem, *given, start, inference.max_steps)
+        log_prior = -0.5 * ((log_tau - location) / scale) ** 2
+        return found._replace(log_evidence=found.log_evidence + log_prior)
+
+    def worth(log_tau: Float[Array, ""], found: Approximation) -> Float[Array, ""]:
+        if inference.criterion == "evidence":
+            return found.log_evidence
+        return leave_one_out(problem, found) - 0.5 * ((log_tau - location) / scale) ** 2
+
+    def climb(
+        start: Float[Array, " parameter"], log_tau: Float[Array, ""]
+    ) -> tuple[Float[Array, " parameter"], tuple[Float[Array, " parameter"], Float[Array, ""]]]:
+        found = at(log_tau, start)
+        return found.mode, (found.mode, worth(log_tau, found))
+
+    tried = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), inference.scales)
+    zero = jnp.zeros(problem.design.shape[-1])
+    _, (modes, values) = jax.lax.scan(climb, zero, tried)
+    best = jnp.argmax(values)
+    inner = jnp.clip(best, 1, inference.scales - 2)
+    before, here, after = values[inner - 1], values[inner], values[inner + 1]
+    bend = before - 2 * here + after
+    shift = jnp.where(bend < 0, 0.5 * (before - after) / jnp.where(bend < 0, bend, 1.0), 0.0)
+    peak = tried[inner] + jnp.clip(shift, -1, 1) * (tried[1] - tried[0])
+    log_tau = jnp.where(best == inner, peak, tried[best])
+    return log_tau, at(log_tau, modes[best])
+
+
+def _sampled(problem: Problem, found: Result, form: Form, pinned: Int[Array, ""]) -> FittedStacking:
+    assert isinstance(problem.model, StackingModel)
+    model = problem.model
+    return FittedStacking(
+        draws=jax.vmap(lambda sites: model.quantities(sites, problem.data))(found.draws),
+        covariance=None,
+        status=worst(found.status, pinned),
+        log_evidence=jnp.asarray(jnp.nan),
+        chains=found.chains,
+        n_classes=form.n_classes,
+        symmetric=form.symmetric,
+    )
+
+
+@jax.jit
+def _by_draw(fitted: FittedStacking, votes: Votes) -> Float[Array, "draw item class"]:
+    form = _form(fitted)
+    design = stacking.features(votes.index, form)
+    blocks = {name: fitted.draws[name] for name in form.blocks()}
+    return jax.vmap(lambda named: stacking.link(form.join(named), design, form))(blocks)
+
+
+@jax.jit
+def _averaged(fitted: FittedStacking, votes: Votes) -> Float[Array, "item class"]:
+    form = _form(fitted)
+    design = stacking.features(votes.index, form)
+    flat = form.join({name: fitted.draws[name][0] for name in form.blocks()})
+    assert fitted.covariance is not None
+    spread = jnp.einsum("ipa,ab,irb->ipr", design, fitted.covariance, design)
+    return averaged_log_probs(design @ flat, spread, jnp.asarray(stacking.read_out(form)))

@@ -1,0 +1,197 @@
+"""The rules that P1 compares with: majority votes, plain and weighted by confidence.
+
+None of them learns anything. Where classes tie, the rule says what is done: the paper does not,
+and at four votes it decides much.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from judgebayes.aggregators.base import CountingRule, Rule, certain
+from judgebayes.compiled.jit_inline import fused
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.array import Votes
+from judgebayes.votes.sparse import AnyVotes, SparseVotes
+
+__all__ = ["ConfidenceVote", "MajorityVote", "RoundedMedian", "SoftVote", "TieRule", "Verdict"]
+
+TieRule = Literal["middle", "outer", "first"]
+"""What happens when several classes have the most support.
+
+`middle`: the centre of the tied classes, halves rounded towards the middle of the scale: a vote of
+2 : 2 between tie and A is a tie. `outer`: halves rounded away from it (P1's rounded median). Either
+way votes of 2 : 2 between A and B are a tie. `first`: the tied class that was voted first.
+"""
+
+TIED = 1e-12
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MajorityVote(CountingRule):
+    """The class with the most votes, all judges and samples together (self-consistency, SC).
+
+    Wang et al. (2023b); P1 section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> counts = [[0, 1, 7], [1, 6, 1], [6, 2, 0], [1, 4, 3], [2, 6, 0], [8, 0, 0]]
+    >>> votes = jb.from_counts(np.array(counts))
+    >>> labels = np.array([2, 1, 0, 1, 1, 0])
+    >>> fit = jb.MajorityVote().fit(votes, labels)
+    >>> jb.bayes_action(fit(votes), jb.absolute_loss(3)).tolist()
+    [2, 1, 0, 1, 1, 0]
+    """
+
+    tie: TieRule = field(default="middle", metadata={"static": True})
+
+    def apply(self, votes: AnyVotes) -> Float[Array, "item class"]:
+        """Return the class with the most votes."""
+        return most_supported(votes.pooled_counts().astype(float), votes, self.tie)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SoftVote(Rule):
+    """The class whose votes have the highest least, mean or product of confidences (Soft-SC).
+
+    Wang et al. (2024); P1 section 5. The confidence is the votes' `score`. A class without votes
+    has no support.
+    """
+
+    reduce: Literal["min", "mean", "product"] = field(default="mean", metadata={"static": True})
+    tie: TieRule = field(default="middle", metadata={"static": True})
+
+    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the class with the best confidence."""
+        member, confidence = _members(votes)
+        if self.reduce == "min":
+            support = jnp.where(member, confidence, jnp.inf).min(1)
+        elif self.reduce == "mean":
+            support = jnp.where(member, confidence, 0.0).sum(1) / jnp.maximum(member.sum(1), 1)
+        else:
+            support = jnp.where(member, confidence, 1.0).prod(1)
+        return most_supported(jnp.where(member.any(1), support, -jnp.inf), votes, self.tie)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ConfidenceVote(Rule):
+    """The class with the largest sum of confidences (CI-SC).
+
+    Taubenfeld et al. (2025); P1 section 5. The confidence is the votes' `score`.
+    """
+
+    tie: TieRule = field(default="middle", metadata={"static": True})
+
+    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the class with the most confidence."""
+        member, confidence = _members(votes)
+        support = jnp.where(member, confidence, 0.0).sum(1)
+        return most_supported(support, votes, self.tie)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class RoundedMedian(Rule):
+    """The median of the first votes, halves rounded away from the middle (P1's greedy decoding).
+
+    The paper draws two votes at temperature 0, one in each order: a pair of tie and A gives A, a
+    pair of A and B a tie.
+    """
+
+    samples: int = field(default=2, metadata={"static": True})
+
+    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the rounded median."""
+        first = votes.first(self.samples)
+        given = first.index.reshape(first.n_items, -1).astype(float)
+        median = jnp.nanmedian(jnp.where(given >= 0, given, jnp.nan), axis=1)
+        twice = jnp.where(jnp.isnan(median), votes.n_classes - 1, 2 * median)
+        return _at_centre(jnp.round(twice).astype(int), votes.n_classes, "outer")
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Verdict(Rule):
+    """The verdict of one judge, taken as it is: an answer that was made elsewhere.
+
+    For aggregations that ask a language model (USC, GSA, few-shot): put their verdicts among the
+    votes as a judge of its own. An item without one is undecided, all classes alike.
+    """
+
+    judge: int = field(metadata={"static": True})
+
+    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the judge's first vote."""
+        given = votes.index[:, self.judge, 0].astype(int)
+        undecided = jnp.full((votes.n_items, votes.n_classes), -jnp.log(votes.n_classes))
+        return jnp.where((given >= 0)[:, None], certain(given, votes.n_classes), undecided)
+
+
+def _members(
+    votes: Votes,
+) -> tuple[Array, Float[Array, "item vote 1"]]:
+    """Return which votes are for which class (item, vote, class), and their confidences."""
+    if votes.score is None:
+        raise JudgeBayesError(
+            "This rule weighs votes by their confidence, and these votes carry no score: name its "
+            "column with encode(score=...)."
+        )
+    given = votes.index.reshape(votes.n_items, -1)
+    member = given[..., None] == jnp.arange(votes.n_classes)
+    return member, votes.score.reshape(votes.n_items, -1, 1)
+
+
+@fused("tie")
+def most_supported(
+    support: Float[Array, "item class"], votes: AnyVotes, tie: TieRule
+) -> Float[Array, "item class"]:
+    """Return the class with the most support, certain of it unless two are left equal.
+
+    An item without votes has no majority: all its classes tie, and the answer is the middle.
+    """
+    most = support.max(1, keepdims=True)
+    tied = (support >= most - TIED * jnp.abs(most)) | jnp.isinf(most)
+    if tie == "first":
+        return certain(_first_voted(tied, votes), votes.n_classes)
+    lowest = jnp.argmax(tied, 1)
+    highest = votes.n_classes - 1 - jnp.argmax(tied[:, ::-1], 1)
+    return _at_centre(lowest + highest, votes.n_classes, tie)
+
+
+@fused("n_classes", "tie")
+def _at_centre(
+    twice: Int[Array, " item"], n_classes: int, tie: Literal["middle", "outer"]
+) -> Float[Array, "item class"]:
+    """Return the class at `twice / 2`; a half goes to the middle or outwards, or stays a draw."""
+    middle = n_classes - 1
+    below, above = twice // 2, (twice + 1) // 2
+    towards = jnp.where(twice < middle, above, below)
+    away = jnp.where(twice < middle, below, above)
+    chosen = certain(towards if tie == "middle" else away, n_classes)
+    half = jax.nn.logsumexp(
+        jnp.stack([certain(below, n_classes), certain(above, n_classes)]), axis=0
+    ) - jnp.log(2.0)
+    return jnp.where((twice == middle)[:, None] & (below != above)[:, None], half, chosen)
+
+
+def _first_voted(tied: Array, votes: AnyVotes) -> Int[Array, " item"]:
+    """Return the tied class of the earliest vote, samples before judges; the lowest if none."""
+    if isinstance(votes, SparseVotes):
+        latest = votes.n_samples * votes.n_judges
+        turn = votes.samples() * votes.n_judges + votes.judge
+        class_of = jnp.asarray(votes.item) * votes.n_classes + votes.index
+        first = jnp.full(votes.n_items * votes.n_classes, latest, turn.dtype)
+        first = first.at[jnp.where(votes.index >= 0, class_of, first.size)].min(turn, mode="drop")
+        return jnp.argmin(jnp.where(tied, first.reshape(tied.shape), latest + 1), 1)
+    given = jnp.swapaxes(votes.index, 1, 2).reshape(votes.n_items, -1).astype(int)
+    voted = given[..., None] == jnp.arange(votes.n_classes)
+    earliest = jnp.where(voted.any(1), voted.argmax(1), given.shape[1])
+    return jnp.argmin(jnp.where(tied, earliest, given.shape[1] + 1), 1)

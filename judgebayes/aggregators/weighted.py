@@ -1,0 +1,208 @@
+"""Votes counted as probabilities: all alike, by accuracy, or by the log-odds of accuracy.
+
+The uncalibrated baselines of P2 (section 4.1, Table 1). Where the paper leaves the smoothing open,
+it is a parameter here.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import CountingRule, by_slab, checked
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast import one_coin
+from judgebayes.inference.fast.agreement import Agreement, agreement
+from judgebayes.inference.fast.log_softmax import log_softmax
+from judgebayes.inference.problem import identified
+from judgebayes.inference.summary import summary
+from judgebayes.votes.sparse import AnyVotes, SparseVotes
+
+__all__ = [
+    "AccuracyWeighted",
+    "FittedAccuracyWeighted",
+    "FittedLogOddsWeighted",
+    "LogOddsWeighted",
+    "VoteShare",
+]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class VoteShare(CountingRule):
+    r"""Answer with the smoothed share of the votes: the majority vote as probabilities.
+
+    .. math:: p(k) = \frac{c_k + a}{n + K a}
+
+    with the pseudo-count a. All judges and samples together; an item without votes is uniform.
+    """
+
+    pseudo_count: float = 0.5
+
+    def apply(self, votes: AnyVotes) -> Float[Array, "item class"]:
+        """Return the log of the smoothed shares."""
+        return _log_share(_weighted_count(votes, jnp.ones(votes.n_judges)), self.pseudo_count)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class AccuracyWeighted:
+    r"""Answer with the share of the votes, each weighing as much as its judge is accurate.
+
+    .. math:: p(k) \propto a + \sum_{j: v_j = k} \hat r_j, \qquad
+              \hat r_j = \frac{\text{correct}_j + s}{\text{correct}_j + \text{wrong}_j + 2 s}
+
+    Parameters
+    ----------
+    smoothing
+        s, of the accuracies; 1 makes them P2's posterior means. Without any, a judge that no label
+        speaks of has 1/2, the limit.
+    pseudo_count
+        a, of the share.
+    label_noise
+        The known share of the labels that are wrong.
+    """
+
+    smoothing: float = 1.0
+    pseudo_count: float = 0.5
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: AnyVotes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,  # noqa: ARG002
+    ) -> "FittedAccuracyWeighted":
+        """Return the judges' accuracies.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
+
+    def from_agreement(self, seen: Agreement) -> "FittedAccuracyWeighted":
+        """Return the same from how often each judge agrees with the labels: all there is to see."""
+        alpha, beta = _posterior(seen, self.smoothing, self.label_noise)
+        status = identified(seen.labels, seen.weight, seen.n_classes, 1)
+        total = alpha + beta
+        accuracy = jnp.where(total > 0, alpha / jnp.where(total > 0, total, 1.0), 0.5)
+        return FittedAccuracyWeighted(accuracy, self.pseudo_count, status)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedAccuracyWeighted:
+    """The judges' accuracies as weights of their votes."""
+
+    accuracy: Float[Array, "*batch judge"]
+    pseudo_count: float
+    status: Int[Array, "*batch"]
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+        """Return the log of the weighted shares."""
+        count = by_slab(partial(_weighted_count, weight=self.accuracy), votes)
+        return _log_share(count, self.pseudo_count)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class LogOddsWeighted:
+    r"""Add up the votes, each weighing the log-odds of its judge's accuracy, taken as known.
+
+    .. math:: \log p(k) = \sum_{j: v_j = k} \log \frac{(K - 1)\, \hat r_j}{1 - \hat r_j}
+              + \text{const}
+
+    The plug-in twin of `OneCoin`, to which it is equal at `smoothing=1` where every judge votes
+    once on an item: one half, the default, is the usual correction of a sample log-odds.
+
+    Parameters
+    ----------
+    smoothing
+        As in `AccuracyWeighted`, and above 0: the log-odds of a judge that is always right would be
+        infinite.
+    label_noise
+        The known share of the labels that are wrong.
+    """
+
+    smoothing: float = 0.5
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: AnyVotes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,  # noqa: ARG002
+    ) -> "FittedLogOddsWeighted":
+        """Return the log-odds of the judges' accuracies.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative, or the smoothing is not above 0.
+        """
+        if isinstance(self.smoothing, (int, float)) and not self.smoothing > 0:
+            raise JudgeBayesError(f"smoothing={self.smoothing}; right would be a number above 0.")
+        return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
+
+    def from_agreement(self, seen: Agreement) -> "FittedLogOddsWeighted":
+        """Return the same from how often each judge agrees with the labels: all there is to see."""
+        alpha, beta = _posterior(seen, self.smoothing, self.label_noise)
+        log_odds = one_coin.log_odds(alpha, beta, seen.n_classes)
+        status = identified(seen.labels, seen.weight, seen.n_classes, 1)
+        return FittedLogOddsWeighted(log_odds, status)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedLogOddsWeighted:
+    """The log-odds of the judges' accuracies as weights of their votes."""
+
+    log_odds: Float[Array, "*batch judge"]
+    status: Int[Array, "*batch"]
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities; an item without votes is uniform."""
+        support = by_slab(partial(_weighted_count, weight=self.log_odds), votes)
+        return log_softmax(support)
+
+
+def _posterior(
+    seen: Agreement, smoothing: Scalar, noise: Scalar
+) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
+    prior = (smoothing, smoothing)
+    return one_coin.posterior(seen.correct, seen.wrong, prior, noise, n_classes=seen.n_classes)
+
+
+@jax.jit
+def _weighted_count(votes: AnyVotes, weight: Float[Array, " judge"]) -> Float[Array, "item class"]:
+    if isinstance(votes, SparseVotes):
+        return votes.weighted_counts(weight)
+    counted = [
+        (votes.index == k).sum(2).astype(weight.dtype) @ weight for k in range(votes.n_classes)
+    ]
+    return jnp.stack(counted, axis=1)
+
+
+def _log_share(count: Float[Array, "item class"], pseudo_count: Scalar) -> Array:
+    support = count + pseudo_count
+    total = support.sum(1, keepdims=True)
+    uniform = jnp.full_like(support, 1 / support.shape[1])
+    return jnp.log(jnp.where(total > 0, support / jnp.where(total > 0, total, 1.0), uniform))

@@ -1,0 +1,36 @@
+"""Calibration maps, one file each, and conformal sets: probabilities in, better ones out."""
+
+from judgebayes.calibrators.base import Calibrator, FittedCalibrator
+from judgebayes.calibrators.bayesian import BayesianMap
+from judgebayes.calibrators.beta import Beta
+from judgebayes.calibrators.chain import Chain
+from judgebayes.calibrators.conformal import (
+    CoverageLaw,
+    FittedConformal,
+    SplitConformal,
+    coverage,
+    coverage_law,
+    set_size,
+)
+from judgebayes.calibrators.identity import Identity
+from judgebayes.calibrators.isotonic import Isotonic
+from judgebayes.calibrators.platt import Platt
+from judgebayes.calibrators.temperature import Temperature
+
+__all__ = [
+    "BayesianMap",
+    "Beta",
+    "Calibrator",
+    "Chain",
+    "CoverageLaw",
+    "FittedCalibrator",
+    "FittedConformal",
+    "Identity",
+    "Isotonic",
+    "Platt",
+    "SplitConformal",
+    "Temperature",
+    "coverage",
+    "coverage_law",
+    "set_size",
+]

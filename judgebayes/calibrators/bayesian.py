@@ -1,0 +1,287 @@
+"""Maps with a posterior: a calibrated probability with an interval."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.calibrators.base import (
+    NO_POSTERIOR,
+    CalibrationData,
+    Calibrator,
+    calibration_data,
+    clipped,
+    require,
+)
+from judgebayes.calibrators.beta import Beta
+from judgebayes.calibrators.platt import Platt
+from judgebayes.calibrators.softmax import with_constant
+from judgebayes.calibrators.temperature import Temperature
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast.log_softmax import log_mean_exp
+from judgebayes.inference.normal import NormalAtMode
+from judgebayes.inference.problem import (
+    Chains,
+    Inference,
+    Problem,
+    Sites,
+    check_prior,
+    identified,
+)
+from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.status import worst
+from judgebayes.inference.summary import summary
+from judgebayes.models.calibration_maps import CalibrationMapModel, Form, MapData, Prior
+
+__all__ = ["BayesianMap", "FittedBayesianMap", "ProbabilityInterval"]
+
+ITEMS_AT_ONCE = 1024
+"""Items whose draws are held side by side for their quantiles."""
+
+
+class ProbabilityInterval(NamedTuple):
+    """Ends of the interval of every calibrated probability, from 0 to 1."""
+
+    low: Float[Array, "item class"]
+    high: Float[Array, "item class"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BayesianMap:
+    r"""Find the posterior of a map's parameters, so that what it answers has an interval.
+
+    .. math:: \pi(\theta \mid y) \propto \pi(\theta) \prod_i q_\theta(y_i \mid p_i)^{w_i}
+
+    with the map :math:`q_\theta` of `Temperature`, `Platt` or `Beta`, whose settings hold
+    (`symmetric`, `free_slopes`, `clip`, `label_noise`), and weakly informative priors centred on the
+    identity (`judgebayes.models.calibration_maps`). `Beta`'s penalty is of its point fit: the prior
+    stands in its place. The answer is the probability averaged over the posterior.
+
+    The interval is about the map: where the frequency of the label, among items that are answered
+    alike, may lie, as far as these labels tell and if the map's family holds it. It knows nothing of
+    the aggregator's own uncertainty, and takes labelled items as independent.
+
+    Parameters
+    ----------
+    calibrator
+        `Temperature()`, `Platt()` or `Beta()`. Isotonic regression has no parameters, and no
+        posterior here.
+    inference
+        `NormalAtMode(weighted=True)`, draws at the mode, weighed by the posterior; `NUTS()`;
+        `PriorImportance()`; or `MAP()`, the mode alone, which has no interval. The plain
+        `NormalAtMode()` knows no bound and no skewness: with few labels its intervals are too low
+        or too high at the ends.
+    prior
+        Standard deviations of the priors. Any but the default raises a JudgeBayesError beside a
+        minimum score, which does not use it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> p = np.array([0.05, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 0.95])
+    >>> labels = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    >>> log_probs = np.log(np.stack([1 - p, p], axis=1))
+    >>> fit = jb.BayesianMap(jb.Platt()).fit(log_probs, labels)
+    >>> low, high = fit.interval(log_probs)
+    >>> print(np.stack([low[:, 1], np.exp(fit(log_probs))[:, 1], high[:, 1]], axis=1)[[0, 4]].round(1))
+    [[0.  0.1 0.4]
+     [0.3 0.6 0.9]]
+    """
+
+    calibrator: Calibrator
+    inference: Inference = field(default_factory=partial(NormalAtMode, weighted=True))
+    prior: Prior = field(default_factory=Prior)
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        features: Float[AnyArray, "item feature"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedBayesianMap":
+        """Return draws of the map's parameters.
+
+        Parameters
+        ----------
+        log_probs, labels, weight
+            As of the map itself.
+        features
+            Item features, of Platt's map only.
+        key
+            Random key of the draws; a fixed one by default.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the map has no posterior or takes no features, a prior's standard deviation is not
+            above 0, lengths differ, a label is not a class index, or a number is not one.
+        """
+        own = self.calibrator
+        if not isinstance(own, Temperature | Platt | Beta):
+            raise JudgeBayesError(NO_POSTERIOR.format(type(own).__name__))
+        if features is not None and not isinstance(own, Platt):
+            raise JudgeBayesError(f"{type(own).__name__} takes no item features; Platt does.")
+        for name, scale in self.prior._asdict().items():
+            require(f"prior.{name}", scale, scale > 0, "a standard deviation above 0")
+        data = calibration_data(log_probs, labels, weight)
+        key = jax.random.key(0) if key is None else key
+        given = data, with_constant(features, len(data.labels))[:, 1:]
+        return with_source(_fit(self, own.form, *given, key), self, *given)
+
+    def problem(self, data: CalibrationData, features: Float[Array, "item feature"]) -> Problem:
+        """Return the program with these data, what every inference solves."""
+        own = self.calibrator
+        assert isinstance(own, Temperature | Platt | Beta)
+        log_probs = clipped(data.log_probs, own.clip)
+        return Problem(
+            CalibrationMapModel(log_probs.shape[1], own.form, self.prior, own.label_noise),
+            MapData(log_probs, data.labels, data.weight, features),
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedBayesianMap(Sampled):
+    """A map with many draws of its parameters, or one of a point estimate."""
+
+    draws: Sites
+    """By site of the program (`judgebayes.models.calibration_maps`), each with a leading draw axis."""
+    status: Int[Array, "*batch"]
+    objective: Float[Array, "*batch"]
+    projected_gradient: Float[Array, "*batch"]
+    chains: Chains | None
+    clip: Scalar
+    form: Form = field(metadata={"static": True})
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        features: Float[AnyArray, "item feature"] | None = None,
+    ) -> Float[Array, "item class"]:
+        """Return the logarithms of the probabilities averaged over the draws.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the features are not those, by number, that the map was fitted with.
+        """
+        return log_mean_exp(self.by_draw(log_probs, features))
+
+    @in_float64
+    def by_draw(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        features: Float[AnyArray, "item feature"] | None = None,
+    ) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the features are not those, by number, that the map was fitted with.
+        """
+        return _by_draw(self, *self._given(log_probs, features))
+
+    @in_float64
+    def interval(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        features: Float[AnyArray, "item feature"] | None = None,
+        *,
+        level: float = 0.9,
+    ) -> ProbabilityInterval:
+        """Return the equal-tailed posterior interval of every calibrated probability.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the level is not between 0 and 1, the fit is a single point, or the features are not
+            those, by number, that the map was fitted with.
+        """
+        require("level", level, 0 < level < 1, "a number between 0 and 1")
+        if next(iter(self.draws.values())).shape[0] == 1:
+            raise JudgeBayesError(
+                "A point estimate has no interval; right would be NormalAtMode(weighted=True) or NUTS()."
+            )
+        return _interval(self, *self._given(log_probs, features), level)
+
+    def _given(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        features: Float[AnyArray, "item feature"] | None,
+    ) -> tuple[Float[Array, "item class"], Float[Array, "item feature"]]:
+        expected = self.draws.get("intercept_by_feature", self.draws.get("slope_by_feature"))
+        n_features = 0 if expected is None else expected.shape[-2]
+        found = with_constant(features, len(log_probs))[:, 1:]
+        if found.shape[1] != n_features:
+            raise JudgeBayesError(
+                f"This map was fitted with {n_features} item feature(s) and is given {found.shape[1]}."
+            )
+        return jnp.asarray(log_probs, dtype=float), found
+
+
+@partial(jax.jit, static_argnames="form")
+def _fit(
+    method: BayesianMap,
+    form: Form,
+    data: CalibrationData,
+    features: Float[Array, "item feature"],
+    key: PRNGKeyArray,
+) -> FittedBayesianMap:
+    result = method.inference.solve(method.problem(data, features), key)
+    degenerate = identified(data.labels, data.weight, data.log_probs.shape[1], 1)
+    return FittedBayesianMap(
+        draws=result.draws,
+        status=worst(result.status, degenerate),
+        objective=result.objective,
+        projected_gradient=result.projected_gradient,
+        chains=result.chains,
+        clip=vars(method.calibrator)["clip"],
+        form=form,
+    )
+
+
+@jax.jit
+def _by_draw(
+    fitted: FittedBayesianMap,
+    log_probs: Float[Array, "item class"],
+    features: Float[Array, "item feature"],
+) -> Float[Array, "draw item class"]:
+    form = Form(*fitted.form)  # a file keeps a plain tuple
+    model, labels = CalibrationMapModel(log_probs.shape[1], form), jnp.zeros(len(log_probs), int)
+    data = MapData(clipped(log_probs, fitted.clip), labels, features=features)
+    return jax.vmap(lambda sites: model.predict(sites, data))(fitted.draws)
+
+
+@jax.jit
+def _interval(
+    fitted: FittedBayesianMap,
+    log_probs: Float[Array, "item class"],
+    features: Float[Array, "item feature"],
+    level: Scalar,
+) -> ProbabilityInterval:
+    tails = jnp.array([(1 - level) / 2, (1 + level) / 2])
+
+    def one(item: tuple[Array, Array]) -> Float[Array, "end class"]:
+        draws = _by_draw(fitted, item[0][None], item[1][None])
+        return jnp.quantile(jnp.exp(draws[:, 0]), tails, axis=0)
+
+    ends = jax.lax.map(one, (log_probs, features), batch_size=ITEMS_AT_ONCE)
+    return ProbabilityInterval(ends[:, 0], ends[:, 1])

@@ -1,0 +1,77 @@
+"""Several maps one after another: P2's steps 2 and 3."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.calibrators.base import Calibrator, FittedCalibrator
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.status import worst
+from judgebayes.inference.summary import summary
+
+__all__ = ["Chain", "FittedChain"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Chain:
+    """Fit each map to the answers of those before it, all on the same labelled items.
+
+    `Chain((Platt(), Beta()))` is P2's pipeline of a residual bias correction and a distribution
+    calibration (sections 2.2 and 2.3).
+    """
+
+    calibrators: tuple[Calibrator, ...]
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+    ) -> "FittedChain":
+        """Return the fitted maps.
+
+        Raises
+        ------
+        JudgeBayesError
+            If there is no map, or one of them refuses its input.
+        """
+        if not self.calibrators:
+            raise JudgeBayesError(
+                "A chain needs at least one calibrator; the null map is Identity."
+            )
+        fitted: list[FittedCalibrator] = []
+        for calibrator in self.calibrators:
+            fitted.append(calibrator.fit(log_probs, labels, weight=weight))
+            log_probs = fitted[-1](log_probs)
+        return FittedChain(tuple(fitted))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedChain:
+    """Fitted maps, the first to be applied first."""
+
+    maps: tuple[FittedCalibrator, ...]
+
+    __repr__ = summary
+
+    @property
+    @in_float64
+    def status(self) -> Int[Array, "*batch"]:
+        """The worst status of the maps."""
+        return worst(*(fitted.status for fitted in self.maps))
+
+    @in_float64
+    def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
+        """Return the calibrated log-probabilities of each item."""
+        answer = jnp.asarray(log_probs, dtype=float)
+        for fitted in self.maps:
+            answer = fitted(answer)
+        return answer

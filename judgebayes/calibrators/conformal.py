@@ -1,0 +1,287 @@
+"""Sets of classes that hold the label with a stated probability, whatever the calibration."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.calibrators.base import calibration_data, require
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.jit_inline import fused
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.status import Status, when
+from judgebayes.inference.summary import summary
+from judgebayes.measures.scores import average, known
+
+__all__ = [
+    "CoverageLaw",
+    "FittedConformal",
+    "SplitConformal",
+    "coverage",
+    "coverage_law",
+    "set_size",
+]
+
+ROUNDING = 1e-9
+"""(n + 1) (1 - alpha) that is whole up to this is whole: rounding must not cost an item. A score that
+equals the threshold up to this conforms: 1 - 0.7 is not 0.3 to the last bit."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SplitConformal:
+    r"""Split conformal classification (P2 section 2.4, eqs 5, 6).
+
+    .. math:: C(x) = \{k : 1 - p_k(x) \le \hat q\}, \qquad
+              \hat q = s_{(\lceil (n + 1)(1 - \alpha) \rceil)}
+
+    with the nonconformity :math:`s_i = 1 - p_{y_i}` of n labelled items that played no part in
+    fitting p. The set holds the label with probability at least 1 - alpha, and at most 1/(n + 1)
+    more if no scores tie. Where n is too small for the level, the set holds every class.
+
+    Parameters
+    ----------
+    level
+        1 - alpha, the coverage that is asked for.
+    no_empty
+        What to do where no class conforms: the empty set is kept (False; an alarm, and MAPIE's
+        answer), or the most probable class is taken, all of them where they tie (True; coverage
+        can only rise).
+    n_groups
+        The number of groups of Mondrian conformal prediction: every group (task, difficulty) has a
+        threshold and the guarantee of its own, learnt from its own items. One group by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> p = np.array([0.05, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 0.95])
+    >>> labels = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    >>> log_probs = np.log(np.stack([1 - p, p], axis=1))
+    >>> fit = jb.SplitConformal(level=0.75).fit(log_probs, labels)
+    >>> fit(log_probs)[2:4].tolist()
+    [[True, False], [True, True]]
+    """
+
+    level: float = 0.9
+    no_empty: bool = field(default=False, metadata={"static": True})
+    n_groups: int = field(default=1, metadata={"static": True})
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        groups: Int[AnyArray, " item"] | None = None,
+    ) -> "FittedConformal":
+        """Return the thresholds of a slice of items, disjoint from those that p was fitted to.
+
+        Parameters
+        ----------
+        log_probs
+            The calibrated answers on the slice.
+        labels
+            Class indices, -1 where unknown.
+        weight
+            How often each item counts; 0 equals a dropped item.
+        groups
+            The group of each item, from 0; needed if there is more than one.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the level is not between 0 and 1, groups are missing, or lengths differ.
+        """
+        within = (self.level > 0) & (self.level < 1)
+        require("level", self.level, within, "between 0 and 1")
+        data = calibration_data(log_probs, labels, weight)
+        group = _groups(groups, len(data.labels), self.n_groups)
+        own = jnp.take_along_axis(data.log_probs, jnp.maximum(data.labels, 0)[:, None], 1)[:, 0]
+        thresholds = _thresholds(own, data.weight, group, self.level, self.n_groups)
+        status = when(jnp.isinf(thresholds).any(), Status.DEGENERATE)
+        return FittedConformal(thresholds, status, self.no_empty)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedConformal:
+    """Thresholds of the nonconformity, one per group; infinite where its slice was too small.
+
+    `status` is degenerate if any is: the sets are valid, and say nothing.
+    """
+
+    threshold: Float[Array, "*batch group"]
+    status: Int[Array, "*batch"]
+    no_empty: bool = field(metadata={"static": True})
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        *,
+        groups: Int[AnyArray, " item"] | None = None,
+    ) -> Bool[Array, "item class"]:
+        """Return which classes are in each item's set.
+
+        Raises
+        ------
+        JudgeBayesError
+            If groups are missing.
+        """
+        log_probs = jnp.asarray(log_probs, dtype=float)
+        group = _groups(groups, len(log_probs), self.threshold.shape[-1])
+        return _sets(log_probs, self.threshold[group], self.no_empty)
+
+
+@fused("n_groups")
+def _thresholds(
+    own: Float[Array, " item"],
+    weight: Float[Array, " item"],
+    group: Int[Array, " item"],
+    level: Scalar,
+    n_groups: int,
+) -> Float[Array, " group"]:
+    """Return each group's threshold, from the log-probabilities of the items' labels."""
+    order = jnp.argsort(_nonconformity(own))
+    sorted_scores = _nonconformity(own)[order]
+
+    def threshold(which: Int[Array, ""]) -> Float[Array, ""]:
+        mass = jnp.where(group == which, weight, 0.0)[order].cumsum()
+        wanted = (mass[-1] + 1) * level - ROUNDING
+        place = jnp.searchsorted(mass, wanted)
+        return jnp.where(mass[-1] >= wanted, sorted_scores.at[place].get(mode="clip"), jnp.inf)
+
+    return jax.vmap(threshold)(jnp.arange(n_groups))
+
+
+@fused("no_empty")
+def _sets(
+    log_probs: Float[Array, "item class"], threshold: Float[Array, " item"], no_empty: bool
+) -> Bool[Array, "item class"]:
+    """Return which classes are in each item's set, given the items' thresholds."""
+    inside = _nonconformity(log_probs) <= threshold[:, None] + ROUNDING
+    if not no_empty:
+        return inside
+    empty = ~inside.any(1, keepdims=True)
+    return inside | (empty & (log_probs >= log_probs.max(1, keepdims=True) - ROUNDING))
+
+
+def _nonconformity(log_probs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    return -jnp.expm1(log_probs)
+
+
+def _groups(
+    groups: Int[AnyArray, " item"] | None, n_items: int, n_groups: int
+) -> Int[Array, " item"]:
+    if groups is None:
+        if n_groups > 1:
+            raise JudgeBayesError(
+                f"There are thresholds for {n_groups} groups: tell each item's with groups=."
+            )
+        return jnp.zeros(n_items, int)
+    return jnp.asarray(groups)
+
+
+@in_float64
+def coverage(
+    sets: Bool[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+) -> Float[Array, ""]:
+    """Return the share of items whose set holds the label (P2 section 4.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sets = np.array([[True, False], [True, True], [False, True]])
+    >>> float(coverage(sets, np.array([0, 1, 0])))
+    0.667
+    """
+    own = jnp.take_along_axis(
+        jnp.asarray(sets), jnp.maximum(jnp.asarray(labels), 0)[:, None], axis=1
+    )
+    return average(own[:, 0].astype(float), known(labels, weight))
+
+
+@in_float64
+def set_size(
+    sets: Bool[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+) -> Float[Array, ""]:
+    """Return the mean number of classes in a set, over the labelled items (P2 section 4.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sets = np.array([[True, False], [True, True], [False, True]])
+    >>> float(set_size(sets, np.array([0, 1, 0])))
+    1.333
+    """
+    return average(jnp.asarray(sets).sum(1).astype(float), known(labels, weight))
+
+
+class CoverageLaw(NamedTuple):
+    """The exact distribution of a split conformal coverage."""
+
+    probability: Float[np.ndarray, " covered"]
+    """Of 0, 1, ..., m covered items among m."""
+    mean: float
+    low: float
+    high: float
+    """Ends of the central interval of the share covered."""
+
+
+def coverage_law(
+    n: int, level: float, items: int, interval: float = 0.95, *, covered: int | None = None
+) -> CoverageLaw:
+    r"""Return the law of the coverage on `items` new items, given n conformal ones.
+
+    .. math:: m \cdot \mathrm{coverage} \sim \mathrm{BetaBinomial}(m, k, n + 1 - k),
+              \qquad k = \lceil (n + 1)(1 - \alpha) \rceil
+
+    Exact where the n + m items are exchangeable and their scores do not tie: a random split of a
+    finite pool, too. Vovk (2012). Coverages of several splits of one pool share items: each obeys
+    the law, their mean does not.
+
+    Ties, as few distinct votes or probabilities of 1 make them, push the coverage up, by more than
+    any law of n and the level can say. Then `covered` of the n conformal items, c > k, lie in
+    their own sets, and the upper end is that of :math:`\mathrm{BetaBinomial}(m, c + 1, n - c)`; the
+    interval errs on the wide side.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the level or the interval is not between 0 and 1, or there are no items.
+
+    Examples
+    --------
+    >>> law = coverage_law(n=100, level=0.9, items=1000)
+    >>> print(f"{law.mean:.3f}, from {law.low:.3f} to {law.high:.3f}")
+    0.901, from 0.833 to 0.953
+    """
+    from scipy.stats import betabinom
+
+    for name, value in (("level", level), ("interval", interval)):
+        require(name, value, 0 < value < 1, "between 0 and 1")
+    if items < 1 or n < 0:
+        raise JudgeBayesError(f"n={n} and items={items}; right would be n from 0, items from 1.")
+    every = np.arange(items + 1)
+    k = int(np.ceil((n + 1) * level - ROUNDING))
+    if k > n:  # every set holds every class
+        return CoverageLaw((every == items).astype(float), 1.0, 1.0, 1.0)
+    law = betabinom(items, k, n + 1 - k)
+    low, high = (float(law.ppf(q)) / items for q in ((1 - interval) / 2, (1 + interval) / 2))
+    if covered is not None and covered > k:
+        # With ties the quantiles of the scores at the threshold lie between two order statistics.
+        more = betabinom(items, covered + 1, n - covered) if covered < n else None
+        high = 1.0 if more is None else float(more.ppf((1 + interval) / 2)) / items
+    return CoverageLaw(law.pmf(every), float(law.mean()) / items, low, high)

@@ -1,0 +1,48 @@
+"""The null map, which every other one must beat."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.calibrators.base import calibration_data
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.status import Status
+from judgebayes.inference.summary import summary
+
+__all__ = ["FittedIdentity", "Identity"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Identity:
+    """Leave the answers as they are, infinite log-probabilities included."""
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+    ) -> "FittedIdentity":
+        """Return the identity, after the same checks as every other map makes."""
+        calibration_data(log_probs, labels, weight)
+        return FittedIdentity(jnp.asarray(int(Status.CONVERGED)))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedIdentity:
+    """The identity."""
+
+    status: Int[Array, "*batch"]
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
+        """Return the log-probabilities."""
+        return jnp.asarray(log_probs, dtype=float)

@@ -1,0 +1,209 @@
+"""Isotonic regression: the best map that never decreases, a staircase."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.calibrators.base import (
+    CLIP,
+    NO_POSTERIOR,
+    CalibrationData,
+    calibration_data,
+    clipped,
+)
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.problem import identified
+from judgebayes.inference.summary import summary
+
+__all__ = ["FittedIsotonic", "Isotonic"]
+
+DECIMALS = 12
+"""Probabilities that agree to this many decimals are one: rounding must not order them."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Isotonic:
+    r"""Fit the label's frequency as a non-decreasing function of the probability.
+
+    .. math:: \min_g \sum_i w_i (1\{y_i = k\} - g(p_{ik}))^2, \qquad g \text{ non-decreasing}
+
+    Zadrozny & Elkan (2002): pool adjacent violators, linear between the data points and constant
+    outside them, as scikit-learn's IsotonicRegression. Of more than two classes one class against
+    the rest, normalised. Frequencies of 0 and 1 are clipped, or one surprise would cost everything.
+
+    Parameters
+    ----------
+    symmetric
+        Whether swapping the responses must mirror the answer: every item is counted in both
+        orientations, which gives the least-squares fit among the maps with g(1 - p) = 1 - g(p).
+    clip
+        The least probability of an answer.
+    label_noise
+        The known share e of the labels that are wrong, any other class alike. A label is then seen
+        as k with the frequency :math:`e' + (1 - e - e')\, g`, :math:`e' = e / (K - 1)`, and the
+        least-squares g between 0 and 1 is the staircase turned back and cut off there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> p = np.array([0.05, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 0.95])
+    >>> labels = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    >>> log_probs = np.log(np.stack([1 - p, p], axis=1))
+    >>> print(np.exp(jb.Isotonic().fit(log_probs, labels)(log_probs))[:, 1].round(2))
+    [0.  0.  0.5 0.5 0.5 0.5 1.  1. ]
+    """
+
+    symmetric: bool = field(default=False, metadata={"static": True})
+    clip: float = CLIP
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+    ) -> "FittedIsotonic":
+        """Return the isotonic fit to the labelled items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, a label is not a class index, or a number is not one.
+        """
+        data = calibration_data(log_probs, labels, weight)
+        n_classes = data.log_probs.shape[1]
+        status = identified(data.labels, data.weight, n_classes, 1)
+        if self.symmetric:
+            data = CalibrationData(
+                jnp.concatenate([data.log_probs, data.log_probs[:, ::-1]]),
+                jnp.concatenate([data.labels, n_classes - 1 - data.labels]),
+                jnp.concatenate([data.weight, data.weight]),
+            )
+        knot, level = _fit(data)
+        slip = self.label_noise / (n_classes - 1)
+        clean = jnp.clip((level - slip) / (1 - self.label_noise - slip), 0.0, 1.0)
+        level = jnp.where(data.weight.sum() > 0, clean, level)
+        return FittedIsotonic(knot, level, self.clip, status)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedIsotonic:
+    """A staircase for each class: `level` at the probability `knot`, linear in between."""
+
+    knot: Float[Array, "*batch class item"]
+    level: Float[Array, "*batch class item"]
+    clip: Scalar
+    status: Int[Array, "*batch"]
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
+        """Return the calibrated log-probabilities of each item."""
+        probs = jnp.exp(jnp.asarray(log_probs, dtype=float)).round(DECIMALS)
+        level = jax.vmap(jnp.interp, in_axes=(1, 0, 0), out_axes=1)(probs, self.knot, self.level)
+        level = jnp.maximum(level, 0.0)  # rounding on a steep stair may fall below
+        # Where every class is at level 0 nothing is known: all alike.
+        level = jnp.where(level.sum(1, keepdims=True) > 0, level, 1.0)
+        return clipped(jnp.log(level / level.sum(1, keepdims=True)), self.clip)
+
+    def interval(self, *_: Any, **__: Any) -> NoReturn:
+        """Say that there is none.
+
+        Raises
+        ------
+        JudgeBayesError
+            Always: a staircase has no parameters, and no posterior here.
+        """
+        raise JudgeBayesError(NO_POSTERIOR.format("Isotonic"))
+
+
+@jax.jit
+def _fit(
+    data: CalibrationData,
+) -> tuple[Float[Array, "class item"], Float[Array, "class item"]]:
+    probs = jnp.exp(data.log_probs).round(DECIMALS)
+    n_classes = probs.shape[1]
+
+    def one(k: Int[Array, ""]) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
+        return _staircase(probs[:, k], (data.labels == k).astype(float), data.weight)
+
+    if n_classes > 2:
+        return jax.vmap(one)(jnp.arange(n_classes))
+    # Of two classes, the second's staircase is the first's upside down.
+    knot, level = one(jnp.asarray(1))
+    return jnp.stack([1 - knot[::-1], knot]), jnp.stack([1 - level[::-1], level])
+
+
+class _Blocks(NamedTuple):
+    """A stack of blocks of points, the last at `top`, and the number of points taken so far."""
+
+    total: Float[Array, " item"]
+    weight: Float[Array, " item"]
+    end: Int[Array, " item"]
+    top: Int[Array, ""]
+    taken: Int[Array, ""]
+
+
+def _staircase(
+    x: Float[Array, " item"], y: Float[Array, " item"], weight: Float[Array, " item"]
+) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
+    """Return the distinct x that carry weight, the last repeated to fill up, and the fit there.
+
+    Pool adjacent violators. Every step either takes the next point or merges the last two blocks,
+    so 2n steps do, and no lane of a `vmap` waits for another.
+    """
+    n = x.shape[0]
+    order = jnp.argsort(jnp.where(weight > 0, x, jnp.inf))
+    x, y, weight = x[order], y[order], weight[order]
+    counts = weight > 0
+    first = counts & jnp.concatenate([jnp.ones(1, bool), x[1:] != x[:-1]])
+    point = jnp.where(counts, first.cumsum() - 1, n)  # n: out of bounds, dropped
+    zeros = jnp.zeros(n)
+    total = zeros.at[point].add(weight * y, mode="drop")
+    mass = zeros.at[point].add(weight, mode="drop")
+    knot = zeros.at[point].set(x, mode="drop")
+    n_points = first.sum()
+
+    def step(_: Int[Array, ""] | int, at: _Blocks) -> _Blocks:
+        last, before = jnp.maximum(at.top, 0), jnp.maximum(at.top - 1, 0)
+        violated = at.total[before] * at.weight[last] >= at.total[last] * at.weight[before]
+        merge = (at.top > 0) & violated
+        take = ~merge & (at.taken < n_points)
+        here = jnp.where(merge, before, jnp.where(take, at.top + 1, n))
+        new = jnp.minimum(at.taken, n - 1)
+
+        def put(stack: Array, points: Array) -> Array:
+            return stack.at[here].set(
+                jnp.where(merge, stack[before] + stack[last], points[new]), mode="drop"
+            )
+
+        return _Blocks(
+            total=put(at.total, total),
+            weight=put(at.weight, mass),
+            end=at.end.at[here].set(jnp.where(merge, at.end[last], at.taken + 1), mode="drop"),
+            top=at.top - merge + take,
+            taken=at.taken + take,
+        )
+
+    begin = _Blocks(zeros, zeros, jnp.full(n, n), jnp.asarray(-1), jnp.asarray(0))
+    blocks = jax.lax.fori_loop(0, 2 * n, step, begin)
+    ends = jnp.where(jnp.arange(n) <= blocks.top, blocks.end, n + 1)
+    block = jnp.searchsorted(ends, jnp.arange(n), side="right")
+    mean = blocks.total / jnp.where(blocks.weight > 0, blocks.weight, 1.0)
+    fill = jnp.minimum(jnp.arange(n), jnp.maximum(n_points - 1, 0))
+    identity = jnp.linspace(0.0, 1.0, n)  # where there is nothing to learn from
+    return (
+        jnp.where(n_points > 0, knot[fill], identity),
+        jnp.where(n_points > 0, mean[jnp.minimum(block, n - 1)][fill], identity),
+    )

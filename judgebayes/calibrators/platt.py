@@ -1,0 +1,93 @@
+"""Platt's map: logistic regression on the log-odds, P2's residual bias correction."""
+
+from dataclasses import dataclass, field
+
+import jax
+from jaxtyping import Float, Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.calibrators.base import CLIP, calibration_data
+from judgebayes.calibrators.softmax import FittedSoftmax, fit_softmax, with_constant
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.models.calibration_maps import Form
+
+__all__ = ["Platt"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Platt:
+    r"""Fit a logistic regression of the label on the log-odds (P2 eqs 2, 3).
+
+    .. math:: \mathrm{logit}\, q = c + b\, \mathrm{logit}\, p + \gamma^T x
+
+    Platt (1999), without his smoothing of the labels; x are item features, if given. Of more than
+    two classes, :math:`\log q_k = b \log p_k + c_k + \gamma_k^T x - \log Z` with c and gamma of the
+    first class 0 (bias-corrected temperature scaling, Alexandari et al. 2020). The slope is free:
+    below 0 it reverses an aggregator that is wrong more often than right.
+
+    Where the classes are separated, no finite slope is best: the fit stops where the objective is
+    flat, and its answers are nearly certain.
+
+    Parameters
+    ----------
+    symmetric
+        Whether swapping the responses must mirror the answer: for pairs whose orientation is
+        arbitrary. Of two classes the slope alone is left, and features act on it:
+        :math:`\mathrm{logit}\, q = (b + \gamma^T x)\, \mathrm{logit}\, p`.
+    clip
+        Probabilities below this count as this much.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> p = np.array([0.05, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 0.95])
+    >>> labels = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    >>> log_probs = np.log(np.stack([1 - p, p], axis=1))
+    >>> print(np.exp(jb.Platt().fit(log_probs, labels)(log_probs))[:, 1].round(2))
+    [0.09 0.16 0.27 0.37 0.61 0.7  0.87 0.93]
+    """
+
+    symmetric: bool = field(default=False, metadata={"static": True})
+    clip: float = CLIP
+    label_noise: float = 0.0
+
+    @property
+    def form(self) -> Form:
+        """Which member of the family this is."""
+        return Form(tied=True, intercepts=True, symmetric=self.symmetric, monotone=False)
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        features: Float[AnyArray, "item feature"] | None = None,
+    ) -> FittedSoftmax:
+        """Return the map of least negative log-likelihood on the labelled items.
+
+        Parameters
+        ----------
+        log_probs
+            The aggregator's answers.
+        labels
+            Class indices, -1 where unknown.
+        weight
+            Non-negative item weights; 0 equals a dropped item.
+        features
+            Numbers that describe the items (topic, agreement of the judges), finite on every item
+            and of about unit scale.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, a label is not a class index, or a number is not one.
+        """
+        data = calibration_data(log_probs, labels, weight)
+        terms = with_constant(features, len(data.labels))
+        return fit_softmax(data, terms, self.clip, self.form, label_noise=self.label_noise)

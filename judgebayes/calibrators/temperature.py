@@ -1,0 +1,70 @@
+"""Temperature scaling: one slope for the log-probabilities."""
+
+from dataclasses import dataclass
+
+import jax
+from jaxtyping import Float, Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.calibrators.base import CLIP, calibration_data
+from judgebayes.calibrators.softmax import FittedSoftmax, fit_softmax, with_constant
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.models.calibration_maps import Form
+
+__all__ = ["Temperature"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Temperature:
+    r"""Divide the log-probabilities by a temperature, of least negative log-likelihood.
+
+    .. math:: q_k \propto p_k^{1 / T}
+
+    Guo et al. (2017). The fitted `slopes` are all 1 / T, from 0 (T infinite, the answer uniform).
+    Any number of classes; it mirrors its answer when classes are swapped, and keeps their order.
+
+    Parameters
+    ----------
+    clip
+        Probabilities below this count as this much.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> p = np.array([0.05, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 0.95])
+    >>> labels = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    >>> log_probs = np.log(np.stack([1 - p, p], axis=1))
+    >>> print(np.exp(jb.Temperature().fit(log_probs, labels)(log_probs))[:, 1].round(2))
+    [0.09 0.15 0.25 0.34 0.58 0.66 0.85 0.91]
+    """
+
+    clip: float = CLIP
+    label_noise: float = 0.0
+
+    @property
+    def form(self) -> Form:
+        """Which member of the family this is."""
+        return Form(tied=True, intercepts=False, symmetric=True, monotone=True)
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+    ) -> FittedSoftmax:
+        """Return the map of least negative log-likelihood on the labelled items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, a label is not a class index, or a number is not one.
+        """
+        data = calibration_data(log_probs, labels, weight)
+        terms = with_constant(None, len(data.labels))
+        return fit_softmax(data, terms, self.clip, self.form, label_noise=self.label_noise)

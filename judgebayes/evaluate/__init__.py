@@ -1,0 +1,4 @@
+"""How methods fare: splits, one split, sweeps over many.
+
+Methods are given, none stands here.
+"""

@@ -1,0 +1,218 @@
+"""Calibration maps as scikit-learn classifiers: for pipelines, cross-validation and grid searches."""
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Literal, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.nn import log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from judgebayes.calibrators import Beta
+from judgebayes.calibrators.base import Calibrator, FittedCalibrator
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+
+__all__ = ["Scale", "SklearnCalibrator"]
+
+Scale = Literal["probability", "logit"]
+"""What the answers to calibrate are: probabilities, or log-odds (of more classes: logits)."""
+
+ROUNDING = 1e-3
+"""Rows of probabilities may miss a sum of 1 by this much."""
+
+
+class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A calibration map that scikit-learn takes for a classifier.
+
+    It learns how often an answer is right, and says it: `fit(p, y)`, then `predict_proba(p)`. Unlike
+    the maps themselves it is changed by `fit`, as scikit-learn's estimators are.
+
+    Parameters
+    ----------
+    calibrator
+        The map, `judgebayes.Beta()` if none is given. Its settings are parameters here, as
+        `calibrator__penalty`, which a grid search may vary.
+    scale
+        What X holds, `Scale`.
+    column
+        Which column of X is the answer for the second of two classes, where X holds other things
+        too; None if it holds nothing but answers.
+
+    Attributes
+    ----------
+    classes_
+        The classes, sorted; the columns of `predict_proba`.
+    fitted_
+        The fitted map of `judgebayes.calibrators`.
+
+    Notes
+    -----
+    X is a vector (or one column) of answers for the second of two classes, or a column per class,
+    in the order of `classes_`.
+    """
+
+    def __init__(
+        self,
+        calibrator: Calibrator | None = None,
+        scale: Scale = "probability",
+        column: int | None = None,
+    ) -> None:
+        self.calibrator = calibrator
+        self.scale = scale
+        self.column = column
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SklearnCalibrator":  # noqa: N803
+        """Learn the map from answers and labels; a weight of 0 equals a dropped row.
+
+        Raises
+        ------
+        ValueError
+            If there are not two classes or more, or X does not fit them.
+        """
+        X, y = validate_data(self, self._table(X), y, dtype=np.float64)  # noqa: N806
+        check_classification_targets(y)
+        answers = self._answers(X)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        weighing = labels if weight is None else labels[weight > 0]
+        if len(np.unique(weighing)) < 2:
+            raise JudgeBayesError(
+                "y has one class only; a map is learnt from labels of two or more."
+            )
+        if answers.shape[1] not in (len(self.classes_), 3 - len(self.classes_)):
+            raise JudgeBayesError(
+                "Only binary classification is supported with one column of X. The type of the "
+                f"target is {type_of_target(y)}: X has {answers.shape[1]} column(s), y has "
+                f"{len(self.classes_)} classes; right would be a column per class."
+            )
+        log_probs = self._log_probs(answers)
+        self.fitted_: FittedCalibrator = self._map().fit(log_probs, labels, weight=weight)
+        return self
+
+    @in_float64
+    def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Return the calibrated probabilities, a column per class.
+
+        Raises
+        ------
+        ValueError
+            If X has another number of columns than `fit` saw.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, self._table(X), reset=False, dtype=np.float64)  # noqa: N806
+        answers = self._answers(X)
+        log_probs = np.asarray(self.fitted_(self._log_probs(answers)), float)
+        probs = np.exp(log_probs)
+        return probs / probs.sum(1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Return the most probable class of each row."""
+        probs = self.predict_proba(X)
+        return self.classes_[probs.argmax(1)]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, the map's own among them if `deep`."""
+        own = {"calibrator": self.calibrator, "scale": self.scale, "column": self.column}
+        if not deep:
+            return own
+        inner: object = Beta() if self.calibrator is None else self.calibrator
+        names: list[str] = [f.name for f in fields(inner)] if is_dataclass(inner) else []
+        return own | {f"calibrator__{name}": getattr(inner, name) for name in names}
+
+    def set_params(self, **params: Any) -> "SklearnCalibrator":
+        """Set parameters by name; those of the map make a new map.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter.
+        """
+        inside = "calibrator__"
+        unknown = set(params) - set(self.get_params())
+        if "calibrator" in params:  # its settings are those of the map that comes
+            self.calibrator = params["calibrator"]
+            unknown = set(params) - set(self.get_params())
+        if unknown:
+            raise JudgeBayesError(
+                f"Invalid parameter {sorted(unknown)[0]!r} for estimator {self}; there are "
+                f"{', '.join(self.get_params())}."
+            )
+        settings = {k.removeprefix(inside): v for k, v in params.items() if k.startswith(inside)}
+        if settings:
+            self.calibrator = replace(self._map(), **settings)  # type: ignore[type-var]
+        self.scale = params.get("scale", self.scale)
+        self.column = params.get("column", self.column)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: JAX would read its arrays back in single precision."""
+        state: dict[str, Any] = super().__getstate__()
+        if "fitted_" in state:
+            state = state | {"fitted_": jax.tree.map(np.asarray, state["fitted_"])}
+        return state
+
+    @in_float64
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled."""
+        if "fitted_" in state:
+            state = state | {"fitted_": jax.tree.map(jnp.asarray, state["fitted_"])}
+        super().__setstate__(state)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say that one column tells two classes apart, and not everything about them."""
+        tags = super().__sklearn_tags__()
+        if self.column is not None:
+            tags.classifier_tags.multi_class = False
+            tags.classifier_tags.poor_score = True
+        return tags
+
+    def _map(self) -> Calibrator:
+        return Beta() if self.calibrator is None else self.calibrator
+
+    def _table(self, X: Any) -> Any:  # noqa: N803
+        """Return a vector of answers as a column, and anything else as it is."""
+        is_vector = self.column is None and np.ndim(X) == 1
+        return np.asarray(X)[:, None] if is_vector else X
+
+    def _answers(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+        """Return the columns of X that are answers."""
+        if self.scale not in get_args(Scale):
+            raise JudgeBayesError(f"scale={self.scale!r}; right would be 'probability' or 'logit'.")
+        if self.column is not None and not -X.shape[1] <= self.column < X.shape[1]:
+            raise JudgeBayesError(f"column={self.column}, but X has {X.shape[1]} columns.")
+        answers = X if self.column is None else X[:, [self.column]]
+        if self.scale == "probability":
+            _check_probabilities(answers)
+        return answers
+
+    @in_float64
+    def _log_probs(self, answers: np.ndarray) -> np.ndarray:
+        if self.scale == "logit":
+            logits = (
+                np.hstack([np.zeros_like(answers), answers]) if answers.shape[1] == 1 else answers
+            )
+            return np.asarray(log_softmax(jnp.asarray(logits)))
+        probs = np.hstack([1 - answers, answers]) if answers.shape[1] == 1 else answers
+        with np.errstate(divide="ignore"):
+            return np.log(probs / probs.sum(1, keepdims=True))
+
+
+def _check_probabilities(answers: np.ndarray) -> None:
+    bad = (answers < 0) | (answers > 1)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise JudgeBayesError(
+            f"Row {row}, column {column} of X is {answers[row, column]:g}, no probability; for log-odds "
+            "say scale='logit'."
+        )
+    total = answers.sum(1)
+    if answers.shape[1] > 1 and (np.abs(total - 1) > ROUNDING).any():
+        row = int(np.argmax(np.abs(total - 1)))
+        raise JudgeBayesError(
+            f"Row {row} of X sums to {total[row]:g}; probabilities of all classes sum to 1."
+        )

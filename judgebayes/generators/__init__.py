@@ -1,0 +1,72 @@
+"""Generator precision: how many of a generator's items are valid, from biased judges (P4)."""
+
+from judgebayes.generators.baselines import (
+    best_judge,
+    logit_shift,
+    mean_prediction,
+    rogan_gladen,
+    rogan_gladen_by_judge,
+)
+from judgebayes.generators.counts import PrecisionCounts, Rates, count_votes, counts_from_matrix
+from judgebayes.generators.impression import FittedImpression, Impression, ImpressionPrior
+from judgebayes.generators.items import ItemLevel
+from judgebayes.generators.labelling import (
+    FittedStratified,
+    Labelling,
+    Strata,
+    Stratified,
+    StratumCounts,
+    count_strata,
+    stratify,
+    valid_share,
+)
+from judgebayes.generators.regression import (
+    Regression,
+    Targets,
+    as_published,
+    starts,
+    targets,
+    true_minimum,
+)
+from judgebayes.generators.voting import (
+    Choice,
+    choose_threshold,
+    ensemble_precision,
+    ensemble_rates,
+    ensembles,
+)
+
+__all__ = [
+    "Choice",
+    "FittedImpression",
+    "FittedStratified",
+    "Impression",
+    "ImpressionPrior",
+    "ItemLevel",
+    "Labelling",
+    "PrecisionCounts",
+    "Rates",
+    "Regression",
+    "Strata",
+    "Stratified",
+    "StratumCounts",
+    "Targets",
+    "as_published",
+    "best_judge",
+    "choose_threshold",
+    "count_strata",
+    "count_votes",
+    "counts_from_matrix",
+    "ensemble_precision",
+    "ensemble_rates",
+    "ensembles",
+    "logit_shift",
+    "mean_prediction",
+    "rogan_gladen",
+    "rogan_gladen_by_judge",
+    "starts",
+    "stratify",
+    "targets",
+    "true_minimum",
+    "valid_share",
+]

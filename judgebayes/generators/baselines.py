@@ -1,0 +1,119 @@
+r"""Estimators of precision that need no iteration: raw mean, best judge, logit shift, Rogan-Gladen.
+
+Each takes the counts as they are known, labels of some generators included, and answers for every
+generator; a labelled generator's answer is not its label but what the rule says of its votes.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.generators.counts import PrecisionCounts
+
+__all__ = [
+    "best_judge",
+    "logit_shift",
+    "mean_prediction",
+    "rogan_gladen",
+    "rogan_gladen_by_judge",
+]
+
+
+def _mean(values: Float[Array, "generator judge"]) -> Float[Array, " generator"]:
+    """Return the mean over judges that were run."""
+    return jnp.nanmean(values, axis=1)
+
+
+@in_float64
+def mean_prediction(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    """Return the mean over judges of the share they call valid; needs no label.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from judgebayes.generators import counts_from_matrix, mean_prediction
+    >>> seen = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
+    >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
+    >>> counts = counts_from_matrix(seen, 100 + 0 * seen, confusion=confusion)
+    >>> print(mean_prediction(counts).round(2))
+    [0.86 0.8  0.75]
+    """
+    return _mean(counts.matrix)
+
+
+@in_float64
+def best_judge(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    """Return the shares of the judge whose largest error on the labelled generators is least.
+
+    A judge that was not run on a labelled generator is not considered; without labels, NaN.
+    """
+    gap = jnp.abs(counts.matrix - counts.labelled_precision[:, None])
+    worst = jnp.where(counts.labelled[:, None], gap, 0.0).max(0)
+    worst = jnp.where(jnp.isnan(worst), jnp.inf, worst)
+    chosen = counts.matrix[:, jnp.argmin(worst)]
+    return jnp.where(counts.labelled.any() & jnp.isfinite(worst.min()), chosen, jnp.nan)
+
+
+@in_float64
+def logit_shift(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    r"""Return the raw means shifted, on the logit scale, as the labelled generators' are off.
+
+    .. math:: \mathrm{logit}\,\hat g_i = \mathrm{logit}\,m_i
+              + \frac{1}{|H|} \sum_{h \in H} (\mathrm{logit}\,g_h - \mathrm{logit}\,m_h)
+
+    Without labels, the raw means. A share of 0 or 1, which has no logit, counts as half a vote, or
+    half an item, away from it.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from judgebayes.generators import counts_from_matrix, logit_shift
+    >>> seen = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
+    >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
+    >>> counts = counts_from_matrix(seen, 100 + 0 * seen, confusion=confusion)
+    >>> print(logit_shift(counts).round(2))
+    [0.8  0.72 0.66]
+    """
+    raw = _mean(counts.matrix)
+    cast = (counts.judged + counts.valid_judged + counts.invalid_judged).sum(1)
+    m = _logit(raw, cast)
+    g = _logit(counts.labelled_precision, counts.valid + counts.invalid)
+    both = counts.labelled & jnp.isfinite(m)
+    off = jnp.where(both, g - m, 0.0).sum() / jnp.maximum(both.sum(), 1)
+    return jnp.where(both.any(), jax.nn.sigmoid(m + off), raw)
+
+
+def _logit(share: Array, n: Array) -> Array:
+    """Return the logit of a share of n; of none or all of them, that of half of one less."""
+    half = 0.5 / jnp.maximum(n, 1.0)
+    inside = jnp.where(share <= 0, half, jnp.where(share >= 1, 1 - half, share))
+    return jax.scipy.special.logit(inside)
+
+
+def _corrected(share: Array, tpr: AnyArray, tnr: AnyArray) -> Array:
+    return jnp.clip((share + tnr - 1) / (tpr + tnr - 1), 0.0, 1.0)
+
+
+@in_float64
+def rogan_gladen(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    r"""Return the raw means corrected by the mean rates of the judges, clipped to [0, 1].
+
+    .. math:: \hat g_i = \frac{m_i + \bar v^- - 1}{\bar v^+ + \bar v^- - 1}
+
+    Rogan & Gladen (1978), with rates pooled over the labelled generators; the means are over the
+    judges that were run on the generator. NaN where the labels leave no rates (none valid, or none
+    invalid), or the judges call valid and invalid items valid alike.
+    """
+    rates = counts.rates()
+    run = jnp.isfinite(counts.matrix)
+    tpr, tnr = (_mean(jnp.where(run, rate, jnp.nan)) for rate in (rates.tpr, rates.tnr))
+    return _corrected(mean_prediction(counts), tpr, tnr)
+
+
+@in_float64
+def rogan_gladen_by_judge(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    """Return the mean over judges of each one's own clipped Rogan-Gladen correction."""
+    rates = counts.rates()
+    return _mean(_corrected(counts.matrix, rates.tpr, rates.tnr))

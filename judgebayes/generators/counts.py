@@ -1,0 +1,249 @@
+"""What generator precision is learnt from: votes counted by generator and judge, and labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.array import Votes
+
+__all__ = ["PrecisionCounts", "Rates", "count_votes", "counts_from_matrix"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Rates:
+    """True positive and true negative rate of each judge, pooled over labelled generators.
+
+    NaN where a judge voted on no labelled valid (or invalid) item.
+    """
+
+    tpr: Float[AnyArray, "*batch judge"]
+    tnr: Float[AnyArray, "*batch judge"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PrecisionCounts:
+    """Votes on the items of several generators, counted.
+
+    A vote is valid (1) or invalid (0); a missing vote counts nowhere. Every item is counted once:
+    among the labelled ones, by its label, or among the unlabelled ones. A pair of generator and
+    judge that was never run has zeros. Counts are floats, so that weights and shares can enter.
+    """
+
+    accepted: Float[Array, "*batch generator judge"]
+    """Unlabelled items that the judge called valid."""
+    judged: Float[Array, "*batch generator judge"]
+    """Unlabelled items that the judge voted on."""
+    true_accepted: Float[Array, "*batch generator judge"]
+    """Items labelled valid that the judge called valid (TP)."""
+    valid_judged: Float[Array, "*batch generator judge"]
+    """Items labelled valid that the judge voted on (TP + FN)."""
+    false_accepted: Float[Array, "*batch generator judge"]
+    """Items labelled invalid that the judge called valid (FP)."""
+    invalid_judged: Float[Array, "*batch generator judge"]
+    """Items labelled invalid that the judge voted on (FP + TN)."""
+    valid: Float[Array, "*batch generator"]
+    """Items labelled valid."""
+    invalid: Float[Array, "*batch generator"]
+    """Items labelled invalid."""
+    unlabelled: Float[Array, "*batch generator"]
+    """Items without a label."""
+
+    @property
+    @in_float64
+    def matrix(self) -> Float[Array, "*batch generator judge"]:
+        """The share of a generator's items that each judge calls valid (P4's P), NaN if none."""
+        accepted = self.accepted + self.true_accepted + self.false_accepted
+        judged = self.judged + self.valid_judged + self.invalid_judged
+        return jnp.where(judged > 0, accepted / jnp.where(judged > 0, judged, 1.0), jnp.nan)
+
+    @property
+    def labelled(self) -> Bool[Array, "*batch generator"]:
+        """Whether a generator has any label."""
+        return self.valid + self.invalid > 0
+
+    @property
+    @in_float64
+    def labelled_precision(self) -> Float[Array, "*batch generator"]:
+        """The share of valid items among the labelled ones, NaN without labels."""
+        total = self.valid + self.invalid
+        return jnp.where(total > 0, self.valid / jnp.where(total > 0, total, 1.0), jnp.nan)
+
+    @in_float64
+    def reveal(self, shown: Bool[AnyArray, " generator"]) -> "PrecisionCounts":
+        """Return the counts with the labels of the generators in `shown` only.
+
+        The other generators' labelled items become unlabelled ones. Works inside compiled code.
+        """
+        keep = jnp.asarray(shown)
+        cell = keep[:, None]
+        hidden = jnp.where(cell, 0.0, 1.0)
+        return PrecisionCounts(
+            accepted=self.accepted + hidden * (self.true_accepted + self.false_accepted),
+            judged=self.judged + hidden * (self.valid_judged + self.invalid_judged),
+            true_accepted=jnp.where(cell, self.true_accepted, 0.0),
+            valid_judged=jnp.where(cell, self.valid_judged, 0.0),
+            false_accepted=jnp.where(cell, self.false_accepted, 0.0),
+            invalid_judged=jnp.where(cell, self.invalid_judged, 0.0),
+            valid=jnp.where(keep, self.valid, 0.0),
+            invalid=jnp.where(keep, self.invalid, 0.0),
+            unlabelled=self.unlabelled + jnp.where(keep, 0.0, self.valid + self.invalid),
+        )
+
+    @in_float64
+    def rates(self) -> Rates:
+        """Return every judge's pooled rates on the labelled items (P4's v+ and v-)."""
+        tp, valid = self.true_accepted.sum(-2), self.valid_judged.sum(-2)
+        fp, invalid = self.false_accepted.sum(-2), self.invalid_judged.sum(-2)
+        return Rates(
+            jnp.where(valid > 0, tp / jnp.where(valid > 0, valid, 1.0), jnp.nan),
+            jnp.where(invalid > 0, 1 - fp / jnp.where(invalid > 0, invalid, 1.0), jnp.nan),
+        )
+
+
+@in_float64
+def count_votes(
+    votes: Votes,
+    labels: Int[AnyArray, " item"],
+    generators: Int[AnyArray, " item"],
+    n_generators: int,
+) -> PrecisionCounts:
+    """Return votes counted by generator, judge and label.
+
+    Parameters
+    ----------
+    votes
+        Binary votes: 1 is valid. A judge's repeated votes on an item count one each.
+    labels
+        1 valid, 0 invalid, -1 unknown.
+    generators
+        Which generator each item comes from, from 0.
+    n_generators
+        How many generators there are.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the votes are not binary, or lengths differ.
+    """
+    if votes.n_classes != 2:
+        raise JudgeBayesError(
+            f"The votes have {votes.n_classes} classes; generator precision needs two: invalid "
+            "(0) and valid (1)."
+        )
+    labels, generators = jnp.asarray(labels), jnp.asarray(generators)
+    for name, array in (("labels", labels), ("generators", generators)):
+        if array.shape != (votes.n_items,):
+            raise JudgeBayesError(
+                f"The {name} have the shape {array.shape}; the votes have {votes.n_items} items, "
+                f"so right would be ({votes.n_items},)."
+            )
+    by_class = votes.counts().astype(float)  # item judge class
+    member = (generators[:, None] == jnp.arange(n_generators)).astype(float)
+
+    def cells(label: int) -> tuple[Array, Array, Array]:
+        chosen = member * (labels == label)[:, None]
+        counted = jnp.einsum("ig,ijc->gjc", chosen, by_class)
+        return counted[..., 1], counted.sum(-1), chosen.sum(0)
+
+    (accepted, judged, unlabelled), (fp, invalid_judged, invalid), (tp, valid_judged, valid) = (
+        cells(label) for label in (-1, 0, 1)
+    )
+    return PrecisionCounts(
+        accepted, judged, tp, valid_judged, fp, invalid_judged, valid, invalid, unlabelled
+    )
+
+
+@in_float64
+def counts_from_matrix(
+    matrix: Float[AnyArray, "generator judge"],
+    judged: Float[AnyArray, "generator judge"],
+    *,
+    confusion: Sequence[Float[AnyArray, "generator judge"]] | None = None,
+    precision: Float[AnyArray, " generator"] | None = None,
+    items: Float[AnyArray, " generator"] | None = None,
+) -> PrecisionCounts:
+    """Return counts from an observed matrix given directly.
+
+    Parameters
+    ----------
+    matrix
+        The share of a generator's items that each judge calls valid; NaN for pairs not run.
+    judged
+        How many items stand behind each share.
+    confusion
+        TN, FP, FN and TP of each judge on the generators that were labelled in full; zero rows for
+        the others.
+    precision
+        The labelled generators' precision, NaN for the others; by default that of the judge that
+        voted on most of the generator's items.
+    items
+        How many items each generator has; the largest number judged if not given.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a share is outside [0, 1], or a precision is given for a generator without confusion
+        counts.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from judgebayes.generators import counts_from_matrix
+    >>> seen = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
+    >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
+    >>> counts = counts_from_matrix(seen, 100 + 0 * seen, confusion=confusion)
+    >>> print(counts.labelled_precision)
+    [0.8 nan nan]
+    """
+    share, n = np.asarray(matrix, float), np.asarray(judged, float)
+    run = np.isfinite(share) & (n > 0)
+    if ((share[run] < 0) | (share[run] > 1)).any():
+        i, j = np.argwhere(run & ((share < 0) | (share > 1)))[0]
+        raise JudgeBayesError(
+            f"The share of generator {i} and judge {j} is {share[i, j]}; shares lie in [0, 1]."
+        )
+    zero = np.zeros_like(share)
+    given = (zero,) * 4 if confusion is None else confusion
+    tn, fp, fn, tp = (np.asarray(c, float) for c in given)
+    total = tn + fp + fn + tp
+    labelled = total.sum(1) > 0
+    size = np.maximum(np.where(run, n, 0), total).max(1) if items is None else np.asarray(items)
+    widest = total.argmax(1)
+    at = np.arange(len(share)), widest
+    found = (tp + fn)[at] / np.maximum(total[at], 1)
+    known = found if precision is None else np.asarray(precision, float)
+    if (np.isfinite(known) & ~labelled).any() and precision is not None:
+        i = int(np.argmax(np.isfinite(known) & ~labelled))
+        raise JudgeBayesError(
+            f"Generator {i} has a precision but no confusion counts; give both, or NaN."
+        )
+    known = np.where(labelled, known, 0.0)
+    if not np.isfinite(known).all():
+        i = int(np.argmax(~np.isfinite(known)))
+        raise JudgeBayesError(f"Generator {i} has confusion counts but no precision.")
+    unlabelled = ~labelled[:, None] & run
+    return PrecisionCounts(
+        *(
+            jnp.asarray(a)
+            for a in (
+                np.where(unlabelled, np.nan_to_num(share) * n, 0.0),
+                np.where(unlabelled, n, 0.0),
+                tp,
+                tp + fn,
+                fp,
+                fp + tn,
+                known * size * labelled,
+                (1 - known) * size * labelled,
+                size * ~labelled,
+            )
+        )
+    )

@@ -1,0 +1,185 @@
+r"""Precision from the votes of each item: the item-level model, fitted.
+
+Where the votes of single items are at hand, the judges' agreement on an item says how far they err
+together: an item's leaning moves all of its judges (`judgebayes.models.generator_validator`), so
+that fourteen judges who agree are not fourteen witnesses. Items with the same votes, label and
+generator are one row with a weight.
+
+The model learns from how votes split. Where judges share a liking that the model does not have, an
+unlabelled generator can be far off (`experiments/beyond_consensus`, audit-items): `Impression`, which
+looks at mean votes only, and `Stratified`, which goes by labels, are the estimators to take.
+"""
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.generators.posterior import FittedGeneratorValidator
+from judgebayes.inference.normal import NormalAtMode
+from judgebayes.inference.problem import Inference, Problem, Sites
+from judgebayes.inference.sampled import with_source
+from judgebayes.models import generator_validator
+from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
+from judgebayes.votes.array import Votes
+
+__all__ = ["ItemLevel", "Rows", "distinct"]
+
+
+NO_SCORE = (
+    "The item-level model is fitted by its likelihood, unlabelled items included: right would be "
+    "NormalAtMode(), MAP() or NUTS() without a score."
+)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Rows:
+    """Different items, and how many there are of each."""
+
+    votes: Int[Array, "item judge"]
+    labels: Int[Array, " item"]
+    generator: Int[Array, " item"]
+    weight: Float[Array, " item"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ItemLevel:
+    """Fit the item-level generator-validator model.
+
+    Parameters
+    ----------
+    inference
+        `NormalAtMode()`, draws from the normal at the mode; `MAP()`, the mode alone; or `NUTS()`.
+    """
+
+    inference: Inference = field(default_factory=NormalAtMode)
+    independent: bool = field(default=False, metadata={"static": True})
+    """Leave the leanings out: judges then err independently given the label, as P4 has it."""
+    prior: ItemPrior = field(default_factory=ItemPrior, metadata={"static": True})
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        generators: Int[AnyArray, " item"],
+        n_generators: int,
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> FittedGeneratorValidator:
+        """Return the posterior of the precisions.
+
+        Parameters
+        ----------
+        votes
+            Binary votes: 1 is valid; one of each judge on an item at most.
+        labels
+            1 valid, 0 invalid, -1 unknown.
+        generators
+            Which generator each item comes from, from 0.
+        n_generators
+            How many generators there are.
+        weight
+            How many items each row stands for; 1 by default.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the votes are not binary, or a judge voted more than once on an item.
+        """
+        rows, _ = distinct(votes, labels, generators, weight)
+        key = jax.random.key(0) if key is None else key
+        fit = _solve(self, rows, jnp.zeros(n_generators), key)
+        return with_source(fit, self, votes, labels, generators, n_generators, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        generators: Int[AnyArray, " item"],
+        n_generators: int,
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, every item by itself."""
+        given = jnp.asarray(votes.index, int), jnp.asarray(labels), jnp.asarray(generators), weight
+        return self._problem(ItemData(*given), n_generators)
+
+    def _problem(self, data: ItemData, n_generators: int) -> Problem:
+        points = 1 if self.independent else generator_validator.POINTS
+        program = ItemModel(n_generators, points, self.independent, self.prior)
+        size = None if data.weight is None else data.weight.sum()
+        return Problem(program, data, size=size, no_score=NO_SCORE)
+
+
+def distinct(
+    votes: Votes,
+    labels: Int[AnyArray, " item"],
+    generators: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+) -> tuple[Rows, Int[np.ndarray, " item"]]:
+    """Return the different items with how many there are of each, and the row of every item.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the votes are not binary, or a judge voted more than once on an item.
+    """
+    if votes.n_classes != 2 or votes.n_samples != 1:
+        raise JudgeBayesError(
+            "The item-level model takes one binary vote of each judge on each item; these are "
+            f"votes of {votes.n_classes} classes, up to {votes.n_samples} of a judge on an item."
+        )
+    index = np.asarray(votes.index)[..., 0]
+    full = np.column_stack([index, np.asarray(labels, int), np.asarray(generators, int)])
+    found, place = np.unique(full, axis=0, return_inverse=True)
+    each = np.ones(len(full)) if weight is None else np.asarray(weight, float)
+    total = np.bincount(place.ravel(), weights=each)
+    # Rows of weight 0 fill up to a power of two: data of one size compile once.
+    spare = (1 << (len(found) - 1).bit_length()) - len(found)
+    found = np.pad(found, ((0, spare), (0, 0)))
+    rows = Rows(
+        jnp.asarray(found[:, :-2]),
+        jnp.asarray(found[:, -2]),
+        jnp.asarray(found[:, -1]),
+        jnp.asarray(np.pad(total, (0, spare))),
+    )
+    return rows, place.ravel()
+
+
+@jax.jit
+def _solve(
+    method: ItemLevel, rows: Rows, blank: Float[Array, " generator"], key: PRNGKeyArray
+) -> FittedGeneratorValidator:
+    generators = blank.shape[0]
+    data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
+    problem = method._problem(data, generators)
+    program = problem.model
+    assert isinstance(program, ItemModel)
+
+    def valid_probability(sites: Sites) -> Float[Array, " item"]:
+        return jnp.exp(program.predict(sites, data)[:, 1])
+
+    solve, noise = jax.random.split(key)
+    found = method.inference.solve(problem, solve)
+    member = (rows.generator[:, None] == jnp.arange(generators)) * rows.weight[:, None]
+    total = jnp.maximum(member.sum(0), 1e-300)
+    hidden = (rows.labels < 0)[:, None] * member
+    valid = ((rows.labels == 1)[:, None] * member).sum(0)
+
+    def precision(sites: Sites) -> tuple[Array, Array]:
+        p = valid_probability(sites)
+        return (valid + p @ hidden) / total, jnp.sqrt((p * (1 - p)) @ hidden) / total
+
+    mean, chance = jax.lax.map(precision, found.draws)
+    n_draws = mean.shape[0]
+    drawn = mean + chance * jax.random.normal(noise, mean.shape) * (n_draws > 1)
+    ends = valid / total, (valid + hidden.sum(0)) / total
+    return FittedGeneratorValidator(found.draws, jnp.clip(drawn, *ends), found.status, found.chains)

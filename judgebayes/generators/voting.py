@@ -1,0 +1,95 @@
+"""Ensembles of judges by counting votes, resilient to missing ones (P4 section 4).
+
+`valid` voting calls an item valid where at least m judges do: a majority (m = 8 of 14) or a
+super-majority. A missing vote then counts against the item. `veto` voting calls it invalid where at
+least n judges do: a missing vote counts for nothing, which is why few invalid items and many
+missing votes hurt the first and not the second.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.generators.counts import Rates
+from judgebayes.votes.array import Votes
+
+__all__ = ["Choice", "choose_threshold", "ensemble_precision", "ensemble_rates", "ensembles"]
+
+Kind = Literal["valid", "veto"]
+KINDS: tuple[Kind, ...] = ("valid", "veto")
+
+
+class Choice(NamedTuple):
+    """A threshold and the error that chose it."""
+
+    kind: Kind
+    threshold: int
+    error: float
+
+
+def ensembles(votes: Votes, kind: Kind) -> Bool[np.ndarray, "judge item"]:
+    """Return, for every threshold from 1 to the number of judges, which items are called valid.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the votes are not binary, or a judge voted more than once on an item.
+    """
+    if votes.n_classes != 2 or votes.n_samples != 1:
+        raise JudgeBayesError(
+            "Voting at a threshold counts one binary vote of each judge on each item; these are "
+            f"votes of {votes.n_classes} classes, up to {votes.n_samples} of a judge on an item."
+        )
+    index = np.asarray(votes.index)[..., 0]
+    threshold = np.arange(1, votes.n_judges + 1)[:, None]
+    if kind == "valid":
+        return (index == 1).sum(1) >= threshold
+    return ~((index == 0).sum(1) >= threshold)
+
+
+def ensemble_precision(
+    called: Bool[np.ndarray, "judge item"],
+    generators: Int[np.ndarray, " item"],
+    n_generators: int,
+) -> Float[np.ndarray, "judge generator"]:
+    """Return the share of each generator's items that is called valid, by threshold."""
+    member = np.asarray(generators)[:, None] == np.arange(n_generators)
+    return (called.astype(float) @ member) / member.sum(0)
+
+
+def ensemble_rates(
+    called: Bool[np.ndarray, "judge item"], labels: Int[np.ndarray, " item"]
+) -> Rates:
+    """Return the TPR and TNR of the ensemble at every threshold, over the labelled items."""
+    labels = np.asarray(labels)
+    return Rates(called[:, labels == 1].mean(1), (~called[:, labels == 0]).mean(1))
+
+
+def choose_threshold(
+    precision: dict[Kind, Float[np.ndarray, "judge generator"]],
+    truth: Float[np.ndarray, " generator"],
+    calibration: Bool[np.ndarray, " generator"],
+) -> Choice:
+    """Return the kind and threshold of the least maximum error on the calibration generators.
+
+    Only those are looked at: choosing on the generators that are then predicted, as P4 does, is
+    not open to anybody who needs the prediction. Ties go to the smaller mean error, then to the
+    first.
+
+    Raises
+    ------
+    JudgeBayesError
+        If no generator is in the calibration part.
+    """
+    if not np.asarray(calibration).any():
+        raise JudgeBayesError("A threshold is chosen on labelled generators; there is none.")
+    options = []
+    for kind, by_threshold in precision.items():
+        errors = np.abs(by_threshold - truth)[:, calibration]
+        options += [
+            (float(e.max()), float(e.mean()), place, kind) for place, e in enumerate(errors)
+        ]
+    worst, _, place, kind = min(options, key=lambda o: o[:2])
+    return Choice(kind, place + 1, worst)

@@ -1,0 +1,64 @@
+"""How often judges agree with the labels, counted on an array or a list of votes."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.inference.fast import one_coin
+from judgebayes.measures.scores import known
+from judgebayes.votes.array import MISSING, Votes
+from judgebayes.votes.sparse import AnyVotes, SparseVotes
+
+__all__ = ["Agreement", "agreement", "filled"]
+
+
+class Agreement(NamedTuple):
+    """What methods learn from that see no more than how often judges agree with the labels."""
+
+    correct: Float[Array, " judge"]
+    wrong: Float[Array, " judge"]
+    """Weighted numbers of each judge's votes that are and are not the item's label."""
+    labels: Int[Array, " item"]
+    weight: Float[Array, " item"]
+    n_classes: int
+
+
+def agreement(
+    votes: AnyVotes, labels: Int[Array, " item"], weight: Float[Array, " item"]
+) -> Agreement:
+    """Return how often each judge agrees with the labels."""
+    if isinstance(votes, Votes):
+        correct, wrong = _of_array(votes.index, labels, weight)
+        return Agreement(correct, wrong, labels, weight, votes.n_classes)
+    truth, used = np.asarray(labels), np.asarray(weight)
+    total = np.zeros((2, votes.n_judges))
+    for slab in votes.slabs():
+        room = slab.votes.n_items
+        here = filled(truth[slab.items], room, MISSING), filled(used[slab.items], room, 0.0)
+        total += np.asarray(_of_slab(slab.votes, *here))
+    correct, wrong = jnp.asarray(total)
+    return Agreement(correct, wrong, labels, weight, votes.n_classes)
+
+
+def filled(part: np.ndarray, size: int, fill: float) -> np.ndarray:
+    """Return a part of an array at the size that all parts share."""
+    return np.pad(part, (0, size - len(part)), constant_values=fill)
+
+
+_of_array = jax.jit(one_coin.agreement)
+
+
+@jax.jit
+def _of_slab(
+    votes: SparseVotes, labels: Int[AnyArray, " item"], weight: Float[AnyArray, " item"]
+) -> Float[Array, "2 judge"]:
+    truth = known(jnp.asarray(labels), jnp.asarray(weight))[:, None] * jax.nn.one_hot(
+        labels, votes.n_classes, dtype=float
+    )
+    seen = votes.cell_sums(truth).reshape(votes.n_judges, votes.n_classes, votes.n_classes)
+    correct = jnp.trace(seen, axis1=1, axis2=2)
+    return jnp.stack([correct, seen.sum((1, 2)) - correct])

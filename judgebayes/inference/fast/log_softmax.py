@@ -1,0 +1,83 @@
+"""Log-softmax, with the case of two classes written out, and the mean of log-probabilities."""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from judgebayes.compiled.jit_inline import fused
+
+__all__ = ["log1p_of_share", "log_mean_exp", "log_softmax", "log_softmax_by_class"]
+
+ATANH = (
+    0.08890381913056651,
+    0.04940394524382393,
+    0.06795652742789947,
+    0.07681838124445817,
+    0.09091429900236955,
+    0.11111095430673142,
+    0.1428571455582858,
+    0.199999999976438,
+    0.33333333333341286,
+    1.0,
+)
+"""Chebyshev fit of atanh(t) / t in t^2 on [0, 1/9], from the highest power down; error 5e-17."""
+
+
+def log1p_of_share(share: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    r"""Return log(1 + s) for s from 0 to 1, to four units in the last place.
+
+    With :math:`t = s / (2 + s) \le 1/3`, :math:`\log(1 + s) = 2 \operatorname{artanh} t`: without
+    a branch, which compilers make vector instructions of. That takes a tenth of `jnp.log1p`'s time.
+    """
+    t = share / (2 + share)
+    square = t * t
+    found = jnp.full_like(square, ATANH[0])
+    for coefficient in ATANH[1:]:
+        found = found * square + coefficient
+    return 2 * t * found
+
+
+def log_softmax(logits: Float[Array, "*shape class"]) -> Float[Array, "*shape class"]:
+    """Return the logarithm of the softmax over the last axis: `jax.nn.log_softmax`, faster for two."""
+    if logits.shape[-1] != 2:
+        return jax.nn.log_softmax(logits, axis=-1)
+    return jnp.stack(_of_two(logits[..., 0], logits[..., 1]), axis=-1)
+
+
+def log_softmax_by_class(logits: Sequence[Float[Array, "*shape"]]) -> list[Float[Array, "*shape"]]:
+    """Return the same of logits given class by class.
+
+    An array whose last axis is short is slow to read and to write: what ends in one should be an
+    array no sooner than there.
+    """
+    if len(logits) == 2:
+        return list(_of_two(*logits))
+    return list(jnp.moveaxis(jax.nn.log_softmax(jnp.stack(logits, axis=-1), axis=-1), -1, 0))
+
+
+@jax.custom_jvp
+def _of_two(
+    first: Float[Array, "*shape"], second: Float[Array, "*shape"]
+) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+    """Return the log-softmax of two logits: their difference alone counts, one exponential."""
+    apart = second - first
+    rest = log1p_of_share(jnp.exp(-jnp.abs(apart)))
+    return -(jnp.maximum(apart, 0) + rest), -(jnp.maximum(-apart, 0) + rest)
+
+
+@_of_two.defjvp
+def _of_two_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    # By hand: automatic differentiation of |x| and max is wrong to second order at a draw.
+    found = _of_two(*primals)
+    mean = sum(jnp.exp(own) * change for own, change in zip(found, tangents, strict=True))
+    return found, (tangents[0] - mean, tangents[1] - mean)
+
+
+@fused()
+def log_mean_exp(log_probs: Float[Array, "draw item class"]) -> Float[Array, "item class"]:
+    """Return the log of the mean probability over draws."""
+    return jax.nn.logsumexp(log_probs, axis=0) - jnp.log(log_probs.shape[0])

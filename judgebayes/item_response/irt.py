@@ -1,0 +1,243 @@
+"""Which judges are able and which items are hard: a 2PL item response model (P2, section 2.5).
+
+A diagnostic of the panel, not an aggregator: it needs the labels of the items that it speaks of.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import checked, training
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast.agreement import agreement
+from judgebayes.inference.fast.irt import evidence, problem
+from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.problem import Chains, Problem, Sites, check_prior
+from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.summary import summary
+from judgebayes.item_response.mode import Table, joint_mode, learnt_mode
+from judgebayes.models.base import PanelData
+from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
+from judgebayes.votes.array import Votes
+from judgebayes.votes.sparse import AnyVotes, SparseVotes
+
+__all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ItemResponse:
+    """Fit the 2PL model to which votes are right.
+
+    Parameters
+    ----------
+    prior
+        Priors of difficulties and log-discriminations; None learns their locations and scales
+        from the votes (`learnt_mode`), for many items.
+    inference
+        None for the joint mode of all parameters (fast at any size; difficulties of items that few
+        judges saw are shrunk), or `NUTS()` for draws (small sets).
+    label_noise
+        The known share e of the labels that are wrong, any other class alike: the true class is
+        summed out (`judgebayes.models.irt`). Without it a wrong label passes for an item on which
+        the able judges do worst, and draws abilities together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import judgebayes as jb
+    >>> panel = {"ann": [1, 1, 0, 0, 1, 0], "ben": [1, 1, 0, 1, 1, 0], "cy": [0, 1, 1, 0, 0, 1]}
+    >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
+    >>> labels = np.array([1, 1, 0, 0, -1, -1])
+    >>> fit = jb.ItemResponse().fit(votes, labels)
+    >>> print(fit.mean("ability").round(1))
+    [ 0.8  0.3 -0.4]
+    """
+
+    prior: Prior | None = field(default_factory=Prior)
+    inference: NUTS | None = None
+    label_noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
+
+    @in_float64
+    def fit(
+        self,
+        votes: AnyVotes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedItemResponse":
+        """Return abilities, difficulties and discriminations.
+
+        Items without a label stay at their prior and count for nothing; an item of weight w counts
+        like w items of the same difficulty and discrimination with the same votes and label.
+        Sparse votes are fitted with memory linear in votes, on every device of this process.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative, or NUTS should learn the priors, or sparse
+            votes should be sampled.
+        """
+        if self.prior is None and self.inference is not None:
+            raise JudgeBayesError(
+                "NUTS samples under the priors that it is given; right would be a `prior`, such as "
+                "Prior(), or no `inference`, which learns them."
+            )
+        if isinstance(votes, SparseVotes):
+            return _fit_sparse(self, votes, labels, weight)
+        data = training(votes, labels, weight, key, labelled_only=False)
+        return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the program with these data, what NUTS samples."""
+        prior = Prior() if self.prior is None else self.prior
+        program = ItemResponseModel(votes.n_classes, prior, self.label_noise)
+        index = jnp.asarray(votes.index, int)
+        return problem(program, PanelData(index, jnp.asarray(labels), weight))
+
+
+class Shares(NamedTuple):
+    """How the variance of the logits divides; the first three add up to 1."""
+
+    judge: float
+    """Abilities: the main effect of the judges."""
+    item: float
+    """Difficulties, on the scale of their discrimination: the main effect of the items."""
+    interaction: float
+    """Unequal discriminations: items on which abilities show more or less."""
+    judge_of_two: float
+    """Var(theta) / (Var(theta) + Var(b)), discriminations left aside."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedItemResponse(Sampled):
+    """A fitted 2PL model, one draw of the mode or many of the posterior."""
+
+    draws: Sites
+    """`ability` (draw, judge), `difficulty` and `log_discrimination` (draw, item)."""
+    used: Bool[Array, "*batch item"]
+    """Which items have a label and a vote."""
+    status: Int[Array, "*batch"]
+    chains: Chains | None
+
+    __repr__ = summary
+
+    def mean(self, name: str) -> Float[np.ndarray, " *shape"]:
+        """Return a parameter's mean over the draws."""
+        return np.asarray(self.draws[name]).mean(0)
+
+    def shares(self) -> Shares:
+        """Return the variance shares (P2 eq 7), averaged over the draws."""
+        used = np.asarray(self.used)
+        each = [
+            variance_shares(ability, np.asarray(difficulty)[used], np.asarray(slope)[used])
+            for ability, difficulty, slope in zip(
+                self.draws["ability"],
+                self.draws["difficulty"],
+                self.draws["log_discrimination"],
+                strict=True,
+            )
+        ]
+        return Shares(*np.mean(each, axis=0).tolist())
+
+    @in_float64
+    def rank_correlation(self, votes: AnyVotes, labels: Int[AnyArray, " item"]) -> float:
+        """Return Spearman's correlation of the judges' abilities with their raw accuracies."""
+        from scipy.stats import spearmanr
+
+        truth = jnp.asarray(labels)
+        right, wrong = map(np.asarray, agreement(votes, truth, jnp.ones(votes.n_items))[:2])
+        cast = right + wrong
+        accuracy = right[cast > 0] / cast[cast > 0]
+        return float(spearmanr(self.mean("ability")[cast > 0], accuracy).statistic)
+
+
+def variance_shares(
+    ability: Float[AnyArray, " judge"],
+    difficulty: Float[AnyArray, " item"],
+    log_discrimination: Float[AnyArray, " item"],
+) -> Shares:
+    r"""Return how the variance of the logits divides between judges and items (P2 eq 7).
+
+    The formula is blank in the text; it speaks of the shares of judge heterogeneity and of item
+    difficulty in the variance of the logits. Over all judges and items,
+
+    .. math:: a_i(\theta_j - b_i) = \bar a(\theta_j - \bar\theta) + a_i(\bar\theta - b_i)
+              + (a_i - \bar a)(\theta_j - \bar\theta)
+
+    and the three terms are orthogonal, so that their variances add up:
+    :math:`\bar a^2 \mathrm{Var}(\theta)`, :math:`\mathrm{Var}(a_i(\bar\theta - b_i))` and
+    :math:`\mathrm{Var}(a)\mathrm{Var}(\theta)`. The simpler reading without discriminations is
+    `judge_of_two`. Both leave out the noise of a single vote, :math:`\pi^2/3` on this scale.
+    """
+    ability, difficulty = np.asarray(ability), np.asarray(difficulty)
+    a = np.exp(np.asarray(log_discrimination))
+    judge = a.mean() ** 2 * ability.var()
+    item = (a * (ability.mean() - difficulty)).var()
+    both = a.var() * ability.var()
+    total = judge + item + both
+    alone = ability.var() / (ability.var() + difficulty.var())
+    return Shares(judge / total, item / total, both / total, alone)
+
+
+def _fit_sparse(
+    method: ItemResponse,
+    votes: SparseVotes,
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None,
+) -> FittedItemResponse:
+    if method.inference is not None:
+        raise JudgeBayesError(
+            "Sparse votes are fitted at the mode; for NUTS make an array of them: "
+            "SparseVotes.dense()."
+        )
+    from judgebayes.item_response.sparse import listed_mode
+
+    truth, known = (np.asarray(x) for x in checked(votes, labels, weight))
+    mode, used, status = listed_mode(votes, truth, known, method.prior, method.label_noise)
+    return _at_mode(mode, jnp.asarray(used), status)
+
+
+def _at_mode(
+    mode: Parameters, used: Bool[Array, " item"], status: Int[Array, ""]
+) -> FittedItemResponse:
+    return FittedItemResponse({k: v[None] for k, v in mode._asdict().items()}, used, status, None)
+
+
+@jax.jit
+def _fit(
+    method: ItemResponse,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedItemResponse:
+    given = evidence(votes.counts(), labels, weight, method.label_noise)
+    used = (given.votes.sum((1, 2)) > 0) & (given.weight > 0)
+    if method.inference is None:
+        if method.prior is None:
+            mode, _, status = learnt_mode(Table(given), used)
+        else:
+            mode, status = joint_mode(Table(given), method.prior)
+        return _at_mode(mode, used, status)
+
+    found = method.inference.solve(method.problem(votes, labels, weight), key)
+    return FittedItemResponse(found.draws, used, found.status, found.chains)

@@ -1,0 +1,165 @@
+"""How many votes on an item are correct: all that P3 sees of votes and labels."""
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.jit_inline import fused
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.array import Votes
+
+__all__ = ["Counts", "correct_counts", "counts_of", "labelled", "prepared"]
+
+LEAST_CELLS = 16
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Counts:
+    """Of `given` votes on an item, `correct` agree with its label (P3 eq 1).
+
+    `correct` is -1 where the label is unknown or no vote was given.
+    """
+
+    correct: Int[Array, "*batch item"]
+    given: Int[Array, "*batch item"]
+    most: int = field(metadata={"static": True})
+    """The largest number of votes that an item can have."""
+
+    @fused()
+    def take(self, items: Int[AnyArray, " part"]) -> "Counts":
+        """Return the counts of some items, in the given order."""
+        return Counts(self.correct[items], self.given[items], self.most)
+
+    def tallied(
+        self, weight: Float[AnyArray, " item"] | None = None
+    ) -> tuple["Counts", Float[np.ndarray, " cell"]]:
+        """Return each pair (correct, given) once, and the weight of the items that have it.
+
+        Every fit depends on the items through these cells only; unlabelled items are left out.
+        """
+        correct, given = np.asarray(self.correct), np.asarray(self.given)
+        weight = np.ones(len(correct)) if weight is None else np.asarray(weight, float)
+        use = (correct >= 0) & (weight > 0)
+        pairs = np.stack([given[use], correct[use]], axis=1)
+        cells, which = np.unique(pairs, axis=0, return_inverse=True)
+        total = np.bincount(which.ravel(), weights=weight[use], minlength=len(cells))
+        return Counts(jnp.asarray(cells[:, 1]), jnp.asarray(cells[:, 0]), self.most), total
+
+
+def counts_of(correct: Int[np.ndarray, "*item"], given: Int[np.ndarray, "..."] | int) -> Counts:
+    """Return counts from arrays; a number `given` holds for every item.
+
+    Raises
+    ------
+    JudgeBayesError
+        If lengths differ, there is no item, or more votes are correct than were given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counts_of(np.array([5, 4, 1]), 5).given.tolist()
+    [5, 5, 5]
+    """
+    correct = np.asarray(correct)
+    given = np.asarray(given)
+    given = np.broadcast_to(given, correct.shape) if given.ndim == 0 else given
+    if correct.ndim != 1 or correct.shape != given.shape or len(correct) == 0:
+        raise JudgeBayesError(
+            f"Correct and given votes have the shapes {correct.shape} and {given.shape}; right "
+            "would be one number of each per item, and an item at least."
+        )
+    bad = (correct > given) | (correct < -1) | (given < 0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise JudgeBayesError(
+            f"Item {row} has {correct[row]} correct votes of {given[row]}; right would be 0 to "
+            f"{max(int(given[row]), 0)}, or -1 where the label is unknown."
+        )
+    most = max(int(given.max()), 1)
+    known = np.where(given > 0, correct, -1)
+    return Counts(jnp.asarray(known, jnp.int32), jnp.asarray(given, jnp.int32), most)
+
+
+@in_float64
+def correct_counts(votes: Votes, labels: Int[AnyArray, " item"]) -> Counts:
+    """Return how many votes on each item agree with its label, all judges and samples together.
+
+    A missing vote is not a wrong one: it lowers `given`. A vote counts as correct only if it names
+    the label, so that with three classes a tie vote on a decided pair is wrong (P3 Definition 3.2).
+
+    Raises
+    ------
+    JudgeBayesError
+        If there is not one label per item.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import judgebayes as jb
+    >>> panel = {"ann": [1, 1, 0, 0, 1, 0], "ben": [1, 1, 0, 1, 1, 0], "cy": [0, 1, 1, 0, 0, 1]}
+    >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
+    >>> labels = np.array([1, 1, 0, 0, -1, -1])
+    >>> from judgebayes.majority import correct_counts
+    >>> correct_counts(votes, labels).correct.tolist()
+    [2, 3, 2, 2, -1, -1]
+    """
+    labels = jnp.asarray(labels)
+    if labels.shape != (votes.n_items,):
+        raise JudgeBayesError(
+            f"The labels have the shape {labels.shape}; the votes have {votes.n_items} items, so "
+            f"right would be ({votes.n_items},)."
+        )
+    pooled = votes.pooled_counts()
+    given = pooled.sum(-1)
+    agree = jnp.take_along_axis(pooled, jnp.maximum(labels, 0)[:, None], axis=-1)[:, 0]
+    correct = jnp.where((labels >= 0) & (given > 0), agree, -1)
+    most = votes.n_judges * votes.n_samples
+    if not isinstance(given, jax.core.Tracer):
+        most = max(int(given.max()), 1)
+    return Counts(correct, given, most)
+
+
+def prepared(
+    counts: Counts, weight: Float[AnyArray, " item"] | None, key: PRNGKeyArray | None
+) -> tuple[Counts, Float[Array, " cell"], PRNGKeyArray]:
+    """Return counts, weights and key as arrays; outside compiled code, equal items as one.
+
+    There are 16, 32, 64 .. of them, the last ones of weight 0, so that a fit is compiled for a few
+    shapes only.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the weights' length differs from the counts', or one is negative or NaN.
+    """
+    n = counts.correct.shape[0]
+    weights = jnp.ones(n) if weight is None else jnp.asarray(weight, dtype=float)
+    if weights.shape != (n,):
+        raise JudgeBayesError(
+            f"The weights have the shape {weights.shape}; there are {n} items, so right would be "
+            f"({n},)."
+        )
+    key = jax.random.key(0) if key is None else key
+    if any(isinstance(x, jax.core.Tracer) for x in (counts.correct, counts.given, weights)):
+        return counts, weights, key
+    if not bool((np.asarray(weights) >= 0).all()):
+        raise JudgeBayesError("A weight is negative or NaN; weights are numbers from 0.")
+    cells, total = counts.tallied(weights)
+    if len(total) == 0:
+        return counts, weights, key
+    size = max(LEAST_CELLS, 1 << (len(total) - 1).bit_length())
+    filled = cells.take(np.minimum(np.arange(size), len(total) - 1))
+    return filled, jnp.asarray(np.pad(total, (0, size - len(total)))), key
+
+
+def labelled(counts: Counts, weight: Float[AnyArray, " item"] | None) -> Float[Array, " item"]:
+    """Return the weights, 1 by default and 0 where an item has no label or no vote."""
+    used = (counts.correct >= 0) & (counts.given > 0)
+    return jnp.where(used, 1.0 if weight is None else jnp.asarray(weight, float), 0.0)

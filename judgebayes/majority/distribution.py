@@ -1,0 +1,339 @@
+"""Fitted distributions of the number of correct votes, and what they say of a majority vote."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast.beta_binomial import log_likelihood
+from judgebayes.inference.point import MAP
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior
+from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.status import Status, when, worst
+from judgebayes.inference.summary import summary
+from judgebayes.majority.counts import Counts, labelled, prepared
+from judgebayes.majority.curve import ErrorCurve, checked_sizes
+from judgebayes.majority.thinning import Thinning, item_thinning
+from judgebayes.models import beta_binomial
+from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters, Prior
+
+__all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in_population"]
+
+UNSETTLED = 0.5
+"""A share of hard items known no better than this is not worth a sentence."""
+
+
+@runtime_checkable
+class Distribution(Protocol):
+    """A way to estimate the distribution of correct votes; `fit` changes nothing."""
+
+    def fit(
+        self,
+        counts: Counts,
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedDistribution":
+        """Learn from the counts of labelled items."""
+        ...
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedDistribution(Sampled):
+    """A mixture of Beta-Binomials: one draw of a point estimate or many of a posterior."""
+
+    theta: Parameters
+    """Share, mean and dispersion, each (draw, component); hard items first."""
+    status: Int[Array, "*batch"]
+    objective: Float[Array, "*batch"]
+    projected_gradient: Float[Array, "*batch"]
+    chains: Chains | None
+    most: int = field(metadata={"static": True})
+    """The largest number of votes that was observed."""
+
+    __repr__ = summary
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws there are: 1 for a point estimate."""
+        return self.theta.mean.shape[-2]
+
+    @in_float64
+    def errors(self, sizes: tuple[int, ...]) -> Float[Array, "draw size"]:
+        """Return the error of a majority vote at each size under every draw (eq 5)."""
+        return _errors(self.theta, sizes)
+
+    @in_float64
+    def estimate(self, sizes: tuple[int, ...]) -> Float[Array, " size"]:
+        """Return the error at each size, averaged over the draws."""
+        return _errors(self.theta, sizes).mean(0)
+
+    @in_float64
+    def pmf(self, votes: int) -> Float[Array, " count"]:
+        """Return P(S = s) at s = 0 .. k, averaged over the draws (eq 4)."""
+        return jnp.exp(_log_pmfs(self.theta, votes)).mean(0)
+
+    @in_float64
+    def curve(
+        self,
+        sizes: tuple[int, ...],
+        *,
+        level: float = 0.9,
+        population: int | None = None,
+        of: Counts | None = None,
+        seed: int = 0,
+    ) -> ErrorCurve:
+        """Return the error at each size with its credible interval, NaN for a point estimate.
+
+        Parameters
+        ----------
+        sizes
+            Odd numbers of votes; those beyond the observed ones are marked as extrapolated.
+        level
+            Probability of the interval.
+        population
+            How many items there are in all, where the error of these items is meant and not that
+            of all the items there could be. The labelled ones are then known exactly and the
+            others are drawn from the fitted distribution: the finite-population correction. It is
+            made up to the observed number of votes only.
+        of
+            The counts that were fitted; needed with a population.
+        seed
+            Of the draws of the other items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If a size is even, or a population comes without the labelled counts.
+        """
+        checked_sizes(sizes)
+        errors = np.array(_errors(self.theta, sizes))
+        known = np.array([size <= self.most for size in sizes])
+        if population is not None and known.any():
+            if of is None:
+                raise JudgeBayesError(
+                    "With a population the labelled counts are needed too: of=counts."
+                )
+            inside = tuple(size for size in sizes if size <= self.most)
+            pmf = np.exp(np.asarray(_log_pmfs(self.theta, self.most)))
+            errors[:, known] = in_population(pmf, of, inside, population=population, seed=seed)
+        ends = ((1 - level) / 2, (1 + level) / 2)
+        low, high = np.quantile(errors, ends, axis=0)
+        if self.n_draws == 1:
+            low = high = np.full(len(sizes), np.nan)
+        return ErrorCurve(np.asarray(sizes), errors.mean(0), low, high, ~known)
+
+    @in_float64
+    def plug_in(self) -> "FittedDistribution":
+        """Return the same distribution at the mean of its parameters: one draw."""
+        mean = jax.tree.map(lambda x: x.mean(-2, keepdims=True), self.theta)
+        return replace(self, theta=mean, chains=None)
+
+    def words(self) -> list[str]:
+        """Return what the parameters mean; draws with their 90 % ranges."""
+        share, mean, dispersion = (np.asarray(x) for x in self.theta)
+        if share.shape[-1] == 1:
+            spread = f", dispersion {dispersion.mean():.2g}" if dispersion.mean() > 0 else ""
+            return [f"A vote is correct with probability {mean.mean():.2f} on average{spread}."]
+        if share.shape[-1] > 2:
+            return []
+        if self.n_draws == 1:
+            return [
+                f"About {share[0, 0]:.0%} of the items are hard: a vote on them is correct with "
+                f"probability {mean[0, 0]:.2f}; on the others with {mean[0, 1]:.2f}."
+            ]
+        low, high = np.quantile(share[:, 0], (0.05, 0.95))
+        if high - low > UNSETTLED:
+            return [
+                f"How many items are hard these labels do not settle ({low:.0%} to {high:.0%}); the "
+                "errors do not depend on it."
+            ]
+        ends = np.quantile(mean, (0.05, 0.95), axis=0)
+        return [
+            f"About {share[:, 0].mean():.0%} of the items are hard ({low:.0%} to {high:.0%}): a vote "
+            f"on them is correct with probability {mean[:, 0].mean():.2f} ({ends[0, 0]:.2f} to "
+            f"{ends[1, 0]:.2f}); on the others with {mean[:, 1].mean():.2f} ({ends[0, 1]:.2f} to "
+            f"{ends[1, 1]:.2f})."
+        ]
+
+
+def in_population(
+    pmf: Float[np.ndarray, "draw count"],
+    of: Counts,
+    sizes: tuple[int, ...],
+    *,
+    population: int,
+    seed: int = 0,
+) -> Float[np.ndarray, "draw size"]:
+    """Return the error on a whole population under every draw: the labelled items, and the rest.
+
+    Parameters
+    ----------
+    pmf
+        P(S = s) at s = 0 .. k under every draw, k the largest number of votes.
+    of
+        The counts of the labelled items, which are known.
+    sizes
+        Odd numbers of votes up to k.
+    population
+        How many items there are; those without a label are drawn from `pmf`.
+    seed
+        Of these draws.
+    """
+    most = pmf.shape[1] - 1
+    every = np.arange(most + 1)
+    cells = Counts(every, np.full_like(every, most), most)  # type: ignore[arg-type]
+    wrong = np.asarray(item_thinning(cells, sizes)).T
+    n = int((np.asarray(of.correct) >= 0).sum())
+    rest = max(population - n, 0)
+    shares = pmf / pmf.sum(-1, keepdims=True)
+    drawn = np.random.default_rng(seed).multinomial(rest, shares) @ wrong
+    seen = np.asarray(Thinning().fit(of).estimate(sizes)) if n else np.zeros(len(sizes))
+    return (n * seen + drawn) / max(population, n)
+
+
+@partial(jax.jit, static_argnames="votes")
+def _log_pmfs(theta: Parameters, votes: int) -> Float[Array, "draw count"]:
+    return jax.vmap(lambda one: beta_binomial.log_pmf(one, votes))(theta)
+
+
+@partial(jax.jit, static_argnames="sizes")
+def _errors(theta: Parameters, sizes: tuple[int, ...]) -> Float[Array, "draw size"]:
+    each = [jax.vmap(lambda one, k=k: beta_binomial.majority_error(one, k))(theta) for k in sizes]
+    return jnp.stack(each, axis=-1)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Binomial:
+    r"""Take all votes as independent with one chance of being correct (eqs 2, 3).
+
+    .. math:: \hat p = \sum_i w_i S_i / \sum_i w_i k_i
+
+    P3's baseline. A point estimate: an interval that took the votes on one item as independent
+    would be far too narrow.
+    """
+
+    @in_float64
+    def fit(
+        self,
+        counts: Counts,
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> FittedDistribution:
+        """Return the Binomial with the share of correct votes."""
+        counts, weights, _ = prepared(counts, weight, key)
+        own = labelled(counts, weights)
+        given = (own * counts.given).sum()
+        p = jnp.where(given > 0, (own * counts.correct).sum() / given, 0.5)
+        one = jnp.ones((1, 1))
+        status = when(given == 0, Status.DEGENERATE)
+        theta = Parameters(one, p * one, 0 * one)
+        none = jnp.asarray(jnp.nan)
+        return FittedDistribution(theta, status, none, none, None, counts.most)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BetaBinomial:
+    """Fit one Beta-Binomial, or a mixture of two (eqs 4, 5), to the counts of correct votes.
+
+    Parameters
+    ----------
+    components
+        2 for P3's mixture, 1 for its baseline.
+    inference
+        `MAP()`, or `NUTS()` for credible intervals.
+    prior
+        Of `judgebayes.models.beta_binomial`. Any but the default raises a JudgeBayesError beside a
+        minimum score, which does not use it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from judgebayes.majority import BetaBinomial, counts_of
+    >>> correct = np.array([5, 5, 4, 5, 4, 5, 3, 5, 1, 5])
+    >>> fit = BetaBinomial(components=1).fit(counts_of(correct, 5))
+    >>> print(fit.estimate((1, 5, 11)).round(2))
+    [0.17 0.12 0.11]
+    """
+
+    components: int = field(default=2, metadata={"static": True})
+    inference: Inference = field(default_factory=MAP)
+    prior: Prior = field(default_factory=Prior)
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore."""
+        check_prior(self)
+
+    @in_float64
+    def fit(
+        self,
+        counts: Counts,
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> FittedDistribution:
+        """Return the distribution fitted to the labelled items.
+
+        Parameters
+        ----------
+        counts
+            Correct and given votes; items without a label, or without votes, count for nothing.
+        weight
+            Non-negative item weights; 0 equals a dropped item.
+        key
+            Random key of the draws; a fixed one by default.
+
+        Raises
+        ------
+        JudgeBayesError
+            If there are not one or two components, or a weight is negative.
+        """
+        if self.components not in (1, 2):
+            raise JudgeBayesError(
+                f"{self.components} components were asked for; right would be 1 or 2."
+            )
+        fit = _fit(self, *prepared(counts, weight, key))
+        return with_source(fit, self, counts, weight)
+
+    def problem(self, counts: Counts, weight: Float[AnyArray, " item"] | None = None) -> Problem:
+        """Return the program with these data, what every inference solves."""
+        own = labelled(counts, weight)
+
+        def answer(sites: Sites) -> Float[Array, " size"]:
+            return beta_binomial.majority_errors(beta_binomial.parameters(sites), counts.most)
+
+        data = CountData(counts.correct, counts.given, own)
+
+        def likely(sites: Sites) -> Float[Array, ""]:
+            theta = jax.tree.map(lambda x: x[None], beta_binomial.parameters(sites))
+            return log_likelihood(theta, jnp.zeros_like(counts.correct), data, counts.most)
+
+        model = BetaBinomialModel(counts.most, self.components, self.prior)
+        return Problem(model, data, watched=answer, log_likelihood=likely)
+
+
+@jax.jit
+def _fit(
+    method: BetaBinomial, counts: Counts, weight: Float[Array, " item"], key: PRNGKeyArray
+) -> FittedDistribution:
+    problem = method.problem(counts, weight)
+    found = method.inference.solve(problem, key)
+    return FittedDistribution(
+        theta=jax.vmap(beta_binomial.parameters)(found.draws),
+        status=worst(found.status, when(problem.data.weight.sum() == 0, Status.DEGENERATE)),
+        objective=found.objective,
+        projected_gradient=found.projected_gradient,
+        chains=found.chains,
+        most=counts.most,
+    )

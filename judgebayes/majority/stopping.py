@@ -1,0 +1,300 @@
+"""When to stop labelling: P3's quantile rule, the variance rule, and the width of the answer.
+
+A rule is a frozen record that looks at the counts of correct votes labelled so far, in the order
+of labelling. `Session` feeds it one count at a time, while a person labels; `replay` feeds it the
+items of a labelled data set.
+
+While labelling, with five votes on every item::
+
+    session = Session(WidthRule(width=0.1), votes=5)
+    for item in rng.permutation(items):              # a random order, or the estimate is biased
+        label = ask_a_person(item)
+        if session.update(sum(vote == label for vote in votes[item])) == "stop":
+            break
+    Thinning().fit(counts_of(session.correct, session.votes)).curve((1, 3, 5))
+
+`Session.state` says where the labelling stands, and `Session(..., labelled=...)` takes it up again
+from the counts so far.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Int
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.majority.counts import counts_of
+from judgebayes.majority.curve import largest_odd
+from judgebayes.majority.thinning import FittedThinning, Thinning, beta_quantile
+
+__all__ = [
+    "Advice",
+    "QuantileRule",
+    "Rule",
+    "Session",
+    "VarianceRule",
+    "WidthRule",
+    "minimum_labels",
+    "replay",
+]
+
+Unreachable = Literal["largest", "wait"]
+SLACK = 1e-12
+
+
+class Advice(StrEnum):
+    """What a rule says after a label."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """A rule for stopping; asked after every label."""
+
+    def enough(self, correct: Int[np.ndarray, " item"], votes: int) -> bool:
+        """Tell whether these counts of correct votes, each out of `votes`, are enough."""
+        ...
+
+
+def minimum_labels(xi: float, tau: float = 25.0) -> int:
+    r"""Return the least r that P3's Proposition 5.1 allows.
+
+    .. math:: \tau \left(\tfrac{1}{\sqrt{r - 1}} - \tfrac{1}{\sqrt r}\right) \le \xi \quad (11)
+
+    >>> minimum_labels(0.03), minimum_labels(0.01)
+    (57, 117)
+
+    Raises
+    ------
+    JudgeBayesError
+        If xi or tau is not positive.
+    """
+    if not (xi > 0 and tau > 0):
+        raise JudgeBayesError(f"xi is {xi} and tau {tau}; both are positive numbers.")
+    r = 2
+    while tau * (1 / math.sqrt(r - 1) - 1 / math.sqrt(r)) > xi:
+        r += 1
+    return r
+
+
+@dataclass(frozen=True)
+class QuantileRule:
+    r"""Stop when the conformal quantile of the scores no longer moves (P3 eqs 8-10).
+
+    .. math:: s_i = |S_i - E[S]|, \quad q^r = s_{(\lceil (1 - \epsilon)(r + 1) \rceil)}, \quad
+              \text{stop when } |q^r - q^{r-1}| \le \xi
+
+    The paper states xi and tau only. Our choices, each a field:
+
+    Parameters
+    ----------
+    xi
+        The threshold; S and the scores are counts of votes, as printed.
+    epsilon
+        One minus the confidence of the quantile; not given in the paper.
+    expected
+        E[S]: None for the mean of the labelled items so far, of r of them for q^r and r - 1 for
+        q^(r-1); or a number.
+    unreachable
+        What q^r is while the rank is above r: `"largest"` takes the largest score, `"wait"` takes
+        it as infinite, so that there is no stopping.
+    minimum
+        Whether eq 11's least r is kept too (`minimum_labels(xi, tau)`).
+    tau
+        The scale of eq 11.
+    """
+
+    xi: float = 0.03
+    epsilon: float = 0.1
+    expected: float | None = None
+    unreachable: Unreachable = "wait"
+    minimum: bool = True
+    tau: float = 25.0
+
+    def enough(self, correct: Int[np.ndarray, " item"], votes: int) -> bool:  # noqa: ARG002
+        """Tell whether the last label left the quantile where it was."""
+        r = len(correct)
+        if r < 2 or (self.minimum and r < minimum_labels(self.xi, self.tau)):
+            return False
+        now, before = self.quantile(correct), self.quantile(correct[:-1])
+        return bool(np.isfinite(now) and abs(now - before) <= self.xi + SLACK)
+
+    def quantile(self, correct: Int[np.ndarray, " item"]) -> float:
+        """Return q^r (eq 9), infinite where it does not exist yet and the rule waits for it."""
+        r = len(correct)
+        rank = math.ceil((1 - self.epsilon) * (r + 1) - SLACK)
+        if rank > r and self.unreachable == "wait":
+            return math.inf
+        centre = float(np.mean(correct)) if self.expected is None else self.expected
+        return float(np.sort(np.abs(correct - centre))[min(rank, r) - 1])
+
+
+@dataclass(frozen=True)
+class VarianceRule:
+    r"""Stop when the variance of a Beta posterior is small (P3 eq 16).
+
+    .. math:: \frac{\alpha_r \beta_r}{(\alpha_r + \beta_r)^2 (\alpha_r + \beta_r + 1)} \le \xi
+
+    With alpha the number of items whose majority is correct and beta = r - alpha the variance is
+    at most 1 / (4 (r + 1)): at xi = 0.03 no data can ask for more than eight labels. The paper's
+    Table 3 reports 74 to 82.
+
+    Parameters
+    ----------
+    xi
+        The threshold.
+    deviation
+        Compare the standard deviation instead of the variance; another reading.
+    """
+
+    xi: float = 0.03
+    deviation: bool = False
+
+    def enough(self, correct: Int[np.ndarray, " item"], votes: int) -> bool:
+        """Tell whether the variance is small enough."""
+        r = len(correct)
+        right = int((2 * np.asarray(correct) > votes).sum())
+        variance = right * (r - right) / (r**2 * (r + 1))
+        # Before both outcomes have been seen the formula is 0, which says nothing.
+        seen = 0 < right < r
+        return seen and (math.sqrt(variance) if self.deviation else variance) <= self.xi
+
+
+@dataclass(frozen=True)
+class WidthRule:
+    """Stop when the interval of the majority vote's error itself is narrow enough.
+
+    The interval is that of the model-free estimate (`FittedThinning.moments`): no model of the
+    votes has to be right for it.
+
+    Parameters
+    ----------
+    width
+        From the lower to the upper end, 0.05 for five points.
+    size
+        The error of a majority of how many votes; the largest odd number there is, by default.
+    level
+        Probability of the interval.
+    population
+        How many items there are, if the error on these items is wanted.
+    least
+        The fewest labels to stop at.
+    """
+
+    width: float = 0.1
+    size: int | None = None
+    level: float = 0.9
+    population: int | None = None
+    least: int = 10
+
+    def enough(self, correct: Int[np.ndarray, " item"], votes: int) -> bool:
+        """Tell whether the interval is narrow enough."""
+        if len(correct) < self.least:
+            return False
+        return self.reach(Thinning().fit(counts_of(np.asarray(correct), votes))) <= self.width
+
+    def reach(self, fitted: FittedThinning) -> float:
+        """Return the present width of the interval."""
+        most = fitted.counts.most
+        size = largest_odd(most) if self.size is None else self.size
+        mean, variance = fitted.moments((size,), population=self.population)
+        ends = ((1 - self.level) / 2, (1 + self.level) / 2)
+        low, high = (beta_quantile(q, mean, variance) for q in ends)
+        return float(high[0] - low[0])
+
+
+class Session:
+    """Labelling under a rule, one item at a time. The one thing here that remembers.
+
+    Parameters
+    ----------
+    rule
+        When to stop.
+    votes
+        How many votes every item has.
+    labelled
+        Counts of correct votes on items labelled before, in order.
+
+    Examples
+    --------
+    >>> session = Session(WidthRule(width=0.3), votes=5)
+    >>> [str(session.update(count)) for count in (5, 4, 5, 5, 1, 5, 5, 4, 3, 5, 5, 5)][-3:]
+    ['continue', 'stop', 'stop']
+    >>> print(session.state)
+    12 labelled: a majority of 5 is wrong on 8.3% of the items, 90% interval 1.5% to 28.3%; stop.
+    """
+
+    def __init__(self, rule: Rule, votes: int, labelled: Iterable[int] = ()) -> None:
+        self.rule = rule
+        self.votes = votes
+        self._correct: list[int] = []
+        for count in labelled:
+            self._take(int(count))
+
+    @property
+    def advice(self) -> Advice:
+        """What the rule says of the labels so far."""
+        enough = self.rule.enough(self.correct, self.votes)
+        return Advice.STOP if enough else Advice.CONTINUE
+
+    @property
+    def state(self) -> str:
+        """Where the labelling stands, in a sentence."""
+        n = len(self._correct)
+        if n == 0:
+            return "No item is labelled."
+        size = largest_odd(self.votes)
+        curve = Thinning().fit(counts_of(self.correct, self.votes)).curve((size,))
+        return (
+            f"{n} labelled: a majority of {size} is wrong on {curve.error[0]:.1%} of the items, 90% "
+            f"interval {curve.low[0]:.1%} to {curve.high[0]:.1%}; {self.advice}."
+        )
+
+    def update(self, count: int) -> Advice:
+        """Take the number of correct votes of one more labelled item; say whether to go on.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the count is not between 0 and the number of votes.
+        """
+        self._take(count)
+        return self.advice
+
+    def _take(self, count: int) -> None:
+        if not 0 <= count <= self.votes:
+            raise JudgeBayesError(
+                f"{count} correct votes of {self.votes}; right would be 0 to {self.votes}."
+            )
+        self._correct.append(int(count))
+
+    @property
+    def correct(self) -> Int[np.ndarray, " item"]:
+        """The counts so far, in the order of labelling."""
+        return np.asarray(self._correct, np.int64)
+
+
+def replay(
+    rule: Rule,
+    correct: Int[np.ndarray, " item"],
+    votes: int,
+    orders: Int[np.ndarray, "split labelled"],
+) -> Int[np.ndarray, " split"]:
+    """Return after how many labels the rule stops, for each order of labelling the items.
+
+    Where it never does, the number of items.
+    """
+    return np.array([_stopped(rule, correct[order], votes) for order in orders])
+
+
+def _stopped(rule: Rule, correct: Int[np.ndarray, " item"], votes: int) -> int:
+    def asked() -> Iterator[int]:
+        yield from (r for r in range(1, len(correct) + 1) if rule.enough(correct[:r], votes))
+
+    return next(asked(), len(correct))

@@ -1,0 +1,180 @@
+"""P3's transfer of a fitted distribution from other data sets (its section 6 and Algorithm 1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Num
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.majority.counts import Counts
+from judgebayes.majority.distribution import Distribution, FittedDistribution
+from judgebayes.majority.em import PaperEM
+from judgebayes.majority.stopping import QuantileRule, Rule, Session
+from judgebayes.models.beta_binomial import Parameters
+
+__all__ = ["Sources", "TransferWeights", "beta_conform", "swapped_components", "transfer"]
+
+
+@dataclass(frozen=True)
+class TransferWeights:
+    r"""How much each data set counts (P3 eq 14).
+
+    .. math:: \lambda_i = \log(r_i)\,\sigma(a (\operatorname{CosSim}(\bar E_0, \bar E_i) - b))
+
+    The target is data set 0, with similarity 1 to itself and its own number of labels. The fields
+    are Table 5's ablations, and a and b (the paper's alpha and beta), which it does not state.
+
+    Parameters
+    ----------
+    slope, threshold
+        a and b.
+    size
+        `"log"`, or `"count"` for r_i in place of log(r_i).
+    similarity
+        `"cosine"`, or `"reciprocal-distance"` for ``1 / |E_0 - E_i|``. The target's distance to itself
+        is 0; it gets the similarity of the nearest source.
+    sigmoid
+        Whether the similarity passes through the sigmoid.
+    """
+
+    slope: float = 10.0
+    threshold: float = 0.5
+    size: Literal["log", "count"] = "log"
+    similarity: Literal["cosine", "reciprocal-distance"] = "cosine"
+    sigmoid: bool = True
+
+    def __call__(
+        self, embeddings: Float[np.ndarray, "set feature"], labels: Num[np.ndarray, " set"]
+    ) -> Float[np.ndarray, " set"]:
+        """Return the weights from mean embeddings and numbers of labels, the target's first.
+
+        Raises
+        ------
+        JudgeBayesError
+            If there is no source, or a data set has fewer than two labels, whose weight would be 0.
+        """
+        e, r = np.asarray(embeddings, float), np.asarray(labels, float)
+        if len(e) < 2 or len(e) != len(r) or (r < 2).any():
+            raise JudgeBayesError(
+                f"There are {len(e)} embeddings and the numbers of labels {r.tolist()}; right would "
+                "be a target, a source or more, and two labels or more each."
+            )
+        if self.similarity == "cosine":
+            norm = np.maximum(np.linalg.norm(e, axis=1), 1e-300)
+            alike = e @ e[0] / (norm * norm[0])
+            alike[0] = 1.0
+        else:
+            distance = np.linalg.norm(e - e[0], axis=1)
+            distance[0] = distance[1:].min()
+            alike = 1 / np.maximum(distance, 1e-12)
+        if self.sigmoid:
+            alike = 1 / (1 + np.exp(-self.slope * (alike - self.threshold)))
+        return (np.log(r) if self.size == "log" else r) * alike
+
+
+@in_float64
+def transfer(
+    fits: Sequence[FittedDistribution], weights: Float[AnyArray, " set"]
+) -> FittedDistribution:
+    r"""Return the weighted mean of the fits' parameters (P3 eq 15), the target's fit first.
+
+    .. math:: w = \frac{\sum_i \lambda_i w_i}{\sum_i \lambda_i}, \quad
+              \alpha_j = \frac{\sum_i \lambda_i \alpha_{i,j}}{\sum_i \lambda_i}, \quad
+              \beta_j = \frac{\sum_i \lambda_i \beta_{i,j}}{\sum_i \lambda_i}
+
+    As the paper has it, and not to be recommended. The result depends on which component of each
+    fit is called the first (`swapped_components`), though a mixture has no first component; and a
+    fit with large alpha + beta, from many items or little spread, outweighs the others whatever
+    its lambda. `PooledBetaBinomial` shares what data sets have in common instead.
+
+    Raises
+    ------
+    JudgeBayesError
+        If fits and weights differ in number, or a fit is not a mixture with one draw.
+    """
+    if len(fits) != len(weights) or any(f.theta.mean.shape[-2:] != (1, 2) for f in fits):
+        raise JudgeBayesError(
+            f"There are {len(fits)} fits and {len(weights)} weights; right would be one weight per "
+            "fit, and point estimates of mixtures of two: plug_in() makes one of draws."
+        )
+    share = jnp.asarray(weights) / jnp.sum(jnp.asarray(weights))
+
+    def averaged(each: list[Array]) -> Array:
+        return sum((x * s for x, s in zip(each, share, strict=True)), jnp.zeros(()))
+
+    w, alpha, beta = (
+        averaged([getattr(f.theta, name) for f in fits]) for name in ("share", "alpha", "beta")
+    )
+    theta = Parameters(w, alpha / (alpha + beta), 1 / (alpha + beta))
+    return replace(fits[0], theta=theta, most=max(f.most for f in fits))
+
+
+@in_float64
+def swapped_components(fit: FittedDistribution) -> FittedDistribution:
+    """Return the same distribution with its components in the other order."""
+    return replace(fit, theta=jax.tree.map(lambda x: x[..., ::-1], fit.theta))
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Labelled data sets of the same judges, and what tells how like the target they are."""
+
+    fits: Sequence[FittedDistribution]
+    labels: Num[np.ndarray, " source"]
+    embeddings: Float[np.ndarray, "set feature"]
+    """Mean embeddings, the target's first."""
+    weights: TransferWeights = field(default_factory=TransferWeights)
+
+
+def beta_conform(
+    stream: Counts,
+    *,
+    sources: Sources | None = None,
+    rule: Rule | None = None,
+    method: Distribution | None = None,
+) -> tuple[FittedDistribution, int]:
+    """Run P3's Algorithm 1; return the distribution and how many items were labelled for it.
+
+    Parameters
+    ----------
+    stream
+        Counts of correct votes in the order of labelling, all of the same number of votes.
+    sources
+        With them the labels are taken to be limited: all of the stream is used, and the sources'
+        parameters are transferred (lines 4 to 7). Without, items are labelled until the rule says
+        stop (lines 9 to 13).
+    rule
+        `QuantileRule()` by default.
+    method
+        How parameters are found: `PaperEM()` by default.
+
+    Raises
+    ------
+    JudgeBayesError
+        If items have different numbers of votes and a rule is to be followed.
+    """
+    fitter: Distribution = PaperEM() if method is None else method
+    if sources is not None:
+        own = fitter.fit(stream)
+        n = int((np.asarray(stream.correct) >= 0).sum())
+        labels = np.concatenate([[n], sources.labels])
+        weights = sources.weights(sources.embeddings, labels)
+        return transfer([own, *sources.fits], weights), n
+    given = np.unique(np.asarray(stream.given))
+    if len(given) != 1:
+        raise JudgeBayesError(
+            f"Items have {given.tolist()} votes; the stopping rule needs the same number for all."
+        )
+    session = Session(QuantileRule() if rule is None else rule, int(given[0]))
+    used = 0
+    for count in np.asarray(stream.correct).tolist():
+        used += 1
+        if session.update(count) == "stop":
+            break
+    return fitter.fit(stream.take(np.arange(used))), used

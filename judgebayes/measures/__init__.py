@@ -1,0 +1,4 @@
+"""Scores, decisions, accuracy at a coverage, tests of differences.
+
+Nothing here fits.
+"""

@@ -1,0 +1,227 @@
+"""Proper scores of a probability forecast and metrics of a decision.
+
+Scores take one item: the log-probabilities of its classes and the index of its label. Lift them
+over items with `jax.vmap`, or use `mean_score`. Metrics take whole sets of items and weights, so
+that weight 0 equals a dropped item.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.jit_inline import fused
+
+__all__ = [
+    "Score",
+    "accuracy",
+    "brier",
+    "confusion",
+    "drps",
+    "ece",
+    "ece_debiased",
+    "mae",
+    "mean_score",
+    "nll",
+]
+
+TINY = 1e-30
+"""Keeps an empty bin from dividing by zero."""
+
+Score = Callable[[Float[Array, " class"], Int[Array, ""]], Float[Array, ""]]
+"""A proper score: (log-probabilities of the classes, label index) -> penalty, lower is better."""
+
+
+def drps(log_probs: Float[Array, " class"], label: Int[Array, ""]) -> Float[Array, ""]:
+    r"""Return the discrete ranked probability score of one item (P1 eq 11).
+
+    .. math:: \sum_{k=1}^{K-1} (F_k - 1\{y \le k\})^2, \qquad F_k = \sum_{j \le k} p_j
+
+    Its range is 0 to K - 1. Gneiting & Raftery (2007), section 4.2.
+
+    >>> float(drps(jnp.log(jnp.array([0.5, 0.25, 0.25])), jnp.array(0)))
+    0.3125
+    """
+    below = jnp.cumsum(jnp.exp(log_probs))[:-1]
+    is_below = label <= jnp.arange(below.shape[0])
+    return jnp.sum((below - is_below) ** 2)
+
+
+def nll(log_probs: Float[Array, " class"], label: Int[Array, ""]) -> Float[Array, ""]:
+    r"""Return the negative log-likelihood :math:`-\log p_y` of one item, in nats.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> round(float(nll(jnp.log(jnp.array([0.5, 0.25, 0.25])), jnp.array(0))), 4)
+    0.6931
+    """
+    return -log_probs[label]
+
+
+def brier(log_probs: Float[Array, " class"], label: Int[Array, ""]) -> Float[Array, ""]:
+    r"""Return the Brier score :math:`\sum_k (p_k - 1\{y = k\})^2` of one item, 0 to 2.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> float(brier(jnp.log(jnp.array([0.5, 0.25, 0.25])), jnp.array(0)))
+    0.375
+    """
+    truth = jax.nn.one_hot(label, log_probs.shape[0], dtype=log_probs.dtype)
+    return jnp.sum((jnp.exp(log_probs) - truth) ** 2)
+
+
+@fused()
+def known(
+    labels: Int[AnyArray, " item"], weight: Float[AnyArray, " item"] | None
+) -> Float[Array, " item"]:
+    """Return the item weights, 0 where the label is unknown (-1)."""
+    base = jnp.ones(labels.shape, float) if weight is None else jnp.asarray(weight)
+    return jnp.where(jnp.asarray(labels) >= 0, base, 0.0)
+
+
+@fused()
+def average(values: Float[Array, " item"], weight: Float[Array, " item"]) -> Float[Array, ""]:
+    """Return the weighted mean; rows of weight 0 may hold anything, NaN when all weigh 0."""
+    return jnp.sum(jnp.where(weight > 0, values, 0.0) * weight) / jnp.sum(weight)
+
+
+@in_float64
+def mean_score(
+    score: Score,
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+) -> Float[Array, ""]:
+    """Return the weighted mean of a proper score over the items whose label is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(mean_score(nll, np.log([[0.5, 0.5], [0.25, 0.75]]), np.array([0, 1])))
+    0.490
+    """
+    each = jax.vmap(score)(jnp.asarray(log_probs), jnp.maximum(jnp.asarray(labels), 0))
+    return average(each, known(labels, weight))
+
+
+@in_float64
+@fused()
+def mae(
+    decisions: Int[AnyArray, " item"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+) -> Float[Array, ""]:
+    r"""Return the mean absolute error :math:`|\hat y - y|` in class steps (P1 eq 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(mae(np.array([0, 1, 2]), np.array([2, 1, 2])))
+    0.667
+    """
+    return average(jnp.abs(jnp.asarray(decisions) - labels).astype(float), known(labels, weight))
+
+
+@in_float64
+@fused()
+def accuracy(
+    decisions: Int[AnyArray, " item"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+) -> Float[Array, ""]:
+    """Return the share of items decided as labelled (P1: pairwise accuracy).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(accuracy(np.array([0, 1, 1]), np.array([0, 1, 0])))
+    0.667
+    """
+    return average((jnp.asarray(decisions) == labels).astype(float), known(labels, weight))
+
+
+@in_float64
+@fused("n_classes")
+def confusion(
+    decisions: Int[AnyArray, " item"],
+    labels: Int[AnyArray, " item"],
+    n_classes: int,
+    weight: Float[AnyArray, " item"] | None = None,
+) -> Float[Array, "label decision"]:
+    """Return the weighted number of items with each label (rows) and decision (columns)."""
+    truth = jax.nn.one_hot(labels, n_classes, dtype=float)
+    made = jax.nn.one_hot(decisions, n_classes, dtype=float)
+    return jnp.einsum("il,id,i->ld", truth, made, known(labels, weight))
+
+
+def _bins(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None,
+    bins: int,
+) -> tuple[Float[Array, " bin"], Float[Array, " bin"], Float[Array, " bin"]]:
+    """Return mass, mean confidence and accuracy of the most probable class, by confidence bin."""
+    w = known(labels, weight)
+    log_probs = jnp.asarray(log_probs)
+    confidence = jnp.exp(log_probs.max(-1))
+    right = (log_probs.argmax(-1) == labels).astype(float)
+    which = jnp.clip(jnp.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)  # (low, high]
+    member = jax.nn.one_hot(which, bins, dtype=float) * w[:, None]
+    mass = member.sum(0)
+    share = jnp.maximum(mass, TINY)
+    return mass, (confidence @ member) / share, (right @ member) / share
+
+
+@in_float64
+@fused("bins")
+def ece(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+    bins: int = 10,
+) -> Float[Array, ""]:
+    r"""Return the expected calibration error of the most probable class.
+
+    .. math:: \sum_b \frac{n_b}{n} |\mathrm{acc}_b - \mathrm{conf}_b|
+
+    over equal-width confidence bins (Guo et al. 2017). Biased upwards: `ece_debiased`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_probs = np.log([[0.1, 0.9], [0.1, 0.9], [0.2, 0.8], [0.2, 0.8]])
+    >>> round(float(ece(log_probs, np.array([1, 1, 1, 0]))), 3)
+    0.2
+    """
+    mass, confidence, right = _bins(log_probs, labels, weight, bins)
+    return jnp.sum(mass * jnp.abs(right - confidence)) / jnp.sum(mass)
+
+
+@in_float64
+@fused("bins")
+def ece_debiased(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+    bins: int = 10,
+) -> Float[Array, ""]:
+    r"""Return the root of the debiased squared calibration error (Kumar et al. 2019, eq 6).
+
+    .. math:: \sum_b \frac{n_b}{n}
+              \left[(\mathrm{acc}_b - \mathrm{conf}_b)^2
+              - \frac{\mathrm{acc}_b (1 - \mathrm{acc}_b)}{n_b - 1}\right]
+
+    where a bin needs more than one item. The squared error is unbiased and can be negative by
+    chance; the root keeps its sign, so that averages over splits stay near the truth. Note the
+    scale: a root mean square, which is at least the mean absolute error that `ece` estimates.
+    """
+    mass, confidence, right = _bins(log_probs, labels, weight, bins)
+    noise = right * (1 - right) / jnp.maximum(mass - 1, TINY)
+    squared = jnp.where(mass > 1, mass * ((right - confidence) ** 2 - noise), 0.0)
+    total = squared.sum() / jnp.where(mass > 1, mass, 0.0).sum()
+    return jnp.sign(total) * jnp.sqrt(jnp.abs(total))

@@ -1,0 +1,222 @@
+"""Answering only where confident: accuracy at a coverage, its curve, and what a bar keeps.
+
+Items are kept in the order of their confidence, the probability of the most probable class. Items
+of equal confidence are kept in equal parts, as a random order does on average: few distinct votes
+make many ties, and their order in a file must not decide. Of classes that tie, one is guessed.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.jit_inline import fused
+from judgebayes.measures.scores import TINY, average, known
+
+__all__ = [
+    "AccuracyCurve",
+    "Kept",
+    "Reliability",
+    "accuracy_at_coverage",
+    "accuracy_curve",
+    "auac",
+    "kept_at_confidence",
+    "max_calibration_error",
+    "reliability",
+]
+
+SAME = 1e-12
+"""Confidences this close are one."""
+
+
+class AccuracyCurve(NamedTuple):
+    """Share of items kept, from the most confident on, and the accuracy and risk on them."""
+
+    coverage: Float[Array, " item"]
+    accuracy: Float[Array, " item"]
+
+    @property
+    @in_float64
+    def risk(self) -> Float[Array, " item"]:
+        """The share of wrong answers on the items kept."""
+        return 1 - self.accuracy
+
+
+class Kept(NamedTuple):
+    """What a bar on the confidence leaves."""
+
+    share: Float[Array, ""]
+    accuracy: Float[Array, ""]
+    """On the items that are kept; NaN where none is."""
+
+
+class Reliability(NamedTuple):
+    """A reliability diagram: the mass of each bin, and its mean probability and frequency."""
+
+    mass: Float[Array, " bin"]
+    predicted: Float[Array, " bin"]
+    observed: Float[Array, " bin"]
+
+
+def _answers(
+    log_probs: Float[AnyArray, "item class"], labels: Int[AnyArray, " item"]
+) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
+    """Return the confidence of each answer and whether it is right, a share where classes tie."""
+    probs = jnp.exp(jnp.asarray(log_probs))
+    confidence = probs.max(-1)
+    tied: Bool[Array, "item class"] = probs >= confidence[:, None] - SAME
+    hit = jnp.take_along_axis(tied, jnp.maximum(jnp.asarray(labels), 0)[:, None], 1)[:, 0]
+    return confidence, hit / tied.sum(-1)
+
+
+class _Sorted(NamedTuple):
+    """Cumulative weight and right answers, ties shared out evenly; both start at 0."""
+
+    weight: Float[Array, " step"]
+    right: Float[Array, " step"]
+
+
+@fused()
+def _sorted(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None,
+) -> _Sorted:
+    w = known(labels, weight)
+    confidence, right = _answers(log_probs, labels)
+    order = jnp.argsort(-confidence)
+    doubt, w = -confidence[order], w[order]
+    zero = jnp.zeros(1)
+    mass = jnp.concatenate([zero, w.cumsum()])
+    hits = jnp.concatenate([zero, jnp.where(w > 0, w * right[order], 0.0).cumsum()])
+    # Within a block of equal confidence the right answers come at an even rate.
+    begin = jnp.searchsorted(doubt, doubt - SAME, side="left")
+    end = jnp.searchsorted(doubt, doubt + SAME, side="right")
+    block = mass[end] - mass[begin]
+    rate = (hits[end] - hits[begin]) / jnp.where(block > 0, block, 1.0)
+    return _Sorted(mass, jnp.concatenate([zero, (w * rate).cumsum()]))
+
+
+@in_float64
+@fused()
+def accuracy_curve(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+) -> AccuracyCurve:
+    """Return coverage and accuracy after each item, from the most confident on (P2 App. H.14)."""
+    mass, right = _sorted(log_probs, labels, weight)
+    return AccuracyCurve(mass[1:] / mass[-1], right[1:] / mass[1:])
+
+
+@in_float64
+@fused()
+def accuracy_at_coverage(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    coverage: Scalar,
+    weight: Float[AnyArray, " item"] | None = None,
+) -> Float[Array, ""]:
+    """Return the accuracy on the most confident share `coverage` of the items, above 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_probs = np.log([[0.1, 0.9], [0.8, 0.2], [0.4, 0.6], [0.45, 0.55]])
+    >>> float(accuracy_at_coverage(log_probs, np.array([1, 0, 0, 0]), 0.5))
+    1.0
+    """
+    mass, right = _sorted(log_probs, labels, weight)
+    kept = coverage * mass[-1]
+    return jnp.interp(kept, mass, right) / kept
+
+
+@in_float64
+@fused()
+def auac(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+) -> Float[Array, ""]:
+    r"""Return the area under the accuracy-coverage curve (P2 App. H.14).
+
+    .. math:: \int_0^1 \mathrm{acc}(c)\, dc, \qquad \mathrm{acc}(c) = R(c) / c
+
+    with the right answers R among the share c kept, linear between blocks of equal confidence, so
+    that the integral is exact: :math:`a (c_2 - c_1) + (R_1 - a c_1) \log(c_2 / c_1)` on a block
+    with the rate a.
+    """
+    mass, right = _sorted(log_probs, labels, weight)
+    c, r = mass / mass[-1], right / mass[-1]
+    width = c[1:] - c[:-1]
+    rate = (r[1:] - r[:-1]) / jnp.where(width > 0, width, 1.0)
+    before = jnp.where(c[:-1] > 0, c[:-1], 1.0)
+    growth = jnp.where((c[:-1] > 0) & (width > 0), jnp.log1p(width / before), 0.0)
+    return jnp.sum(rate * width + (r[:-1] - rate * c[:-1]) * growth)
+
+
+@in_float64
+@fused()
+def kept_at_confidence(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    confidence: Scalar,
+    weight: Float[AnyArray, " item"] | None = None,
+) -> Kept:
+    """Return the share of items answered with at least this confidence, and the accuracy on them.
+
+    P2 Appendix H.14. Over the labelled items.
+    """
+    w = known(labels, weight)
+    sure, right = _answers(log_probs, labels)
+    keep = sure >= confidence - SAME
+    return Kept(average(keep.astype(float), w), average(right, jnp.where(keep, w, 0.0)))
+
+
+@in_float64
+@fused("bins", "of")
+def reliability(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+    *,
+    bins: int = 15,
+    of: int | None = None,
+) -> Reliability:
+    """Return mean probability and frequency by equal-width bins (low, high] (P2 App. H.15).
+
+    Of the most probable class and whether it is the label; with `of`, of that class instead. Both
+    are 0 where a bin is empty.
+    """
+    w = known(labels, weight)
+    if of is None:
+        probability, happened = _answers(log_probs, labels)
+    else:
+        probability = jnp.exp(jnp.asarray(log_probs)[:, of])
+        happened = (jnp.asarray(labels) == of).astype(float)
+    which = jnp.clip(jnp.ceil(probability * bins - SAME).astype(int) - 1, 0, bins - 1)
+    member = jax.nn.one_hot(which, bins, dtype=float) * w[:, None]
+    mass = member.sum(0)
+    share = jnp.maximum(mass, TINY)
+    return Reliability(mass, (probability @ member) / share, (happened @ member) / share)
+
+
+@in_float64
+@fused("bins", "of")
+def max_calibration_error(
+    log_probs: Float[AnyArray, "item class"],
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None = None,
+    *,
+    bins: int = 15,
+    of: int | None = None,
+) -> Float[Array, ""]:
+    r"""Return :math:`\max_b |\mathrm{acc}_b - \mathrm{conf}_b|` over the bins that hold items.
+
+    Guo et al. (2017); P2 Appendix H.15. A bin of one item counts as much as one of a thousand.
+    """
+    mass, predicted, observed = reliability(log_probs, labels, weight, bins=bins, of=of)
+    return jnp.max(jnp.where(mass > 0, jnp.abs(predicted - observed), 0.0))

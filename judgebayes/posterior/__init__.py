@@ -1,0 +1,23 @@
+"""The generative models with a user's data in them: sampled, checked, and compared."""
+
+from judgebayes.posterior.checks import Check, check, in_words
+from judgebayes.posterior.compare import Compared, compare, one_left_out
+from judgebayes.posterior.data import Data
+from judgebayes.posterior.models import MODELS, build, variant_of
+from judgebayes.posterior.sample import sample
+from judgebayes.posterior.story import Story
+
+__all__ = [
+    "MODELS",
+    "Check",
+    "Compared",
+    "Data",
+    "Story",
+    "build",
+    "check",
+    "compare",
+    "in_words",
+    "one_left_out",
+    "sample",
+    "variant_of",
+]

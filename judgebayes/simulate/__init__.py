@@ -1,0 +1,28 @@
+"""Votes drawn so that they agree with what a paper publishes.
+
+They are compared elsewhere.
+"""
+
+from judgebayes.simulate.twins import (
+    FAMILIES,
+    Family,
+    Target,
+    Twin,
+    draw_votes,
+    fit_twins,
+    majority_outcome,
+    most_likely,
+    states,
+)
+
+__all__ = [
+    "FAMILIES",
+    "Family",
+    "Target",
+    "Twin",
+    "draw_votes",
+    "fit_twins",
+    "majority_outcome",
+    "most_likely",
+    "states",
+]

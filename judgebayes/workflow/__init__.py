@@ -1,0 +1,4 @@
+"""What a command does, as functions that return values.
+
+Nothing here prints.
+"""

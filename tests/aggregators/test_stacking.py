@@ -1,0 +1,102 @@
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from panels import judged
+
+from judgebayes.aggregators import OneCoin, Stacking
+from judgebayes.inference import NUTS, Laplace, Status
+from judgebayes.measures.scores import mean_score, nll
+from judgebayes.votes import Votes
+
+
+@pytest.fixture(scope="module")
+def copied() -> tuple[Votes, np.ndarray]:
+    """Two good judges and six copies of a poor one: errors that are anything but independent."""
+    votes, labels = judged(np.array([0.85, 0.8, 0.6]), 600, seed=0)
+    index = np.asarray(votes.index)[:, [0, 1] + [2] * 6]
+    with jax.enable_x64(True):
+        return Votes(jnp.asarray(index), None, None, None, 2), labels
+
+
+def test_copies_are_not_counted_again(copied: tuple[Votes, np.ndarray]) -> None:
+    votes, labels = copied
+    some = np.where(np.arange(600) < 200, labels, -1)
+    rest = np.arange(200, 600)
+
+    def score(method: OneCoin | Stacking) -> float:
+        found = method.fit(votes, some)(votes.take(rest))
+        return float(mean_score(nll, found, labels[rest]))
+
+    assert score(Stacking()) < score(OneCoin()) - 0.02
+
+
+@pytest.mark.parametrize("criterion", ["loo", "evidence"])
+def test_it_converges_and_tau_is_that_of_a_finer_search(
+    copied: tuple[Votes, np.ndarray], criterion: Literal["loo", "evidence"]
+) -> None:
+    fit = Stacking(Laplace(criterion=criterion)).fit(*copied)
+    assert int(fit.status) == Status.CONVERGED
+    finer = Stacking(Laplace(criterion=criterion, scales=40)).fit(*copied)
+    ratio = float(fit.draws["tau"][0] / finer.draws["tau"][0])
+    assert abs(np.log(ratio)) < 0.3  # half a step of the coarser search
+    np.testing.assert_allclose(np.exp(fit(copied[0])), np.exp(finer(copied[0])), atol=0.01)
+    assert "weight" in repr(fit)
+
+
+def test_swapping_changes_the_sign_of_the_log_odds_exactly(
+    copied: tuple[Votes, np.ndarray],
+) -> None:
+    votes, labels = copied
+    fit = Stacking().fit(votes, labels)
+    np.testing.assert_allclose(fit(votes.swapped()), fit(votes)[:, ::-1], atol=1e-12)
+
+
+def test_the_free_form_learns_an_offset_and_what_silence_means() -> None:
+    votes, labels = judged(np.array([0.6, 0.7]), 1500, seed=3)
+    index = np.asarray(votes.index).copy()
+    index[:, 1, 0] = np.where(labels == 1, -1, index[:, 1, 0])  # it is silent where all is well
+    with jax.enable_x64(True):
+        holed = Votes(jnp.asarray(index), None, None, None, 2)
+    fit = Stacking(symmetric=False).fit(holed, labels)
+    assert float(fit.draws["absent"][0, 1]) > 1
+    assert float((np.asarray(fit(holed)).argmax(1) == labels).mean()) > 0.95
+
+
+def test_known_label_noise_undoes_the_shrinking_of_weights() -> None:
+    votes, labels = judged(np.array([0.9, 0.9, 0.9]), 4000, seed=5)
+    seen = np.where(np.random.default_rng(0).random(4000) < 0.2, 1 - labels, labels)
+    clean = Stacking().fit(votes, labels).reliability()
+    told = Stacking(label_noise=0.2).fit(votes, seen).reliability(0.999)
+    ignorant = Stacking().fit(votes, seen).reliability()
+    assert ((told.low < clean.mean) & (clean.mean < told.high)).all()
+    assert (ignorant.mean < 0.8 * clean.mean).all()
+
+
+def test_drawing_agrees_with_laplace_where_labels_are_many(
+    copied: tuple[Votes, np.ndarray],
+) -> None:
+    votes, labels = copied
+    small = votes.of_judges([0, 1, 2])
+    drawn = Stacking(NUTS(draws=150, warmup=150, chains=2)).fit(small, labels)
+    laplace = Stacking().fit(small, labels)
+    np.testing.assert_allclose(np.exp(drawn(small)), np.exp(laplace(small)), atol=0.03)
+    one, other = drawn.reliability(), laplace.reliability()
+    np.testing.assert_allclose(one.mean, other.mean, atol=0.15)
+    np.testing.assert_allclose(one.high - one.low, other.high - other.low, rtol=0.35)
+
+
+def test_ternary_votes_give_ternary_answers(votes: Votes, labels: np.ndarray) -> None:
+    fit = Stacking().fit(votes, labels)
+    found = np.exp(np.asarray(fit(votes)))
+    tied = np.asarray(votes.pooled_counts())[:, 1] == 4
+    assert fit.draws["level_weight"].shape == (1, 1, 1)
+    assert int(fit.status) == Status.CONVERGED
+    assert found[:, 1].max() > found[~tied, 1].min()
+
+
+def test_constant_labels_are_degenerate(copied: tuple[Votes, np.ndarray]) -> None:
+    votes, _ = copied
+    assert int(Stacking().fit(votes, np.ones(600, int)).status) == Status.DEGENERATE

@@ -1,0 +1,77 @@
+"""Items that are alike, as one item with their summed weight."""
+
+from collections import Counter
+
+import jax
+import numpy as np
+import pytest
+from panels import judged
+
+from judgebayes.aggregators import DawidSkene
+from judgebayes.aggregators.base import Training, training
+from judgebayes.aggregators.unique_items import merged
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference import NUTS
+
+
+@pytest.fixture(scope="module")
+def many() -> Training:
+    """Few judges on many items, holes, repeats, some labels, some weights 0."""
+    votes, labels = judged(np.array([0.9, 0.7, 0.6]), 400, samples=2, missing=0.2, seed=3)
+    seen = np.where(np.arange(400) % 3 == 0, labels, -1)
+    weight = np.random.default_rng(1).integers(0, 3, 400).astype(float)
+    with jax.enable_x64(True):
+        return training(votes, seen, weight, None, labelled_only=False)
+
+
+def listed(data: Training) -> Counter[tuple[int, ...]]:
+    """Weight by votes (in any order of the samples) and label, one item after another."""
+    found: Counter[tuple[int, ...]] = Counter()
+    for votes, label, weight in zip(
+        np.asarray(data.votes.index), np.asarray(data.labels), np.asarray(data.weight), strict=True
+    ):
+        if weight > 0:
+            found[*np.sort(votes).ravel().tolist(), int(label)] += float(weight)
+    return found
+
+
+@in_float64
+def test_every_combination_keeps_its_weight(many: Training) -> None:
+    few = merged(many)
+    assert few.votes.n_items < many.votes.n_items
+    assert listed(few) == listed(many)
+    used = np.asarray(few.weight) > 0
+    assert len(listed(few)) == used.sum()
+    assert (np.asarray(few.votes.index)[~used] < 0).all()
+
+
+@in_float64
+def test_the_mode_is_that_of_all_items(many: Training) -> None:
+    few = merged(many)
+    one, other = (DawidSkene().fit(x.votes, x.labels, weight=x.weight) for x in (many, few))
+    assert float(one.log_posterior) == pytest.approx(float(other.log_posterior), rel=1e-12)
+    for a, b in zip(jax.tree.leaves(one.draws), jax.tree.leaves(other.draws), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+@in_float64
+def test_draws_do_not_know_how_often_an_item_was_listed(many: Training) -> None:
+    sampler = DawidSkene(NUTS(draws=20, warmup=20, chains=2))
+    few = merged(many)
+    one, other = (sampler.fit(x.votes, x.labels, weight=x.weight) for x in (many, few))
+    for a, b in zip(jax.tree.leaves(one.draws), jax.tree.leaves(other.draws), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_all_different_items_stay_as_they_are() -> None:
+    votes, labels = judged(np.full(20, 0.7), 50, seed=4)
+    data = training(votes, labels, None, None, labelled_only=False)
+    assert merged(data) is data
+
+
+def test_similar_panels_have_one_size() -> None:
+    sizes = set()
+    for seed in range(5):
+        votes, labels = judged(np.full(8, 0.7), 1000, seed=seed)
+        sizes.add(merged(training(votes, labels, None, None, labelled_only=False)).votes.n_items)
+    assert len(sizes) <= 2

@@ -1,0 +1,190 @@
+"""Posteriors of calibration maps: the program is the point fit's objective, intervals are its draws'."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer.util import log_density
+from scipy.special import log_softmax
+from scipy.stats import norm
+
+from judgebayes.aggregators import Calibrated, OneCoin
+from judgebayes.calibrators import BayesianMap, Beta, Isotonic, Platt, Temperature
+from judgebayes.calibrators.base import clipped
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import MAP, NUTS, NormalAtMode, PriorImportance, Status
+from judgebayes.models.calibration_maps import CalibrationMapModel, MapData, Prior
+from judgebayes.models.label_noise import log_seen
+from judgebayes.votes import Classes, Votes
+from judgebayes.workflow import fit_file
+
+MAPS = {
+    "temperature": Temperature(),
+    "platt": Platt(),
+    "platt-symmetric": Platt(symmetric=True),
+    "beta": Beta(penalty=None),
+    "beta-symmetric": Beta(penalty=None, symmetric=True),
+    "beta-free": Beta(penalty=None, free_slopes=True),
+}
+FLAT = Prior(1e6, 1e6, 1e6)
+each = pytest.mark.parametrize("name", MAPS)
+classes = pytest.mark.parametrize("n_classes", [2, 3])
+
+
+def drawn(n: int, n_classes: int, features: int = 0, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Answers that are twice too sure, labels, and item features that move them."""
+    rng = np.random.default_rng(seed)
+    log_probs = log_softmax(2 * rng.normal(size=(n, n_classes)), axis=1)
+    some = rng.normal(size=(n, features)) if features else None
+    shift = 0.0 if some is None else some.sum(1, keepdims=True) * (np.arange(n_classes) > 0)
+    logits = 0.5 * log_probs + 0.3 * np.arange(n_classes) + shift
+    return log_probs, (logits + rng.gumbel(size=logits.shape)).argmax(1), some
+
+
+@each
+@classes
+@in_float64
+def test_the_mode_under_a_flat_prior_is_the_point_fit(name: str, n_classes: int) -> None:
+    log_probs, labels, _ = drawn(300, n_classes)
+    weight = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
+    point = MAPS[name].fit(log_probs, labels, weight=weight)
+    mode = BayesianMap(MAPS[name], MAP(starts=1), FLAT).fit(log_probs, labels, weight=weight)
+    assert Status(int(mode.status)) is Status.CONVERGED
+    np.testing.assert_allclose(np.exp(mode(log_probs)), np.exp(point(log_probs)), atol=2e-6)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@classes
+@in_float64
+def test_so_it_is_with_item_features(symmetric: bool, n_classes: int) -> None:
+    log_probs, labels, features = drawn(300, n_classes, features=2)
+    own = Platt(symmetric=symmetric)
+    point = own.fit(log_probs, labels, features=features)(log_probs, features)
+    mode = BayesianMap(own, MAP(starts=1), FLAT).fit(log_probs, labels, features=features)
+    np.testing.assert_allclose(np.exp(mode(log_probs, features)), np.exp(point), atol=2e-6)
+    with pytest.raises(JudgeBayesError, match="fitted with 2 item feature"):
+        mode(log_probs)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@each
+@classes
+@in_float64
+def test_the_density_is_the_point_fits_objective_and_the_prior(
+    name: str, n_classes: int, noise: float
+) -> None:
+    log_probs, labels, _ = drawn(40, n_classes)
+    labels = np.where(np.arange(40) % 5 == 0, -1, labels)
+    weight = np.where(np.arange(40) % 3 == 0, 0.0, 1.5)
+    own = type(MAPS[name])(**{**vars(MAPS[name]), "label_noise": noise})
+    fit = own.fit(log_probs, labels, weight=weight)
+    slopes, intercepts = np.asarray(fit.slopes[0]), np.asarray(fit.intercepts[0])
+    model = CalibrationMapModel(n_classes, own.form, Prior(1.3, 1.7, 1.0), noise)
+    if own.form.tied:
+        slopes = slopes[:1]
+    elif own.form.symmetric:
+        slopes = slopes[: (n_classes + 1) // 2]
+    inner = slice(1, (n_classes + 1) // 2 if own.form.symmetric else None)
+    at = {"slope": slopes}
+    total = norm.logpdf(slopes, 1, 1.3).sum()
+    if own.form.monotone:
+        total -= norm.logsf(0, 1, 1.3) * len(slopes)
+    if own.form.intercepts and len(intercepts[inner]):
+        at["intercept"] = intercepts[inner]
+        total += norm.logpdf(at["intercept"], 0, 1.7).sum()
+    used = np.where(labels >= 0, weight, 0.0)
+    data = MapData(clipped(jnp.asarray(log_probs), own.clip), *map(jnp.asarray, (labels, weight)))
+    density, _ = log_density(model, (data,), {}, jax.tree.map(jnp.asarray, at))
+    assert float(density) == pytest.approx(total - float(fit.objective) * used.sum(), abs=1e-9)
+    seen = np.asarray(log_seen(fit(log_probs), noise))[np.arange(40), np.maximum(labels, 0)]
+    assert float(density) == pytest.approx(total + used @ seen, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["temperature", "platt", "beta"])
+def test_many_labels_make_all_samplers_agree(name: str) -> None:
+    """Ends of intervals, in widths: five Monte Carlo errors of the 5 % quantiles of 1,000 draws."""
+    log_probs, labels, _ = drawn(1000, 2)
+    new = np.log([[0.9, 0.1], [0.4, 0.6], [0.05, 0.95]])
+    ends = [
+        np.stack(BayesianMap(MAPS[name], inference).fit(log_probs, labels).interval(new))[..., 1]
+        for inference in (
+            NormalAtMode(4000),
+            NUTS(chains=2),
+            NormalAtMode(4000, weighted=True),
+            PriorImportance(2**17, 4000),
+        )
+    ]
+    width = ends[1][1] - ends[1][0]
+    for other in (ends[0], *ends[2:]):
+        assert (np.abs(other - ends[1]) < 0.1 * width).all()
+
+
+@each
+def test_intervals_hold_the_mean_and_nest(name: str) -> None:
+    log_probs, labels, _ = drawn(50, 2)
+    fit = BayesianMap(MAPS[name]).fit(log_probs, labels)
+    mean, draws = np.exp(fit(log_probs)), np.exp(fit.by_draw(log_probs))
+    np.testing.assert_allclose(mean, draws.mean(0), atol=1e-12)
+    narrow, wide = fit.interval(log_probs, level=0.5), fit.interval(log_probs)
+    assert (wide.low <= narrow.low).all()
+    assert (narrow.high <= wide.high).all()
+    np.testing.assert_allclose(wide.low, np.quantile(draws, 0.05, axis=0), atol=1e-12)
+    np.testing.assert_allclose(wide.high[:, 0], 1 - wide.low[:, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["temperature", "platt", "beta"])
+def test_separated_certain_and_absent_labels_leave_a_posterior(name: str) -> None:
+    certain = np.array([[0.0, -np.inf], [-np.inf, 0.0]] * 4)
+    method = BayesianMap(MAPS[name])
+    for labels, status in (
+        (np.array([0, 1] * 4), Status.CONVERGED),
+        (np.ones(8, int), Status.DEGENERATE),
+        (np.full(8, -1), Status.DEGENERATE),
+    ):
+        fit = method.fit(certain, labels)
+        assert Status(int(fit.status)) is status
+        low, high = fit.interval(certain)
+        assert np.isfinite(fit(certain)).all()
+        assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+
+
+def test_a_calibrated_panel_is_kept_and_read(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, 60)
+    right = rng.random((60, 4, 1)) < 0.75
+    votes = Votes(
+        jnp.asarray(np.where(right, labels[:, None, None], 1 - labels[:, None, None]), jnp.int8),
+        *(None, None, None),
+        2,
+    )
+    fit = Calibrated(OneCoin(), BayesianMap(Beta()), None).fit(votes, labels)
+    saved = fit_file.SavedFit("x", fit, Classes((0, 1), True), fit_file.profile(votes))
+    fit_file.save_fit(tmp_path / "fit.json", saved)
+    again: Any = fit_file.load_fit(tmp_path / "fit.json").fitted
+    np.testing.assert_array_equal(again(votes), fit(votes))
+    log_probs = fit.aggregator(votes)
+    ends: Any = fit.calibrator
+    np.testing.assert_array_equal(
+        np.stack(again.calibrator.interval(log_probs)), np.stack(ends.interval(log_probs))
+    )
+
+
+def test_what_has_no_posterior_or_no_interval_says_so() -> None:
+    log_probs, labels, features = drawn(20, 2, features=1)
+    with pytest.raises(JudgeBayesError, match="Isotonic has no posterior"):
+        BayesianMap(Isotonic()).fit(log_probs, labels)
+    with pytest.raises(JudgeBayesError, match="Isotonic has no posterior"):
+        Isotonic().fit(log_probs, labels).interval(log_probs)
+    with pytest.raises(JudgeBayesError, match="Beta takes no item features"):
+        BayesianMap(Beta()).fit(log_probs, labels, features=features)
+    with pytest.raises(JudgeBayesError, match=r"prior\.slope=0"):
+        BayesianMap(Platt(), prior=Prior(slope=0.0)).fit(log_probs, labels)
+    fit = BayesianMap(Platt(), MAP()).fit(log_probs, labels)
+    with pytest.raises(JudgeBayesError, match="point estimate has no interval"):
+        fit.interval(log_probs)
+    with pytest.raises(JudgeBayesError, match="level=90"):
+        fit.interval(log_probs, level=90)

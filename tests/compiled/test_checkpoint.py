@@ -1,0 +1,295 @@
+"""Sweeps that are killed, and go on: bit for bit what an undisturbed one gives."""
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgebayes.compiled.checkpoint as checkpoint
+import judgebayes.evaluate.sweeps as sweeps
+from judgebayes.aggregators import BaseRate, Davidson, MajorityVote
+from judgebayes.calibrators import Temperature
+from judgebayes.compiled.checkpoint import clear_half_written, digest_of, kept_part, locked
+from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.batches import memory, splits_per_batch
+from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.evaluate.splits import Splits, random_splits
+from judgebayes.evaluate.sweeps import evaluate_splits, sweep
+from judgebayes.inference import DRPS
+from judgebayes.votes import Votes
+
+METHODS = {"sc": MajorityVote(), "rate": BaseRate()}
+
+
+@pytest.fixture(scope="module")
+def parts(labels: np.ndarray) -> Splits:
+    return random_splits(60, splits=5, calibration=30, among=np.flatnonzero(labels >= 0))
+
+
+def table(votes: Votes, labels: np.ndarray, parts: Splits, folder: Path | None) -> pd.DataFrame:
+    return sweep(
+        METHODS, votes, labels, parts, fit_on="calibration", batch_size=2, checkpoint=folder
+    )
+
+
+def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
+    votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = table(votes, labels, parts, tmp_path / "whole")
+    pd.testing.assert_frame_equal(whole, table(votes, labels, parts, None), check_exact=True)
+    names = {file.name for file in (tmp_path / "whole").iterdir()}
+    assert len(names) == 2 * 3  # methods x batches of two of five splits
+    made: list[str] = []
+
+    def counting(folder: Path, name: str, make: object) -> object:
+        if not (folder / f"{name}.npz").exists():
+            made.append(name)
+            if len(made) == 4:
+                raise KeyboardInterrupt
+        return kept_part(folder, name, make)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sweeps, "kept_part", counting)
+    with pytest.raises(KeyboardInterrupt):
+        table(votes, labels, parts, tmp_path / "cut")
+    resumed = table(votes, labels, parts, tmp_path / "cut")
+    assert len(made) == 4 + 3  # three were kept, the fourth is made again, and two more
+    pd.testing.assert_frame_equal(whole, resumed, check_exact=True)
+    assert {f.name for f in (tmp_path / "cut").iterdir()} == names
+    for name in names:
+        one, other = ((tmp_path / home / name).read_bytes() for home in ("whole", "cut"))
+        assert one == other
+
+
+def test_maps_behind_a_method_are_kept_with_it(
+    votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path
+) -> None:
+    def run() -> pd.DataFrame:
+        return sweep(
+            {"rate": BaseRate()},
+            votes,
+            labels,
+            parts,
+            fit_on="all",
+            calibrators={"t": Temperature()},
+            share=None,
+            checkpoint=tmp_path,
+        )
+
+    pd.testing.assert_frame_equal(run(), run(), check_exact=True)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_part_is_found_again_by_all_that_its_numbers_come_from(
+    votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path
+) -> None:
+    base = {"fit_on": "calibration", "seed": 0, "checkpoint": tmp_path}
+    few = Davidson(DRPS(starts=1))
+    digests = [
+        digest_of((method, votes, labels, parts.calibration), settings)
+        for method in (few, Davidson(DRPS(starts=2)), MajorityVote(), MajorityVote("outer"))
+        for settings in ("calibration", "all")
+    ]
+    assert len(set(digests)) == len(digests)
+    other = labels.copy()
+    other[1] = (other[1] + 1) % 3
+    for change in (
+        {},
+        {"seed": 1},
+        {"labels": other},
+        {"fit_on": "all"},
+        {"votes": votes.first(2)},
+    ):
+        given = {"votes": votes, "labels": labels} | base | change
+        evaluate_splits(BaseRate(), splits=parts, **given)  # type: ignore[arg-type]
+    assert len(list(tmp_path.iterdir())) == 5
+    with pytest.raises(JudgeBayesError, match="cannot be kept in a folder"):
+        digest_of(lambda: 0)
+    with pytest.raises(JudgeBayesError, match="must stand at the top of a module"):
+        sweep(
+            {"rate": BaseRate()},
+            votes,
+            labels,
+            parts,
+            fit_on="all",
+            metrics={"mine": lambda found: found.decisions.mean()},
+            checkpoint=tmp_path,
+        )
+
+
+def test_answers_are_kept_too(
+    votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path
+) -> None:
+    def run(folder: Path | None, size: int | None = 2) -> Evaluation:
+        return evaluate_splits(
+            BaseRate(), votes, labels, parts, fit_on="all", checkpoint=folder, batch_size=size
+        )
+
+    made, again, whole, at_once = run(tmp_path), run(tmp_path), run(None), run(None, None)
+    assert len(list(tmp_path.iterdir())) == 3
+    for other in (again, whole, at_once):
+        for one, two in zip(jax.tree.leaves(made), jax.tree.leaves(other), strict=True):
+            assert one.dtype == two.dtype
+            np.testing.assert_array_equal(one, two)
+    with pytest.raises(JudgeBayesError, match="batch_size=0; right would be 1 split or more"):
+        run(None, 0)
+
+
+def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
+    wanted = {"x": np.arange(1000.0)}
+    kept_part(tmp_path, "a", lambda: wanted)
+    path = tmp_path / "a.npz"
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    for damaged in (b"", whole[: len(whole) // 2], flipped):
+        path.write_bytes(damaged)
+        found = kept_part(tmp_path, "a", lambda: wanted)
+        np.testing.assert_array_equal(found["x"], wanted["x"])
+        assert path.read_bytes() == whole
+
+
+def test_a_full_disk_gets_a_sentence_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept_part(tmp_path, "first", lambda: {"x": np.zeros(3)})
+
+    def full(file: object, **arrays: np.ndarray) -> None:
+        file.write(b"half")  # type: ignore[attr-defined]
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint.np, "savez", full)
+        with pytest.raises(
+            JudgeBayesError, match=r"No space left on device. Nothing that was finished"
+        ):
+            kept_part(tmp_path, "second", lambda: {"x": np.ones(3)})
+    assert [file.name for file in tmp_path.iterdir()] == ["first.npz"]
+    (tmp_path / "no folder").touch()
+    with pytest.raises(JudgeBayesError, match="cannot be written"):
+        kept_part(tmp_path / "no folder", "x", lambda: {"x": np.ones(3)})
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from judgebayes.compiled.checkpoint import locked
+
+with locked(Path(sys.argv[1]), "'results'"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_runs_in_one_folder(tmp_path: Path) -> None:
+    """The second is refused while the first lives, and not any longer, however the first ends."""
+    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"held\n"
+        with pytest.raises(JudgeBayesError, match="Another run is writing to 'results'"):  # noqa: SIM117
+            with locked(tmp_path, "'results'"):
+                pass
+        first.kill()
+    with locked(tmp_path, "'results'"):
+        pass
+
+
+@pytest.mark.parametrize(("items", "judges"), [(100, 5), (20_000, 50)])
+def test_batches_grow_smaller_with_the_votes(items: int, judges: int) -> None:
+    index = np.zeros((items, judges, 1), np.int8)
+    votes = Votes(index, None, None, None, 2)  # type: ignore[arg-type]
+    parts = Splits(np.zeros((4, items // 2), int), np.zeros((4, items // 2), int))
+    held = memory()
+    assert held > 2**28
+    expected = held * 0.25 / (items * (2 * judges + 2) * 8 * 6)
+    assert splits_per_batch(Davidson(), votes, parts, "calibration") == int(expected)
+
+
+# What is killed: parts of some size, one after the other, written to a folder.
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from judgebayes.compiled.checkpoint import kept_part
+
+for n in range(40):
+    kept_part(Path(sys.argv[1]), str(n), lambda: {"x": np.random.default_rng(n).normal(size=20_000)})
+"""
+
+
+def killed(command: list[str], after: float) -> bool:
+    """Run a command and kill it; return whether it was still running."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        process.wait(timeout=after)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        return True
+    return False
+
+
+def test_a_writer_killed_at_any_moment_leaves_whole_parts(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER]
+    start = time.monotonic()
+    subprocess.run([*command, str(tmp_path / "whole")], check=True)
+    lasts = time.monotonic() - start
+    rng = random.Random(1)
+    for _ in range(3):
+        killed([*command, str(tmp_path / "cut")], lasts * rng.uniform(0.3, 0.9))
+    for file in (tmp_path / "cut").glob("[!.]*"):
+        assert file.read_bytes() == (tmp_path / "whole" / file.name).read_bytes()
+    subprocess.run([*command, str(tmp_path / "cut")], check=True)
+    assert len(list((tmp_path / "cut").glob("[!.]*"))) == 40
+    (tmp_path / "cut" / ".x.csv.abc.half-written").touch()
+    clear_half_written(tmp_path)
+    assert len(list((tmp_path / "cut").iterdir())) == 40
+
+
+REPRODUCE = ["distribution-calibrated/table3", "distribution-calibrated/table6"]
+
+
+@pytest.mark.slow
+def test_reproduce_survives_twenty_kills(tmp_path: Path) -> None:
+    """`kill -9` at twenty random moments, resumed each time: the files of an undisturbed run."""
+    command = [sys.executable, "-m", "judgebayes", "reproduce", *REPRODUCE, "--twins"]
+    command += ["--smoke", "--batch-size", "2", "--out"]
+    out = {name: tmp_path / name / "out" for name in ("first", "whole", "cut")}
+    for folder in out.values():
+        folder.parent.mkdir()
+    for name in ("first", "whole"):  # the first traces the programs
+        start = time.monotonic()
+        subprocess.run([*command, "out"], check=True, cwd=tmp_path / name)
+        lasts = time.monotonic() - start
+    _same(out["first"], out["whole"])
+    rng = random.Random(2)
+    kills = 0
+    while kills < 20:
+        process = subprocess.Popen([*command, "out"], cwd=tmp_path / "cut")
+        time.sleep(lasts * rng.uniform(0.1, 1.0))
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+            kills += 1
+        else:
+            assert process.returncode == 0
+            _same(out["whole"], out["cut"])
+    subprocess.run([*command, "out"], check=True, cwd=tmp_path / "cut")
+    _same(out["whole"], out["cut"])
+
+
+def _same(one: Path, other: Path) -> None:
+    files = sorted(f.relative_to(one) for f in one.rglob("*") if f.is_file())
+    assert len(files) > 4
+    assert sorted(f.relative_to(other) for f in other.rglob("*") if f.is_file()) == files
+    for file in files:
+        assert (one / file).read_bytes() == (other / file).read_bytes(), file

@@ -1,0 +1,426 @@
+"""Programs that are kept for later processes, and what is compiled how often."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from panels import judged
+
+from judgebayes import priors
+from judgebayes.aggregators import BaseRate, Calibrated, Davidson, DawidSkene, OneCoin, Stacking
+from judgebayes.aggregators.base import Aggregator
+from judgebayes.calibrators import Beta, Identity
+from judgebayes.compiled import programs
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.programs import kept
+from judgebayes.evaluate.batches import _keys
+from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.evaluate.splits import random_splits
+from judgebayes.evaluate.sweeps import evaluate_calibrators, evaluate_splits
+from judgebayes.inference import DRPS
+from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.scores import accuracy, ece
+from judgebayes.votes import Votes
+
+COMPILED = "/jax/core/compile/backend_compile_duration"
+
+
+class Compilations:
+    """How many programs were compiled since the last look."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def seen(self, event: str, _: float, **_more: object) -> None:
+        self.number += event == COMPILED
+
+    def during(self, run: Callable[[], object]) -> int:
+        before = self.number
+        jax.block_until_ready(run())
+        return self.number - before
+
+
+@pytest.fixture
+def compilations() -> Iterator[Compilations]:
+    found = Compilations()
+    jax.monitoring.register_event_duration_secs_listener(found.seen)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(found.seen)
+
+
+def davidson(alpha: float, noise: float) -> Aggregator:
+    return Davidson(DRPS(starts=1), alpha=alpha, label_noise=noise)
+
+
+def one_coin(alpha: float, noise: float) -> Aggregator:
+    return Calibrated(
+        OneCoin(priors.OneCoin((alpha, 1.0)), label_noise=noise),
+        Beta(label_noise=noise),
+        cross_fit=2,
+    )
+
+
+def dawid_skene(alpha: float, noise: float) -> Aggregator:
+    del alpha
+    return DawidSkene(label_noise=noise)
+
+
+def stacking(alpha: float, noise: float) -> Aggregator:
+    return Stacking(prior=priors.Stacking(kappa=alpha), label_noise=noise)
+
+
+METHODS = (davidson, one_coin, dawid_skene, stacking)
+methods = pytest.mark.parametrize("make", METHODS)
+
+
+def panel(items: int, seed: int) -> tuple[Votes, np.ndarray]:
+    return judged(np.array([0.9, 0.75, 0.6]), items, samples=2, missing=0.1, seed=seed)
+
+
+def test_the_count_counts(compilations: Compilations) -> None:
+    assert compilations.during(lambda: jax.jit(lambda x: x + 1)(jnp.ones(3))) > 0
+
+
+def test_small_functions_are_one_program_where_they_are_called_as_they_stand(
+    compilations: Compilations,
+) -> None:
+    rng = np.random.default_rng(0)
+    log_probs = np.log(rng.dirichlet(np.ones(3), 53))
+    labels, loss = rng.integers(0, 3, 53), absolute_loss(3)
+    votes, _ = panel(53, 3)
+    some = np.arange(7)
+    assert compilations.during(lambda: bayes_action(log_probs, loss)) == 1
+    assert compilations.during(lambda: accuracy(labels, labels)) == 1
+    assert compilations.during(lambda: ece(log_probs, labels)) == 1
+    assert compilations.during(votes.counts) == 1
+    assert compilations.during(lambda: votes.take(some)) == 1
+
+
+@methods
+def test_a_sweep_compiles_once_for_all_splits_tables_values_and_numbers_of_votes(
+    make: Callable[[float, float], Aggregator], compilations: Compilations
+) -> None:
+    tables = {items: panel(items, items) for items in (47, 48)}
+    first = tables[48][0].first(1)
+    _keys.cache_clear()  # or seeds that other tests had need no program, and the last one does
+
+    def run(items: int, seed: int, alpha: float, noise: float, n: int = 2) -> object:
+        votes, labels = tables[items]
+        splits = random_splits(items, splits=3, calibration=30, seed=seed)
+        votes = votes if n == 2 else first
+        return evaluate_splits(
+            make(alpha, noise), votes, labels, splits, fit_on="calibration", seed=seed
+        )
+
+    run(48, 0, 1.0, 0.0)
+    assert compilations.during(partial(run, 48, 0, 1.0, 0.0)) == 0  # the same again
+    assert compilations.during(partial(run, 48, 1, 2.0, 0.05)) == 0  # other splits and values
+    assert compilations.during(partial(run, 48, 1, 2.0, 0.05, n=1)) == 0
+    assert compilations.during(partial(run, 47, 2, 1.0, 0.0)) == 0  # another table, same room
+
+
+@methods
+def test_a_fit_compiles_once_for_all_values_seeds_and_hyperparameters(
+    make: Callable[[float, float], Aggregator], compilations: Compilations
+) -> None:
+    tables = [panel(40, seed) for seed in range(3)]
+
+    def run(seed: int, alpha: float, noise: float) -> object:
+        votes, labels = tables[seed]
+        return make(alpha, noise).fit(votes, labels, key=jax.random.key(seed))
+
+    run(0, 1.0, 0.0)
+    assert compilations.during(partial(run, 0, 1.0, 0.0)) == 0
+    assert compilations.during(partial(run, 1, 1.0, 0.0)) == 0
+    assert compilations.during(partial(run, 2, 1.7, 0.05)) == 0
+
+
+TRACED: list[str] = []
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Line:
+    slope: jax.Array | float
+    offset: jax.Array | float
+    name: str = field(default="a", metadata={"static": True})
+
+
+@partial(jax.jit, static_argnames="power")
+def moved(line: Line, x: jax.Array, key: jax.Array, power: int) -> tuple[Line, jax.Array]:
+    TRACED.append(line.name)
+    y = line.slope * x**power + line.offset + jax.random.normal(key, x.shape)
+    return Line(y.mean(), line.offset, line.name), y
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(programs.FOLDER, str(tmp_path))
+    forget(monkeypatch)
+    return tmp_path
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be as a new process: nothing is loaded, nothing traced."""
+    monkeypatch.setattr(programs, "LOADED", {})
+    moved.clear_cache()
+    TRACED.clear()
+
+
+@in_float64
+def call(line: Line, seed: int = 0, size: int = 5, power: int = 2) -> tuple[Line, jax.Array]:
+    return kept(moved, line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
+
+
+@in_float64
+def plainly(line: Line, seed: int = 0, size: int = 5, power: int = 2) -> tuple[Line, jax.Array]:
+    return moved(line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
+
+
+def same(one: tuple[Line, jax.Array], other: tuple[Line, jax.Array]) -> bool:
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return all(np.allclose(a, b, rtol=1e-14, atol=0) for a, b in pairs)
+
+
+def test_a_kept_program_answers_as_the_function_does(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert same(call(Line(2.0, 0.5)), plainly(Line(2.0, 0.5)))
+    forget(monkeypatch)
+    for slope, seed in ((2.0, 0), (3.0, 0), (3.0, 4)):
+        found = call(Line(slope, 0.5), seed)
+        assert TRACED == []  # values and seeds play no part: it was read, not traced
+        assert same(found, plainly(Line(slope, 0.5), seed))
+        TRACED.clear()
+    assert len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        (Line(2.0, 0.5), {"size": 6}),
+        (Line(2.0, 0.5), {"power": 3}),
+        (Line(2.0, 0.5, "b"), {}),
+        (Line(jnp.ones(5), 0.5), {}),
+    ],
+)
+def test_another_shape_form_or_static_value_is_another_program(
+    folder: Path, line: Line, change: dict[str, int]
+) -> None:
+    call(Line(2.0, 0.5))
+    assert same(call(line, **change), plainly(line, **change))
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_other_source_or_versions_make_another_program(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(Line(2.0, 0.5))
+    monkeypatch.setattr(programs, "_surroundings", lambda: "other")
+    forget(monkeypatch)
+    call(Line(2.0, 0.5))
+    assert len(list(folder.iterdir())) == 2
+    assert TRACED == ["a"]
+
+
+def test_a_spoilt_file_or_a_closed_folder_is_no_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = plainly(Line(2.0, 0.5))
+    call(Line(2.0, 0.5))
+    (file,) = folder.iterdir()
+    file.write_bytes(file.read_bytes()[:100])
+    forget(monkeypatch)
+    assert same(call(Line(2.0, 0.5)), expected)
+    assert TRACED == ["a"]
+    monkeypatch.setenv(programs.FOLDER, str(file / "inside a file"))
+    assert same(call(Line(2.0, 0.5)), expected)
+
+
+def test_the_form_of_an_answer_survives_json() -> None:
+    form = {"a": (Line(programs.Leaf, 0.5, "*"), [None, True]), "b": Line(programs.Leaf, 1, "c")}
+    assert programs._formed(json.loads(json.dumps(programs._told(form)))) == form
+    with pytest.raises(TypeError):
+        programs._told(Line(programs.Leaf, 0.5, print))  # type: ignore[arg-type]
+
+
+def put(folder: Path, name: str, used: float, size: int = 10, source: str = "") -> Path:
+    path = folder / f"{name}-{source or programs._source()}-0{programs.KEPT}"
+    path.write_bytes(b"x" * size)
+    os.utime(path, (used, used))
+    return path
+
+
+def names(folder: Path) -> str:
+    return "".join(sorted(path.name[0] for path in folder.iterdir()))
+
+
+@pytest.mark.parametrize(
+    ("files", "space", "left"),
+    [
+        (9, 1000, "abcdef"),
+        (4, 1000, "acef"),
+        (1, 1000, "f"),
+        (9, 35, "aef"),
+        (9, 30, "ef"),
+        (9, 5, ""),
+    ],
+)
+def test_what_was_used_longest_ago_goes_first_and_other_sources_before_all(
+    files: int, space: int, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "MOST_FILES", files)
+    monkeypatch.setattr(programs, "MOST_BYTES", space)
+    for used, name in enumerate("cae"):
+        put(tmp_path, name, 1000 + used)
+    put(tmp_path, "f", 1005, size=13)
+    put(tmp_path, "b", 1006, source="another")
+    put(tmp_path, "d", 1007, source="another")
+    programs._prune(tmp_path)
+    assert names(tmp_path) == left
+
+
+def test_a_program_that_is_written_takes_the_place_of_the_one_read_longest_ago(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "MOST_FILES", 2)
+    call(Line(2.0, 0.5))
+    (first,) = folder.iterdir()
+    os.utime(first, (1000, 1000))
+    second = put(folder, "second", 2000)
+    forget(monkeypatch)
+    call(Line(2.0, 0.5))  # read, and so used last
+    assert TRACED == []
+    call(Line(2.0, 0.5), size=6)
+    assert first.exists()
+    assert not second.exists()
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_only_programs_and_what_dead_writers_left_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "MOST_FILES", 0)
+    old, new = tmp_path / f"old{programs.HALF_WRITTEN}", tmp_path / f"new{programs.HALF_WRITTEN}"
+    for path in (old, new, tmp_path / "mine.txt"):
+        path.write_text("x")
+    os.utime(old, (1000, 1000))
+    (tmp_path / f"folder{programs.KEPT}").mkdir()
+    (tmp_path / f"link{programs.KEPT}").symlink_to(tmp_path / "mine.txt")
+    put(tmp_path, "a", 1000)
+    programs._prune(tmp_path)
+    assert names(tmp_path) == "flmn"
+
+
+def test_several_may_prune_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "MOST_FILES", 20)
+    files = [put(tmp_path, str(used), 1000 + used) for used in range(200)]
+    with ThreadPoolExecutor(8) as threads:
+        for done in [threads.submit(programs._prune, tmp_path) for _ in range(8)]:
+            done.result()
+    assert set(tmp_path.iterdir()) == set(files[-20:])
+    # One that lists the folder before another has removed from it.
+    listed = list(os.scandir(tmp_path))
+    for path in files[-20:-10]:
+        path.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", lambda _: listed)
+        programs._prune(tmp_path)
+    assert set(tmp_path.iterdir()) == set(files[-10:])
+
+
+@jax.jit
+def with_a_function(x: jax.Array) -> Line:
+    TRACED.append("function")
+    return Line(x, x, abs)  # type: ignore[arg-type]
+
+
+def test_an_answer_that_json_cannot_tell_is_not_kept(folder: Path) -> None:
+    for _ in range(2):
+        assert kept(with_a_function, jnp.ones(2)).name is abs
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"class": ["os", "system"], "fields": {"command": {"value": "exit 3"}}},
+        {"class": ["subprocess", "Popen"], "fields": {"args": {"value": "true"}}},
+        {"class": ["a module that is not there", "Line"], "fields": {}},
+    ],
+)
+def test_a_file_makes_no_object_but_dataclasses(told: dict[str, object]) -> None:
+    with pytest.raises((TypeError, KeyError)):
+        programs._formed(told)
+
+
+def test_a_later_process_runs_a_kept_factorisation(tmp_path: Path) -> None:
+    script = (
+        "import jax, jax.numpy as jnp; from judgebayes.compiled.programs import kept;"
+        "values = jax.jit(jnp.linalg.eigvalsh); print(kept(values, jnp.diag(jnp.arange(3.0))))"
+    )
+    found = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            env={**os.environ, programs.FOLDER: str(tmp_path)},
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout)
+    assert len(list(tmp_path.glob("*.program"))) == 1
+    assert found == ["[0. 1. 2.]\n"] * 2
+
+
+def test_nothing_is_kept_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(programs.FOLDER, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert same(call(Line(2.0, 0.5)), plainly(Line(2.0, 0.5)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sweep_by_kept_programs_is_the_sweep(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    votes, labels = panel(48, 0)
+    splits = random_splits(48, splits=3, calibration=30)
+    maps = {"raw": Identity(), "again": Identity()}
+
+    def run() -> dict[str, Evaluation]:
+        return evaluate_calibrators(BaseRate(), maps, votes, labels, splits, fit_on="all", seed=3)
+
+    found = run()
+    assert len(list(folder.iterdir())) == 2  # one for the aggregator, one for both maps
+    monkeypatch.delenv(programs.FOLDER)
+    for own, other in zip(jax.tree.leaves(found), jax.tree.leaves(run()), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-10)
+
+
+def test_the_digest_of_a_method_is_that_of_another_process() -> None:
+    script = (
+        "import jax; from judgebayes.aggregators import Davidson;"
+        "from judgebayes.compiled import programs;"
+        "tree = jax.tree.structure((Davidson(), {'b': 1, 'a': 2}));"
+        "print(programs._digest('x', programs._blank(tree), [((3,), 'int8')], {}))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+    ).stdout.strip()
+    tree = jax.tree.structure((Davidson(), {"b": 1, "a": 2}))
+    assert programs._digest("x", programs._blank(tree), [((3,), "int8")], {}) == found

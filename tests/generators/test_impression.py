@@ -1,0 +1,114 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.generators import Impression, PrecisionCounts, logit_shift
+from judgebayes.generators.posterior import GeneratorValidator
+from judgebayes.inference import DRPS, NUTS
+
+SHOWN = np.array([True, True, True, False, False])
+
+
+@pytest.fixture(scope="module")
+def known(tallied: PrecisionCounts) -> PrecisionCounts:
+    return tallied.reveal(SHOWN)
+
+
+def answer(counts: PrecisionCounts) -> np.ndarray:
+    fit = Impression().fit(counts)
+    return np.stack([np.asarray(a) for a in (fit.estimate(), *fit.interval())])
+
+
+def test_labelled_generators_are_known_and_others_estimated(
+    known: PrecisionCounts, tallied: PrecisionCounts
+) -> None:
+    truth = np.asarray(tallied.labelled_precision)
+    middle, low, high = answer(known)
+    np.testing.assert_allclose(middle[SHOWN], truth[SHOWN])
+    np.testing.assert_allclose((high - low)[SHOWN], 0, atol=1e-12)
+    assert (np.abs(middle - truth) < 0.08).all()
+    assert ((low <= truth + 1e-12) & (truth <= high + 1e-12)).all()
+
+
+def test_a_judge_that_never_voted_changes_nothing_but_the_prior(known: PrecisionCounts) -> None:
+    silent = jax.tree.map(lambda a: jnp.pad(a, ((0, 0), (0, 1))) if a.ndim == 2 else a, known)
+    np.testing.assert_allclose(answer(silent), answer(known), atol=2e-3)
+
+
+def test_a_sparse_matrix_is_answered(known: PrecisionCounts) -> None:
+    on = jnp.asarray((np.add.outer(np.arange(5), np.arange(6)) % 3) > 0)
+    sparse = jax.tree.map(lambda a: jnp.where(on, a, 0.0) if a.ndim == 2 else a, known)
+    np.testing.assert_allclose(answer(sparse)[0], answer(known)[0], atol=0.05)
+
+
+def test_useless_judges_give_a_logit_shift() -> None:
+    """Judges who know nothing and whose impressions follow quality: P = sigmoid(a_j + eta_i)."""
+    truth = np.array([0.9, 0.8, 0.95, 0.86, 0.93])
+    share = 1 / (
+        1
+        + np.exp(-(np.log(truth / (1 - truth))[:, None] + np.array([0.2, 0.5, 0.9, 0.3, 0.4, 0.8])))
+    )
+    valid, invalid = 4000 * truth, 4000 * (1 - truth)
+    full = PrecisionCounts(
+        *(jnp.asarray(a) for a in (0 * share, 0 * share, share * valid[:, None])),
+        *(jnp.asarray(a) for a in (0 * share + valid[:, None], share * invalid[:, None])),
+        *(jnp.asarray(a) for a in (0 * share + invalid[:, None], valid, invalid, np.zeros(5))),
+    )
+    hidden = full.reveal(SHOWN)
+    np.testing.assert_allclose(logit_shift(hidden), truth, atol=0.003)
+    middle, low, high = answer(hidden)
+    np.testing.assert_allclose(middle, truth, atol=0.01)
+    assert ((low <= truth + 1e-9) & (truth <= high + 1e-9)).all()
+
+
+def test_strong_judges_give_rogan_gladens_answer() -> None:
+    """Judges with the same high rates on all generators, no matter how good these are."""
+    truth, tpr, fpr = np.array([0.9, 0.75, 0.6, 0.85, 0.65]), 0.95, 0.15
+    n, judges = 4000.0, 6
+    wide = np.ones((5, judges))
+    valid, invalid = n * truth, n * (1 - truth)
+    full = PrecisionCounts(
+        *(jnp.asarray(a) for a in (0 * wide, 0 * wide, wide * (tpr * valid)[:, None])),
+        *(jnp.asarray(a) for a in (wide * valid[:, None], wide * (fpr * invalid)[:, None])),
+        *(jnp.asarray(a) for a in (wide * invalid[:, None], valid, invalid, np.zeros(5))),
+    )
+    middle, low, high = answer(full.reveal(SHOWN))
+    np.testing.assert_allclose(middle, truth, atol=0.02)
+    assert ((low <= truth) & (truth <= high)).all()
+
+
+def test_more_labelled_generators_narrow_the_intervals(tallied: PrecisionCounts) -> None:
+    width = []
+    for some in (1, 2, 4):
+        _, low, high = answer(tallied.reveal(np.arange(5) < some))
+        width.append((high - low)[4])
+    assert width[0] > width[1] > width[2]
+
+
+def test_labelling_part_of_a_generator_moves_it_towards_its_labels(
+    tallied: PrecisionCounts,
+) -> None:
+    hidden = tallied.reveal(SHOWN)
+    part = jax.tree.map(lambda a, b: a.at[4].set(0.5 * a[4] + 0.5 * b[4]), hidden, tallied)
+    before, after = answer(hidden), answer(part)
+    assert after[2][4] - after[1][4] < before[2][4] - before[1][4]
+    truth = float(tallied.labelled_precision[4])
+    assert abs(after[0][4] - truth) < 0.02
+
+
+@pytest.mark.slow
+def test_nuts_on_the_binomial_model_agrees(known: PrecisionCounts) -> None:
+    nuts = GeneratorValidator("hierarchical", NUTS(draws=1000, warmup=1000, chains=4)).fit(known)
+    assert int(nuts.status) == 0
+    middle, low, high = answer(known)
+    np.testing.assert_allclose(np.asarray(nuts.estimate()), middle, atol=0.01)
+    theirs = nuts.interval()
+    ratio = (np.asarray(theirs[1]) - np.asarray(theirs[0]))[3:] / (high - low)[3:]
+    assert ((ratio > 0.75) & (ratio < 1.25)).all()
+
+
+def test_counts_cannot_be_fitted_by_a_score(known: PrecisionCounts) -> None:
+    with pytest.raises(JudgeBayesError, match="no items to score"):
+        GeneratorValidator("flat", DRPS()).fit(known)

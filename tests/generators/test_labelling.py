@@ -1,0 +1,235 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.generators import Labelling, Strata, Stratified, count_strata, stratify, valid_share
+from judgebayes.generators.labelling import (
+    FittedStratified,
+    StratumCounts,
+    StratumPrior,
+    _grid,
+    _prior,
+)
+from judgebayes.votes import Votes
+
+GENERATORS, STRATA = 3, 3
+POSITION = np.array([-1.2, 0.0, 1.0])
+
+
+def counted(valid: object, invalid: object, unlabelled: object) -> StratumCounts:
+    return StratumCounts(*(jnp.asarray(a, float) for a in (valid, invalid, unlabelled, POSITION)))
+
+
+@pytest.fixture(scope="module")
+def partly() -> StratumCounts:
+    with jax.enable_x64(True):
+        return counted(
+            [[3, 10, 40], [0, 2, 5], [0, 0, 0]],
+            [[6, 4, 2], [3, 1, 0], [0, 0, 0]],
+            [[0, 0, 0], [20, 30, 60], [25, 25, 90]],
+        )
+
+
+@pytest.fixture(scope="module")
+def fitted(partly: StratumCounts) -> FittedStratified:
+    return Stratified().fit(partly)
+
+
+def test_scores_that_are_equal_stay_together_in_order() -> None:
+    scores = np.r_[np.ones(400), np.linspace(0, 0.95, 100)]
+    strata = stratify(scores, 5)
+    assert len(set(strata.of_item[:400])) == 1
+    assert (np.diff(strata.of_item[400:]) >= 0).all()
+    assert (np.diff(strata.position) > 0).all()
+    assert len(strata.position) == strata.of_item.max() + 1 <= 5
+    assert stratify(np.ones(7)).of_item.tolist() == [0] * 7
+    with pytest.raises(JudgeBayesError, match="Item 2 has no score"):
+        stratify(np.array([0.1, 0.2, np.nan]))
+
+
+def test_the_share_of_valid_votes_leaves_missing_ones_out(
+    item_votes: Votes, drawn: tuple, votes: Votes
+) -> None:
+    vote = drawn[0]
+    expected = [np.mean(row[row >= 0]) for row in vote]
+    np.testing.assert_allclose(valid_share(item_votes), expected)
+    with pytest.raises(JudgeBayesError, match="needs two"):
+        valid_share(votes)
+
+
+def test_outputs_are_counted_as_a_loop_counts_them() -> None:
+    rng = np.random.default_rng(0)
+    strata = Strata(rng.integers(0, 3, 50), POSITION)
+    label, generator = rng.integers(-1, 2, 50), rng.integers(0, 3, 50)
+    found = count_strata(strata, label, generator, 3)
+    for g in range(3):
+        for h in range(3):
+            own = label[(generator == g) & (strata.of_item == h)]
+            for y, counts in ((1, found.valid), (0, found.invalid), (-1, found.unlabelled)):
+                assert counts[g, h] == sum(own == y)
+
+
+@in_float64
+def test_the_posterior_is_that_of_importance_sampling(
+    partly: StratumCounts, fitted: FittedStratified
+) -> None:
+    """Cells drawn from the prior and weighted by the likelihood, over the same grid of spreads."""
+    rng = np.random.default_rng(0)
+    prior = StratumPrior()
+    valid, invalid = (np.asarray(a).ravel() for a in (partly.valid, partly.invalid))
+    rest = np.asarray(partly.unlabelled)
+    total = np.asarray(partly.valid + partly.invalid + partly.unlabelled).sum(1)
+    mean, weight = np.zeros(GENERATORS), 0.0
+    square = np.zeros(GENERATORS)
+    for a, b in _grid():
+        spreads = [
+            np.exp(m + s * c)
+            for (m, s), c in zip((prior.log_shift, prior.log_cell), (a, b), strict=True)
+        ]
+        centre, covariance = _prior(prior, partly, *map(jnp.asarray, spreads))
+        p = expit(rng.multivariate_normal(centre, covariance, 20_000))
+        likelihood = (valid * np.log(p) + invalid * np.log1p(-p)).sum(1)
+        w = np.exp(likelihood + 30 - (a**2 + b**2) / 2)
+        q = p.reshape(-1, GENERATORS, STRATA)
+        g = (np.asarray(partly.valid).sum(1) + (rest * q).sum(2)) / total
+        chance = (rest * q * (1 - q)).sum(2) / total**2
+        mean, weight = mean + w @ g, weight + w.sum()
+        square = square + w @ (g**2 + chance)
+    mean /= weight
+    deviation = np.sqrt(np.maximum(square / weight - mean**2, 0))
+    drawn = np.asarray(fitted.draws(8000))
+    np.testing.assert_allclose(drawn.mean(0), mean, atol=0.01)
+    np.testing.assert_allclose(drawn.std(0), deviation, atol=0.01, rtol=0.08)
+
+
+def test_a_generator_that_is_labelled_in_full_is_known(fitted: FittedStratified) -> None:
+    low, high = fitted.interval()
+    assert float(low[0]) == float(high[0]) == pytest.approx(53 / 65)
+    assert int(fitted.status) == 0
+    # The third has no label at all: what is known of it comes from the others.
+    assert 0 < float(low[2]) < float(fitted.estimate()[2]) < float(high[2]) < 1
+
+
+def chosen_one_by_one(fitted: FittedStratified, n: int) -> np.ndarray:
+    """Greedy choice by inverting matrices: where the variances' sum falls most, label by label."""
+    counts = fitted.counts
+    total = np.asarray(counts.valid + counts.invalid + counts.unlabelled).sum(1)
+    left = np.asarray(counts.unlabelled).ravel().copy()
+    weights, means, spreads = (np.array(a) for a in (fitted.weight, fitted.mean, fitted.covariance))
+    information = expit(means) * (1 - expit(means))
+    chosen = np.zeros(len(left))
+
+    def variance(spread: np.ndarray, q: np.ndarray) -> float:
+        found = 0.0
+        for g in range(GENERATORS):
+            own = slice(STRATA * g, STRATA * (g + 1))
+            slope = np.zeros(len(q))
+            slope[own] = (left * q)[own] / total[g]
+            found += slope @ spread @ slope
+        return found
+
+    def after(spread: np.ndarray, q: np.ndarray, k: int) -> np.ndarray:
+        unit = np.eye(len(q))[k]
+        return np.linalg.inv(np.linalg.inv(spread) + q[k] * np.outer(unit, unit))
+
+    for _ in range(n):
+        worth = np.full(len(left), -1.0)
+        for k in np.flatnonzero(left):
+            # The design keeps the slopes; the output's own uncertainty goes.
+            falls = [
+                variance(s, q) - variance(after(s, q, k), q) + q[k] / total[k // STRATA] ** 2
+                for s, q in zip(spreads, information, strict=True)
+            ]
+            worth[k] = weights @ falls
+        best = int(worth.argmax())
+        spreads = np.array([after(s, q, best) for s, q in zip(spreads, information, strict=True)])
+        left[best] -= 1
+        chosen[best] += 1
+    return chosen.reshape(GENERATORS, STRATA)
+
+
+@pytest.mark.parametrize("n", [1, 25])
+@in_float64
+def test_the_next_labels_go_where_refitting_says_they_help_most(
+    fitted: FittedStratified, n: int
+) -> None:
+    found = np.asarray(fitted.next_labels(n))
+    np.testing.assert_array_equal(found, chosen_one_by_one(fitted, n))
+    assert n == 1 or (found > 0).sum() > 3  # and not all in one place
+
+
+@in_float64
+def test_labels_are_chosen_among_those_that_are_left(fitted: FittedStratified) -> None:
+    rest = np.asarray(fitted.counts.unlabelled)
+    many = np.asarray(fitted.next_labels(100))
+    assert many.sum() == 100
+    assert (many <= rest).all()
+    assert np.asarray(fitted.next_labels(1000)).sum() == rest.sum()
+    own = np.asarray(fitted.next_labels(30, np.array([False, False, True])))
+    assert own[2].sum() > 20
+
+
+@in_float64
+def test_intervals_cover_when_labels_are_chosen_by_the_design() -> None:
+    """Worlds from the prior; 40 labels by the design, and as many again, none at random."""
+    prior, rest = StratumPrior(), np.array([[60, 60, 120]] * GENERATORS)
+
+    def world(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        one, two, three = jax.random.split(key, 3)
+        spreads = [
+            jnp.exp(m + s * c)
+            for (m, s), c in zip(
+                (prior.log_shift, prior.log_cell), jax.random.normal(one, (2,)), strict=True
+            )
+        ]
+        centre, covariance = _prior(prior, counted(0 * rest, 0 * rest, rest), *spreads)
+        p = jax.nn.sigmoid(jax.random.multivariate_normal(two, centre, covariance))
+        outputs = jax.random.uniform(three, (GENERATORS * STRATA, 120)) < p[:, None]
+        size, place = rest.ravel()[:, None], np.arange(120)
+        truth = (outputs & (place < size)).sum(1).reshape(GENERATORS, STRATA).sum(1) / rest.sum(1)
+
+        def counts(n: jax.Array) -> StratumCounts:
+            v = (outputs & (place < n[:, None])).sum(1)
+            shape = GENERATORS, STRATA
+            return counted(v.reshape(shape), (n - v).reshape(shape), rest - n.reshape(shape))
+
+        n = jnp.zeros(GENERATORS * STRATA)
+        for _ in range(2):
+            n = n + Stratified().fit(counts(n)).next_labels(40).ravel()
+        low, high = Stratified().fit(counts(n)).interval(0.9)
+        return (low <= truth + 1e-12) & (truth <= high + 1e-12), high - low
+
+    held, width = jax.jit(jax.vmap(world))(jax.random.split(jax.random.key(0), 200))
+    # 600 intervals, three of a world: 0.9 within three standard errors of 200 independent worlds.
+    assert float(held.mean()) == pytest.approx(0.9, abs=0.05)
+    assert float(width.mean()) < 0.25
+
+
+def test_labels_come_in_round_by_round() -> None:
+    rng = np.random.default_rng(0)
+    generator = np.repeat([0, 1, 2], 100)
+    score = rng.integers(0, 3, 300) / 2
+    label = (rng.random(300) < 0.3 + 0.6 * score).astype(int)
+    before = Labelling(stratify(score, 3), generator, np.full(300, -1), 3)
+    state, seen = before, set()
+    for _ in range(3):
+        chosen = state.propose(20)
+        assert len(set(chosen)) == 20
+        assert not seen & set(chosen)
+        np.testing.assert_array_equal(chosen, state.propose(20))
+        seen |= set(chosen)
+        state = state.update(chosen, label[chosen])
+    assert (before.labels == -1).all()
+    assert (state.labels >= 0).sum() == 60
+    widths = [float((lambda e: e[1] - e[0])(s.fit().interval())[0]) for s in (before, state)]
+    assert widths[1] < widths[0]
+    assert len(state.propose(10_000)) == 240
+    with pytest.raises(JudgeBayesError, match="1 or more"):
+        state.propose(0)
+    done = state.update(np.arange(300), label)
+    with pytest.raises(JudgeBayesError, match="Every output is labelled"):
+        done.propose(1)

@@ -1,0 +1,156 @@
+import warnings
+
+import numpy as np
+import pytest
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.generators import Impression, PrecisionCounts
+from judgebayes.generators.systems import (
+    covariance,
+    difference,
+    interval,
+    labels_only,
+    mean_win_rates,
+    order_probabilities,
+    prediction_powered,
+    rogan_gladen_interval,
+    success_rate,
+)
+
+
+@pytest.fixture(scope="module")
+def scored() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, all labels, and labels of 120 of 900 items."""
+    rng = np.random.default_rng(3)
+    label = (rng.random(900) < 0.7).astype(int)
+    score = np.clip(0.3 + 0.4 * label + rng.normal(0, 0.2, 900), 0, 1)
+    some = np.where(np.arange(900) < 120, label, -1)
+    return score, label, some
+
+
+def test_prediction_powered_is_ppi_pythons(scored: tuple) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ppi_py = pytest.importorskip("ppi_py")
+        score, _, some = scored
+        y, f, rest = some[:120].astype(float), score[:120], score[120:]
+        point = float(np.squeeze(ppi_py.ppi_mean_pointestimate(y, f, rest, lam=1.0)))
+        low, high = (float(np.squeeze(a)) for a in ppi_py.ppi_mean_ci(y, f, rest, 0.1, lam=1.0))
+        tuned = float(np.squeeze(ppi_py.ppi_mean_pointestimate(y, f, rest)))
+    ours = prediction_powered(score, some, power=1.0)
+    assert ours.mean == pytest.approx(point, abs=1e-10)
+    assert (ours.low, ours.high) == pytest.approx((low, high), abs=5e-4)
+    assert prediction_powered(score, some).mean == pytest.approx(tuned, abs=2e-3)
+
+
+def test_groups_that_err_together_widen_every_interval(scored: tuple) -> None:
+    score, _, some = scored
+    twice = [np.concatenate([a, a]) for a in (score, some)]
+    groups = np.tile(np.arange(900), 2)
+    for answer in (prediction_powered, rogan_gladen_interval):
+        alone, once = answer(score, some), answer(*twice, groups)
+        assert once.mean == pytest.approx(alone.mean, abs=1e-9)
+        assert once.high - once.low == pytest.approx(alone.high - alone.low, rel=1e-6)
+        assert answer(*twice).high - answer(*twice).low < alone.high - alone.low
+    assert labels_only(twice[1], groups) == pytest.approx(labels_only(some), rel=1e-9)
+
+
+def test_all_cover_the_truth_about_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(0)
+    held = np.zeros(3)
+    for _ in range(300):
+        label = (rng.random(600) < 0.7).astype(int)
+        score = (rng.random(600) < np.where(label == 1, 0.9, 0.3)).astype(float)
+        some = np.where(np.arange(600) < 100, label, -1)
+        found = [f(score, some) for f in (prediction_powered, rogan_gladen_interval)]
+        for i, span in enumerate([labels_only(some), *found]):
+            held[i] += span.low <= 0.7 <= span.high
+    assert ((held / 300 > 0.84) & (held / 300 < 0.95)).all()
+
+
+def test_the_influence_is_the_derivative(scored: tuple) -> None:
+    """Giving one item a little more weight moves every answer by its influence."""
+    score, _, some = scored
+    for method in ("labels", "rogan-gladen", "prediction-powered"):
+        found = success_rate(method, score, some, power=0.6)
+        for i in (3, 50, 700):
+            n = 2000  # copies of the whole data, and one more of the item
+            again = np.r_[np.tile(np.arange(900), n), i]
+            moved = success_rate(method, score[again], some[again], power=0.6)
+            assert n * (moved.value - found.value) == pytest.approx(
+                found.influence[i], abs=2e-3 * np.abs(found.influence).max()
+            )
+
+
+def test_a_difference_is_paired_where_systems_share_items(scored: tuple) -> None:
+    score, label, _ = scored
+    rng = np.random.default_rng(1)
+    other = np.where(rng.random(900) < 0.9, label, 1 - label)
+    a, b = (success_rate("labels", score, y) for y in (label, other))
+    shared = np.arange(900)
+    gap = (label - other).astype(float)
+    half = 1.6448536 * gap.std(ddof=1) / np.sqrt(900)
+    found = difference(a, b, (shared, shared))
+    assert found == pytest.approx((gap.mean(), gap.mean() - half, gap.mean() + half), abs=1e-9)
+    alone = difference(a, b)
+    assert alone.high - alone.low > 1.5 * (found.high - found.low)
+    assert difference(a, a, (shared, shared)).high == 0
+
+
+def test_wrong_labels_are_allowed_for(scored: tuple) -> None:
+    score, label, _ = scored
+    wide = np.tile(np.arange(900), 40)
+    rng = np.random.default_rng(2)
+    flipped = np.where(rng.random(len(wide)) < 0.2, 1 - label[wide], label[wide])
+    some = np.where(np.arange(len(wide)) < 30_000, flipped, -1)
+    for answer in (prediction_powered, rogan_gladen_interval):
+        assert answer(score[wide], some, noise=0.2).mean == pytest.approx(label.mean(), abs=0.01)
+    assert abs(prediction_powered(score[wide], some).mean - label.mean()) > 0.05
+    honest, blind = labels_only(some, noise=0.2), labels_only(some)
+    assert honest.high - honest.low == pytest.approx((blind.high - blind.low) / 0.6)
+    with pytest.raises(JudgeBayesError, match=r"less than 0\.5"):
+        labels_only(some, noise=0.5)
+
+
+def test_win_rates_put_systems_in_order() -> None:
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    to_systems = mean_win_rates(pairs, 3)
+    rates = np.array([0.6, 0.9, 0.8])
+    np.testing.assert_allclose(
+        to_systems @ (rates - 0.5) + 0.5, [0.75, (0.4 + 0.8) / 2, (0.1 + 0.2) / 2]
+    )
+    with pytest.raises(JudgeBayesError, match="System 3 is in no pair"):
+        mean_win_rates(pairs, 4)
+
+
+def test_variances_are_those_of_the_bootstrap_over_groups(scored: tuple) -> None:
+    score, _, some = scored
+    groups = np.arange(900) % 300  # labelled and unlabelled items share groups
+    rng = np.random.default_rng(0)
+    for method in ("labels", "rogan-gladen", "prediction-powered"):
+        found = success_rate(method, score, some)
+        again = []
+        for _ in range(400):
+            chosen = (rng.integers(0, 300, 300)[:, None] + [0, 300, 600]).ravel()
+            again.append(success_rate(method, score[chosen], some[chosen]).value)
+        deviation = np.sqrt(covariance([found], [groups])[0, 0])
+        assert deviation == pytest.approx(np.std(again), rel=0.15)
+        assert interval(found, groups).mean == found.value
+
+
+def test_what_is_missing_is_named(scored: tuple) -> None:
+    score, label, some = scored
+    with pytest.raises(JudgeBayesError, match="No item is labelled"):
+        prediction_powered(score, np.full(900, -1))
+    with pytest.raises(JudgeBayesError, match="Every item is labelled"):
+        prediction_powered(score, label)
+    with pytest.raises(JudgeBayesError, match="No item is invalid"):
+        rogan_gladen_interval(score, np.where(some == 0, -1, some))
+
+
+def test_orders_of_generators_add_up(tallied: PrecisionCounts) -> None:
+    fit = Impression().fit(tallied.reveal(np.array([True, True, True, False, False])))
+    above = order_probabilities(fit)
+    np.testing.assert_allclose(above + above.T, 1)
+    truth = np.asarray(tallied.labelled_precision)
+    assert above[0, 1] == float(truth[0] > truth[1])

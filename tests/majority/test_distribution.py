@@ -1,0 +1,209 @@
+"""Fits of the distribution of correct votes: SciPy, laws, edge cases, calibration."""
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import MAP, NUTS, PriorImportance, Status
+from judgebayes.majority import (
+    BetaBinomial,
+    Binomial,
+    Counts,
+    Distribution,
+    PaperEM,
+    Thinning,
+    counts_of,
+    in_population,
+)
+
+METHODS: dict[str, Distribution] = {
+    "binomial": Binomial(),
+    "beta-binomial": BetaBinomial(1, MAP(starts=1)),
+    "mixture": BetaBinomial(2, MAP(starts=3)),
+    "em": PaperEM(),
+    "em-printed": PaperEM("printed"),
+}
+SIZES = (1, 5, 7, 11)
+methods = pytest.mark.parametrize("name", list(METHODS))
+
+
+def errors(name: str, counts: Counts, weight: np.ndarray | None = None) -> np.ndarray:
+    return np.asarray(METHODS[name].fit(counts, weight=weight).estimate(SIZES))
+
+
+@methods
+@pytest.mark.parametrize("correct", [0, 7])
+def test_counts_at_the_edge_give_finite_fits(name: str, correct: int) -> None:
+    """S = 0 on every item, and S = k on every item."""
+    fit = METHODS[name].fit(counts_of(np.full(12, correct), 7))
+    found = np.asarray(fit.estimate(SIZES))
+    assert np.isfinite(found).all()
+    assert (found > 0.5).all() if correct == 0 else (found < 0.5).all()
+    assert all(np.isfinite(np.asarray(x)).all() for x in fit.theta)
+
+
+@methods
+def test_no_label_is_degenerate(name: str) -> None:
+    fit = METHODS[name].fit(counts_of(np.full(5, -1), 7))
+    assert int(fit.status) == Status.DEGENERATE
+    assert np.isfinite(np.asarray(fit.estimate(SIZES))).all()
+
+
+def test_the_binomial_is_its_formula(easy_and_hard: Counts) -> None:
+    known = np.asarray(easy_and_hard.correct) >= 0
+    p = (
+        np.asarray(easy_and_hard.correct)[known].sum()
+        / np.asarray(easy_and_hard.given)[known].sum()
+    )
+    found = errors("binomial", easy_and_hard)
+    expected = [stats.binom.cdf((k - 1) // 2, k, p) for k in SIZES]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("components", [1, 2])
+def test_the_mode_is_the_best_of_many_scipy_starts(components: int, easy_and_hard: Counts) -> None:
+    """An objective written out with SciPy's own Beta-Binomial, minimised by SciPy."""
+    fit = BetaBinomial(components).fit(easy_and_hard)
+    assert int(fit.status) == Status.CONVERGED
+    known = np.asarray(easy_and_hard.correct) >= 0
+    s, k = (np.asarray(x)[known] for x in (easy_and_hard.correct, easy_and_hard.given))
+
+    def objective(x: np.ndarray) -> float:
+        if components == 1:
+            logits, share = np.array([x[0]]), np.ones(1)
+            prior = stats.norm.logpdf(x[0], 1, 1.5)
+        else:
+            logits = x[0] + x[1] * np.array([-0.5, 0.5])
+            share = np.array([x[2], 1 - x[2]])
+            prior = (
+                stats.norm.logpdf(x[0], 1, 1.5 / np.sqrt(2))
+                + stats.halfnorm.logpdf(x[1], scale=1.5 * np.sqrt(2))
+                + stats.beta.logpdf(x[2], 2, 2)
+            )
+        spread = x[-components:]
+        prior += stats.norm.logpdf(spread, -1, 1.25).sum()
+        mean, size = 1 / (1 + np.exp(-logits)), np.exp(-spread)
+        each = [
+            w * stats.betabinom.pmf(s, k, m * c, (1 - m) * c)
+            for w, m, c in zip(share, mean, size, strict=True)
+        ]
+        return -(np.log(np.sum(each, axis=0)).sum() + prior) / known.sum()
+
+    rng = np.random.default_rng(0)
+    bounds = [(-8, 8), (-8, 8)] if components == 1 else [(-8, 8), (0, 12), (1e-6, 1 - 1e-6)]
+    bounds += [(-8, 6)] * (components if components == 2 else 0)
+    low, high = np.clip(np.array(bounds).T, -2, 3)
+    starts = rng.uniform(low, high, (12, len(bounds)))
+    best = min(
+        optimize.minimize(objective, x, bounds=bounds, method="L-BFGS-B").fun for x in starts
+    )
+    assert float(fit.objective) <= best + 1e-7
+    assert float(fit.objective) == pytest.approx(best, abs=1e-5)
+
+
+def test_as_printed_the_components_coincide(easy_and_hard: Counts) -> None:
+    """Eq 7 with gamma_1 for both: one Beta-Binomial with the Binomial's mean, nearly a Binomial."""
+    fit = PaperEM("printed").fit(easy_and_hard)
+    mean = np.asarray(fit.theta.mean)[0]
+    assert mean[0] == pytest.approx(mean[1], abs=1e-12)
+    np.testing.assert_allclose(
+        errors("em-printed", easy_and_hard), errors("binomial", easy_and_hard), atol=0.03
+    )
+
+
+@in_float64
+def test_the_papers_iteration_is_that_of_a_loop(easy_and_hard: Counts) -> None:
+    """Eqs 6 and 7 written out item by item, with gamma_j."""
+    known = np.asarray(easy_and_hard.correct) >= 0
+    s, k = (np.asarray(x, float)[known] for x in (easy_and_hard.correct, easy_and_hard.given))
+    p = np.clip(s / k, 0.5 / k, 1 - 0.5 / k)
+    gamma = (2 * s < k).astype(float)
+    for _ in range(300):
+        w = gamma.mean()
+        both = [gamma, 1 - gamma]
+        alpha, beta = ([(g * x).sum() for g in both] for x in (s, k - s))
+        log = [stats.beta.logpdf(p, a, b) for a, b in zip(alpha, beta, strict=True)]
+        gap = np.clip(log[1] - log[0], -700, 700)
+        gamma = w / (w + (1 - w) * np.exp(gap))
+    theta = PaperEM().fit(easy_and_hard).theta
+    order = np.argsort([a / (a + b) for a, b in zip(alpha, beta, strict=True)])
+    np.testing.assert_allclose(theta.alpha[0], np.array(alpha)[order], rtol=1e-5)
+    np.testing.assert_allclose(theta.beta[0], np.array(beta)[order], rtol=1e-5)
+    assert float(theta.dispersion.max()) < 0.02  # both components are Binomials in effect
+
+
+@pytest.fixture(scope="module")
+def sampled(easy_and_hard: Counts) -> object:
+    return BetaBinomial(2, NUTS(draws=400, warmup=400, chains=2)).fit(easy_and_hard)
+
+
+def test_nuts_has_intervals_and_marks_extrapolation(sampled, easy_and_hard: Counts) -> None:
+    curve = sampled.curve((1, 7, 21))
+    assert curve.extrapolated.tolist() == [False, False, True]
+    assert ((curve.low < curve.error) & (curve.error < curve.high)).all()
+    free = Thinning().fit(easy_and_hard).curve((1, 7))
+    assert (np.abs(curve.error[:2] - free.error) < free.high - free.low).all()
+    narrow = sampled.curve((7, 21), population=70, of=easy_and_hard)
+    assert narrow.high[0] - narrow.low[0] < 0.7 * (curve.high[1] - curve.low[1])
+    np.testing.assert_allclose(narrow.high[1], curve.high[2], atol=1e-12)
+    with pytest.raises(JudgeBayesError, match="of=counts"):
+        sampled.curve((7,), population=70)
+    assert "items are hard" in sampled.words()[0]
+
+
+def test_weighed_draws_agree_with_the_chains(sampled, easy_and_hard: Counts) -> None:
+    weighed = BetaBinomial(2, PriorImportance(2**14)).fit(easy_and_hard)
+    assert int(weighed.status) == Status.CONVERGED
+    one, other = (np.asarray(fit.errors((1, 7))) for fit in (sampled, weighed))
+    np.testing.assert_allclose(one.mean(0), other.mean(0), atol=0.2 * one.std(0).min())
+    np.testing.assert_allclose(one.std(0), other.std(0), rtol=0.2)
+
+
+@pytest.mark.slow
+def test_chains_cross_where_the_components_are_alike() -> None:
+    """One broad Beta-Binomial: which of two components is the broader, the labels do not tell.
+
+    In order of their means the posterior falls into two pieces that touch where the means are equal,
+    and chains disagree; unordered, they agree on the errors.
+    """
+    rng = np.random.default_rng(0)
+    counts = counts_of(rng.binomial(40, rng.beta(2.0, 1.5, 300)), 40)
+    fit = BetaBinomial(2, NUTS()).fit(counts)
+    assert int(fit.status) == Status.CONVERGED
+    assert fit.chains is not None
+    drawn = {name: np.asarray(x) for name, x in fit.chains.draws.items()}
+    assert (drawn["gap"] >= 0).all()
+    broad = (drawn["log_dispersion"][..., 0] > drawn["log_dispersion"][..., 1]).mean(1)
+    assert ((broad > 0.05) & (broad < 0.95)).all()
+    free = Thinning().fit(counts).curve((1, 39))
+    np.testing.assert_allclose(fit.estimate((1, 39)), free.error, atol=0.02)
+
+
+@in_float64
+def test_a_point_estimate_has_no_interval(easy_and_hard: Counts) -> None:
+    fit = BetaBinomial(1, MAP(starts=1)).fit(easy_and_hard)
+    curve = fit.curve((7,))
+    assert np.isnan(curve.low).all()
+    assert fit.plug_in().n_draws == 1
+    np.testing.assert_allclose(float(fit.pmf(7).sum()), 1)
+    assert "correct with probability" in fit.words()[0]
+
+
+def test_in_a_population_the_labelled_items_are_known() -> None:
+    own = counts_of(np.array([7, 0, 7, 7]), 7)
+    pmf = np.full((3, 8), 1 / 8)
+    found = in_population(pmf, own, (7,), population=4)
+    np.testing.assert_allclose(found, 0.25)
+    half = in_population(np.repeat(pmf, 4000, 0), own, (7,), population=8)
+    assert half.mean() == pytest.approx((0.25 + 0.5) / 2, abs=0.005)
+
+
+def test_bad_requests_get_their_sentence(easy_and_hard: Counts) -> None:
+    with pytest.raises(JudgeBayesError, match="right would be 1 or 2"):
+        BetaBinomial(3).fit(easy_and_hard)
+    with pytest.raises(JudgeBayesError, match="negative or NaN"):
+        BetaBinomial(1).fit(easy_and_hard, weight=np.full(60, -1.0))
+    with pytest.raises(JudgeBayesError, match=r"right would be \(60,\)"):
+        Binomial().fit(easy_and_hard, weight=np.ones(3))

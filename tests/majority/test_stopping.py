@@ -1,0 +1,120 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.majority import (
+    Advice,
+    QuantileRule,
+    Rule,
+    Session,
+    Thinning,
+    VarianceRule,
+    WidthRule,
+    counts_of,
+    minimum_labels,
+    replay,
+)
+
+COUNTS = np.random.default_rng(2).binomial(11, np.random.default_rng(3).beta(3, 1, 200))
+
+
+def test_eq_11_asks_for_57_and_117_labels() -> None:
+    """FINDINGS: the paper's 56 is the derivative's approximation, its 51 comes from nowhere."""
+    assert (minimum_labels(0.03), minimum_labels(0.01)) == (57, 117)
+    assert round((25 / (2 * 0.03)) ** (2 / 3)) == 56
+    for xi in (0.01, 0.03, 0.06):
+        r = minimum_labels(xi)
+        gap = [25 * ((n - 1) ** -0.5 - n**-0.5) for n in (r, r - 1)]
+        assert gap[0] <= xi < gap[1]
+    with pytest.raises(JudgeBayesError, match="positive"):
+        minimum_labels(0.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("unreachable", ["largest", "wait"])
+@pytest.mark.parametrize("expected", [None, 8.0])
+def test_the_quantile_rule_is_eqs_8_to_10_written_out(
+    epsilon: float, unreachable: str, expected: float | None
+) -> None:
+    rule = QuantileRule(0.03, epsilon, expected, unreachable, minimum=False)
+    before = None
+    for r in range(1, 60):
+        centre = COUNTS[:r].mean() if expected is None else expected
+        scores = sorted(abs(c - centre) for c in COUNTS[:r].tolist())
+        rank = math.ceil(round((1 - epsilon) * (r + 1), 9))
+        now = scores[min(rank, r) - 1] if rank <= r or unreachable == "largest" else None
+        stop = now is not None and before is not None and abs(now - before) <= 0.03
+        assert rule.enough(COUNTS[:r], 11) == stop, r
+        before = now
+
+
+def test_without_the_minimum_it_stops_early_and_with_it_at_eq_11() -> None:
+    orders = np.stack([np.random.default_rng(s).permutation(200) for s in range(20)])
+    early = replay(QuantileRule(0.03, minimum=False), COUNTS, 11, orders)
+    late = replay(QuantileRule(0.03), COUNTS, 11, orders)
+    assert early.mean() < 30
+    assert late.min() >= 57
+    assert late.mean() < 70
+
+
+def test_the_variance_cannot_ask_for_more_than_a_quarter_over_xi() -> None:
+    for right in range(0, 60, 7):
+        counts = np.array([11] * right + [0] * (60 - right))
+        for r in range(1, 61):
+            seen = np.random.default_rng(right).permutation(counts)[:r]
+            good = int((seen > 5).sum())
+            if 0 < good < r:
+                variance = stats.beta(good, r - good).var()
+                assert VarianceRule(0.03).enough(seen, 11) == (variance <= 0.03)
+                assert VarianceRule(0.1, deviation=True).enough(seen, 11) == (variance**0.5 <= 0.1)
+                if r >= 8:
+                    assert VarianceRule(0.03).enough(seen, 11)
+            else:
+                assert not VarianceRule(0.03).enough(seen, 11)
+
+
+def test_the_width_rule_stops_when_the_interval_is_narrow() -> None:
+    rule = WidthRule(width=0.2, least=5)
+    orders = np.arange(200)[None]
+    stop = int(replay(rule, COUNTS, 11, orders)[0])
+    for r, enough in ((stop, True), (stop - 1, False)):
+        wrong = (COUNTS[:r] < 6).sum()
+        low, high = stats.beta(0.5 + wrong, 0.5 + r - wrong).ppf([0.05, 0.95])
+        assert (high - low <= 0.2) == enough
+    finite = int(replay(WidthRule(0.2, population=100, least=5), COUNTS, 11, orders)[0])
+    assert finite < stop
+
+
+@pytest.mark.parametrize("rule", [QuantileRule(), VarianceRule(), WidthRule(0.25)])
+def test_a_session_is_a_replay(rule: Rule) -> None:
+    session = Session(rule, votes=11)
+    used = 0
+    for count in COUNTS.tolist():
+        used += 1
+        if session.update(count) is Advice.STOP:
+            break
+    assert used == int(replay(rule, COUNTS, 11, np.arange(200)[None])[0])
+    np.testing.assert_array_equal(session.correct, COUNTS[:used])
+    again = Session(rule, votes=11, labelled=session.correct[:-1])
+    assert again.advice is Advice.CONTINUE
+    assert again.update(int(COUNTS[used - 1])) is Advice.STOP
+
+
+def test_a_rule_that_is_never_satisfied_uses_all_items() -> None:
+    assert replay(WidthRule(1e-4), COUNTS[:30], 11, np.arange(30)[None]).tolist() == [30]
+
+
+def test_a_session_says_where_it_stands() -> None:
+    assert Session(WidthRule(), votes=5).state == "No item is labelled."
+    session = Session(WidthRule(width=0.3), votes=4, labelled=[4, 4, 0, 4])
+    curve = Thinning().fit(counts_of(np.array([4, 4, 0, 4]), 4)).curve((3,))
+    assert f"a majority of 3 is wrong on {curve.error[0]:.1%}" in session.state
+    assert f"interval {curve.low[0]:.1%} to {curve.high[0]:.1%}; continue." in session.state
+
+
+def test_an_impossible_count_is_refused() -> None:
+    with pytest.raises(JudgeBayesError, match="right would be 0 to 11"):
+        Session(VarianceRule(), 11).update(12)

@@ -1,0 +1,406 @@
+"""Pages: what they hold is harmless, whole, readable and the same every time."""
+
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from judgebayes.calibrators.conformal import coverage_law
+from judgebayes.finding import Finding
+from judgebayes.measures.significance import Interval
+from judgebayes.report import (
+    Code,
+    Drawing,
+    Facts,
+    Findings,
+    Folded,
+    Link,
+    Links,
+    Page,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    render,
+)
+from judgebayes.report import sections as parts
+from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.report.style import DARK, LIGHT, css
+from judgebayes.report.text import clean, escaped, presentable, shortened
+
+VOID = {"meta", "br", "wbr", "img", "link", "hr", "input"}
+MEGABYTE = "x" * 2**20
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</svg><img src=x onerror=alert(1)>",
+    "\"quoted\" 'names' & more",
+    "--><!-- ]]>",
+    "$\\frac{1}{0}$",
+    "\u202egnp.exe",
+    "שופט א",
+    "nul\x00and\x1bbell\x07",
+    MEGABYTE,
+    MEGABYTE[:-1] + "y" + "x" * 9,
+    "裁判 🧑‍⚖️",
+    "",
+    "two\nlines",
+]
+
+
+class Reader(HTMLParser):
+    """Reads a page strictly: what is opened is closed, in order."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None], tuple[str, ...]]] = []
+        self.texts: list[tuple[tuple[str, ...], str]] = []
+        self.feed(markup)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), (tag, attrs)
+        self.tags.append((tag, dict(attrs), tuple(self.open)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs), tuple(self.open)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((tuple(self.open), data))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs, _ in self.tags if name == tag]
+
+    def said(self, tag: str) -> list[str]:
+        return [text for inside, text in self.texts if inside and inside[-1] == tag]
+
+
+def check(markup: str) -> Reader:
+    """Check what every page must be, and return it read."""
+    page = Reader(markup)
+    names = {tag for tag, _, _ in page.tags}
+    assert not names & {"script", "iframe", "object", "embed", "link", "base", "form", "img"}
+    for tag, attrs, _ in page.tags:
+        assert not [name for name in attrs if name.startswith("on")], (tag, attrs)
+        for name in ("href", "xlink:href", "src"):
+            target = attrs.get(name) or ""
+            written_out = tag == "image" and target.startswith("data:image/png;base64,")
+            assert written_out or ":" not in target, (tag, attrs)
+        assert "url(h" not in (attrs.get("style") or "")
+    assert "@import" not in markup
+    assert "url(" not in css()
+    ids = [attrs["id"] for _, attrs, _ in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    inside = {a["href"][1:] for a in page.of("a") if (a["href"] or "").startswith("#")}
+    drawn = {a[k][1:] for a in page.of("use") for k in ("xlink:href", "href") if k in a}
+    clips = set(re.findall(r"url\(#([^)]*)\)", markup))
+    assert inside | drawn | clips <= set(ids)
+    assert page.of("html")[0]["lang"]
+    assert len([t for i, t in page.texts if i[-1:] == ("title",) and "svg" not in i]) == 1
+    levels = [int(tag[1]) for tag, _, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for svg in page.of("svg"):
+        assert svg["role"] == "img"
+        assert set((svg["aria-labelledby"] or "").split()) <= set(ids)
+    assert len(page.of("caption")) == len(page.of("table"))
+    assert all(attrs.get("scope") in ("col", "row") for attrs in page.of("th"))
+    return page
+
+
+def drawing(names: list[str], key: str = "a-figure") -> Drawing:
+    with names_as_they_are():
+        figure = Figure(figsize=(9, 4), layout="constrained")
+        ax = figure.subplots()
+        ax.plot(range(len(names)), range(len(names)), "o-", color="black", label=names[0])
+        ax.set_yticks(range(len(names)), names)
+        ax.legend()
+        return Drawing(inline_svg(figure, key, names[0], names[-1]), names[0])
+
+
+def a_page(names: list[str]) -> Page:
+    table = Table(names[0], names, [names, [Link(names[1], names[1]), *names[1:]]], words=(1,))
+    inner = Section(names[0], [Paragraph(name) for name in names])
+    return Page(
+        names[0],
+        [Facts([(name, name) for name in names], large=True)],
+        [
+            Section(names[0], [table, Findings([Finding("bad", name) for name in names])], [inner]),
+            Section("b", [Row([drawing(names), drawing(names, "b")]), Code(names[0])], name="b"),
+            Section("c", [Folded(names[0], [Links([Link(n, n) for n in names if n])])]),
+        ],
+    )
+
+
+def test_a_page_is_whole_and_readable() -> None:
+    page = check(render(a_page(["one", "two", "three"])))
+    assert page.said("h1") == ["one"]
+    assert page.said("h3") == ["one"]
+    assert page.said("caption") == []  # inside a span, which stays in sight
+    assert page.of("td")[0] == {"class": ""} or "class" not in page.of("td")[0]
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["presentable", "as they are"])
+def test_hostile_names_come_out_harmless(raw: bool) -> None:
+    names = [n for n in HOSTILE if len(n) < 100] if raw else presentable(HOSTILE)
+    markup = render(a_page(names))
+    assert len(markup) < 400_000
+    page = check(markup)
+    assert "\x00" not in markup
+    assert "\u202e" not in markup
+    assert "alert(1)" in markup  # it is said, as text
+    said = "".join(text for _, text in page.texts)
+    assert "<script>alert(1)</script>" in said
+    assert "$\\frac{1}{0}$" in said
+
+
+def test_a_link_never_leaves_the_folder() -> None:
+    section = Section("s", [Links([Link("x", "javascript:alert(1)"), Link("y", "a b/ü.csv")])])
+    page = check(render(Page("p", [], [section])))
+    assert [a["href"] for a in page.of("a")][1:] == [
+        "javascript%3Aalert%281%29",
+        "a%20b/%C3%BC.csv",
+    ]
+
+
+def test_names_are_short_one_line_and_told_apart() -> None:
+    found = presentable(HOSTILE)
+    assert len(set(found)) == len(HOSTILE)
+    assert max(map(len, found)) < 80
+    assert not any("\n" in name for name in found)
+    assert found[-2] == "(no name)"
+    assert presentable(["a", "a", "a (2)"]) == ["a", "a (2)", "a (2) (2)"]
+    hebrew = found[HOSTILE.index("שופט א")]
+    assert (hebrew[0], hebrew[-1]) == ("\u2068", "\u2069")  # it turns nothing else round
+    assert presentable(["plain"]) == ["plain"]
+    assert shortened("abcdefghij", 5) == "ab…ij"
+    assert clean("a\u202eb\x07") == "a\ufffdb\ufffd"
+    assert len(escaped(MEGABYTE)) < 5000
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, as the Web Content Accessibility Guidelines 2.2 define it."""
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_enough_in_light_and_dark() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # the known near miss
+    for colours in (LIGHT, DARK):
+        for letters in ("ink", "muted", "link", "bad", "note", "good"):
+            for ground in ("page", "card"):
+                assert contrast(colours[letters], colours[ground]) >= 4.5, (letters, ground)
+    assert contrast("#57606a", "#ffffff") >= 4.5  # captions on white
+    assert all(f"--{name}: {value}" in css() for c in (LIGHT, DARK) for name, value in c.items())
+    assert "@media print" in css()
+    assert "prefers-color-scheme: dark" in css()
+
+
+def test_drawings_are_the_same_every_time_and_name_themselves() -> None:
+    one, two = drawing(["$x$", "<b>"]).svg, drawing(["$x$", "<b>"]).svg
+    assert one == two
+    assert "<dc:date>" not in one
+    assert "#000000" not in one  # ink follows the page
+    page = Reader(one)
+    assert page.said("title") == ["$x$"]
+    assert "$x$" in page.said("text")  # letters, no formula
+    assert "<b>" in page.said("desc")
+    assert all((a.get("id") or "a-figure").startswith("a-figure") for _, a, _ in page.tags)
+
+
+def test_a_heat_map_is_written_out_and_allowed() -> None:
+    figure = Figure()
+    figure.subplots().imshow(np.eye(2))
+    shown = Drawing(inline_svg(figure, "h", "t", "d", themed=False), "c", themed=False)
+    page = check(render(Page("p", [shown], [])))
+    assert len(page.of("image")) == 1
+    policies = [a["content"] for a in page.of("meta") if "http-equiv" in a]
+    assert "img-src data:" in (policies[0] or "")
+    assert page.of("figure")[0]["class"] == "paper"
+
+
+def held_out() -> parts.HeldOut:
+    """Ten items in four splits, two classes."""
+    rng = np.random.default_rng(3)
+    items = np.tile(np.arange(10), 4)
+    p = rng.uniform(0.02, 0.98, 40)
+    labels = np.tile(rng.integers(0, 2, 10), 4)
+    return parts.HeldOut(items, labels, np.log(np.stack([1 - p, p], 1)), None, 4)
+
+
+def test_the_table_of_confidence_counts_by_hand() -> None:
+    given = held_out()
+    section = parts.probabilities_section(given, ["no", "yes"], "m", degenerate=False)
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    confidence = np.exp(given.log_probs).max(1)
+    right = given.log_probs.argmax(1) == given.labels
+    for name, items, share, promised, came in table.rows:
+        low, high = (float(end.strip("%")) / 100 for end in str(name).split(" to "))
+        here = (confidence > low) & (confidence <= high)
+        assert items == str(len(set(given.items[here].tolist())))
+        assert share == f"{here.sum() / 40:.0%}"
+        assert promised == f"{confidence[here].mean():.1%}"
+        assert str(came).startswith(f"{right[here].mean():.1%}")
+    assert sum(float(str(row[2]).strip("%")) for row in table.rows) == pytest.approx(100, abs=3)
+    page = check(render(Page("p", [], [section])))
+    assert len(page.of("svg")) == 1
+    three = parts.HeldOut(*given[:2], np.log(np.full((40, 3), 1 / 3)), None, 4)
+    section = parts.probabilities_section(three, ["a", "b", "c"], "m", degenerate=False)
+    assert len(check(render(Page("p", [], [section]))).of("svg")) == 3
+
+
+def test_constant_labels_get_no_diagram() -> None:
+    for given, degenerate in ((held_out(), True), (None, False)):
+        section = parts.probabilities_section(given, ["no", "yes"], "m", degenerate=degenerate)
+        assert [type(block) for block in section.blocks] == [Paragraph]
+
+
+def test_decisions_sets_and_the_least_certain_items() -> None:
+    p = np.array([0.9, 0.52, 0.2, 0.45])
+    answers = pd.DataFrame({"item": HOSTILE[:4], "p(no)": 1 - p, "p(yes)": p})
+    sets = np.array([[0, 1], [1, 1], [1, 0], [1, 1]], bool)
+    labelled = np.array([False, False, False, True])
+    decided = (p > 0.5).astype(int)
+    args = (answers, ["no", "yes"], decided, np.minimum(p, 1 - p), sets, ["Sets."], "absolute")
+    section = parts.decisions_section(*args, labelled)
+    made, kinds, first = (block for block in section.blocks if isinstance(block, Table))
+    assert [row[:2] for row in made.rows] == [("no", "2"), ("yes", "2")]
+    assert made.rows[1][3:] == ("71.0%", "0.290")
+    assert [row[:2] for row in kinds.rows] == [("yes", "1"), ("no", "1"), ("no | yes", "2")]
+    assert [row[3] for row in first.rows] == ["yes", "no", "yes"]  # 0.52, 0.2, 0.9
+    assert first.caption.endswith(
+        "without a label with an expected loss above 0.01: all, look at these first"
+    )
+    assert "without a label" in first.caption
+    check(render(Page("p", [], [section])))
+
+
+def test_only_uncertain_items_are_to_be_looked_at() -> None:
+    def last(loss: np.ndarray, labelled: int = 0) -> Table | Paragraph:
+        answers = pd.DataFrame({"item": np.arange(30), "p(no)": loss, "p(yes)": 1 - loss})
+        sets = np.zeros((30, 2), bool)  # an empty set is no doubt
+        args = (answers, ["no", "yes"], np.ones(30, int), loss, sets, [], "absolute")
+        return parts.decisions_section(*args, np.arange(30) < labelled).blocks[-1]
+
+    loss = np.zeros(30)
+    loss[[3, 8, 20]] = 0.4, 0.02, 0.01
+    some, one, none, many = last(loss), last(loss, 5), last(np.zeros(30), 30), last(loss + 0.02)
+    assert [row[0] for row in some.rows] == ["3", "8"]  # 0.01 is not above it
+    assert [row[0] for row in one.rows] == ["8"]
+    assert isinstance(none, Paragraph)
+    assert none.text.startswith("No item has an expected loss above 0.01")
+    assert last(np.where(loss > 0.1, loss, 0), 5).text.startswith("No item without a label has")
+    assert len(many.rows) == 10
+    assert "the 10 least certain of 30, look" in many.caption
+
+
+def test_numbers_are_never_minus_nothing() -> None:
+    assert parts.with_interval(Interval(-0.0, -0.0001, 0.0)) == "0.000 [0.000, 0.000]"
+    assert parts.with_interval(Interval(1.0, 0.97, 1.0), percent=True) == "100.0% [97.0%, 100.0%]"
+
+
+FELL = Interval(0.1, 0.05, 0.15), "fell by 0.100 [0.050, 0.150]: more labels still make"
+ROSE = Interval(-0.1, -0.15, -0.05), "rose by 0.100 [0.050, 0.150]: more labels of this kind do not"
+UNCLEAR = Interval(0.01, -0.05, 0.07), "changed by -0.010 [-0.070, +0.050], which may be chance"
+NONE = Interval(0.0, 0.0, 0.0), "did not change: there is no sign that more labels would make"
+UNKNOWN = Interval(np.nan, np.nan, np.nan), ""
+
+
+def labels_of(nll: Interval, loss: Interval, labels: int, items: int) -> Section:
+    scores = [Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6)]
+    curve = parts.Curve([40, 80], scores, scores, nll, loss, (0.69, 0.5))
+    return parts.labels_section(curve, labels, items, 0.8, 0.9, "m")
+
+
+def laws(section: Section) -> Table:
+    return [block for block in section.blocks if isinstance(block, Table)][-1]
+
+
+@pytest.mark.parametrize(
+    ("nll", "loss"),
+    [(FELL, UNCLEAR), (FELL, NONE), (ROSE, FELL), (UNCLEAR, ROSE), (UNKNOWN, FELL)],
+)
+def test_what_more_labels_would_buy(nll: tuple[Interval, str], loss: tuple[Interval, str]) -> None:
+    section = labels_of(nll[0], loss[0], 99, 1000)
+    said = " ".join(check(render(Page("p", [], [section]))).said("p"))
+    for (_, change), name, what in (
+        (nll, "held-out NLL", "probabilities"),
+        (loss, "mean loss of the decisions", "decisions"),
+    ):
+        start = f"From 40 to 80 labels the {name} "
+        assert (start in said) == bool(change)
+        if change:
+            own = said.split(start)[1].split(" better.")[0]
+            assert own.startswith(change)
+            assert own.endswith(f"the {what}")
+    # What fell is said to gain; otherwise only the intervals do.
+    assert ("would narrow the intervals" in said) == (FELL not in (nll, loss))
+    law = laws(section)
+    assert [row[0] for row in law.rows] == ["99, as now", "198", "396"]
+    for row, n in zip(law.rows, (33, 66, 132), strict=True):
+        expected = coverage_law(n, 0.9, 10_000)
+        assert row[2] == f"{expected.low:.0%} to {expected.high:.0%} (95 %)"
+    few = parts.labels_section(None, 4, 9, None, None, "m")
+    assert "too few" in " ".join(check(render(Page("p", [], [few]))).said("p"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "sizes", "said"),
+    [
+        (120, ["120, as now", "240", "300, all items"], "There are 300 items"),
+        (150, ["150, as now", "300, all items"], "There are 300 items"),
+        (300, ["300, as now, all items"], "All 300 items are labelled"),
+        (75, ["75, as now", "150", "300, all items"], "There are 300 items"),
+        (70, ["70, as now", "140", "280"], ""),
+    ],
+)
+def test_no_more_labels_are_offered_than_there_are_items(
+    labels: int, sizes: list[str], said: str
+) -> None:
+    section = labels_of(UNCLEAR[0], UNCLEAR[0], labels, 300)
+    assert [row[0] for row in laws(section).rows] == sizes
+    words = " ".join(block.text for block in section.blocks if isinstance(block, Paragraph))
+    assert said in words
+    assert ("need more items with votes" in words) == bool(said)
+    assert ("would narrow the intervals" in words) == (labels < 300)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_judges_are_drawn_and_told(n_classes: int) -> None:
+    names = presentable(HOSTILE * 3)
+    share = np.linspace(0.9, 0.3, len(names))
+    columns = {"judge": names, "votes": 40, "missing": 0.1, "labelled": 40, "weight": 1.0}
+    for name in ("accuracy", "tpr", "tnr")[: 3 if n_classes == 2 else 1]:
+        columns |= {name: share, f"{name}_low": share - 0.1, f"{name}_high": share + 0.1}
+    section = parts.judges_section(pd.DataFrame(columns))
+    page = check(render(Page("p", [], [section])))
+    assert len(page.of("svg")) == 1
+    (caption,) = page.said("figcaption")
+    for told in ('"one coin"', "no room for a name"):
+        assert (told in caption) == (n_classes == 2)
+    few = parts.judges_section(pd.DataFrame(columns).head(3))
+    assert "no room for a name" not in next(b for b in few.blocks if isinstance(b, Drawing)).caption
+    assert len(page.of("table")) == 2
+    assert len(page.of("tr")) == 1 + 16 + 1 + len(names)
+    unknown = pd.DataFrame(columns).assign(accuracy=np.nan)
+    if n_classes == 3:
+        said = check(render(Page("p", [], [parts.judges_section(unknown)]))).said("p")
+        assert "nothing is known" in said[0]

@@ -1,0 +1,111 @@
+"""Imports go one way: a room imports from itself and from those before it, never from a later one."""
+
+import ast
+import graphlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = """
+sentence errors progress finding arrays compiled models votes measures io inference calibrators
+aggregators item_response panel evaluate majority generators priors posterior collect public
+simulate workflow plots report judgebayes experiments cli __main__
+"""
+"""`judgebayes` is the package itself, which offers names of all rooms: only its version is below it."""
+ORDER = ROOMS.split()
+LOOSE = 8
+"""So many files may lie beside the rooms."""
+EXCEPTIONS = {("experiments.coverage", "cli")}
+"""Those of the first, with all that is in it, may import the second."""
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Yield what is imported from this package, in functions too, but not where only types are."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if f"{a.name}.".startswith("judgebayes."))
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            if f"{node.module}.".startswith("judgebayes."):
+                yield from (f"{node.module}.{a.name}" for a in node.names)
+        yield from imports(node)
+
+
+@cache
+def edges(source: str) -> list[str]:
+    """Return what a module imports from this package."""
+    return list(imports(ast.parse(source)))
+
+
+def room(module: str) -> str:
+    """Return the part of the package that a module is in."""
+    name = module.split(".")[1] if "." in module else "judgebayes"
+    return name if name in ORDER else "judgebayes"
+
+
+def wrong(files: Mapping[str, str]) -> list[str]:
+    """Return every import of a later room, and the exceptions that none needs any more."""
+    found, unused = [], set(EXCEPTIONS)
+    for module, source in files.items():
+        for target in edges(source):
+            here, there = room(module), room(target)
+            excused = {e for e in EXCEPTIONS if module[11:].startswith(e[0]) and there == e[1]}
+            unused -= excused
+            barred = here == "models" != there or ORDER.index(there) > ORDER.index(here)
+            if barred and not excused and target != "judgebayes.__version__":
+                found.append(f"{module} -> {target}")
+    return found + [f"{here} -> {there} is no exception any more" for here, there in sorted(unused)]
+
+
+@cache
+def modules() -> Mapping[str, str]:
+    """Return the source of every module, by its name."""
+    found = {}
+    for top in ("judgebayes", "judgebayes/models", "judgebayes/experiments"):
+        for path in (ROOT / top).rglob("*.py"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            found[name] = path.read_text(encoding="utf-8")
+    return found
+
+
+def test_a_room_imports_from_those_before_it_only() -> None:
+    assert not wrong(modules())
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("judgebayes.votes.array", "import judgebayes.measures.scores"),
+        ("judgebayes.models.irt", "def f():\n    from judgebayes import errors"),
+        ("judgebayes.io.tables", "from judgebayes import __version__, cli"),
+        ("judgebayes.report.page", "from judgebayes import Davidson"),
+        ("judgebayes.experiments.core", "from judgebayes.cli.comparing import best"),
+    ],
+)
+def test_a_planted_wrong_import_is_seen(module: str, source: str) -> None:
+    (seen,) = set(wrong({**modules(), module: source})) - set(wrong(modules()))
+    assert seen.startswith(f"{module} -> ")
+
+
+def test_no_modules_import_one_another() -> None:
+    files = modules()
+    graph = {
+        module: {
+            target if target in files else target.rpartition(".")[0] for target in edges(source)
+        }
+        for module, source in files.items()
+        if module != "judgebayes"
+    }
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_every_room_has_a_place_in_the_order_and_few_files_lie_beside_them() -> None:
+    children = {path.stem for path in (ROOT / "judgebayes").iterdir() if path.name[:2] != "__"}
+    loose = list((ROOT / "judgebayes").glob("*.py"))
+    assert children <= set(ORDER)
+    assert len(loose) <= LOOSE, loose

@@ -1,0 +1,195 @@
+"""When to stop asking, beside a brute-force twin, simulated items, and what must hold."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from judgebayes.aggregators import FittedDavidson
+from judgebayes.errors import JudgeBayesError
+from judgebayes.measures.decide import absolute_loss
+from judgebayes.workflow.adaptive import StoppingRule, price_within, share_prior, stopping_rule
+from judgebayes.workflow.fit_file import VoteProfile
+
+N = 6
+PRIOR = np.array([0.5, 0.3, 0.5])
+BETA, ETA0, GAMMA = 2.0, 1.25, 1.125  # exact in 32 bits
+LOSS = absolute_loss(3)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> FittedDavidson:
+    draws = {
+        "beta": jnp.array([BETA]),
+        "eta0": jnp.array([[ETA0]]),
+        "gamma": jnp.array([[GAMMA]]),
+    }
+    done = jnp.array(0)
+    return FittedDavidson(draws, done, jnp.array(0.0), jnp.array(0.0), None, 1.0, 1.0, 3)
+
+
+def davidson(low: int, tie: int, high: int) -> np.ndarray:
+    """P1 eqs 2 to 5, by hand."""
+    margin = 0.5 * np.log((high + 1) / (low + 1))
+    evidence = np.log((tie + 1) / (low + tie + high + 1))
+    p = np.exp([-BETA * margin, ETA0 + GAMMA * evidence, BETA * margin])
+    return p / p.sum()
+
+
+class Twin:
+    """The docstring's formulas, by recursion over single votes, without tables."""
+
+    def __init__(self, price: float, batch: int, fewest: int) -> None:
+        self.price, self.batch, self.fewest = price, batch, fewest
+        self.seen: dict[tuple[int, ...], tuple[float, float, float, bool]] = {}
+
+    def chances(self, counts: tuple[int, ...], ahead: int) -> dict[tuple[int, ...], float]:
+        found: dict[tuple[int, ...], float] = {}
+        for order in itertools.product(range(3), repeat=ahead):
+            now, chance = list(counts), 1.0
+            for vote in order:
+                chance *= (PRIOR[vote] + now[vote]) / (PRIOR.sum() + sum(now))
+                now[vote] += 1
+            found[tuple(now)] = found.get(tuple(now), 0.0) + chance
+        return found
+
+    def belief(self, counts: tuple[int, ...]) -> np.ndarray:
+        later = self.chances(counts, N - sum(counts))
+        return sum((p * davidson(*then) for then, p in later.items()), np.zeros(3))
+
+    def value(self, counts: tuple[int, ...]) -> tuple[float, float, float, bool]:
+        """Return cost to come, loss and votes in the end, and whether the item is settled."""
+        if counts not in self.seen:
+            risk, votes = float((LOSS @ self.belief(counts)).min()), sum(counts)
+            found = (risk, risk, float(votes), True)
+            if votes < N:
+                ahead = min(self.batch, N - votes)
+                later = [(p, self.value(then)) for then, p in self.chances(counts, ahead).items()]
+                cost = self.price * ahead + sum(p * v[0] for p, v in later)
+                if risk > cost + 1e-12 or votes < self.fewest:
+                    loss, used = (sum(p * v[k] for p, v in later) for k in (1, 2))
+                    found = (cost, loss, used, False)
+            self.seen[counts] = found
+        return self.seen[counts]
+
+
+def states(most: int = N) -> np.ndarray:
+    every = itertools.product(range(most + 1), repeat=3)
+    return np.array([counts for counts in every if sum(counts) <= most])
+
+
+@pytest.mark.parametrize(("price", "batch", "fewest"), [(0.02, 1, 1), (0.005, 2, 2), (0.05, 4, 0)])
+def test_the_rule_is_that_of_the_recursion(
+    fitted: FittedDavidson, price: float, batch: int, fewest: int
+) -> None:
+    rule = stopping_rule(fitted, PRIOR, N, price, batch=batch, fewest=fewest)
+    twin = Twin(price, batch, fewest)
+    every = states()
+    np.testing.assert_allclose(
+        np.exp(rule.log_probs(every)),
+        [twin.belief(tuple(c)) for c in every.tolist()],
+        rtol=0,
+        atol=1e-12,
+    )
+    expected = [twin.value(tuple(c))[3] for c in every.tolist()]
+    assert rule.settled(every).tolist() == expected
+    assert 0 < sum(expected) < len(expected)
+    _, loss, votes, _ = twin.value((0, 0, 0))
+    assert rule.forecast.loss == pytest.approx(loss, abs=1e-12)
+    assert rule.forecast.votes == pytest.approx(votes, abs=1e-12)
+    full = sum(p * (LOSS @ davidson(*then)).min() for then, p in twin.chances((0, 0, 0), N).items())
+    assert rule.forecast.full_loss == pytest.approx(full, abs=1e-12)
+
+
+def replay(rule: StoppingRule, sequence: np.ndarray) -> np.ndarray:
+    counts = np.zeros((len(sequence), 3), np.int64)
+    for vote in sequence.T:
+        live = np.flatnonzero(~rule.settled(counts))
+        counts[live, vote[live]] += 1
+    return counts
+
+
+def test_the_forecast_comes_true_on_items_of_the_model(fitted: FittedDavidson) -> None:
+    rng = np.random.default_rng(3)
+    items = 40_000
+    shares = rng.dirichlet(PRIOR, items).cumsum(1)
+    sequence = (rng.random((items, N, 1)) > shares[:, None, :2]).sum(-1)
+    full = np.stack([(sequence == k).sum(1) for k in range(3)], 1)
+    table = {tuple(c): davidson(*c).cumsum() for c in states().tolist() if sum(c) == N}
+    labels = (rng.random((items, 1)) > np.array([table[tuple(c)] for c in full.tolist()])).sum(1)
+    rule = stopping_rule(fitted, PRIOR, N, 0.01)
+    counts = replay(rule, sequence)
+    for these, loss in ((counts, rule.forecast.loss), (full, rule.forecast.full_loss)):
+        made = (np.exp(rule.log_probs(these)) @ LOSS.T).argmin(1)
+        lost = np.abs(made - labels)
+        assert lost.mean() == pytest.approx(loss, abs=4 * lost.std() / items**0.5)
+    used = counts.sum(1)
+    assert used.mean() == pytest.approx(rule.forecast.votes, abs=4 * used.std() / items**0.5)
+    assert used.mean() < 0.8 * N
+
+
+def test_dearer_votes_are_fewer_and_the_tolerance_is_kept(fitted: FittedDavidson) -> None:
+    found = [stopping_rule(fitted, PRIOR, N, p).forecast for p in (0.0, 0.001, 0.01, 0.1, 1.0)]
+    assert found[0].loss == pytest.approx(found[0].full_loss, abs=1e-12)
+    assert all(
+        a.votes >= b.votes and a.loss <= b.loss + 1e-12 for a, b in itertools.pairwise(found)
+    )
+    assert found[-1].votes == pytest.approx(1)
+    for tolerance in (0.001, 0.004):
+        rule = price_within(fitted, PRIOR, N, tolerance)
+        assert 0 <= rule.forecast.loss - rule.forecast.full_loss <= tolerance
+        dearer = stopping_rule(fitted, PRIOR, N, rule.price * 1.001).forecast
+        assert dearer.loss - dearer.full_loss > tolerance
+    assert price_within(fitted, PRIOR, N, 5.0).price == 1.0
+
+
+def test_it_looks_further_than_one_vote(fitted: FittedDavidson) -> None:
+    """Where no single vote changes the decision, one step ahead nothing is to be gained."""
+    every = states(N - 2)
+    rule = stopping_rule(fitted, PRIOR, N, 1e-4, fewest=0)
+    risk = {
+        tuple(c): (LOSS @ np.exp(rule.log_probs(np.array([c])))[0]).min() for c in states().tolist()
+    }
+    twin = Twin(0.0, 1, 0)
+    gain = [
+        risk[tuple(c)] - sum(p * risk[then] for then, p in twin.chances(tuple(c), 1).items())
+        for c in every.tolist()
+    ]
+    myopic = np.array(gain) <= 1e-4
+    assert (myopic & ~rule.settled(every)).any()
+    assert not (~myopic & rule.settled(every)).any()
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_the_prior_of_the_shares_is_found_from_their_moments(symmetric: bool) -> None:
+    rng = np.random.default_rng(5)
+    truth = np.array([0.6, 0.4, 0.6 if symmetric else 1.4])
+    shares = rng.dirichlet(truth, 40_000)
+    counts = np.stack([rng.multinomial(8, p) for p in shares]) / 8
+    if symmetric:
+        counts = np.concatenate([counts[:20_000], counts[20_000:, ::-1]])
+    seen = VoteProfile(len(counts), counts.mean(0).tolist(), np.cov(counts.T).tolist(), 8.0)
+    np.testing.assert_allclose(share_prior(seen, symmetric=symmetric), truth, rtol=0.05)
+
+
+def test_what_has_no_answer_is_refused(fitted: FittedDavidson) -> None:
+    once = VoteProfile(10, [0.5, 0.0, 0.5], np.eye(3).tolist(), 1.0)
+    with pytest.raises(JudgeBayesError, match="takes two or more"):
+        share_prior(once, symmetric=True)
+    for price in (-0.1, float("nan")):
+        with pytest.raises(JudgeBayesError, match="price of a vote"):
+            stopping_rule(fitted, PRIOR, N, price)
+    with pytest.raises(JudgeBayesError, match="loss to give up"):
+        price_within(fitted, PRIOR, N, -1.0)
+    with pytest.raises(JudgeBayesError, match="cannot be asked for"):
+        stopping_rule(fitted, PRIOR, N, 0.1, batch=7)
+    with pytest.raises(JudgeBayesError, match="too many ways"):
+        stopping_rule(fitted, PRIOR, 500, 0.1)
+    rule = stopping_rule(fitted, PRIOR, N, 0.1)
+    with pytest.raises(JudgeBayesError, match="stops at 6"):
+        rule.settled(np.array([[7, 0, 0]]))
+    # Votes that all agree, or are like coins, still have a prior.
+    for spread in (np.zeros((3, 3)), np.diag([0.25, 0, 0.25])):
+        prior = share_prior(VoteProfile(9, [0.5, 0.0, 0.5], spread.tolist(), 4.0), symmetric=True)
+        assert (prior > 0).all()
