@@ -133,7 +133,7 @@ def test_intervals_hold_the_mean_and_nest(name: str) -> None:
     assert (wide.low <= narrow.low).all()
     assert (narrow.high <= wide.high).all()
     np.testing.assert_allclose(wide.low, np.quantile(draws, 0.05, axis=0), atol=1e-12)
-    np.testing.assert_allclose(wide.high[:, 0], 1 - wide.low[:, 1], atol=1e-12)
+    np.testing.assert_allclose(wide.high[:, 0], 1 - np.asarray(wide.low)[:, 1], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["temperature", "platt", "beta"])
