@@ -462,15 +462,18 @@ def true_minimum(
     Regression
         With the axes (aim, start), or (start,) for a single aim.
     """
+    # Put together on the host: eager operations would take longer than small fits.
     single = aims.matrix.ndim == 2
-    batch = jax.tree.map(lambda a: jnp.asarray(a)[None], aims) if single else aims
-    many: Parameters = jax.tree.map(lambda *a: jnp.stack(a), *begin)
-    kinked = np.asarray(batch.labelled).any(axis=1)
+    host = jax.tree.map(np.asarray, (aims, begin))
+    batch: Targets = jax.tree.map(lambda a: a[None], host[0]) if single else host[0]
+    many: Parameters = jax.tree.map(lambda *a: np.stack(a), *host[1])
+    kinked = batch.labelled.any(axis=1)
     parts, places = [], []
     for one, here in ((_one_minimum, kinked), (_uncalibrated, ~kinked)):
         if here.any():
-            parts.append(_each(one, jax.tree.map(lambda a, i=here: a[i], batch), many, weights))
+            chosen = jax.tree.map(lambda a, i=here: a[i], batch)
+            parts.append(jax.tree.map(np.asarray, _each(one, chosen, many, weights)))
             places.append(np.flatnonzero(here))
-    order = np.argsort(np.concatenate(places))
-    whole: Regression = jax.tree.map(lambda *a: jnp.concatenate(a)[order], *parts)
-    return jax.tree.map(lambda a: a[0], whole) if single else whole
+    order = 0 if single else np.argsort(np.concatenate(places))
+    whole: Regression = jax.tree.map(lambda *a: jnp.asarray(np.concatenate(a)[order]), *parts)
+    return whole
