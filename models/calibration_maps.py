@@ -90,9 +90,9 @@ def members(form: Form, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 class CalibrationMapModel:
     """The program: slopes and intercepts, then each item's label given the aggregator's answer.
 
-    Sites: `slope` (slope); `intercept` (intercept) where the form has any; with item features
-    `slope_by_feature` (feature, slope) in the symmetric form and `intercept_by_feature` (feature,
-    intercept); `label` (item).
+    Sites: `slope` (slope group); `intercept` (intercept group) where the form has any; with item
+    features `slope_by_feature` (feature, slope group) in the symmetric form and
+    `intercept_by_feature` (feature, intercept group); `label` (item).
     """
 
     n_classes: int
@@ -102,10 +102,10 @@ class CalibrationMapModel:
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs", "features"))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "slope": ("slope",),
-        "intercept": ("intercept",),
-        "slope_by_feature": ("feature", "slope"),
-        "intercept_by_feature": ("feature", "intercept"),
+        "slope": ("slope_group",),
+        "intercept": ("intercept_group",),
+        "slope_by_feature": ("feature", "slope_group"),
+        "intercept_by_feature": ("feature", "intercept_group"),
         "label": ("item",),
     }
 

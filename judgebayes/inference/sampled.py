@@ -21,6 +21,7 @@ from judgebayes.inference import derived, posterior
 from judgebayes.inference.numpyro_lock import alone
 from judgebayes.inference.problem import Chains, Problem, Sites, Source
 from judgebayes.votes.array import Votes
+from judgebayes.votes.data import Data
 
 __all__ = [
     "STATISTIC",
@@ -218,8 +219,6 @@ class Sampled:
 
 def _told_of(data: Sequence[Any], coords: Mapping[str, Sequence[Any]]) -> dict[str, str | int]:
     """Return what votes and labels these are, so that only posteriors of the same are compared."""
-    from judgebayes.posterior.data import Data
-
     if len(data) < 2 or not isinstance(data[0], Votes) or np.ndim(data[1]) != 1:
         return {}
     votes = data[0]

@@ -2,10 +2,10 @@
 
 from judgebayes.posterior.checks import Check, check, in_words
 from judgebayes.posterior.compare import Compared, compare, one_left_out
-from judgebayes.posterior.data import Data
 from judgebayes.posterior.models import MODELS, build, variant_of
 from judgebayes.posterior.sample import sample
 from judgebayes.posterior.story import Story
+from judgebayes.votes.data import Data
 
 __all__ = [
     "MODELS",

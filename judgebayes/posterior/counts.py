@@ -8,9 +8,9 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.counts import correct_counts, counts_of
 from judgebayes.majority.distribution import BetaBinomial
 from judgebayes.models.beta_binomial import Prior, error_sizes
-from judgebayes.posterior.data import Data
 from judgebayes.posterior.statistics import of_correct
 from judgebayes.posterior.story import Story
+from judgebayes.votes.data import Data
 
 __all__ = ["mixture", "single"]
 

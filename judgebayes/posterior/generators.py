@@ -12,9 +12,9 @@ from judgebayes.generators.items import distinct
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import generator_validator as gv
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
-from judgebayes.posterior.data import Data
 from judgebayes.posterior.statistics import agreement, unanimous
 from judgebayes.posterior.story import Story
+from judgebayes.votes.data import Data
 
 __all__ = ["independent", "leaning"]
 

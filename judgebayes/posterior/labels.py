@@ -11,9 +11,9 @@ from judgebayes.models import davidson as davidson_model
 from judgebayes.models import stacking as stacking_model
 from judgebayes.models.davidson import level_of_class
 from judgebayes.models.stacking import Form
-from judgebayes.posterior.data import Data
 from judgebayes.posterior.statistics import of_labels
 from judgebayes.posterior.story import Story
+from judgebayes.votes.data import Data
 
 __all__ = ["davidson", "stacking", "uncentred_stacking"]
 

@@ -14,8 +14,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.inference.numpyro_lock import alone
 from judgebayes.posterior import counts, generators, labels, responses, votes
-from judgebayes.posterior.data import Data
 from judgebayes.posterior.story import Story
+from judgebayes.votes.data import Data
 
 __all__ = ["MODELS", "PRIORS", "build", "variant_of"]
 

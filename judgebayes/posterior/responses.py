@@ -9,10 +9,10 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.irt import problem
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Prior
-from judgebayes.posterior.data import Data
 from judgebayes.posterior.statistics import of_right
 from judgebayes.posterior.story import Story
 from judgebayes.votes.array import MISSING
+from judgebayes.votes.data import Data
 
 __all__ = ["item_response"]
 

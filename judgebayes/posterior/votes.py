@@ -16,10 +16,10 @@ from judgebayes.models import one_coin as one_coin_model
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.one_coin import OneCoinModel
-from judgebayes.posterior.data import Data
 from judgebayes.posterior.statistics import of_votes
 from judgebayes.posterior.story import Story
 from judgebayes.votes.array import Votes
+from judgebayes.votes.data import Data
 
 __all__ = ["dawid_skene", "one_coin"]
 

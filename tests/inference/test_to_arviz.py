@@ -109,7 +109,7 @@ CASES = {
     "platt's map": Case(
         lambda: BayesianMap(Platt(), NUTS_OF_TESTS).fit(answers(), panel()[1]),
         LABEL,
-        {"slope": ("slope",), "intercept": ("intercept",)},
+        {"slope": ("slope_group",), "intercept": ("intercept_group",)},
     ),
     "davidson": Case(
         lambda: Davidson(NUTS_OF_TESTS).fit(*panel()), LABEL, {"beta": (), "eta0": ("level",)}
