@@ -147,7 +147,7 @@ def test_separated_certain_and_absent_labels_leave_a_posterior(name: str) -> Non
     ):
         fit = method.fit(certain, labels)
         assert Status(int(fit.status)) is status
-        low, high = fit.interval(certain)
+        low, high = map(np.asarray, fit.interval(certain))
         assert np.isfinite(fit(certain)).all()
         assert ((low >= 0) & (low <= high) & (high <= 1)).all()
 
