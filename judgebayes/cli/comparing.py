@@ -15,7 +15,6 @@ from rich.table import Table
 from judgebayes.aggregators import Aggregator
 from judgebayes.arrays import Scalar
 from judgebayes.cli.saying import say, show
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, FitOn, measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -324,7 +323,6 @@ def _fit_on(name: str) -> FitOn:
     return "all" if name.split(" + ")[0] in SEE_ALL else "calibration"
 
 
-@in_float64
 def _nll(found: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
     labels = np.asarray(found.labels)
     seen = np.asarray(_log_seen(found.log_probs, label_noise))

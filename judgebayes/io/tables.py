@@ -290,7 +290,8 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
         f"Row {number} of {path.name}, {title!r}, stands above the header and is left out."
         for number, title in header.titles
     ) + tuple(said)
-    table.attrs["spans"] = spans
+    if spans.lines:  # pandas copies attributes with every column
+        table.attrs["spans"] = spans
     return table
 
 
