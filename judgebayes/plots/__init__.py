@@ -1,6 +1,6 @@
 """Figures from tidy tables and arrays, returned and not shown.
 
-Nothing is computed here.
+Nothing is computed here. This package may not import `report` or any package after it.
 """
 
 from judgebayes.plots.calibration import accuracy_coverage, coverage_panels, reliability_diagrams

@@ -1,4 +1,7 @@
-"""The edge: tables of votes in, integer arrays out, tables back."""
+"""The edge: tables of votes in, integer arrays out, tables back.
+
+This package may not import `measures` or any package after it.
+"""
 
 from judgebayes.votes.array import MISSING, Votes, from_counts
 from judgebayes.votes.classes import Classes, infer_classes
