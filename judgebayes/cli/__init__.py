@@ -1,4 +1,8 @@
-"""The command line: `judgebayes --help`. Heavy imports wait until a command runs."""
+"""The command line: `judgebayes --help`.
+
+Heavy imports wait until a command runs. This package may import every other. Only `__main__` and
+`experiments.coverage` may import it.
+"""
 
 import gc
 import inspect

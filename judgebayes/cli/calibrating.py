@@ -68,7 +68,8 @@ from judgebayes.inference import Status
 from judgebayes.io import check_writable, write_table
 from judgebayes.measures.decide import absolute_loss, bayes_action, risk, zero_one_loss
 from judgebayes.measures.significance import Interval
-from judgebayes.panel.diagnostics import diagnose, judge_table
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit

@@ -13,7 +13,8 @@ from judgebayes.cli.saying import MARKS, numbers, say, show
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
 from judgebayes.io import check_writable, write_table
-from judgebayes.panel.diagnostics import diagnose, judge_table
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
 

@@ -39,13 +39,9 @@ from judgebayes.votes.classes import (
     usual_classes,
     written,
 )
-from judgebayes.votes.coding import (
-    ORDERS,
-    SUSPICIOUS_VOTES,
-    require_columns,
-    require_one_line,
-    require_plain,
-)
+from judgebayes.votes.columns import require_columns, require_one_line, require_plain
+from judgebayes.votes.scale import SUSPICIOUS_VOTES
+from judgebayes.votes.slots import ORDERS
 
 __all__ = [
     "Labels",

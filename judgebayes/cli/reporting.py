@@ -34,9 +34,13 @@ from judgebayes.compiled.checkpoint import atomically
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
 from judgebayes.io import check_writable
-from judgebayes.panel.diagnostics import judge_table
+from judgebayes.panel.judges import judge_table
 from judgebayes.report import Block, Facts, Findings, Page, Section, Table, render
-from judgebayes.report import sections as parts
+from judgebayes.report.decisions import decisions_section
+from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
+from judgebayes.report.labels import Curve, labels_section
+from judgebayes.report.origin import method_section, rerun_section
+from judgebayes.report.reading import data_section, diagnostics_section, judges_section
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
 from judgebayes.votes import Classes
@@ -88,7 +92,7 @@ def _presentable(given: Given) -> Given:
     return replace(given, read=replace(given.read, coding=coding))
 
 
-def _curve(request: ReportRequest, given: Given, found: Calibration) -> parts.Curve:
+def _curve(request: ReportRequest, given: Given, found: Calibration) -> Curve:
     assert found.compared is not None
     name = found.choice.name
     growth = grow(
@@ -105,14 +109,14 @@ def _curve(request: ReportRequest, given: Given, found: Calibration) -> parts.Cu
         compared.means[constant]["nll"],
         compared.interval(constant, compared.evaluations[constant].losses(given.loss)).mean,
     )
-    return parts.Curve(*growth, None if name == constant else level)
+    return Curve(*growth, None if name == constant else level)
 
 
 def _page(
     request: ReportRequest,
     given: Given,
     found: Calibration,
-    curve: parts.Curve | None,
+    curve: Curve | None,
     command: Sequence[str],
 ) -> Page:
     """Return the whole page."""
@@ -135,19 +139,19 @@ def _page(
         "Judge report: " + presentable([request.votes.name])[0],
         _summary(given, found, decisions),
         [
-            parts.data_section(
+            data_section(
                 words,
                 _files(request),
                 names,
                 counts_by_item(votes).sum(0),
                 np.bincount(labels, minlength=len(names)),
             ),
-            parts.diagnostics_section(found.findings),
-            parts.judges_section(judges),
-            parts.probabilities_section(
+            diagnostics_section(found.findings),
+            judges_section(judges),
+            probabilities_section(
                 _held_out(found), names, found.choice.name, degenerate=found.hide_nll
             ),
-            parts.decisions_section(
+            decisions_section(
                 coding.decode(found.log_probs),
                 names,
                 decisions,
@@ -157,7 +161,7 @@ def _page(
                 f"{request.loss} loss: {LOSSES_IN_WORDS[request.loss][0]}",
                 given.labels >= 0,
             ),
-            parts.labels_section(
+            labels_section(
                 None if found.hide_nll else curve,
                 len(labels),
                 len(given.labels),
@@ -166,7 +170,7 @@ def _page(
                 found.choice.name,
             ),
             _method(request, found),
-            parts.rerun_section(
+            rerun_section(
                 shlex.join(command), shlex.join(_as_calibrate(command, request)), versions()
             ),
         ],
@@ -194,12 +198,11 @@ def _summary(given: Given, found: Calibration, decisions: Int[np.ndarray, " item
         facts += [
             (
                 "Right on held-out labels [95 %]",
-                parts.with_interval(compared.right(name), percent=True) + beside,
+                with_interval(compared.right(name), percent=True) + beside,
             ),
             (
                 "Held-out NLL [95 %]",
-                f"{parts.with_interval(nll)}; a constant "
-                f"{compared.means['best-constant']['nll']:z.3f}",
+                f"{with_interval(nll)}; a constant {compared.means['best-constant']['nll']:z.3f}",
             ),
         ]
     shares = ", ".join(f"{n}: {k:,}" for n, k in zip(coding.classes.names, made, strict=True))
@@ -209,13 +212,13 @@ def _summary(given: Given, found: Calibration, decisions: Int[np.ndarray, " item
     return blocks
 
 
-def _held_out(found: Calibration) -> parts.HeldOut | None:
+def _held_out(found: Calibration) -> HeldOut | None:
     if found.compared is None:
         return None
     own = found.compared.evaluations[found.choice.name]
     labels = np.asarray(own.labels)
     here = labels >= 0
-    return parts.HeldOut(
+    return HeldOut(
         np.asarray(own.items)[here],
         labels[here],
         np.asarray(own.log_probs)[here],
@@ -231,7 +234,7 @@ def _method(request: ReportRequest, found: Calibration) -> Section:
         table = Table(compared.title, HEAD, rows)
         words = comparison_words(compared, found.leads, request.loss, hide_nll=found.hide_nll)
     said = found.chosen or [f"Method: {found.choice.name}, as asked for."]
-    return parts.method_section(said, table, words, _settings(request, found))
+    return method_section(said, table, words, _settings(request, found))
 
 
 def _settings(request: ReportRequest, found: Calibration) -> list[tuple[str, str]]:
