@@ -34,30 +34,6 @@ from judgebayes.cli.comparing import (
     within_noise,
 )
 from judgebayes.cli.diagnosing import print_judges
-from judgebayes.cli.methods import (
-    BASELINES,
-    BY_JUDGE,
-    CALIBRATORS,
-    INFERENCES,
-    METHODS,
-    Choice,
-    build,
-    suited,
-)
-from judgebayes.cli.reading import (
-    Listing,
-    Reading,
-    Source,
-    classes_of,
-    labelled_words,
-    labels_of,
-    open_source,
-    read_any_votes,
-    read_votes,
-    recalled,
-    remembered,
-)
-from judgebayes.cli.requests import ApplyRequest, CalibrateRequest, known
 from judgebayes.cli.saying import WARNING, say, say_commands
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import kept
@@ -73,6 +49,30 @@ from judgebayes.panel.judges import judge_table
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
+from judgebayes.workflow.methods import (
+    BASELINES,
+    BY_JUDGE,
+    CALIBRATORS,
+    INFERENCES,
+    METHODS,
+    Choice,
+    build,
+    suited,
+)
+from judgebayes.workflow.options import ApplyRequest, CalibrateRequest, known
+from judgebayes.workflow.reading import (
+    Listing,
+    Reading,
+    Source,
+    classes_of,
+    labelled_words,
+    labels_of,
+    open_source,
+    read_any_votes,
+    read_votes,
+    recalled,
+    remembered,
+)
 
 __all__ = [
     "LEAST_FOR_SPLITS",

@@ -7,8 +7,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from judgebayes.cli.reading import Reading, Source, classes_of, labels_of, open_source, read_votes
-from judgebayes.cli.requests import DiagnoseRequest
 from judgebayes.cli.saying import MARKS, numbers, say, show
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
@@ -17,6 +15,15 @@ from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
+from judgebayes.workflow.options import DiagnoseRequest
+from judgebayes.workflow.reading import (
+    Reading,
+    Source,
+    classes_of,
+    labels_of,
+    open_source,
+    read_votes,
+)
 
 __all__ = ["diagnose_votes", "print_judges"]
 

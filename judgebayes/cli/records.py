@@ -1,22 +1,17 @@
 """Groups of options as records: declared once, taken whole by the commands."""
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from typing import Any, get_args, get_type_hints
 
-from typer import Option
+import typer
 from typer.models import ParameterInfo
 
-__all__ = ["Fixed", "taking_records"]
+from judgebayes.workflow.options import Fixed, Option
 
-
-@dataclass(frozen=True)
-class Fixed:
-    """Marks a record within a record: these of its fields are no options here, but have a value."""
-
-    values: Mapping[str, object]
+__all__ = ["completing", "taking_records"]
 
 
 def taking_records(command: Callable[..., None]) -> Callable[..., None]:
@@ -72,12 +67,22 @@ def _parameters(record: type, fixed: Mapping[str, object]) -> list[inspect.Param
         elif each.name not in fixed and _is_option(hint):
             default = inspect.Parameter.empty if each.default is MISSING else each.default
             bare, (mark, *_) = _parts(hint)
-            if isinstance(mark, str):
-                flag = [f"--{each.name.replace('_', '-')}"] if bare is bool else []
-                default, hint = Option(default, *flag, help=mark), bare
+            if isinstance(mark, str | Option):
+                default, hint = _for_typer(mark, each.name, bare, default), bare
             kind = inspect.Parameter.KEYWORD_ONLY
             found.append(inspect.Parameter(each.name, kind, default=default, annotation=hint))
     return found
+
+
+def _for_typer(mark: str | Option, name: str, bare: Any, default: Any) -> Any:
+    """Return what Typer takes for the option's default: the default with its help and its names."""
+    own = Option(mark) if isinstance(mark, str) else mark
+    given = ... if default is inspect.Parameter.empty else default
+    if own.positional:
+        return typer.Argument(given, help=own.help)
+    names = own.names or ((f"--{name.replace('_', '-')}",) if bare is bool else ())
+    complete = completing(own.values) if own.values else None
+    return typer.Option(given, *names, help=own.help, min=own.least, autocompletion=complete)
 
 
 def _filled(record: type, fixed: Mapping[str, object], given: Mapping[str, object]) -> Any:
@@ -93,4 +98,14 @@ def _filled(record: type, fixed: Mapping[str, object], given: Mapping[str, objec
 
 
 def _is_option(hint: Any) -> bool:
-    return any(isinstance(mark, ParameterInfo | str) for mark in _parts(hint)[1])
+    return any(isinstance(mark, ParameterInfo | Option | str) for mark in _parts(hint)[1])
+
+
+def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return what the shell asks for the names that a word may become."""
+    known = list(names)
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in known if name.startswith(incomplete)]
+
+    return complete

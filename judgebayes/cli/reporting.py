@@ -27,7 +27,6 @@ from judgebayes.cli.comparing import (
     comparison_words,
     grow,
 )
-from judgebayes.cli.reading import Listing
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say
 from judgebayes.compiled.checkpoint import atomically
@@ -45,6 +44,7 @@ from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
+from judgebayes.workflow.reading import Listing
 
 __all__ = ["write_report"]
 

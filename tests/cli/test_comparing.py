@@ -15,12 +15,12 @@ from judgebayes.cli.comparing import (
     comparison_rows,
     comparison_words,
 )
-from judgebayes.cli.methods import Choice
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
 from judgebayes.measures.decide import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.votes import Votes
+from judgebayes.workflow.methods import Choice
 
 ITEMS = 60
 PARTS = Splits(np.tile(np.arange(40), (2, 1)), np.tile(np.arange(ITEMS), (2, 1)))

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from judgebayes.cli.requests import ROLES, Columns, ReadingOptions
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.io.cells import with_points, without
@@ -42,6 +41,7 @@ from judgebayes.votes.classes import (
 from judgebayes.votes.columns import require_columns, require_one_line, require_plain
 from judgebayes.votes.scale import SUSPICIOUS_VOTES
 from judgebayes.votes.slots import ORDERS
+from judgebayes.workflow.options import ROLES, Columns, ReadingOptions
 
 __all__ = [
     "Labels",
