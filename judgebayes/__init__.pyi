@@ -59,5 +59,10 @@ from .votes import encode_counts as encode_counts
 from .votes import encode_sparse as encode_sparse
 from .votes import encode_wide as encode_wide
 from .votes import from_counts as from_counts
+from .workflow.applying import Applied as Applied
+from .workflow.applying import apply as apply
+from .workflow.applying import save as save
+from .workflow.calibrating import Calibration as Calibration
+from .workflow.calibrating import calibrate as calibrate
 
 __version__: str

@@ -20,8 +20,6 @@ simulate workflow plots report judgebayes experiments cli __main__
 ORDER = ROOMS.split()
 LOOSE = 8
 """So many files may lie beside the rooms."""
-EXCEPTIONS = {("experiments.coverage", "cli")}
-"""Those of the first, with all that is in it, may import the second."""
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -51,17 +49,15 @@ def room(module: str) -> str:
 
 
 def wrong(files: Mapping[str, str]) -> list[str]:
-    """Return every import of a later room, and the exceptions that none needs any more."""
-    found, unused = [], set(EXCEPTIONS)
+    """Return every import of a later room."""
+    found = []
     for module, source in files.items():
         for target in edges(source):
             here, there = room(module), room(target)
-            excused = {e for e in EXCEPTIONS if module[11:].startswith(e[0]) and there == e[1]}
-            unused -= excused
             barred = here == "models" != there or ORDER.index(there) > ORDER.index(here)
-            if barred and not excused and target != "judgebayes.__version__":
+            if barred and target != "judgebayes.__version__":
                 found.append(f"{module} -> {target}")
-    return found + [f"{here} -> {there} is no exception any more" for here, there in sorted(unused)]
+    return found
 
 
 @cache
@@ -119,8 +115,7 @@ def expected_map() -> list[tuple[list[str], str]]:
     rows = [(ORDER[:first], "those to the left")]
     for before, here in pairwise(ORDER[first - 1 :]):
         may = "nothing" if here == "models" else f"`{before}` and all above"
-        also = (f"; `{a}` also `{b}`" for a, b in sorted(EXCEPTIONS) if a.split(".")[0] == here)
-        rows.append(([here], may + "".join(also)))
+        rows.append(([here], may))
     return rows
 
 

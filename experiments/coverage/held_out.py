@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.aggregators import Aggregator, BaseRate, MajorityVote, OneCoin
-from judgebayes.cli.comparing import Compared, compare, grow
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -23,6 +22,7 @@ from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials
 from judgebayes.experiments.coverage.populations import Population
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.selective import confidence_bins
+from judgebayes.workflow.comparing import Compared, compare, grow
 
 __all__ = ["held_out"]
 

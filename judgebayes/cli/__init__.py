@@ -1,7 +1,7 @@
 """The command line: `judgebayes --help`.
 
-Heavy imports wait until a command runs. This package may import every other. Only `__main__` and
-`experiments.coverage` may import it.
+Heavy imports wait until a command runs. This package may import every other. Only `__main__`
+may import it.
 """
 
 import gc

@@ -18,10 +18,9 @@ from judgebayes.report.text import shortened
 from judgebayes.workflow.options import DiagnoseRequest
 from judgebayes.workflow.reading import (
     Reading,
-    Source,
     classes_of,
     labels_of,
-    open_source,
+    open_files,
     read_votes,
 )
 
@@ -42,7 +41,7 @@ def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
     console = Console()
     check_writable(request.out)
     check_writable(request.plot, table=False)
-    opened = open_source(Source(request.votes, request.columns, request.reading), request.labels)
+    opened = open_files(request.votes, request.labels, request.columns, request.reading)
     read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
     labels = labels_of(
         opened, read, drop_unknown=request.drop_unknown_labels, allow_degenerate=True

@@ -33,10 +33,9 @@ from judgebayes.votes import Votes
 from judgebayes.workflow.options import PrecisionRequest
 from judgebayes.workflow.reading import (
     Reading,
-    Source,
     classes_of,
     labels_of,
-    open_source,
+    open_files,
     read_votes,
 )
 from judgebayes.workflow.systems import Matches, binary_votes, read_matches, system_table
@@ -138,8 +137,7 @@ def estimate_precision(request: PrecisionRequest) -> None:
 
 def _known(request: PrecisionRequest) -> _Known:
     named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
-    source = Source(request.votes, request.columns, request.reading, ignored=named)
-    opened = open_source(source, request.labels)
+    opened = open_files(request.votes, request.labels, request.columns, request.reading, named)
     paired = request.systems is not None
     classes = classes_of(opened, request.classes, pairwise=paired)
     if len(classes.values) != 2 and not paired:

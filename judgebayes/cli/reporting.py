@@ -11,29 +11,13 @@ import pandas as pd
 from jaxtyping import Int
 from rich.console import Console
 
-from judgebayes.cli.calibrating import (
-    LEAST_FOR_SPLITS,
-    Calibration,
-    Given,
-    answer,
-    decide,
-    read_request,
-)
-from judgebayes.cli.comparing import (
-    HEAD,
-    LOSSES_IN_WORDS,
-    RULES,
-    comparison_rows,
-    comparison_words,
-    grow,
-)
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say
 from judgebayes.compiled.checkpoint import atomically
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
 from judgebayes.io import check_writable
-from judgebayes.panel.judges import judge_table
+from judgebayes.progress import Progress, shown
 from judgebayes.report import Block, Facts, Findings, Page, Section, Table, render
 from judgebayes.report.decisions import decisions_section
 from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
@@ -44,6 +28,21 @@ from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
+from judgebayes.workflow.answers import LOSSES, LOSSES_IN_WORDS, decide
+from judgebayes.workflow.calibrating import (
+    LEAST_FOR_SPLITS,
+    Calibration,
+    Given,
+    answer,
+    read_request,
+)
+from judgebayes.workflow.comparing import (
+    HEAD,
+    RULES,
+    comparison_rows,
+    comparison_words,
+    grow,
+)
 from judgebayes.workflow.reading import Listing
 
 __all__ = ["write_report"]
@@ -66,10 +65,9 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> None:
     if (given.labels >= 0).sum() < LEAST_FOR_SPLITS:
         request = replace(request, conformal=None)
     say(console, given.words())
-    found = answer(request, given, console)
-    curve = None
-    if found.compared is not None:
-        curve = _curve(request, given, found)
+    with shown() as progress:
+        found = answer(request, given, progress)
+        curve = None if found.compared is None else _curve(request, found, progress)
     page = _page(request, given, found, curve, command)
     with atomically(request.out) as beside:
         beside.write_text(render(page), encoding="utf-8")
@@ -92,22 +90,23 @@ def _presentable(given: Given) -> Given:
     return replace(given, read=replace(given.read, coding=coding))
 
 
-def _curve(request: ReportRequest, given: Given, found: Calibration) -> Curve:
+def _curve(request: ReportRequest, found: Calibration, progress: Progress) -> Curve:
     assert found.compared is not None
-    name = found.choice.name
+    name, loss = found.choice.name, LOSSES[request.loss](found.table.votes.n_classes)
     growth = grow(
         found.compared,
         name,
         found.method,
         found.table.votes,
         found.labels,
-        given.loss,
+        loss,
         seed=request.seed,
+        progress=progress,
     )
     compared, constant = found.compared, "best-constant"
     level = (
         compared.means[constant]["nll"],
-        compared.interval(constant, compared.evaluations[constant].losses(given.loss)).mean,
+        compared.interval(constant, compared.evaluations[constant].losses(loss)).mean,
     )
     return Curve(*growth, None if name == constant else level)
 
@@ -122,14 +121,15 @@ def _page(
     """Return the whole page."""
     coding, votes = given.read.coding, given.read.votes
     names = coding.classes.names
-    table = found.table
-    judges = judge_table(table.votes, found.labels, table.coding, groups=table.groups)
+    judges = found.judges
     known = judges["accuracy"][np.isfinite(judges["accuracy"])]
     labels = given.labels[given.labels >= 0]
     words = given.words()
     if isinstance(given.read, Listing):
         words.append("Diagnostics and judges below are those of the votes on labelled items.")
-    decisions, expected = (np.asarray(x) for x in decide(found.log_probs, given.loss))
+    decisions, expected = (
+        np.asarray(x) for x in decide(found.log_probs, LOSSES[request.loss](votes.n_classes))
+    )
     probs = np.exp(np.asarray(found.log_probs))
     # A rule answers 0 or 1, or shares where it cannot tell: that says nothing of its errors.
     rule = found.choice.name in RULES or bool(np.isin(probs, (0.0, 1.0)).all())

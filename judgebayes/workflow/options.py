@@ -7,7 +7,7 @@ The functions of this package take these records; the command line makes its opt
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.names import CALIBRATORS, INFERENCES, METHODS
@@ -39,6 +39,8 @@ class Option:
     values: tuple[str, ...] = ()
     """The values that a shell may complete."""
     positional: bool = False
+    type: Any = None
+    """Its type there, where it is not the field's: a path, where functions take tables too."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,11 @@ class Fixed:
     values: Mapping[str, object]
 
 
+Tabular = Any
+"""The path of a table, or a table: of pandas, or any with the Arrow interface (polars, PyArrow)."""
 VotesFile = Annotated[
-    Path, Option("Votes: .csv, .tsv, .txt, .jsonl or .parquet, a row each.", positional=True)
+    Tabular,
+    Option("Votes: .csv, .tsv, .txt, .jsonl or .parquet, a row each.", positional=True, type=Path),
 ]
 ItemColumn = Annotated[str | None, "Column of the item."]
 JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if one judged."]
@@ -140,7 +145,8 @@ class LabelledVotes:
 
     votes: VotesFile
     labels: Annotated[
-        Path | None, "Labels, if they are not a column of the votes: a row per item."
+        Tabular,
+        Option("Labels, if they are not a column of the votes: a row per item.", type=Path | None),
     ] = None
 
 

@@ -14,9 +14,9 @@ from fuzz.seeds import WHOLE, grown
 from typer.testing import CliRunner
 
 from judgebayes import cli
-from judgebayes.cli import calibrating
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import Options, import_votes
+from judgebayes.workflow import calibrating
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 from judgebayes.workflow.methods import Choice, build
 from judgebayes.workflow.options import CalibrateRequest, Columns, ReadingOptions
