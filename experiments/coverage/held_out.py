@@ -22,6 +22,7 @@ from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials
 from judgebayes.experiments.coverage.populations import Population
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.selective import confidence_bins
+from judgebayes.workflow.abstaining import abstention, sent_of
 from judgebayes.workflow.comparing import Compared, compare, grow
 
 __all__ = ["held_out"]
@@ -31,6 +32,8 @@ PROGRAMS, OF_PROGRAM = 30, 10
 POOL = 4000
 JUDGES = 12
 BINS = 10
+COST = 0.2
+"""Of asking a person: items whose expected loss is higher are sent."""
 SPLITS = 100
 OWN = "one-coin"
 FITS = 5
@@ -130,6 +133,7 @@ def _ends(compared: Compared, loss: np.ndarray) -> dict[str, Ends]:
     by_level = []
     for level in LEVELS:
         leads = compared.leads(OWN, loss, level=level)
+        asked = abstention(compared, OWN, loss, COST, level=level)
         by_level.append(
             {f"extra loss of {name}": (lead.low, lead.high) for name, lead in leads.items()}
             | {
@@ -137,6 +141,8 @@ def _ends(compared: Compared, loss: np.ndarray) -> dict[str, Ends]:
                 for name, found in (
                     ("held-out accuracy", compared.right(OWN, level=level)),
                     ("held-out NLL", compared.interval(OWN, nll, level=level, least=0.0)),
+                    ("share sent to a person", asked.share),
+                    ("risk of the rest", asked.risk),
                 )
             }
         )
@@ -194,6 +200,13 @@ def _truths(
     own = whole[OWN]
     lost = {name: float(np.nanmean(each.losses(loss))) for name, each in whole.items()}
     truth = {f"extra loss of {n}": lost[n] - lost[OWN] for n in methods if n != OWN}
+    kept = np.where(np.asarray(own.labels) >= 0, ~sent_of(own, loss, COST), np.nan)
+    truth |= {
+        "share sent to a person": 1 - float(np.nanmean(kept)),
+        "risk of the rest": float(
+            np.nansum(kept * np.nan_to_num(own.losses(loss))) / np.nansum(kept)
+        ),
+    }
     truth |= {"held-out accuracy": float(np.nanmean(_right(own))), "held-out NLL": nll(own)}
     # Calibration items stand in random order, by whole groups or not: the first are a smaller draw.
     some = [nll(evaluated(OWN, known[:, :size])) for size in smaller]

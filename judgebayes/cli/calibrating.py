@@ -12,7 +12,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.io import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.workflow import applying
-from judgebayes.workflow.answers import decided_words
 from judgebayes.workflow.calibrating import answer, read_request
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
 
@@ -46,7 +45,7 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
         )
     say(console, [f.sentence for f in found.unsound] + found.warnings, WARNING)
     say(console, [] if found.sets is None else found.sets.sentences)
-    say(console, [decided_words(given.read.coding, found.log_probs, request.loss)])
+    say(console, found.decided)
     _write(console, request.out, found.answers)
     if request.save is not None:
         applying.save(found, request.save)
@@ -68,7 +67,7 @@ def apply_fit(request: ApplyRequest) -> None:
     found = applying.apply_request(request)
     say(console, found.said)
     say(console, found.warnings, WARNING)
-    say(console, [decided_words(found.read.coding, found.log_probs, found.loss)])
+    say(console, [found.decided])
     _write(console, request.out, found.answers)
 
 

@@ -18,7 +18,8 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
 from judgebayes.io import check_writable
 from judgebayes.progress import Progress, shown
-from judgebayes.report import Block, Facts, Findings, Page, Section, Table, render
+from judgebayes.report import Block, Facts, Findings, Page, Paragraph, Section, Table, render
+from judgebayes.report.abstaining import risk_drawing
 from judgebayes.report.decisions import decisions_section
 from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
 from judgebayes.report.labels import Curve, labels_section
@@ -28,7 +29,8 @@ from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
-from judgebayes.workflow.answers import LOSSES, LOSSES_IN_WORDS, decide
+from judgebayes.workflow.abstaining import risk_curve
+from judgebayes.workflow.answers import LOSSES, LOSSES_IN_WORDS, decide, sent
 from judgebayes.workflow.calibrating import (
     LEAST_FOR_SPLITS,
     Calibration,
@@ -133,6 +135,16 @@ def _page(
     probs = np.exp(np.asarray(found.log_probs))
     # A rule answers 0 or 1, or shares where it cannot tell: that says nothing of its errors.
     rule = found.choice.name in RULES or bool(np.isin(probs, (0.0, 1.0)).all())
+    cost = request.abstain_cost
+    gone = np.zeros(len(expected), bool) if cost is None else sent(expected, cost)
+    risk: list[Block] = [] if found.abstention is None else [Paragraph(found.abstention.sentence)]
+    if found.compared is not None and not rule and not found.hide_nll:
+        risk.append(
+            risk_drawing(
+                risk_curve(found.compared, found.choice.name, LOSSES[request.loss](len(names))),
+                cost,
+            )
+        )
     sets = None if found.sets is None else found.sets.inside
     few = [] if found.sets or not given.labelled else ["Too few labels for conformal sets."]
     return Page(
@@ -160,6 +172,8 @@ def _page(
                 found.sets.sentences if found.sets is not None else few,
                 f"{request.loss} loss: {LOSSES_IN_WORDS[request.loss][0]}",
                 given.labels >= 0,
+                gone,
+                risk,
             ),
             labels_section(
                 None if found.hide_nll else curve,

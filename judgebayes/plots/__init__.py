@@ -4,7 +4,7 @@ Nothing is computed here. This package may not import `report` or any package af
 """
 
 from judgebayes.plots.calibration import accuracy_coverage, coverage_panels, reliability_diagrams
-from judgebayes.plots.decisions import confusion_matrices, decision_regions, heat_map
+from judgebayes.plots.decisions import confusion_matrices, decision_regions, heat_map, risk_by_share
 from judgebayes.plots.judges import judge_map
 from judgebayes.plots.majority import distributions, error_curves
 from judgebayes.plots.posteriors import chain_ranks, forest, ranks
@@ -29,5 +29,6 @@ __all__ = [
     "judge_map",
     "ranks",
     "reliability_diagrams",
+    "risk_by_share",
     "scatter",
 ]

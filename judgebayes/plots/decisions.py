@@ -3,12 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
-from judgebayes.plots.style import CLASS_COLOURS, CLASS_NAMES, grid_of_panels
+from judgebayes.plots.style import (
+    CLASS_COLOURS,
+    CLASS_NAMES,
+    PALETTE,
+    grid_of_panels,
+    without_frame,
+)
 
-__all__ = ["confusion_matrices", "decision_regions", "heat_map"]
+__all__ = ["confusion_matrices", "decision_regions", "heat_map", "risk_by_share"]
 
 
 def decision_regions(
@@ -115,5 +122,25 @@ def confusion_matrices(
         ax.set_xlabel("decision")
         ax.set_ylabel("label")
         ax.set_title(name, fontsize=10)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def risk_by_share(curve: pd.DataFrame, *, cost: float | None = None, title: str) -> Figure:
+    """Return the mean loss of the surest decisions (`risk`) against the share that is `decided`.
+
+    A point marks the decisions whose expected loss is not above the `cost` of asking a person.
+    """
+    figure, (ax,) = grid_of_panels(1, 4.4, 3.2, 1)
+    ax.plot(curve["decided"], curve["risk"], color=PALETTE[0], linewidth=1.4)
+    kept = curve[curve["cost"] <= (-np.inf if cost is None else cost)]
+    if len(kept):
+        last = kept.iloc[-1]
+        ax.plot(last["decided"], last["risk"], "o", color=PALETTE[0], markersize=6)
+    ax.set_xlim(0, 1.02)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("share of items decided, the surest first")
+    ax.set_ylabel("mean loss of these decisions")
+    without_frame(ax)
     figure.suptitle(title, fontsize=11)
     return figure

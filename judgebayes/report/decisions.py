@@ -27,21 +27,28 @@ def decisions_section(
     set_words: Sequence[str],
     loss: str,
     labelled: Bool[np.ndarray, " item"],
+    sent: Bool[np.ndarray, " item"],
+    risk: Sequence[Block] = (),
 ) -> Section:
     """Return the decisions by class, the conformal sets, and the items to look at first.
+
+    `sent` tells which items go to a person, and `risk` shows what that brings.
 
     `answers` is what `Coding.decode` returned: the item, then a column of probabilities per class.
     `expected_loss` is None for a rule, which says nothing of how often it is wrong.
     """
-    made = np.bincount(decisions, minlength=len(classes))
-    rows = []
+    made = np.bincount(decisions[~sent], minlength=len(classes))
+    rows: list[tuple[str, ...]] = []
     for k, name in enumerate(classes):
-        here = decisions == k
+        here = (decisions == k) & ~sent
         mean = answers.iloc[:, 1 + k][here].mean() if here.any() else np.nan
         own = [f"{mean:.1%}" if np.isfinite(mean) else "-"]
         if expected_loss is not None:
             own.append(f"{expected_loss[here].mean():z.3f}" if here.any() else "-")
         rows.append((name, f"{made[k]:,}", percent_of(int(made[k]), len(decisions)), *own))
+    if sent.any():
+        own = ["-"] if expected_loss is None else ["-", f"{expected_loss[sent].mean():z.3f}"]
+        rows.append(("person", f"{sent.sum():,}", percent_of(int(sent.sum()), len(sent)), *own))
     head = ["decision", "items", "share", "mean probability"]
     if expected_loss is not None:
         head.append("mean expected loss")
@@ -56,6 +63,7 @@ def decisions_section(
             )
         ),
         Table("Decisions", head, rows),
+        *risk,
     ]
     if sets is not None:
         blocks += [*map(Paragraph, set_words), _sets_table(sets, classes)]

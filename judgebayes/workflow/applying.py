@@ -45,6 +45,7 @@ class Applied(Result):
     """The new votes with judges and tasks in the places that they have in the fit."""
     log_probs: Float[Array, "item class"]
     loss: str
+    abstain_cost: float | None
     said: list[str]
     """What was read, and of which columns nothing was."""
     warnings: list[str]
@@ -53,13 +54,19 @@ class Applied(Result):
     @property
     def sentences(self) -> list[str]:
         """Which fit it is, what was read, what differs, and what was decided."""
-        made = decided_words(self.read.coding, self.log_probs, self.loss)
-        return [*self.said, *self.warnings, made]
+        return [*self.said, *self.warnings, self.decided]
+
+    @property
+    def decided(self) -> str:
+        """How often each class was decided."""
+        return decided_words(self.read.coding, self.log_probs, self.loss, self.abstain_cost)
 
     @property
     def answers(self) -> pd.DataFrame:
         """A row per item: probabilities, decision, expected loss and votes."""
-        return answer_table(self.read.coding, self.votes, self.log_probs, self.loss)
+        return answer_table(
+            self.read.coding, self.votes, self.log_probs, self.loss, None, self.abstain_cost
+        )
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -132,7 +139,10 @@ def apply_request(request: ApplyRequest) -> Applied:
             f"{', '.join(sorted(others)[:8])} are answered as if they were theirs."
         )
     warnings += [*moved, *drift(saved.profile, profile(votes), saved.classes)]
-    return Applied(saved, read, votes, saved.fitted(votes), request.loss, said, warnings)
+    log_probs = saved.fitted(votes)
+    return Applied(
+        saved, read, votes, log_probs, request.loss, request.abstain_cost, said, warnings
+    )
 
 
 def _source(request: ApplyRequest | CalibrateRequest) -> Source:

@@ -34,6 +34,7 @@ from judgebayes.panel.judges import judge_table
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
+from judgebayes.workflow.abstaining import Abstention, abstention
 from judgebayes.workflow.answers import LOSSES, answer_table, decide, decided_words
 from judgebayes.workflow.comparing import (
     RULES,
@@ -146,6 +147,8 @@ class Calibration(Result):
     """What `judgebayes diagnose` finds of the table."""
     warnings: list[str]
     sets: ConformalSets | None
+    abstention: Abstention | None
+    """What came of sending items to a person, held out; None where none are, or nothing is held out."""
 
     @property
     def sentences(self) -> list[str]:
@@ -157,13 +160,23 @@ class Calibration(Result):
             )
         lines += [*(f.sentence for f in self.unsound), *self.warnings]
         lines += [] if self.sets is None else self.sets.sentences
-        return [*lines, decided_words(self.given.read.coding, self.log_probs, self.request.loss)]
+        return [*lines, *self.decided]
+
+    @property
+    def decided(self) -> list[str]:
+        """How often each class was decided, and what came of sending items to a person."""
+        request, coding = self.request, self.given.read.coding
+        made = decided_words(coding, self.log_probs, request.loss, request.abstain_cost)
+        return [made] if self.abstention is None else [made, self.abstention.sentence]
 
     @property
     def answers(self) -> pd.DataFrame:
         """A row per item: probabilities, decision, expected loss, votes, and its conformal set."""
         read, sets = self.given.read, None if self.sets is None else self.sets.inside
-        return answer_table(read.coding, read.votes, self.log_probs, self.request.loss, sets)
+        request = self.request
+        return answer_table(
+            read.coding, read.votes, self.log_probs, request.loss, sets, request.abstain_cost
+        )
 
     @property
     def judges(self) -> pd.DataFrame:
@@ -226,6 +239,11 @@ def read_request(request: CalibrateRequest) -> Given:
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(
             f"--conformal {request.conformal}; right would be a coverage between 0 and 1: 0.9."
+        )
+    if request.abstain_cost is not None and not request.abstain_cost >= 0:
+        raise JudgeBayesError(
+            f"--abstain-cost {request.abstain_cost:g}; right would be a price from 0, in units of the "
+            "loss."
         )
     opened = open_files(request.votes, request.labels, request.columns, request.reading)
     read = read_any_votes(opened, classes_of(opened, request.classes, request.pairwise))
@@ -330,6 +348,9 @@ def answer(
         findings=findings,
         warnings=warnings,
         sets=sets,
+        abstention=None
+        if compared is None or request.abstain_cost is None
+        else abstention(compared, choice.name, loss, request.abstain_cost),
     )
 
 

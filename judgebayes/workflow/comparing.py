@@ -123,18 +123,21 @@ class Compared:
         every decision is right, although a few labels cannot tell that from an error now and then.
         """
         found = self.interval(name, hits, level=level)
+        low, high = self.ends_over_items(name, hits, found.mean, level=level)
+        return Interval(found.mean, max(min(found.low, low), 0.0), min(max(found.high, high), 1.0))
+
+    def ends_over_items(
+        self, name: str, hits: Float[np.ndarray, "split item"], mean: float, *, level: float
+    ) -> tuple[float, float]:
+        """Return the ends of `share_interval` around a mean of `hits`, over the distinct items."""
         of_item = item_means(hits, np.asarray(self.evaluations[name].items), self.n_items)
         known = np.isfinite(of_item)
         n = np.asarray(float(known.sum()))
         if self.groups is not None:
             right, seen = np.nan_to_num(of_item)[:, None], known[:, None]
             n = independent_trials(right, seen, self.groups, level=level)[0]
-        low, high = share_interval(np.asarray(found.mean * n), np.asarray(n), level=level)
-        return Interval(
-            found.mean,
-            max(min(found.low, float(low)), 0.0),
-            min(max(found.high, float(high)), 1.0),
-        )
+        low, high = share_interval(np.asarray(mean * n), np.asarray(n), level=level)
+        return float(low), float(high)
 
     def mean_loss(
         self,

@@ -90,6 +90,14 @@ SkipRows = Annotated[
 DropUnknownLabels = Annotated[bool, "Accept labels of items without votes."]
 AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
 Loss = Annotated[str, "Loss of a decision: absolute (class steps) or zero-one."]
+AbstainCost = Annotated[
+    float | None,
+    Option(
+        "Price of asking a person, in units of the loss: items whose expected loss is higher are sent "
+        "to one.",
+        least=0,
+    ),
+]
 Out = Annotated[Path | None, "Where to write the table: .csv, .tsv, .jsonl, .parquet."]
 Plot = Annotated[Path | None, "Where to draw the figure: .png, .pdf or .svg."]
 
@@ -189,6 +197,7 @@ class CalibrateRequest(LabelledVotes):
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     label_noise: Annotated[float, "The share of the labels that are wrong, if it is known."] = 0.0
     loss: Loss = "absolute"
+    abstain_cost: AbstainCost = None
     splits: Annotated[int, Option("Splits of the held-out comparison.", least=2)] = 100
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
@@ -206,6 +215,7 @@ class ApplyRequest:
     columns: Annotated[Columns, Fixed({"label": None, "group": "none"})]
     reading: ReadingOptions
     loss: Loss = "absolute"
+    abstain_cost: AbstainCost = None
     out: Out = None
 
 

@@ -1,0 +1,35 @@
+"""What sending items to a person brings: the risk of the decisions that are left."""
+
+import pandas as pd
+
+from judgebayes.plots import risk_by_share
+from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.report.page import Drawing
+
+__all__ = ["risk_drawing"]
+
+TOLD = (0.25, 0.5, 0.75, 1.0)
+"""Shares of which the risk is told to those who cannot see the curve."""
+
+
+def risk_drawing(curve: pd.DataFrame, cost: float | None) -> Drawing:
+    """Return the curve of risk and coverage (`workflow.abstaining.risk_curve`) with its caption."""
+    told = []
+    for share in TOLD:
+        row = curve[curve["decided"] >= share - 1e-9].iloc[0]
+        told.append(f"{row['decided']:.0%} decided, mean loss {row['risk']:.3f}")
+    with names_as_they_are():
+        svg = inline_svg(
+            risk_by_share(curve, cost=cost, title=""),
+            "risk-by-share",
+            "Mean loss of the surest decisions on held-out labels by the share of items decided",
+            "; ".join(told) + ".",
+        )
+    asked = (
+        "--abstain-cost C sends items whose expected loss is above C to a person."
+        if cost is None
+        else f"The point is --abstain-cost {cost:g}: the items to its right go to a person."
+    )
+    return Drawing(
+        svg, f"Mean loss on held-out labels if only the surest decisions are taken. {asked}"
+    )
