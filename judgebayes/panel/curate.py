@@ -21,7 +21,7 @@ from judgebayes.aggregators.calibrated import random_places
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.one_coin import agreement
+from judgebayes.inference.fast.agreement import agreement_of_array
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import known, mean_score, nll
 from judgebayes.models.label_noise import log_seen
@@ -166,7 +166,7 @@ def _top(values: Float[Array, " judge"], k: int) -> Bool[Array, " judge"]:
 
 def _posterior_accuracy(data: Training) -> Float[Array, " judge"]:
     """Return the mean of each judge's Beta(1 + right, 1 + wrong) (P2, section 2.1)."""
-    right, wrong = agreement(data.votes.index, data.labels, data.weight)
+    right, wrong = agreement_of_array(data.votes.index, data.labels, data.weight)
     return (1 + right) / (2 + right + wrong)
 
 
