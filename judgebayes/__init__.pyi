@@ -48,7 +48,7 @@ from .measures.decide import zero_one_loss as zero_one_loss
 from .panel.curate import Curated as Curated
 from .panel.curate import top_k as top_k
 from .panel.diagnostics import diagnose as diagnose
-from .panel.diagnostics import judge_table as judge_table
+from .panel.judges import judge_table as judge_table
 from .report.versions import show_versions as show_versions
 from .votes import Classes as Classes
 from .votes import Coding as Coding
@@ -59,5 +59,10 @@ from .votes import encode_counts as encode_counts
 from .votes import encode_sparse as encode_sparse
 from .votes import encode_wide as encode_wide
 from .votes import from_counts as from_counts
+from .workflow.applying import Applied as Applied
+from .workflow.applying import apply as apply
+from .workflow.applying import save as save
+from .workflow.calibrating import Calibration as Calibration
+from .workflow.calibrating import calibrate as calibrate
 
 __version__: str

@@ -5,11 +5,39 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
-__all__ = ["stepped", "tracked"]
+__all__ = ["Progress", "followed", "shown", "stepped", "tracked"]
 
 T = TypeVar("T")
+
+Progress = Callable[[str, int, int], None]
+"""What long work calls: what is being done, how many parts of it are done, and how many there are."""
+
+
+def followed(things: Collection[T], what: str, progress: Progress | None) -> Iterator[T]:
+    """Yield things, and call `progress` before each and after the last."""
+    tell = progress or (lambda *_: None)
+    for done, thing in enumerate(things):
+        tell(what, done, len(things))
+        yield thing
+    tell(what, len(things), len(things))
+
+
+@contextmanager
+def shown() -> Iterator[Progress]:
+    """Give a callback that draws a bar for each thing that is being done, where `tracked` does."""
+    with _bar() as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(what: str, done: int, total: int) -> None:
+            task = tasks.get(what)
+            if task is None:
+                task = tasks[what] = bars.add_task(what, total=total)
+            bars.update(task, completed=done)
+
+        yield tell
 
 
 @contextmanager
@@ -41,7 +69,7 @@ def stepped(total: int) -> Iterator[Callable[[int, str], None] | None]:
         yield None if progress.disable else tell
 
 
-def _bar() -> "Progress":
+def _bar() -> "Bars":
     """Return a bar of progress on standard error, hidden where that is not watched."""
     from rich.console import Console
     from rich.progress import (

@@ -2,8 +2,10 @@
 
 import ast
 import graphlib
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,6 @@ simulate workflow plots report judgebayes experiments cli __main__
 ORDER = ROOMS.split()
 LOOSE = 8
 """So many files may lie beside the rooms."""
-EXCEPTIONS = {("experiments.coverage", "cli")}
-"""Those of the first, with all that is in it, may import the second."""
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -49,17 +49,15 @@ def room(module: str) -> str:
 
 
 def wrong(files: Mapping[str, str]) -> list[str]:
-    """Return every import of a later room, and the exceptions that none needs any more."""
-    found, unused = [], set(EXCEPTIONS)
+    """Return every import of a later room."""
+    found = []
     for module, source in files.items():
         for target in edges(source):
             here, there = room(module), room(target)
-            excused = {e for e in EXCEPTIONS if module[11:].startswith(e[0]) and there == e[1]}
-            unused -= excused
             barred = here == "models" != there or ORDER.index(there) > ORDER.index(here)
-            if barred and not excused and target != "judgebayes.__version__":
+            if barred and target != "judgebayes.__version__":
                 found.append(f"{module} -> {target}")
-    return found + [f"{here} -> {there} is no exception any more" for here, there in sorted(unused)]
+    return found
 
 
 @cache
@@ -109,3 +107,32 @@ def test_every_room_has_a_place_in_the_order_and_few_files_lie_beside_them() -> 
     loose = list((ROOT / "judgebayes").glob("*.py"))
     assert children <= set(ORDER)
     assert len(loose) <= LOOSE, loose
+
+
+def expected_map() -> list[tuple[list[str], str]]:
+    """Return the rows of the map by the order: names, and what they may import."""
+    first = ORDER.index("compiled")
+    rows = [(ORDER[:first], "those to the left")]
+    for before, here in pairwise(ORDER[first - 1 :]):
+        may = "nothing" if here == "models" else f"`{before}` and all above"
+        rows.append(([here], may))
+    return rows
+
+
+def test_the_map_for_contributors_is_the_order() -> None:
+    page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    table = page.partition("\n| package |")[2].partition("\n\n")[0]
+    cells = [line.strip("|").split("|") for line in table.splitlines()[2:]]
+    found = [(re.findall(r"`(\w+)`", names), may.strip()) for names, _, may in cells]
+    assert found == expected_map()
+    in_tree = {path.stem for path in (ROOT / "judgebayes").glob("[!_]*")} | {"__main__"}
+    assert {name for names, _ in found for name in names} - {"judgebayes"} == in_tree
+
+
+def test_a_package_says_what_it_may_not_import() -> None:
+    for here, after in pairwise(ORDER):
+        path = ROOT / "judgebayes" / here / "__init__.py"
+        if path.exists():
+            words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            said = {"models": "may import no other part", "cli": "may import every other"}
+            assert said.get(here, f"may not import `{after}` or any package after it") in words

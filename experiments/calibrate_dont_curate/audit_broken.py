@@ -15,21 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    FEW,
-    PAPER,
-    advantage,
-    answers,
-    halves,
-    metric_rows,
-    short,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import short
+from judgebayes.experiments.calibrate_dont_curate.parts import FEW, halves
+from judgebayes.experiments.calibrate_dont_curate.rows import metric_rows, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import BROKEN, REWARDBENCH, rewardbench_panel
 from judgebayes.finding import Finding
 from judgebayes.measures.significance import Interval
-from judgebayes.panel.diagnostics import diagnose, judge_table
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table
 from judgebayes.plots import judge_map
 
 

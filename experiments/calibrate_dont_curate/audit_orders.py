@@ -13,13 +13,9 @@ all.
 
 from typing import Any
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    advantage,
-    answers,
-    claim_row,
-    metric_rows,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, metric_rows
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR
 from judgebayes.experiments.panels import Orders, llmbar_panel

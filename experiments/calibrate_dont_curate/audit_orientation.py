@@ -15,16 +15,11 @@ import numpy as np
 
 from judgebayes.aggregators import BaseRate, OneCoin
 from judgebayes.calibrators import Beta, Calibrator
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    Answers,
-    answers,
-    answers_of,
-    both_orientations,
-    halves,
-    metric_rows,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import Answers, answers, answers_of
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.parts import halves
+from judgebayes.experiments.calibrate_dont_curate.rows import metric_rows, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.panel.diagnostics import diagnose

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER, paper_values
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.rows import paper_values
 from judgebayes.experiments.core import Output, Run, experiment, rows
 
 CLAIMED = "one-coin + platt + beta"

@@ -23,21 +23,17 @@ from judgebayes.calibrators import Beta, Identity
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
-from judgebayes.experiments.calibrate_dont_curate.common import (
+from judgebayes.experiments.calibrate_dont_curate.answers import Answers, advantage, answers_of
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import panels
+from judgebayes.experiments.calibrate_dont_curate.parts import (
     LARGE,
-    PAPER,
-    Answers,
     Parts,
-    advantage,
-    answers_of,
     by_subset,
-    claim_row,
     halves,
-    log_scales,
-    panels,
     split_batches,
-    value_row,
 )
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, log_scales, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.measures.decide import zero_one_loss

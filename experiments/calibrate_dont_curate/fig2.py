@@ -18,19 +18,16 @@ from typing import Any
 
 from judgebayes.aggregators import Stacking
 from judgebayes.calibrators import Identity
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    FEW,
-    PAPER,
+from judgebayes.experiments.calibrate_dont_curate.answers import (
     Answers,
     advantage,
     answers,
     answers_of,
-    both_orientations,
-    claim_row,
-    halves,
-    log_scales,
-    value_row,
 )
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.parts import FEW, halves
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, log_scales, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.panel.curate import top_k

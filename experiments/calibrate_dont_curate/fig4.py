@@ -16,18 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    Answers,
-    advantage,
-    answers,
-    both_orientations,
-    by_subset,
-    claim_row,
-    halves,
-    log_scales,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import Answers, advantage, answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.parts import by_subset, halves
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, log_scales, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.measures.significance import Interval, max_t_test

@@ -22,11 +22,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    Answers,
-    answers,
-    both_orientations,
+from judgebayes.experiments.calibrate_dont_curate.answers import Answers, answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.rows import (
     claim_row,
     metric_rows,
     paper_values,

@@ -13,14 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    CLIP,
-    PAPER,
-    Answers,
-    answers,
-    both_orientations,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import CLIP, Answers, answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.rows import value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.measures.selective import Reliability, reliability
 from judgebayes.measures.significance import Interval, bootstrap_interval

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER, claim_row, panels, value_row
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import panels
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.item_response import FittedItemResponse, ItemResponse, Shares, variance_shares

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER, simulated_grade
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.rows import simulated_grade
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots import curves

@@ -14,24 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    both_orientations,
-    degenerate,
-    short,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations, short
+from judgebayes.experiments.calibrate_dont_curate.rows import degenerate, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.measures.significance import Interval
-from judgebayes.panel.diagnostics import (
-    Thresholds,
-    diagnose,
-    effective_judges,
-    judge_table,
-    panel_curve,
-    residual_correlation,
-)
+from judgebayes.panel.checks import Thresholds
+from judgebayes.panel.dependence import effective_judges, residual_correlation
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table
+from judgebayes.panel.saturation import panel_curve
 from judgebayes.plots import judge_map
 
 TOPICS = (

@@ -27,13 +27,11 @@ import numpy as np
 from judgebayes.aggregators import OneCoin
 from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    CLIP,
-    PAPER,
-    both_orientations,
-    halves,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import CLIP
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.parts import halves
+from judgebayes.experiments.calibrate_dont_curate.rows import value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.measures.significance import bootstrap_interval

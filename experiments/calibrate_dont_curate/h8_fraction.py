@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    answers,
-    both_orientations,
-    halves,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.parts import halves
+from judgebayes.experiments.calibrate_dont_curate.rows import value_row
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.measures.significance import Interval, bootstrap_interval
 

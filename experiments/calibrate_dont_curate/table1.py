@@ -14,14 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
+from judgebayes.experiments.calibrate_dont_curate.answers import Answers, advantage, answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import benchmark, both_orientations
+from judgebayes.experiments.calibrate_dont_curate.rows import (
     METRICS,
-    PAPER,
-    Answers,
-    advantage,
-    answers,
-    benchmark,
-    both_orientations,
     claim_row,
     metric_rows,
     paper_values,

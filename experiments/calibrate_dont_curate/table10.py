@@ -16,17 +16,11 @@ from judgebayes.aggregators import OneCoin
 from judgebayes.calibrators import Beta, Calibrator, Chain, Identity, Platt
 from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law, set_size
 from judgebayes.evaluate.splits import Splits
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    Parts,
-    answers_of,
-    benchmark,
-    both_orientations,
-    halves,
-    metric_rows,
-    paper_values,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import answers_of
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import benchmark, both_orientations
+from judgebayes.experiments.calibrate_dont_curate.parts import Parts, halves
+from judgebayes.experiments.calibrate_dont_curate.rows import metric_rows, paper_values, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.measures.significance import Interval, bootstrap_interval

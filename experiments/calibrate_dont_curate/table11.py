@@ -19,17 +19,12 @@ the true orientation, and the penalty decides between the others (0.001 to 0.108
 from typing import Any
 
 from judgebayes.calibrators import Beta, Calibrator, Platt
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    advantage,
-    aggregator,
-    answers,
-    answers_of,
-    both_orientations,
-    claim_row,
-    halves,
-    metric_rows,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers, answers_of
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.methods import aggregator
+from judgebayes.experiments.calibrate_dont_curate.parts import halves
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, metric_rows
 from judgebayes.experiments.core import Output, Run, experiment, rows
 
 MAPS = ("none", "beta", "platt", "temperature", "isotonic", "beta, no penalty", "beta, L2")

@@ -17,16 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    Answers,
-    answers,
-    benchmark,
-    both_orientations,
-    claim_row,
-    paper_values,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import Answers, answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import benchmark, both_orientations
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, paper_values, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.measures.selective import (
     AccuracyCurve,

@@ -13,17 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
+from judgebayes.experiments.calibrate_dont_curate.answers import (
     Answers,
     advantage,
     answers,
-    both_orientations,
-    claim_row,
-    metric_rows,
     split_p_values,
-    value_row,
 )
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, metric_rows, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.measures.significance import Interval, bootstrap_interval
 

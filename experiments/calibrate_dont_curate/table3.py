@@ -15,33 +15,18 @@ from typing import Any
 
 from judgebayes.aggregators import Calibrated, OneCoin
 from judgebayes.calibrators import Beta, Identity
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    LARGE,
-    PAPER,
-    advantage,
-    answers,
-    answers_of,
-    both_orientations,
-    claim_row,
-    family_numbers,
-    halves,
-    metric_rows,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers, answers_of
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.methods import family_numbers
+from judgebayes.experiments.calibrate_dont_curate.parts import LARGE, halves
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, metric_rows
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.panel.curate import (
-    BackwardElimination,
-    Beam,
-    Curated,
-    Curator,
-    Exhaustive,
-    L1Logistic,
-    OnePerFamily,
-    OracleTop,
-    RandomPanel,
-    TopAccuracy,
-    greedy_forward,
-)
+from judgebayes.panel.curate import Curated
+from judgebayes.panel.curators import Curator, OnePerFamily, OracleTop, RandomPanel, TopAccuracy
+from judgebayes.panel.searches import BackwardElimination, Beam, Exhaustive, greedy_forward
+from judgebayes.panel.sparse_logistic import L1Logistic
 
 ADDITIONS, WIDTH, KEPT = 10, 3, 5
 SEARCHED = 20

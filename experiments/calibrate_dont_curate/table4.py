@@ -20,18 +20,16 @@ from typing import Any
 
 from judgebayes.aggregators import Stacking
 from judgebayes.calibrators import Beta
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    LARGE,
-    PAPER,
+from judgebayes.experiments.calibrate_dont_curate.answers import (
     Answers,
     advantage,
     answers,
     answers_of,
-    both_orientations,
-    claim_row,
-    halves,
-    metric_rows,
 )
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
+from judgebayes.experiments.calibrate_dont_curate.parts import LARGE, halves
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, metric_rows
 from judgebayes.experiments.core import Output, Run, experiment, rows
 
 METHODS = (

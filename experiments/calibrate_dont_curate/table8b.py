@@ -15,17 +15,12 @@ constant label being learnt.
 
 from typing import Any
 
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    PAPER,
-    advantage,
-    answers,
-    both_orientations,
-    claim_row,
-    halves,
-    log_scales,
-    value_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.fig4 import budgets
+from judgebayes.experiments.calibrate_dont_curate.parts import halves
+from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, log_scales, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.plots import curves
 

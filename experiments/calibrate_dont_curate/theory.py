@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER, synthetic_row
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.rows import synthetic_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 
 ROUNDING, EXACT = 1e-12, 1e-10

@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.aggregators import Aggregator, BaseRate, MajorityVote, OneCoin
-from judgebayes.cli.comparing import Compared, compare, grow
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -22,7 +21,8 @@ from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population
 from judgebayes.measures.decide import absolute_loss
-from judgebayes.report.sections import BINS, HeldOut, confidence_bins
+from judgebayes.measures.selective import confidence_bins
+from judgebayes.workflow.comparing import Compared, compare, grow
 
 __all__ = ["held_out"]
 
@@ -30,6 +30,7 @@ LABELS = 60
 PROGRAMS, OF_PROGRAM = 30, 10
 POOL = 4000
 JUDGES = 12
+BINS = 10
 SPLITS = 100
 OWN = "one-coin"
 FITS = 5
@@ -98,7 +99,9 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
         fitted.append(items[compared.parts.calibration[:FITS]])
         for name, ends in _ends(compared, loss).items():
             found.setdefault(name, []).append((ends, None))
-        bins = [confidence_bins(_held(compared), level=level) for level in LEVELS]
+        own = compared.evaluations[OWN]
+        held = (*_answers(own), _items(own), compared.groups)
+        bins = [confidence_bins(*held, bins=BINS, level=level) for level in LEVELS]
         which = replay % len(bins[0])
         ends = [(b[which].right.low, b[which].right.high) for b in bins]
         found.setdefault("right by probability", []).append((ends, bins[0][which].place))
@@ -153,11 +156,9 @@ def _answers(
     return np.asarray(found.log_probs)[labels >= 0], labels[labels >= 0]
 
 
-def _held(compared: Compared) -> HeldOut:
-    own = compared.evaluations[OWN]
-    log_probs, labels = _answers(own)
-    items = np.asarray(own.items)[np.asarray(own.labels) >= 0]
-    return HeldOut(items, labels, log_probs, compared.groups, len(compared.parts))
+def _items(found: Evaluation) -> Int[np.ndarray, " answer"]:
+    """Return which item each answer is on."""
+    return np.asarray(found.items)[np.asarray(found.labels) >= 0]
 
 
 def _truths(

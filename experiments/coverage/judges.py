@@ -12,7 +12,7 @@ from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population
 from judgebayes.experiments.data import LLMBAR, MTBENCH, llmbar_orders, mtbench_orders
-from judgebayes.panel.diagnostics import judge_table
+from judgebayes.panel.judges import judge_table
 from judgebayes.votes import Votes
 
 __all__ = ["position_bias", "shares"]

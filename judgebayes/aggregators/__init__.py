@@ -1,4 +1,7 @@
-"""Aggregators: votes in, class probabilities of every item out."""
+"""Aggregators: votes in, class probabilities of every item out.
+
+This package may not import `item_response` or any package after it.
+"""
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, FittedRule, Reliability
 from judgebayes.aggregators.base_rate import BaseRate

@@ -120,13 +120,13 @@ def checked(
     votes: AnyVotes, labels: Any, weight: Any
 ) -> tuple[Int[Array, " item"], Float[Array, " item"]]:
     """Return labels and weights as arrays, checked against the votes as `training` says."""
-    labels = jnp.asarray(labels)
-    weight = jnp.ones(votes.n_items) if weight is None else jnp.asarray(weight, dtype=float)
+    labels, n_items = jnp.asarray(labels), votes.n_items
+    weight = jnp.ones(n_items) if weight is None else jnp.asarray(weight, dtype=float)
     for name, array in (("labels", labels), ("weight", weight)):
-        if array.shape != (votes.n_items,):
+        if array.shape != (n_items,):
             raise JudgeBayesError(
-                f"The {name} have the shape {array.shape}; the votes have {votes.n_items} items, "
-                f"so right would be ({votes.n_items},)."
+                f"The {name} have the shape {array.shape}; the votes have {n_items} items, "
+                f"so right would be ({n_items},)."
             )
     if not jnp.issubdtype(labels.dtype, jnp.integer):
         raise JudgeBayesError(

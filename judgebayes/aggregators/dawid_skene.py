@@ -180,7 +180,7 @@ class FittedDawidSkene(Sampled):
         given the items' classes, whose uncertainty is left out; their average is matched by a Beta.
         Both hold under the model only: where judges err together, as on most real panels, unlabelled
         items count as if their classes were known, and intervals are far too narrow.
-        `judgebayes.panel.diagnostics.judge_table` counts labelled items alone, and holds.
+        `judgebayes.panel.judges.judge_table` counts labelled items alone, and holds.
         """
         tails = (1 - level) / 2, (1 + level) / 2
         confusion = np.asarray(self.draws["confusion"])

@@ -1,4 +1,7 @@
-"""Calibration maps, one file each, and conformal sets: probabilities in, better ones out."""
+"""Calibration maps, one file each, and conformal sets: probabilities in, better ones out.
+
+This package may not import `aggregators` or any package after it.
+"""
 
 from judgebayes.calibrators.base import Calibrator, FittedCalibrator
 from judgebayes.calibrators.bayesian import BayesianMap

@@ -1,4 +1,8 @@
-"""The command line: `judgebayes --help`. Heavy imports wait until a command runs."""
+"""The command line: `judgebayes --help`.
+
+Heavy imports wait until a command runs. This package may import every other. Only `__main__`
+may import it.
+"""
 
 import gc
 import inspect
@@ -12,10 +16,10 @@ import typer
 
 from judgebayes.cli import requests
 from judgebayes.cli.command import Context, command_line, other_command
-from judgebayes.cli.names import completing
-from judgebayes.cli.records import taking_records
+from judgebayes.cli.records import completing, taking_records
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
+from judgebayes.workflow import options
 
 __all__ = ["app", "main"]
 
@@ -78,7 +82,7 @@ def collect(request: requests.CollectRequest) -> None:
 
 @app.command()
 @taking_records
-def calibrate(context: Context, request: requests.CalibrateRequest) -> None:
+def calibrate(context: Context, request: options.CalibrateRequest) -> None:
     """Calibrate your own votes: probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating
 
@@ -97,7 +101,7 @@ def report(context: Context, request: requests.ReportRequest) -> None:
 
 @app.command()
 @taking_records
-def apply(request: requests.ApplyRequest) -> None:
+def apply(request: options.ApplyRequest) -> None:
     """Apply a kept fit to new votes, and say whether they have drifted from the fitted ones."""
     from judgebayes.cli.calibrating import apply_fit
 
@@ -106,7 +110,7 @@ def apply(request: requests.ApplyRequest) -> None:
 
 @app.command()
 @taking_records
-def diagnose(request: requests.DiagnoseRequest) -> None:
+def diagnose(request: options.DiagnoseRequest) -> None:
     """Say what is wrong with judges and labels: leaks, copies, bias, constant labels, saturation."""
     from judgebayes.cli.diagnosing import diagnose_votes
 
@@ -115,7 +119,7 @@ def diagnose(request: requests.DiagnoseRequest) -> None:
 
 @app.command()
 @taking_records
-def ensemble(request: requests.EnsembleRequest) -> None:
+def ensemble(request: options.EnsembleRequest) -> None:
     """Tell how wrong a majority vote of k is on your items, and how many labels to know it."""
     from judgebayes.cli.ensembling import ensemble_error
 
@@ -124,7 +128,7 @@ def ensemble(request: requests.EnsembleRequest) -> None:
 
 @app.command()
 @taking_records
-def precision(request: requests.PrecisionRequest) -> None:
+def precision(request: options.PrecisionRequest) -> None:
     """Tell what share of each generator's items is valid, corrected for the judges' bias."""
     from judgebayes.cli.precision import estimate_precision
 

@@ -1,180 +1,32 @@
-"""`judgebayes calibrate` and `judgebayes apply`: a user's own files."""
+"""`judgebayes calibrate` and `judgebayes apply`: answers on a user's own files, printed and written."""
 
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+import pandas as pd
 from rich.console import Console
 
-from judgebayes import __version__
-from judgebayes.aggregators import (
-    Aggregator,
-    DawidSkene,
-    FittedAggregator,
-    FittedDavidson,
-    FittedDawidSkene,
-    FittedHierarchicalDavidson,
-)
-from judgebayes.aggregators.base import by_slab
-from judgebayes.arrays import AnyArray
-from judgebayes.calibrators.conformal import SplitConformal, coverage_law
-from judgebayes.cli.comparing import (
-    LOSSES_IN_WORDS,
-    RULES,
-    SEE_ALL,
-    Compared,
-    compare,
-    print_comparison,
-    within_noise,
-)
+from judgebayes.cli.comparing import print_comparison
 from judgebayes.cli.diagnosing import print_judges
-from judgebayes.cli.methods import (
-    BASELINES,
-    BY_JUDGE,
-    CALIBRATORS,
-    INFERENCES,
-    METHODS,
-    Choice,
-    build,
-    suited,
-)
-from judgebayes.cli.reading import (
-    Listing,
-    Reading,
-    Source,
-    classes_of,
-    labelled_words,
-    labels_of,
-    open_source,
-    read_any_votes,
-    read_votes,
-    recalled,
-    remembered,
-)
-from judgebayes.cli.requests import ApplyRequest, CalibrateRequest, known
 from judgebayes.cli.saying import WARNING, say, say_commands
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.programs import kept
-from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.splits import random_splits
-from judgebayes.finding import Finding
-from judgebayes.inference import Status
 from judgebayes.io import check_writable, write_table
-from judgebayes.measures.decide import absolute_loss, bayes_action, risk, zero_one_loss
-from judgebayes.measures.significance import Interval
-from judgebayes.panel.diagnostics import diagnose, judge_table
-from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
-from judgebayes.votes.sparse import AnyVotes, counts_by_item
-from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
+from judgebayes.progress import shown
+from judgebayes.workflow import applying
+from judgebayes.workflow.answers import decided_words
+from judgebayes.workflow.calibrating import answer, read_request
+from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
 
-__all__ = [
-    "LEAST_FOR_SPLITS",
-    "Calibration",
-    "ConformalSets",
-    "Given",
-    "answer",
-    "apply_fit",
-    "calibrate_votes",
-    "chosen_words",
-    "decide",
-    "read_request",
-]
+__all__ = ["apply_fit", "calibrate_votes"]
 
-LOSSES = {"absolute": absolute_loss, "zero-one": zero_one_loss}
 JUDGES = 6
 """How many judges are printed at most, from both ends."""
 SHOWN = ("judge", "votes", "accuracy", "accuracy_low", "accuracy_high")
 """What is printed of them."""
-FEW_LABELS = 30
-LEAST_FOR_SPLITS = 10
-FITTED_SHARE = 2 / 3
-SLAB_CELLS = 2**22
-"""Cells item x judge x sample of the small tables that a list of votes is answered by."""
-COVERAGE_ITEMS = 10_000
-"""So many new items that their own chance hardly matters to the coverage."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """The votes and labels that a request names."""
-
-    read: Reading | Listing
-    labels: Int[np.ndarray, " item"]
-    labelled: bool
-    """Whether labels were given at all."""
-    loss: Float[np.ndarray, "action class"]
-
-    def words(self) -> list[str]:
-        """Return what was read, in sentences."""
-        read, labels = self.read, self.labels
-        lines = read.words()
-        if (labels >= 0).any():
-            lines.append(labelled_words(labels, read.coding.classes))
-        if len(read.coding.judges) > 1:
-            lines.append(f"A panel of {len(read.coding.judges)} judges; --only-judge takes one.")
-        if not read.coding.classes.pairwise:
-            lines.append(
-                "The scale has no mirror symmetry, so the model has an offset (two responses that "
-                "could change places: --pairwise)."
-            )
-        return lines
-
-
-@dataclass(frozen=True)
-class ConformalSets:
-    """Each item's conformal set, and how they came about, in sentences."""
-
-    inside: Bool[np.ndarray, "item class"]
-    sentences: list[str]
-    threshold_labels: int
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """What became of a request: the method taken, its fit to all labels, and its answers."""
-
-    table: Reading
-    """The votes as a table: of a list, those on the labelled items."""
-    labels: Int[np.ndarray, " some"]
-    """Those of the table."""
-    choice: Choice
-    method: Aggregator
-    fitted: FittedAggregator
-    log_probs: Float[Array, "item class"]
-    chosen: list[str]
-    """Why this method, and what its parameters are, in sentences."""
-    compared: Compared | None
-    """None where there are too few labels to hold some out, or too many votes to fit again."""
-    leads: dict[str, Interval]
-    hide_nll: bool
-    """Whether the labels make every NLL look good."""
-    findings: list[Finding]
-    """What `judgebayes diagnose` finds of the table."""
-    warnings: list[str]
-    sets: ConformalSets | None
-
-    @property
-    def unsound(self) -> list[Finding]:
-        """What is bad among the findings, if there are labels."""
-        bad = [f for f in self.findings if f.severity == "bad"]
-        return bad if (self.labels >= 0).any() else []
-
-    @property
-    def counted(self) -> str:
-        """How many of the findings are bad, and how many are notes."""
-        bad, notes = (sum(f.severity == kind for f in self.findings) for kind in ("bad", "note"))
-        return f"{bad} problem(s), {notes} note(s)"
 
 
 @in_float64
 def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) -> None:
-    """Read, choose, fit, compare on held-out labels, print the summary, write what was asked for.
+    """Calibrate, print the summary, write what was asked for.
 
     The two commands are what to run next on the same files.
     """
@@ -183,25 +35,22 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     check_writable(request.save, table=False)
     given = read_request(request)
     say(console, given.words())
-    found = answer(request, given, console)
+    with shown() as progress:
+        found = answer(request, given, progress)
     if given.labelled:
-        table = found.table
-        judges = judge_table(table.votes, found.labels, table.coding, groups=table.groups)
-        print_judges(console, judges[list(SHOWN)], JUDGES)
+        print_judges(console, found.judges[list(SHOWN)], JUDGES)
     say(console, found.chosen)
     if found.compared is not None:
         print_comparison(
             console, found.compared, found.leads, request.loss, hide_nll=found.hide_nll
         )
     say(console, [f.sentence for f in found.unsound] + found.warnings, WARNING)
-    sets = None
-    if found.sets is not None:
-        say(console, found.sets.sentences)
-        sets = found.sets.inside
-    read = given.read
-    _write(console, request.out, read.coding, read.votes, found.log_probs, request.loss, sets)
+    say(console, [] if found.sets is None else found.sets.sentences)
+    say(console, [decided_words(given.read.coding, found.log_probs, request.loss)])
+    _write(console, request.out, found.answers)
     if request.save is not None:
-        _save(console, request, found.choice, read, given.labels, found.fitted)
+        applying.save(found, request.save)
+        say(console, [f"The fit is in {request.save}: judgebayes apply {request.save} NEW_VOTES."])
     console.print()
     say_commands(
         console,
@@ -212,542 +61,21 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     )
 
 
-def read_request(request: CalibrateRequest) -> Given:
-    """Check the options, and read the votes and the labels.
-
-    Raises
-    ------
-    JudgeBayesError
-        For an option that is not known, or bad input.
-    """
-    known("method", request.method, METHODS)
-    known("calibrator", request.calibrator, CALIBRATORS)
-    known("inference", request.inference, INFERENCES)
-    known("loss", request.loss, LOSSES)
-    if request.conformal is not None and not 0 < request.conformal < 1:
-        raise JudgeBayesError(
-            f"--conformal {request.conformal}; right would be a coverage between 0 and 1: 0.9."
-        )
-    opened = open_source(Source(request.votes, request.columns, request.reading), request.labels)
-    read = read_any_votes(opened, classes_of(opened, request.classes, request.pairwise))
-    if opened.labels is None and request.method != "sc":
-        raise JudgeBayesError(
-            "Calibration needs labels, and there are none: give them with --labels FILE or "
-            "--label COLUMN, or ask for --method sc, which needs none."
-        )
-    labels = labels_of(
-        opened,
-        read,
-        drop_unknown=request.drop_unknown_labels,
-        allow_degenerate=request.allow_degenerate,
-    )
-    most = 1 - 1 / read.votes.n_classes
-    if not 0 <= request.label_noise < most:
-        raise JudgeBayesError(
-            f"--label-noise {request.label_noise:g}; right would be the share of the labels that "
-            f"are wrong, from 0 to less than {most:.2g}, where labels say nothing."
-        )
-    loss = LOSSES[request.loss](read.votes.n_classes)
-    return Given(read, labels, opened.labels is not None, loss)
-
-
-def answer(request: CalibrateRequest, given: Given, console: Console) -> Calibration:
-    """Choose a method on held-out labels, fit it to all of them, and answer every item.
-
-    The console shows what is being done; nothing stays on it.
-    """
-    read, labels = given.read, given.labels
-    table, own = _table(read, labels)
-    choices = _choices(request, read, table.votes)
-    enough = (labels >= 0).sum() >= LEAST_FOR_SPLITS
-    once = isinstance(read, Listing) and choices[0].method in SEE_ALL
-    fit = partial(_fit_and_answer, table=table, read=read, labels=labels, seed=request.seed)
-    compared: Compared | None = None
-    ahead: Future[tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]] | None = None
-    if enough and not once:
-        # Most often the first is taken: it is fitted while all of them are compared.
-        with ThreadPoolExecutor(1) as aside:
-            if isinstance(read, Reading):  # what comes as a list may fill the memory
-                ahead = aside.submit(fit, choices[0])
-            compared = compare(
-                _compared_methods(request, table, choices),
-                table.votes,
-                own,
-                table.groups,
-                given.loss,
-                splits=request.splits,
-                seed=request.seed,
-                label_noise=request.label_noise,
-            )
-    choice = choices[0]
-    if compared is not None and len(choices) > 1 and (labels >= 0).sum() >= FEW_LABELS:
-        best = compared.best([c.name for c in choices], choices[0].name)
-        choice = next(c for c in choices if c.name == best)
-    with console.status(f"fitting {choice.name}"):
-        taken = ahead if choice is choices[0] else None
-        method, fitted, log_probs = fit(choice) if taken is None else taken.result()
-    chosen = (
-        []
-        if request.method != "auto"
-        else [chosen_words(choice, choices, compared, int((labels >= 0).sum()))]
-    )
-    chosen += fitted.words() if hasattr(fitted, "words") else []
-    warnings = _warnings(request, read, labels, fitted)
-    findings = diagnose(table.votes, own, table.coding)
-    leads = {}
-    if compared is not None:
-        leads = compared.leads(choice.name, given.loss)
-        warnings += within_noise(leads)
-    elif once:
-        warnings.append(
-            f"{choice.name} learns from all votes, too many to fit again for every split: nothing "
-            "here says how good its answers are."
-        )
-    elif given.labelled:
-        warnings.append(
-            f"Fewer than {LEAST_FOR_SPLITS} labels: too few to hold some out, so nothing here says "
-            "how good the calibration is."
-        )
-    sets = None
-    if request.conformal is not None:
-        with console.status("finding conformal sets"):
-            sets = _conformal_sets(request, choice, method, read, labels)
-            decisions = np.asarray(decide(log_probs, given.loss)[0])
-            sets.sentences.extend(_outside(sets.inside, decisions, read.coding, request.conformal))
-    return Calibration(
-        table=table,
-        labels=own,
-        choice=choice,
-        method=method,
-        fitted=fitted,
-        log_probs=log_probs,
-        chosen=chosen,
-        compared=compared,
-        leads=leads,
-        hide_nll=not request.allow_degenerate
-        and any(f.topic == "labels" and f.severity == "bad" for f in findings),
-        findings=findings,
-        warnings=warnings,
-        sets=sets,
-    )
-
-
-def _table(
-    read: Reading | Listing, labels: Int[np.ndarray, " item"]
-) -> tuple[Reading, Int[np.ndarray, " some"]]:
-    """Return the votes as a table, with their labels: of a list, those on the labelled items."""
-    if isinstance(read, Reading):
-        return read, labels
-    known = _known(labels)
-    return read.of_items(known), labels[known]
-
-
-def _known(labels: Int[np.ndarray, " item"]) -> Int[np.ndarray, " some"]:
-    """Return the labelled items; without any, the first: what needs no label learns nothing."""
-    return np.flatnonzero(labels >= 0) if (labels >= 0).any() else np.arange(1)
-
-
-@in_float64
-def _fit_and_answer(
-    choice: Choice,
-    table: Reading,
-    read: Reading | Listing,
-    labels: Int[np.ndarray, " item"],
-    seed: int,
-) -> tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]:
-    """Return a method, its fit to all labels, and its answers on all items."""
-    method = build(choice, table.coding.classes, table.votes)
-    fitted = _fitted(choice, method, read, labels, seed)
-    return method, fitted, _answered(fitted, read.votes)
-
-
-def _fitted(
-    choice: Choice,
-    method: Aggregator,
-    read: Reading | Listing,
-    labels: Int[np.ndarray, " item"],
-    seed: int,
-) -> FittedAggregator:
-    """Return the method fitted to the items that it learns from."""
-    known = _known(labels)
-    if choice.method not in SEE_ALL:
-        votes = read.votes.take(known) if isinstance(read, Reading) else read.of_items(known).votes
-        labels = labels[known]
-    elif isinstance(read, Reading):
-        votes = read.votes
-    else:
-        assert isinstance(method, DawidSkene)  # `_uncalibrated`: no map behind it
-        return method.fit(read.votes, labels)
-    return kept(_fit, method, votes, jnp.asarray(labels), jax.random.key(seed))
-
-
-def _answered(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item class"]:
-    """Return the answers on all items; of a list, a small table of some items at a time."""
-    if isinstance(votes, Votes):
-        return kept(_answers, fitted, votes)
-    if isinstance(fitted, FittedDawidSkene):
-        return fitted(votes)
-    share = votes.n_items / max(len(votes), 1)
-    rows = int(SLAB_CELLS / (votes.n_judges * votes.n_samples) / (1.5 * share))
-    shape = votes.slab_shape(max(rows, 1))
-
-    def answer(slab: AnyVotes) -> Float[Array, "item class"]:
-        assert isinstance(slab, SparseVotes)
-        return kept(_answers, fitted, slab.dense())
-
-    return by_slab(answer, votes, shape)
-
-
-@jax.jit
-def _fit(
-    method: Aggregator, votes: Votes, labels: Int[Array, " item"], key: PRNGKeyArray
-) -> FittedAggregator:
-    return method.fit(votes, labels, key=key)
-
-
-@jax.jit
-def _answers(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:
-    return fitted(votes)
-
-
-def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -> list[Choice]:
-    """Return the method that was asked for, or those that `auto` compares, the default first."""
-    names = suited(votes) if request.method == "auto" else [request.method]
-    if isinstance(read, Listing):
-        if request.method in SEE_ALL:
-            return [_uncalibrated(request)]
-        names = [name for name in names if name not in SEE_ALL]
-    if votes.n_judges > 1 and request.method == "auto":
-        names.sort(key=lambda name: name != "stacking")  # with too few labels to compare
-    return [
-        Choice(name, request.calibrator, request.inference, request.label_noise) for name in names
-    ]
-
-
-def _uncalibrated(request: CalibrateRequest) -> Choice:
-    """Return a method that is fitted to all votes, once: none are left to learn a map from."""
-    if request.calibrator not in ("auto", "none") or request.inference == "nuts":
-        raise JudgeBayesError(
-            f"So many votes are fitted once, at the mode: --method {request.method} takes "
-            "--calibrator none and no --inference nuts there."
-        )
-    return Choice(request.method, "none", request.inference, request.label_noise)
-
-
-def _compared_methods(
-    request: CalibrateRequest, read: Reading, choices: Sequence[Choice]
-) -> dict[str, Aggregator]:
-    """Return the candidates and the baselines by name."""
-    classes, votes = read.coding.classes, read.votes
-    inference = request.inference
-    if inference == "nuts":  # the mode stands in for the posterior: minutes, not hours
-        inference = "map"
-    found = {
-        choice.name: build(replace(choice, inference=inference), classes, votes)
-        for choice in choices
-    }
-    for name in BASELINES:
-        if name != "margin-threshold" or len(classes) == 3:
-            plain = Choice(name, "none", label_noise=request.label_noise)
-            found.setdefault(name, build(plain, classes, votes))
-    return found
-
-
-def chosen_words(
-    choice: Choice, choices: Sequence[Choice], compared: Compared | None, labels: int
-) -> str:
-    """Return which method was taken, and which others have less NLL, the plain rules among them."""
-    if compared is None:
-        return (
-            f"Method: {choice.name}, the default: there are too few labels to compare methods on."
-        )
-    if labels < FEW_LABELS:
-        return (
-            f"Method: {choice.name}, the default: fewer than {FEW_LABELS} labels are too few to "
-            "choose by."
-        )
-    own, candidates = compared.means[choice.name]["nll"], [c.name for c in choices]
-    less = compared.with_less(choice.name)
-    if not any(name in candidates for name in less):
-        others = ", ".join(
-            f"{name} {compared.means[name]['nll']:z.3f}"
-            for name in candidates
-            if name != choice.name
-        )
-        said = (
-            f"Method: {choice.name}, with the least held-out NLL, {own:z.3f} ({others}). Being the "
-            f"best of {len(choices)} on these labels, its own row below is a little flattered."
-        )
-    else:
-        first = choices[0].name
-        role = "the default" if choice.name == first else f"clearly ahead of {first}, the default"
-        said = f"Method: {choice.name}, {role}, with a held-out NLL of {own:z.3f}."
-    for clear in (True, False):
-        named = [
-            f"{name} {compared.means[name]['nll']:z.3f}" + (" (a rule)" if name in RULES else "")
-            for name in less
-            if compared.clearly_less(name, choice.name) == clear
-        ]
-        if named:
-            said += f" {', '.join(named)} {'has' if len(named) == 1 else 'have'} " + (
-                "clearly less."
-                if clear
-                else "less, but not clearly: the 95 % interval of "
-                f"{'the' if len(named) == 1 else 'each'} difference holds zero."
-            )
-    return said
-
-
-def _conformal_sets(
-    request: CalibrateRequest,
-    choice: Choice,
-    method: Aggregator,
-    read: Reading | Listing,
-    labels: Int[np.ndarray, " item"],
-) -> ConformalSets:
-    """Return each item's conformal set, from a fit to some labels and a threshold from the rest."""
-    level = request.conformal
-    assert level is not None
-    parts = random_splits(
-        read.votes.n_items,
-        splits=1,
-        calibration=FITTED_SHARE,
-        groups=read.groups,
-        among=np.flatnonzero(labels >= 0),
-        seed=request.seed,
-    )
-    fitted_on, held = (p[0][p[0] >= 0] for p in (parts.calibration, parts.evaluation))
-    own = np.full_like(labels, MISSING)
-    own[fitted_on] = labels[fitted_on]
-    log_probs = _answered(_fitted(choice, method, read, own, request.seed), read.votes)
-    threshold = SplitConformal(level).fit(log_probs[held], labels[held])
-    sets = np.asarray(threshold(log_probs))
-    size = sets.sum(1)
-    covered = int(sets[held, labels[held]].sum())
-    law = coverage_law(len(held), level, COVERAGE_ITEMS, covered=covered)
-    sentences = [
-        f"Conformal sets at {level:.0%}: method fitted on {len(fitted_on)} labels, threshold from "
-        f"the other {len(held)}. {int((size == 1).sum())} items have one class, "
-        f"{int((size > 1).sum())} more than one, {int((size == 0).sum())} none. With {len(held)} "
-        f"labels for the threshold the coverage lies between {law.low:.0%} and {law.high:.0%} (95 %)."
-    ]
-    if int(threshold.status) != Status.CONVERGED:
-        sentences.append(
-            f"{len(held)} labels are too few for a level of {level:.0%}: every set holds every "
-            "class."
-        )
-    return ConformalSets(sets, sentences, len(held))
-
-
-def _outside(
-    inside: Bool[np.ndarray, "item class"],
-    decisions: Int[np.ndarray, " item"],
-    coding: Coding,
-    level: float,
-) -> list[str]:
-    """Return on how many items the decision is not in the set, and which of the two to use when."""
-    out = ~inside[np.arange(len(decisions)), decisions]
-    if not out.any():
-        return []
-    first, empty = str(coding.items[int(np.argmax(out))]), int((~inside.any(1)).sum())
-    lines = [
-        f"On {int(out.sum())} of {len(out)} items, {first!r} the first, the decision is not in the "
-        "set: a set holds the classes that are probable enough, by a fit to fewer labels, the decision "
-        "is the class of least expected loss, by the fit to all. Use the decision where one answer is "
-        "needed, the set where what it leaves out must rarely be right."
-    ]
-    if empty:
-        lines.append(
-            f"{empty} of these sets are empty: no class is as probable there as labels usually are. "
-            f"That happens where a method is right more often than {level:.0%} of the time and can "
-            "leave its least certain items out; a higher --conformal fills them."
-        )
-    return lines
-
-
-@in_float64
 def apply_fit(request: ApplyRequest) -> None:
-    """Read a kept fit and new votes, say what has drifted, and write the answers."""
+    """Apply a kept fit to new votes, say what has drifted, and write the answers."""
     console = Console()
-    known("loss", request.loss, LOSSES)
     check_writable(request.out)
-    saved = load_fit(request.fit)
-    opened = open_source(
-        recalled(Source(request.votes, request.columns, request.reading), saved.notes), None
-    )
-    read = read_votes(opened, saved.classes)
-    votes = read.votes
-    if saved.tasks:
-        votes = _retasked(console, read, saved.tasks)
-    if saved.judges:
-        votes = _reseated(console, read, votes, saved.judges)
-    log_probs = saved.fitted(votes)
-    say(console, [f"The fit: {saved.method}, {saved.notes.get('labels', '?')} labels."])
-    status = Status(int(saved.fitted.status))
-    if status != Status.CONVERGED:
-        say(console, [f"When it was kept: {status.sentence}"], WARNING)
-    say(console, read.words())
-    if opened.labels is not None:
-        say(
-            console, [f"Column {opened.labels.label!r} holds labels, and no votes: it is left out."]
-        )
-    others = {str(name) for name in read.coding.judges} - set(saved.notes.get("judges", []))
-    if not saved.judges and "judges" in saved.notes and others:
-        say(
-            console,
-            [
-                f"The fit is to the votes of {', '.join(saved.notes['judges'][:8])}; those of "
-                f"{', '.join(sorted(others)[:8])} are answered as if they were theirs."
-            ],
-            WARNING,
-        )
-    say(console, drift(saved.profile, profile(votes), saved.classes), WARNING)
-    _write(console, request.out, read.coding, votes, log_probs, request.loss)
+    found = applying.apply_request(request)
+    say(console, found.said)
+    say(console, found.warnings, WARNING)
+    say(console, [decided_words(found.read.coding, found.log_probs, found.loss)])
+    _write(console, request.out, found.answers)
 
 
-def _warnings(
-    request: CalibrateRequest,
-    read: Reading | Listing,
-    labels: Int[np.ndarray, " item"],
-    fitted: FittedAggregator,
-) -> list[str]:
-    found = []
-    status = Status(int(fitted.status))
-    if status != Status.CONVERGED:
-        found.append(status.sentence)
-    given = counts_by_item(read.votes).sum(1)
-    if (given == 0).any():
-        found.append(
-            f"{int((given == 0).sum())} item(s) have no vote that could be read; their answer is "
-            "what the fit says of no evidence."
-        )
-    pooled = isinstance(fitted, FittedDavidson | FittedHierarchicalDavidson)
-    if pooled and len(np.unique(given[given > 0])) > 1:
-        low, high = int(given[given > 0].min()), int(given.max())
-        found.append(
-            f"Items have between {low} and {high} votes; one fit serves them all, although its "
-            "parameters belong to a number of votes."
-        )
-    if request.label_noise > 0:
-        found.append(
-            f"{request.label_noise:.0%} of the labels are taken to be wrong: held-out NLL is that of "
-            "the labels as given, and accuracy is agreement with them, which the truth itself would "
-            f"not have above {1 - request.label_noise:.0%}."
-        )
-    n = int((labels >= 0).sum())
-    if 0 < n < FEW_LABELS:
-        found.append(f"Only {n} labels: every figure below is rough. 50 to 100 are usually enough.")
-    counts = np.bincount(labels[labels >= 0], minlength=read.votes.n_classes)
-    names = read.coding.classes.names
-    unseen = [name for name, count in zip(names, counts, strict=True) if count == 0]
-    if n and unseen:
-        found.append(
-            f"No label is {' or '.join(unseen)}: its probability rests on the model alone."
-        )
-    if isinstance(read.votes, Votes) and read.votes.order is not None:
-        order = np.asarray(read.votes.order)[np.asarray(read.votes.index) >= 0]
-        if len(np.unique(order)) == 1:
-            found.append("All votes were given in one presentation order: position bias stays in.")
-    return found
-
-
-def _retasked(console: Console, read: Reading, known_tasks: list[str]) -> Votes:
-    """Return the votes with the fit's task indices, -1 for tasks that it has not seen."""
-    coding, votes = read.coding, read.votes
-    if votes.task is None or coding.tasks is None:
-        raise JudgeBayesError("This fit is hierarchical: name the column of the task, --task.")
-    place = {name: i for i, name in enumerate(known_tasks)}
-    names = [str(name) for name in coding.tasks]
-    table = np.array([place.get(name, MISSING) for name in names])
-    new = [name for name in names if name not in place]
-    if new:
-        say(
-            console,
-            [f"Task {', '.join(new)} is new to the fit: it is answered from the tasks' centre."],
-            WARNING,
-        )
-    return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(known_tasks))
-
-
-def _reseated(console: Console, read: Reading, votes: Votes, known_judges: list[str]) -> Votes:
-    """Return the votes with the judges where the fit had them; say who is new and who is absent."""
-    place = {name: j for j, name in enumerate(known_judges)}
-    names = [str(name) for name in read.coding.judges]
-    if not set(names) & set(place):
-        raise JudgeBayesError(
-            f"None of the judges {', '.join(names[:8])} is known to the fit; it knows "
-            f"{', '.join(known_judges[:8])}."
-        )
-    new = [name for name in names if name not in place]
-    absent = [name for name in known_judges if name not in names]
-    said = []
-    if new:
-        said.append(f"The votes of {', '.join(new)} are not used: the fit does not know them.")
-    if absent:
-        said.append(f"{len(absent)} judge(s) of the fit gave no votes here: {', '.join(absent)}.")
-    say(console, said, WARNING)
-    places = np.array([place.get(name, MISSING) for name in names])
-    return votes.seated(places, len(known_judges))
-
-
-def _write(
-    console: Console,
-    out: Path | None,
-    coding: Coding,
-    votes: AnyVotes,
-    log_probs: Float[Array, "item class"],
-    loss: str,
-    sets: Bool[np.ndarray, "item class"] | None = None,
-) -> None:
-    decisions, expected = decide(log_probs, LOSSES[loss](votes.n_classes))
-    table = coding.decode(log_probs, decisions, expected)
-    table["votes"] = counts_by_item(votes).sum(1)
-    if sets is not None:
-        names = np.array(coding.classes.names)
-        table["set"] = [" | ".join(names[inside]) for inside in sets]
-    made = np.bincount(np.asarray(decisions), minlength=votes.n_classes)
-    shares = ", ".join(f"{n}: {c}" for n, c in zip(coding.classes.names, made, strict=True))
-    # A rule answers 0 or 1, which says nothing of how often it is wrong.
-    sure = bool(np.isin(np.exp(np.asarray(log_probs)), (0.0, 1.0)).all())
-    mean = float(np.mean(np.asarray(expected)))
-    what = f"each of least expected {loss} loss ({LOSSES_IN_WORDS[loss][0]}), {mean:.3f} on average"
-    say(console, [f"Decisions: {shares}." if sure else f"Decisions: {shares}; {what}."])
+def _write(console: Console, out: Path | None, answers: pd.DataFrame) -> None:
     if out is not None:
-        write_table(table, out)
+        write_table(answers, out)
         say(console, [f"Probabilities, decision and expected loss of every item are in {out}."])
         return
     say(console, ["The first items (--out FILE writes all):"])
-    console.print(table.head(5).to_string(index=False), markup=False, highlight=False)
-
-
-@jax.jit
-def decide(
-    log_probs: Float[Array, "item class"], loss: Float[AnyArray, "action class"]
-) -> tuple[Int[Array, " item"], Float[Array, " item"]]:
-    """Return the decisions and their expected losses."""
-    decisions = bayes_action(log_probs, loss)
-    return decisions, risk(log_probs, loss)[jnp.arange(len(log_probs)), decisions]
-
-
-def _save(
-    console: Console,
-    request: CalibrateRequest,
-    choice: Choice,
-    read: Reading | Listing,
-    labels: Int[np.ndarray, " item"],
-    fitted: FittedAggregator,
-) -> None:
-    assert request.save is not None
-    notes = {
-        "labels": int((labels >= 0).sum()),
-        "items": read.votes.n_items,
-        "version": __version__,
-        "seed": request.seed,
-        "judges": [str(name) for name in read.coding.judges],
-        **remembered(read, Source(request.votes, request.columns, request.reading)),
-    }
-    tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
-    judges = [str(name) for name in read.coding.judges] if choice.method in BY_JUDGE else []
-    classes, seen = read.coding.classes, profile(read.votes)
-    save_fit(request.save, SavedFit(choice.name, fitted, classes, seen, tasks, judges, notes))
-    say(console, [f"The fit is in {request.save}: judgebayes apply {request.save} NEW_VOTES."])
+    console.print(answers.head(5).to_string(index=False), markup=False, highlight=False)

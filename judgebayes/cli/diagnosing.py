@@ -7,15 +7,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from judgebayes.cli.reading import Reading, Source, classes_of, labels_of, open_source, read_votes
-from judgebayes.cli.requests import DiagnoseRequest
 from judgebayes.cli.saying import MARKS, numbers, say, show
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
 from judgebayes.io import check_writable, write_table
-from judgebayes.panel.diagnostics import diagnose, judge_table
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
+from judgebayes.workflow.options import DiagnoseRequest
+from judgebayes.workflow.reading import (
+    Reading,
+    classes_of,
+    labels_of,
+    open_files,
+    read_votes,
+)
 
 __all__ = ["diagnose_votes", "print_judges"]
 
@@ -34,7 +41,7 @@ def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
     console = Console()
     check_writable(request.out)
     check_writable(request.plot, table=False)
-    opened = open_source(Source(request.votes, request.columns, request.reading), request.labels)
+    opened = open_files(request.votes, request.labels, request.columns, request.reading)
     read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
     labels = labels_of(
         opened, read, drop_unknown=request.drop_unknown_labels, allow_degenerate=True

@@ -7,8 +7,6 @@ from jaxtyping import Float
 from rich.console import Console
 from rich.table import Table
 
-from judgebayes.cli.reading import Source, classes_of, labels_of, open_source, read_votes
-from judgebayes.cli.requests import EnsembleRequest
 from judgebayes.cli.saying import WARNING, numbers, say, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, Status
@@ -25,6 +23,8 @@ from judgebayes.majority import (
     labels_needed,
     odd_sizes,
 )
+from judgebayes.workflow.options import EnsembleRequest
+from judgebayes.workflow.reading import classes_of, labels_of, open_files, read_votes
 
 __all__ = ["ensemble_error", "sizes_of"]
 
@@ -104,7 +104,7 @@ def sizes_of(asked: str | None, most: int) -> tuple[int, ...]:
 
 
 def _read(request: EnsembleRequest) -> tuple[Counts, list[str]]:
-    opened = open_source(Source(request.votes, request.columns, request.reading), request.labels)
+    opened = open_files(request.votes, request.labels, request.columns, request.reading)
     if opened.labels is None:
         raise JudgeBayesError(
             "Whether a vote is correct takes a label, and there are none: give them with --labels "

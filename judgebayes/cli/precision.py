@@ -12,17 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from judgebayes.cli.reading import (
-    Reading,
-    Source,
-    classes_of,
-    labels_of,
-    open_source,
-    read_votes,
-)
-from judgebayes.cli.requests import PrecisionRequest
 from judgebayes.cli.saying import WARNING, say, show
-from judgebayes.cli.systems import Matches, binary_votes, read_matches, system_table
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
@@ -40,6 +30,15 @@ from judgebayes.inference.status import Status
 from judgebayes.io import check_writable, write_table
 from judgebayes.io.options import split_names
 from judgebayes.votes import Votes
+from judgebayes.workflow.options import PrecisionRequest
+from judgebayes.workflow.reading import (
+    Reading,
+    classes_of,
+    labels_of,
+    open_files,
+    read_votes,
+)
+from judgebayes.workflow.systems import Matches, binary_votes, read_matches, system_table
 
 __all__ = ["estimate_precision", "generators_of"]
 
@@ -138,8 +137,7 @@ def estimate_precision(request: PrecisionRequest) -> None:
 
 def _known(request: PrecisionRequest) -> _Known:
     named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
-    source = Source(request.votes, request.columns, request.reading, ignored=named)
-    opened = open_source(source, request.labels)
+    opened = open_files(request.votes, request.labels, request.columns, request.reading, named)
     paired = request.systems is not None
     classes = classes_of(opened, request.classes, pairwise=paired)
     if len(classes.values) != 2 and not paired:

@@ -11,36 +11,39 @@ import pandas as pd
 from jaxtyping import Int
 from rich.console import Console
 
-from judgebayes.cli.calibrating import (
-    LEAST_FOR_SPLITS,
-    Calibration,
-    Given,
-    answer,
-    decide,
-    read_request,
-)
-from judgebayes.cli.comparing import (
-    HEAD,
-    LOSSES_IN_WORDS,
-    RULES,
-    comparison_rows,
-    comparison_words,
-    grow,
-)
-from judgebayes.cli.reading import Listing
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.finding import Finding
 from judgebayes.io import check_writable
-from judgebayes.panel.diagnostics import judge_table
+from judgebayes.progress import Progress, shown
 from judgebayes.report import Block, Facts, Findings, Page, Section, Table, render
-from judgebayes.report import sections as parts
+from judgebayes.report.decisions import decisions_section
+from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
+from judgebayes.report.labels import Curve, labels_section
+from judgebayes.report.origin import method_section, rerun_section
+from judgebayes.report.reading import data_section, diagnostics_section, judges_section
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
+from judgebayes.workflow.answers import LOSSES, LOSSES_IN_WORDS, decide
+from judgebayes.workflow.calibrating import (
+    LEAST_FOR_SPLITS,
+    Calibration,
+    Given,
+    answer,
+    read_request,
+)
+from judgebayes.workflow.comparing import (
+    HEAD,
+    RULES,
+    comparison_rows,
+    comparison_words,
+    grow,
+)
+from judgebayes.workflow.reading import Listing
 
 __all__ = ["write_report"]
 
@@ -62,10 +65,9 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> None:
     if (given.labels >= 0).sum() < LEAST_FOR_SPLITS:
         request = replace(request, conformal=None)
     say(console, given.words())
-    found = answer(request, given, console)
-    curve = None
-    if found.compared is not None:
-        curve = _curve(request, given, found)
+    with shown() as progress:
+        found = answer(request, given, progress)
+        curve = None if found.compared is None else _curve(request, found, progress)
     page = _page(request, given, found, curve, command)
     with atomically(request.out) as beside:
         beside.write_text(render(page), encoding="utf-8")
@@ -88,44 +90,46 @@ def _presentable(given: Given) -> Given:
     return replace(given, read=replace(given.read, coding=coding))
 
 
-def _curve(request: ReportRequest, given: Given, found: Calibration) -> parts.Curve:
+def _curve(request: ReportRequest, found: Calibration, progress: Progress) -> Curve:
     assert found.compared is not None
-    name = found.choice.name
+    name, loss = found.choice.name, LOSSES[request.loss](found.table.votes.n_classes)
     growth = grow(
         found.compared,
         name,
         found.method,
         found.table.votes,
         found.labels,
-        given.loss,
+        loss,
         seed=request.seed,
+        progress=progress,
     )
     compared, constant = found.compared, "best-constant"
     level = (
         compared.means[constant]["nll"],
-        compared.interval(constant, compared.evaluations[constant].losses(given.loss)).mean,
+        compared.interval(constant, compared.evaluations[constant].losses(loss)).mean,
     )
-    return parts.Curve(*growth, None if name == constant else level)
+    return Curve(*growth, None if name == constant else level)
 
 
 def _page(
     request: ReportRequest,
     given: Given,
     found: Calibration,
-    curve: parts.Curve | None,
+    curve: Curve | None,
     command: Sequence[str],
 ) -> Page:
     """Return the whole page."""
     coding, votes = given.read.coding, given.read.votes
     names = coding.classes.names
-    table = found.table
-    judges = judge_table(table.votes, found.labels, table.coding, groups=table.groups)
+    judges = found.judges
     known = judges["accuracy"][np.isfinite(judges["accuracy"])]
     labels = given.labels[given.labels >= 0]
     words = given.words()
     if isinstance(given.read, Listing):
         words.append("Diagnostics and judges below are those of the votes on labelled items.")
-    decisions, expected = (np.asarray(x) for x in decide(found.log_probs, given.loss))
+    decisions, expected = (
+        np.asarray(x) for x in decide(found.log_probs, LOSSES[request.loss](votes.n_classes))
+    )
     probs = np.exp(np.asarray(found.log_probs))
     # A rule answers 0 or 1, or shares where it cannot tell: that says nothing of its errors.
     rule = found.choice.name in RULES or bool(np.isin(probs, (0.0, 1.0)).all())
@@ -135,19 +139,19 @@ def _page(
         "Judge report: " + presentable([request.votes.name])[0],
         _summary(given, found, decisions),
         [
-            parts.data_section(
+            data_section(
                 words,
                 _files(request),
                 names,
                 counts_by_item(votes).sum(0),
                 np.bincount(labels, minlength=len(names)),
             ),
-            parts.diagnostics_section(found.findings),
-            parts.judges_section(judges),
-            parts.probabilities_section(
+            diagnostics_section(found.findings),
+            judges_section(judges),
+            probabilities_section(
                 _held_out(found), names, found.choice.name, degenerate=found.hide_nll
             ),
-            parts.decisions_section(
+            decisions_section(
                 coding.decode(found.log_probs),
                 names,
                 decisions,
@@ -157,7 +161,7 @@ def _page(
                 f"{request.loss} loss: {LOSSES_IN_WORDS[request.loss][0]}",
                 given.labels >= 0,
             ),
-            parts.labels_section(
+            labels_section(
                 None if found.hide_nll else curve,
                 len(labels),
                 len(given.labels),
@@ -166,7 +170,7 @@ def _page(
                 found.choice.name,
             ),
             _method(request, found),
-            parts.rerun_section(
+            rerun_section(
                 shlex.join(command), shlex.join(_as_calibrate(command, request)), versions()
             ),
         ],
@@ -194,12 +198,11 @@ def _summary(given: Given, found: Calibration, decisions: Int[np.ndarray, " item
         facts += [
             (
                 "Right on held-out labels [95 %]",
-                parts.with_interval(compared.right(name), percent=True) + beside,
+                with_interval(compared.right(name), percent=True) + beside,
             ),
             (
                 "Held-out NLL [95 %]",
-                f"{parts.with_interval(nll)}; a constant "
-                f"{compared.means['best-constant']['nll']:z.3f}",
+                f"{with_interval(nll)}; a constant {compared.means['best-constant']['nll']:z.3f}",
             ),
         ]
     shares = ", ".join(f"{n}: {k:,}" for n, k in zip(coding.classes.names, made, strict=True))
@@ -209,13 +212,13 @@ def _summary(given: Given, found: Calibration, decisions: Int[np.ndarray, " item
     return blocks
 
 
-def _held_out(found: Calibration) -> parts.HeldOut | None:
+def _held_out(found: Calibration) -> HeldOut | None:
     if found.compared is None:
         return None
     own = found.compared.evaluations[found.choice.name]
     labels = np.asarray(own.labels)
     here = labels >= 0
-    return parts.HeldOut(
+    return HeldOut(
         np.asarray(own.items)[here],
         labels[here],
         np.asarray(own.log_probs)[here],
@@ -231,7 +234,7 @@ def _method(request: ReportRequest, found: Calibration) -> Section:
         table = Table(compared.title, HEAD, rows)
         words = comparison_words(compared, found.leads, request.loss, hide_nll=found.hide_nll)
     said = found.chosen or [f"Method: {found.choice.name}, as asked for."]
-    return parts.method_section(said, table, words, _settings(request, found))
+    return method_section(said, table, words, _settings(request, found))
 
 
 def _settings(request: ReportRequest, found: Calibration) -> list[tuple[str, str]]:

@@ -17,15 +17,7 @@ from rich.table import Table
 from judgebayes import __version__
 from judgebayes.cli.precision import generators_of
 from judgebayes.cli.priors import read_priors
-from judgebayes.cli.reading import (
-    Source,
-    classes_of,
-    labelled_words,
-    labels_of,
-    open_source,
-    read_votes,
-)
-from judgebayes.cli.requests import PosteriorRequest, known
+from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.cli.saying import MARKS, numbers, say, say_commands, show
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -51,6 +43,15 @@ from judgebayes.posterior.compare import targets
 from judgebayes.posterior.story import TARGETS
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
+from judgebayes.workflow.options import known
+from judgebayes.workflow.reading import (
+    Source,
+    classes_of,
+    labelled_words,
+    labels_of,
+    open_source,
+    read_votes,
+)
 
 __all__ = ["compare_posteriors", "read_data", "sample_posterior"]
 

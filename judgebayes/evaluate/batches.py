@@ -1,5 +1,6 @@
 """Batches of splits: sizes that programs share, what suits the memory, and who runs which."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -123,29 +124,27 @@ def over_splits(
     if fit_on not in ("calibration", "all"):
         raise JudgeBayesError(f"fit_on={fit_on!r}; right would be 'calibration' or 'all'.")
     highest = max(int(splits.calibration.max()), int(splits.evaluation.max()))
-    if highest >= votes.n_items:
-        raise JudgeBayesError(
-            f"The splits speak of item {highest}, but there are {votes.n_items} items."
-        )
-    n_items = _roomy(votes.n_items)
-    extra = n_items - votes.n_items
+    own, n_splits = votes.n_items, len(splits)
+    if highest >= own:
+        raise JudgeBayesError(f"The splits speak of item {highest}, but there are {own} items.")
+    n_items = _roomy(own)
     n_devices = 1 if devices is None else len(devices)
     if batch_size is None:
         batch_size = splits_per_batch(method, votes, splits, fit_on)
     if batch_size < 1:
         raise JudgeBayesError(f"batch_size={batch_size}; right would be 1 split or more.")
-    n_batches = -(-len(splits) // (batch_size * n_devices))
-    each = -(-len(splits) // (n_batches * n_devices))
+    n_batches = -(-n_splits // (batch_size * n_devices))
+    each = -(-n_splits // (n_batches * n_devices))
     at_once = _splits_at_once(method, each, n_items)
     each = -(-each // at_once) * at_once
     size = each * n_devices
-    keys = _keys(seed, len(splits))
+    keys = _keys(seed, n_splits)
     mesh = None if devices is None else Mesh(np.asarray(devices), (SPLIT,))
     all_votes, all_labels, weight, losses = _placed(
         (
             votes.padded(n_items),
-            np.pad(np.asarray(labels), (0, extra), constant_values=MISSING),
-            np.pad(np.ones(votes.n_items), (0, extra)) if fit_on == "all" else None,
+            np.pad(np.asarray(labels), (0, n_items - own), constant_values=MISSING),
+            np.pad(np.ones(own), (0, n_items - own)) if fit_on == "all" else None,
             absolute_loss(votes.n_classes) if loss is None else np.asarray(loss),
         ),
         mesh,
@@ -154,8 +153,8 @@ def over_splits(
 
     def batch(first: int) -> OverSplits:
         # The last device's part, and the last batch, are filled up.
-        full = first + size <= len(splits)
-        some = slice(first, first + size) if full else np.arange(first, first + size) % len(splits)
+        full = first + size <= n_splits
+        some = slice(first, first + size) if full else np.arange(first, first + size) % n_splits
         parts = (_widened(splits.calibration[some]), _widened(splits.evaluation[some]), keys[some])
         calibration, evaluation, numbers = _placed(parts, mesh, PartitionSpec(SPLIT))
         return OverSplits(
@@ -164,7 +163,7 @@ def over_splits(
             weight=weight,
             loss=losses,
             splits=(calibration, evaluation, jax.random.wrap_key_data(numbers)),
-            n_splits=min(size, len(splits) - first),
+            n_splits=min(size, n_splits - first),
             at_once=at_once,
             mesh=mesh,
             folder=None if checkpoint is None else Path(checkpoint),
@@ -268,9 +267,10 @@ def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: F
     """
     if _one_by_one(method):
         return ONE_BY_ONE
-    seen = votes.n_items if fit_on == "all" else splits.calibration.shape[1]
-    items = seen + min(splits.evaluation.shape[1], votes.n_items)
-    cells = votes.n_judges * votes.n_samples * votes.n_classes + votes.n_classes
+    n_items, *slots = votes.index.shape
+    seen = n_items if fit_on == "all" else splits.calibration.shape[1]
+    items = seen + min(splits.evaluation.shape[1], n_items)
+    cells = (math.prod(slots) + 1) * votes.n_classes
     return max(1, int(memory() * SHARE_OF_MEMORY / (items * cells * NUMBER_BYTES * COPIES)))
 
 

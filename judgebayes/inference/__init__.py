@@ -1,4 +1,7 @@
-"""How parameters are found: a bounded minimiser, point estimates, and posterior draws."""
+"""How parameters are found: a bounded minimiser, point estimates, and posterior draws.
+
+This package may not import `calibrators` or any package after it.
+"""
 
 from judgebayes.inference.importance import PriorImportance
 from judgebayes.inference.laplace import Laplace

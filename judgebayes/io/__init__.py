@@ -1,4 +1,8 @@
-"""Files in and out. Importing this package imports nothing else: names are looked up when used."""
+"""Files in and out.
+
+Importing this package imports nothing else: names are looked up when used.
+This package may not import `inference` or any package after it.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -8,6 +8,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.imported import SCORES
+from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import option
 from judgebayes.votes.classes import Classes, canonical, infer_classes, listing, usual_classes
 
@@ -17,7 +18,7 @@ _NAME_CLASSES = " Then name the classes, from the lowest to the highest: --class
 
 
 def refuse_no_judges(
-    table: pd.DataFrame, judges: list[str], path: Path, classes: Classes | None = None
+    table: pd.DataFrame, judges: list[str], path: Path | InMemory, classes: Classes | None = None
 ) -> None:
     """Refuse columns of notes, dates or names among those of judges.
 
@@ -75,7 +76,7 @@ def refuse_no_judges(
 
 
 def _refuse(
-    strange: list[str], first: Hashable, path: Path, votes: Sequence[str], more: str = ""
+    strange: list[str], first: Hashable, path: Path | InMemory, votes: Sequence[str], more: str = ""
 ) -> None:
     others = f", nor are {listing(strange[1:], 20)}" if strange[1:] else ""
     raise JudgeBayesError(

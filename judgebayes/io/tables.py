@@ -17,6 +17,7 @@ import pandas as pd
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.in_memory import InMemory
 from judgebayes.io.lines import Spans, broken_cells, line_ends, reconciled
 from judgebayes.io.records import check_unpacked, encoding_of, read_lines, unpacked
 from judgebayes.sentence import sentence
@@ -48,8 +49,8 @@ class Layout:
     """Whether a column to leave out that is not there is an error."""
 
 
-def read_table(path: Path | str, layout: Layout = Layout()) -> pd.DataFrame:
-    """Return the table in a file; the suffix tells its format.
+def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.DataFrame:
+    """Return the table in a file, or that of a caller; the suffix of a file tells its format.
 
     Cells keep their text where they are not numbers, so that class names such as "NA" are not
     lost: what counts as a missing vote is decided by `judgebayes.votes.encode`. CSV files may be
@@ -69,7 +70,19 @@ def read_table(path: Path | str, layout: Layout = Layout()) -> pd.DataFrame:
         If the file does not exist, has an unknown suffix or encoding, no rows, lacks a column that is
         to be left out, or cannot be read as what its suffix says.
     """
-    path = Path(path)
+    frame = path.table if isinstance(path, InMemory) else _read_file(Path(path), layout)
+    if len(frame) == 0:
+        raise JudgeBayesError(f"{str(path)!r} has no rows.")
+    frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise JudgeBayesError(f"{str(path)!r} has two columns named {twice[0]!r}.")
+    if layout.all_ignored_exist:
+        check_ignored(frame, layout.ignore, Path(path) if isinstance(path, str) else path)
+    return frame.drop(columns=list(layout.ignore), errors="ignore")
+
+
+def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
     if path.is_dir():
         raise JudgeBayesError(f"{str(path)!r} is a folder; name a file in it.")
     if not path.is_file():
@@ -78,11 +91,10 @@ def read_table(path: Path | str, layout: Layout = Layout()) -> pd.DataFrame:
     try:
         check_unpacked(path)
         if kind == "parquet":
-            frame = _read_parquet(path)
-        elif kind == "jsonl":
-            frame = _read_jsonl(path, layout.encoding)
-        else:
-            frame = _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
+            return _read_parquet(path)
+        if kind == "jsonl":
+            return _read_jsonl(path, layout.encoding)
+        return _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
     except JudgeBayesError:
         raise
     except UnicodeDecodeError as error:
@@ -94,18 +106,9 @@ def read_table(path: Path | str, layout: Layout = Layout()) -> pd.DataFrame:
     except (ValueError, OSError, EOFError, OverflowError, csv.Error, zlib.error) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise JudgeBayesError(f"{str(path)!r} cannot be read as {kind}: {reason}.") from error
-    if len(frame) == 0:
-        raise JudgeBayesError(f"{str(path)!r} has no rows.")
-    frame.columns = [str(name).strip() for name in frame.columns]
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise JudgeBayesError(f"{str(path)!r} has two columns named {twice[0]!r}.")
-    if layout.all_ignored_exist:
-        check_ignored(frame, layout.ignore, path)
-    return frame.drop(columns=list(layout.ignore), errors="ignore")
 
 
-def check_ignored(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None:
+def check_ignored(frame: pd.DataFrame, names: Iterable[str], path: Path | InMemory) -> None:
     """Check that a table has the columns that are to be left out.
 
     Raises
@@ -290,7 +293,8 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
         f"Row {number} of {path.name}, {title!r}, stands above the header and is left out."
         for number, title in header.titles
     ) + tuple(said)
-    table.attrs["spans"] = spans
+    if spans.lines:  # pandas copies attributes with every column
+        table.attrs["spans"] = spans
     return table
 
 

@@ -14,7 +14,8 @@ from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.votes.classes import canonical, listing, written
-from judgebayes.votes.coding import ORDERS, require_columns
+from judgebayes.votes.columns import require_columns
+from judgebayes.votes.slots import ORDERS
 
 __all__ = ["TABLES", "cell", "read_tidy", "told_columns", "why_none"]
 

@@ -11,7 +11,7 @@ from judgebayes.io.options import Options
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.tidy import cell, why_none
 from judgebayes.votes.classes import listing, written
-from judgebayes.votes.coding import require_columns
+from judgebayes.votes.columns import require_columns
 
 __all__ = ["read_wide"]
 

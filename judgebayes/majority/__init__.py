@@ -1,4 +1,7 @@
-"""How wrong a majority vote of k judges is, and how many labels it takes to know (P3)."""
+"""How wrong a majority vote of k judges is, and how many labels it takes to know (P3).
+
+This package may not import `generators` or any package after it.
+"""
 
 from judgebayes.majority.counts import Counts, correct_counts, counts_of
 from judgebayes.majority.curve import ErrorCurve, odd_sizes

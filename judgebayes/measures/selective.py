@@ -9,20 +9,24 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import fused
 from judgebayes.measures.scores import TINY, average, known
+from judgebayes.measures.significance import Interval, share_interval
 
 __all__ = [
     "AccuracyCurve",
+    "ConfidenceBin",
     "Kept",
     "Reliability",
     "accuracy_at_coverage",
     "accuracy_curve",
     "auac",
+    "confidence_bins",
     "kept_at_confidence",
     "max_calibration_error",
     "reliability",
@@ -59,6 +63,21 @@ class Reliability(NamedTuple):
     mass: Float[Array, " bin"]
     predicted: Float[Array, " bin"]
     observed: Float[Array, " bin"]
+
+
+class ConfidenceBin(NamedTuple):
+    """The answers whose most probable class has a probability in one of several equal bins."""
+
+    place: int
+    """Of n bins, the one that goes from place / n to (place + 1) / n."""
+    items: int
+    """How many distinct items the answers are on."""
+    share: float
+    """Of all answers."""
+    promised: float
+    """The mean probability of the most probable class."""
+    right: Interval
+    """The share of the answers whose most probable class is the label."""
 
 
 def _answers(
@@ -220,3 +239,38 @@ def max_calibration_error(
     """
     mass, predicted, observed = reliability(log_probs, labels, weight, bins=bins, of=of)
     return jnp.max(jnp.where(mass > 0, jnp.abs(predicted - observed), 0.0))
+
+
+def confidence_bins(
+    log_probs: Float[np.ndarray, "answer class"],
+    labels: Int[np.ndarray, " answer"],
+    items: Int[np.ndarray, " answer"],
+    groups: Int[np.ndarray, " all_items"] | None = None,
+    *,
+    bins: int = 10,
+    level: float = 0.95,
+) -> list[ConfidenceBin]:
+    """Return how often the most probable class was right, by its probability, the lowest first.
+
+    Bins without an answer are left out. `items` says which item each answer is on: an item, or a
+    group of items, counts once in the interval however often it was answered.
+    """
+    confidence = np.exp(log_probs).max(1)
+    right = (log_probs.argmax(1) == labels).astype(float)
+    place = np.clip(np.ceil(confidence * bins - SAME).astype(int) - 1, 0, bins - 1)
+    apart = items if groups is None else groups[items]
+    found = []
+    for b in np.unique(place):
+        here = place == b
+        share, independent = right[here].mean(), np.asarray(float(len(np.unique(apart[here]))))
+        low, high = share_interval(np.asarray(share * independent), independent, level=level)
+        found.append(
+            ConfidenceBin(
+                int(b),
+                len(np.unique(items[here])),
+                float(here.mean()),
+                float(confidence[here].mean()),
+                Interval(float(share), float(low), float(high)),
+            )
+        )
+    return found

@@ -1,4 +1,7 @@
-"""The generative models with a user's data in them: sampled, checked, and compared."""
+"""The generative models with a user's data in them: sampled, checked, and compared.
+
+This package may not import `collect` or any package after it.
+"""
 
 from judgebayes.posterior.checks import Check, check, in_words
 from judgebayes.posterior.compare import Compared, compare, one_left_out

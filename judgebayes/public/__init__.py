@@ -1,4 +1,7 @@
-"""The public data sets that the experiments use: where they come from, fetched and converted."""
+"""The public data sets that the experiments use: where they come from, fetched and converted.
+
+This package may not import `simulate` or any package after it.
+"""
 
 from judgebayes.public.sources import SOURCES, Source
 from judgebayes.public.store import cache_folder, get, is_whole, table

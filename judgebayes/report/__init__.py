@@ -1,4 +1,7 @@
-"""Self-contained HTML pages: values in, sections, one string out. Nothing is fitted here."""
+"""Self-contained HTML pages: values in, sections, one string out.
+
+Nothing is fitted here. This package may not import `judgebayes` or any package after it.
+"""
 
 from judgebayes.report.page import (
     Block,

@@ -6,7 +6,7 @@ import pandas as pd
 __all__ = ["SHARES", "percent_with_interval"]
 
 SHARES = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
-"""What `judgebayes.panel.diagnostics.judge_table` gives with an interval, and what readers call it."""
+"""What `judgebayes.panel.judges.judge_table` gives with an interval, and what readers call it."""
 
 
 def percent_with_interval(row: pd.Series, name: str) -> str:

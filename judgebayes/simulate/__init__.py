@@ -1,6 +1,6 @@
 """Votes drawn so that they agree with what a paper publishes.
 
-They are compared elsewhere.
+They are compared elsewhere. This package may not import `workflow` or any package after it.
 """
 
 from judgebayes.simulate.twins import (

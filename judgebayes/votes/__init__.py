@@ -1,8 +1,12 @@
-"""The edge: tables of votes in, integer arrays out, tables back."""
+"""The edge: tables of votes in, integer arrays out, tables back.
+
+This package may not import `measures` or any package after it.
+"""
 
 from judgebayes.votes.array import MISSING, Votes, from_counts
 from judgebayes.votes.classes import Classes, infer_classes
-from judgebayes.votes.coding import Coding, encode, encode_counts, encode_wide
+from judgebayes.votes.coding import Coding
+from judgebayes.votes.encoding import encode, encode_counts, encode_wide
 from judgebayes.votes.sparse import SparseVotes, from_dense
 from judgebayes.votes.sparse_coding import encode_sparse
 

@@ -12,7 +12,9 @@ from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import MISSING
 from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
-from judgebayes.votes.coding import Coding, keys, require_columns
+from judgebayes.votes.coding import Coding
+from judgebayes.votes.columns import require_columns
+from judgebayes.votes.keys import keys
 from judgebayes.votes.sparse import SparseVotes, index_type, longest_run
 
 __all__ = ["encode_sparse"]

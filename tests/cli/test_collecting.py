@@ -19,9 +19,9 @@ from endpoint import Fake, Reply, serving
 from typer.testing import CliRunner
 
 from judgebayes import cli
-from judgebayes.cli.reading import Source, classes_of, open_source, read_votes
-from judgebayes.cli.requests import Columns
 from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow.options import Columns
+from judgebayes.workflow.reading import Source, classes_of, open_source, read_votes
 
 KEY = "sk-very-secret-0123456789"
 QUICK = ("--timeout", "20", "--retries", "2")

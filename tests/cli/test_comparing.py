@@ -8,19 +8,20 @@ import pytest
 from scipy.stats import beta
 
 from judgebayes.aggregators import BaseRate, MajorityVote
-from judgebayes.cli.calibrating import chosen_words
-from judgebayes.cli.comparing import (
+from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.evaluate.splits import Splits
+from judgebayes.measures.decide import absolute_loss, zero_one_loss
+from judgebayes.measures.significance import two_way_interval
+from judgebayes.progress import shown
+from judgebayes.votes import Votes
+from judgebayes.workflow.calibrating import chosen_words
+from judgebayes.workflow.comparing import (
     Compared,
     compare,
     comparison_rows,
     comparison_words,
 )
-from judgebayes.cli.methods import Choice
-from judgebayes.evaluate.one_split import Evaluation
-from judgebayes.evaluate.splits import Splits
-from judgebayes.measures.decide import absolute_loss, zero_one_loss
-from judgebayes.measures.significance import two_way_interval
-from judgebayes.votes import Votes
+from judgebayes.workflow.methods import Choice
 
 ITEMS = 60
 PARTS = Splits(np.tile(np.arange(40), (2, 1)), np.tile(np.arange(ITEMS), (2, 1)))
@@ -170,8 +171,9 @@ def test_methods_done_are_counted_on_the_terminal(
 ) -> None:
     def held_out() -> tuple[str, str]:
         methods = {"sc": MajorityVote(), "best-constant": BaseRate()}
-        with jax.enable_x64(True):
-            compare(methods, votes, labels, None, absolute_loss(3), splits=7, seed=5)
+        with jax.enable_x64(True), shown() as progress:
+            loss = absolute_loss(3)
+            compare(methods, votes, labels, None, loss, splits=7, seed=5, progress=progress)
         return capsys.readouterr()
 
     assert held_out() == ("", "")

@@ -8,8 +8,9 @@ import pytest
 from panels import judged
 from typer.testing import CliRunner, Result
 
-from judgebayes.cli import app, reading
+from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow import reading
 
 ITEMS = 90
 
@@ -76,7 +77,7 @@ def test_a_list_is_answered_as_a_table_is(
     if stream:
         monkeypatch.setattr(reading, "STREAM_ROWS", 10)
         monkeypatch.setattr(reading, "HEAD_ROWS", 10)
-    monkeypatch.setattr("judgebayes.cli.calibrating.SLAB_CELLS", 60)  # several slabs
+    monkeypatch.setattr("judgebayes.workflow.calibrating.SLAB_CELLS", 60)  # several slabs
     again, listed = calibrated(folder, *more)
     assert "the votes stay a list" in again
     assert held_out(again) == held_out(said)

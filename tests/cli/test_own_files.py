@@ -14,9 +14,13 @@ from fuzz.seeds import WHOLE, grown
 from typer.testing import CliRunner
 
 from judgebayes import cli
-from judgebayes.cli import calibrating
-from judgebayes.cli.methods import Choice, build
-from judgebayes.cli.reading import (
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io import Options, import_votes
+from judgebayes.workflow import calibrating
+from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
+from judgebayes.workflow.methods import Choice, build
+from judgebayes.workflow.options import CalibrateRequest, Columns, ReadingOptions
+from judgebayes.workflow.reading import (
     Opened,
     Reading,
     Source,
@@ -26,10 +30,6 @@ from judgebayes.cli.reading import (
     recalled,
     remembered,
 )
-from judgebayes.cli.requests import CalibrateRequest, Columns, ReadingOptions
-from judgebayes.errors import JudgeBayesError
-from judgebayes.io import Options, import_votes
-from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 
 SPREADSHEET = """Judge results, March 2026;;;;;
 ;;;;;

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app
-from judgebayes.cli.methods import CALIBRATORS, METHODS, Choice, build, suited
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import encode
+from judgebayes.workflow.methods import CALIBRATORS, METHODS, Choice, build, suited
 
 
 def run(*args: object) -> Result:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgebayes.cli.reading import (
+from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow.options import ReadingOptions
+from judgebayes.workflow.reading import (
     Reading,
     Source,
     classes_of,
@@ -13,8 +15,6 @@ from judgebayes.cli.reading import (
     read_votes,
     recalled,
 )
-from judgebayes.cli.requests import ReadingOptions
-from judgebayes.errors import JudgeBayesError
 
 
 def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Reading, str | None]:

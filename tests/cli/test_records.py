@@ -6,7 +6,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from judgebayes.cli.records import Fixed, taking_records
+from judgebayes.cli.records import taking_records
+from judgebayes.workflow.options import Fixed
 
 
 @dataclass(frozen=True)

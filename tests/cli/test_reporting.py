@@ -12,12 +12,12 @@ from typer.testing import CliRunner, Result
 
 from judgebayes.aggregators import BaseRate
 from judgebayes.cli import app
-from judgebayes.cli.comparing import compare, grow
 from judgebayes.cli.examples import example_tables
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes import Votes
+from judgebayes.workflow.comparing import compare, grow
 
 
 def run(*args: object) -> Result:

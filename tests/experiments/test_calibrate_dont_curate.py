@@ -9,23 +9,20 @@ import pytest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate import audit_published, audit_stacking, h6, theory
-from judgebayes.experiments.calibrate_dont_curate.appendix_d import bradley_terry
-from judgebayes.experiments.calibrate_dont_curate.common import (
-    Parts,
+from judgebayes.experiments.calibrate_dont_curate.answers import (
     advantage,
     answers,
     answers_of,
-    by_subset,
     class_ece,
-    degenerate,
-    expected,
-    halves,
     split_p_values,
 )
+from judgebayes.experiments.calibrate_dont_curate.appendix_d import bradley_terry
 from judgebayes.experiments.calibrate_dont_curate.h8_difficulty import hard_items
 from judgebayes.experiments.calibrate_dont_curate.h11 import agreement_strata, shuffled_votes
+from judgebayes.experiments.calibrate_dont_curate.parts import Parts, by_subset, halves
+from judgebayes.experiments.calibrate_dont_curate.rows import degenerate
 from judgebayes.experiments.calibrate_dont_curate.twins import JUDGEBENCH, twin_panel
-from judgebayes.experiments.core import Run
+from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.panels import Panel
 from judgebayes.measures.significance import item_means, permutation_test
 from judgebayes.votes import Votes
@@ -106,11 +103,11 @@ def test_batches_of_splits_change_nothing(
 ) -> None:
     from judgebayes.aggregators import OneCoin
     from judgebayes.calibrators import Identity
-    from judgebayes.experiments.calibrate_dont_curate import common
+    from judgebayes.experiments.calibrate_dont_curate import parts as division
 
     parts = halves(run, panel)
     whole = answers_of(run, panel, OneCoin(), {"none": Identity()}, parts)["none"]
-    monkeypatch.setattr(common, "VOTES_AT_ONCE", 1)
+    monkeypatch.setattr(division, "VOTES_AT_ONCE", 1)
     single = answers_of(run, panel, OneCoin(), {"none": Identity()}, parts)["none"]
     assert np.allclose(whole.log_probs, single.log_probs)
 

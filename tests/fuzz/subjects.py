@@ -25,7 +25,13 @@ from fuzz.mutators import (
 )
 from fuzz.naive import cells_of, counted, norm, records_in, text_of
 from fuzz.seeds import HOSTILE, OPTIONS, WHOLE, grown, random_table
-from judgebayes.cli.reading import (
+from judgebayes.io import Options, import_votes, parse_verdict, read_table, write_table
+from judgebayes.io.imported import Imported
+from judgebayes.io.repair import Shown, repair_verdicts
+from judgebayes.votes import encode
+from judgebayes.workflow.fit_file import load_fit
+from judgebayes.workflow.options import Columns, ReadingOptions
+from judgebayes.workflow.reading import (
     Listing,
     Reading,
     Source,
@@ -33,12 +39,6 @@ from judgebayes.cli.reading import (
     open_source,
     read_any_votes,
 )
-from judgebayes.cli.requests import Columns, ReadingOptions
-from judgebayes.io import Options, import_votes, parse_verdict, read_table, write_table
-from judgebayes.io.imported import Imported
-from judgebayes.io.repair import Shown, repair_verdicts
-from judgebayes.votes import encode
-from judgebayes.workflow.fit_file import load_fit
 
 __all__ = ["SUBJECTS", "check_sentence"]
 

@@ -11,7 +11,6 @@ import pytest
 
 from fuzz.run import LIMIT, run_cases
 from fuzz.subjects import SUBJECTS
-from judgebayes.cli.reading import Source, classes_of, open_source
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import import_votes, parse_verdict, read_table, write_table
 from judgebayes.io.repair import Shown, repair_verdicts
@@ -19,6 +18,7 @@ from judgebayes.sentence import LONGEST, sentence
 from judgebayes.votes import encode
 from judgebayes.votes.classes import canonical
 from judgebayes.workflow.fit_file import load_fit
+from judgebayes.workflow.reading import Source, classes_of, open_source
 
 NUMBERS_THAT_ARE_NAMES = [
     ("1_0", "10"),

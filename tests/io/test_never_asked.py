@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.io import Imported, import_votes
-from judgebayes.panel.diagnostics import diagnose, judge_table
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table
 from judgebayes.votes import Coding, Votes, encode, encode_sparse
 
 ITEMS = 40

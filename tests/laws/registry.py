@@ -69,18 +69,11 @@ from judgebayes.inference import (
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
 from judgebayes.measures.scores import nll
-from judgebayes.panel.curate import (
-    BackwardElimination,
-    Beam,
-    CrossValidated,
-    Curated,
-    Exhaustive,
-    L1Logistic,
-    OnePerFamily,
-    RandomPanel,
-    TopAccuracy,
-    top_k,
-)
+from judgebayes.panel.criteria import CrossValidated
+from judgebayes.panel.curate import Curated, top_k
+from judgebayes.panel.curators import OnePerFamily, RandomPanel, TopAccuracy
+from judgebayes.panel.searches import BackwardElimination, Beam, Exhaustive
+from judgebayes.panel.sparse_logistic import L1Logistic
 
 Prior = Callable[[Any, int, int], Any]
 """(fit, number of classes, group) -> the probabilities of an item without votes."""

@@ -80,7 +80,11 @@ PUBLIC = (
     ".generators",
     ".item_response",
     ".majority",
+    ".panel.criteria",
     ".panel.curate",
+    ".panel.curators",
+    ".panel.searches",
+    ".panel.sparse_logistic",
 )
 NO_ESTIMATORS = {
     "Labelling": "holds the labels as they come in; `Stratified` is what it fits",

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from judgebayes.measures import selective
 from judgebayes.measures.scores import ece
@@ -116,3 +117,24 @@ def test_the_largest_gap_bounds_the_mean_one() -> None:
     assert float(selective.max_calibration_error(log_probs, labels)) >= float(
         ece(log_probs, labels, bins=15)
     )
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_bins_of_confidence_are_a_loop_over_answers(grouped: bool) -> None:
+    log_probs, labels = forecasts()
+    items, groups = np.arange(60) // 3, np.arange(20) // 2 if grouped else None
+    found = selective.confidence_bins(log_probs, labels, items, groups, bins=5, level=0.9)
+    seen = 0
+    for each in found:
+        low, high = each.place / 5, (each.place + 1) / 5
+        own = [i for i in range(60) if low < np.exp(log_probs[i]).max() <= high]
+        seen += len(own)
+        share = np.mean([log_probs[i].argmax() == labels[i] for i in own])
+        n = len({items[i] // 2 if grouped else items[i] for i in own})
+        interval = stats.beta(1 + share * n, 1 + n - share * n).interval(0.9)
+        assert each.items == len({items[i] for i in own})
+        assert each.share == pytest.approx(len(own) / 60)
+        assert each.promised == pytest.approx(np.mean([np.exp(log_probs[i]).max() for i in own]))
+        assert each.right == pytest.approx((share, *interval))
+    assert seen == 60
+    assert [each.place for each in found] == [2, 3, 4]

@@ -15,26 +15,18 @@ from judgebayes.aggregators.base import Training
 from judgebayes.calibrators import Platt
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.panel import curate
-from judgebayes.panel.curate import (
-    BackwardElimination,
-    Beam,
-    CrossValidated,
-    Curated,
+from judgebayes.panel.criteria import CrossValidated, InSample, folds_of, masked
+from judgebayes.panel.curate import Curated, top_k
+from judgebayes.panel.curators import (
     Curator,
-    Exhaustive,
-    InSample,
-    L1Logistic,
     OnePerFamily,
     OracleTop,
     RandomPanel,
     TopAccuracy,
     families_of,
-    greedy_forward,
-    masked,
-    sparse_weights,
-    top_k,
 )
+from judgebayes.panel.searches import BackwardElimination, Beam, Exhaustive, greedy_forward
+from judgebayes.panel.sparse_logistic import L1Logistic, sparse_weights
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 90, 6
@@ -226,7 +218,7 @@ def test_cross_validation_fits_without_the_fold(votes: Votes, labels: np.ndarray
     data = Training(votes, jnp.asarray(labels), jnp.ones(ITEMS), key)
     mask = jnp.asarray([True, True, True, False, True, False])
     found = CrossValidated(4)(LIGHT, data, mask)
-    fold = np.asarray(curate._folds(jnp.asarray(labels >= 0), key, 4))
+    fold = np.asarray(folds_of(jnp.asarray(labels >= 0), key, 4))
     assert set(np.bincount(fold[labels >= 0]).tolist()) == {20}
     assert (fold[labels < 0] == -1).all()
     own, each = votes.of_judges([0, 1, 2, 4]), []

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from judgebayes.experiments.calibrate_dont_curate.common import answers, halves
+from judgebayes.experiments.calibrate_dont_curate.answers import answers
+from judgebayes.experiments.calibrate_dont_curate.parts import halves
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import BROKEN, llmbar_panel, rb2_panel, rewardbench_panel
 from judgebayes.panel.diagnostics import diagnose

@@ -8,7 +8,8 @@ from judgebayes.experiments.core import Run
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
 from judgebayes.item_response import ItemResponse
-from judgebayes.panel.diagnostics import diagnose, judge_table
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table
 from judgebayes.votes import Coding, Votes, encode, encode_wide
 
 Panel = tuple[Votes, Coding, np.ndarray]

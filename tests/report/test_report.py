@@ -27,8 +27,11 @@ from judgebayes.report import (
     Table,
     render,
 )
-from judgebayes.report import sections as parts
+from judgebayes.report.decisions import decisions_section
 from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
+from judgebayes.report.labels import Curve, labels_section
+from judgebayes.report.reading import judges_section
 from judgebayes.report.style import DARK, LIGHT, css
 from judgebayes.report.text import clean, escaped, presentable, shortened
 
@@ -237,18 +240,18 @@ def test_a_heat_map_is_written_out_and_allowed() -> None:
     assert page.of("figure")[0]["class"] == "paper"
 
 
-def held_out() -> parts.HeldOut:
+def held_out() -> HeldOut:
     """Ten items in four splits, two classes."""
     rng = np.random.default_rng(3)
     items = np.tile(np.arange(10), 4)
     p = rng.uniform(0.02, 0.98, 40)
     labels = np.tile(rng.integers(0, 2, 10), 4)
-    return parts.HeldOut(items, labels, np.log(np.stack([1 - p, p], 1)), None, 4)
+    return HeldOut(items, labels, np.log(np.stack([1 - p, p], 1)), None, 4)
 
 
 def test_the_table_of_confidence_counts_by_hand() -> None:
     given = held_out()
-    section = parts.probabilities_section(given, ["no", "yes"], "m", degenerate=False)
+    section = probabilities_section(given, ["no", "yes"], "m", degenerate=False)
     table = next(block for block in section.blocks if isinstance(block, Table))
     confidence = np.exp(given.log_probs).max(1)
     right = given.log_probs.argmax(1) == given.labels
@@ -262,14 +265,14 @@ def test_the_table_of_confidence_counts_by_hand() -> None:
     assert sum(float(str(row[2]).strip("%")) for row in table.rows) == pytest.approx(100, abs=3)
     page = check(render(Page("p", [], [section])))
     assert len(page.of("svg")) == 1
-    three = parts.HeldOut(*given[:2], np.log(np.full((40, 3), 1 / 3)), None, 4)
-    section = parts.probabilities_section(three, ["a", "b", "c"], "m", degenerate=False)
+    three = HeldOut(*given[:2], np.log(np.full((40, 3), 1 / 3)), None, 4)
+    section = probabilities_section(three, ["a", "b", "c"], "m", degenerate=False)
     assert len(check(render(Page("p", [], [section]))).of("svg")) == 3
 
 
 def test_constant_labels_get_no_diagram() -> None:
     for given, degenerate in ((held_out(), True), (None, False)):
-        section = parts.probabilities_section(given, ["no", "yes"], "m", degenerate=degenerate)
+        section = probabilities_section(given, ["no", "yes"], "m", degenerate=degenerate)
         assert [type(block) for block in section.blocks] == [Paragraph]
 
 
@@ -280,7 +283,7 @@ def test_decisions_sets_and_the_least_certain_items() -> None:
     labelled = np.array([False, False, False, True])
     decided = (p > 0.5).astype(int)
     args = (answers, ["no", "yes"], decided, np.minimum(p, 1 - p), sets, ["Sets."], "absolute")
-    section = parts.decisions_section(*args, labelled)
+    section = decisions_section(*args, labelled)
     made, kinds, first = (block for block in section.blocks if isinstance(block, Table))
     assert [row[:2] for row in made.rows] == [("no", "2"), ("yes", "2")]
     assert made.rows[1][3:] == ("71.0%", "0.290")
@@ -298,7 +301,7 @@ def test_only_uncertain_items_are_to_be_looked_at() -> None:
         answers = pd.DataFrame({"item": np.arange(30), "p(no)": loss, "p(yes)": 1 - loss})
         sets = np.zeros((30, 2), bool)  # an empty set is no doubt
         args = (answers, ["no", "yes"], np.ones(30, int), loss, sets, [], "absolute")
-        return parts.decisions_section(*args, np.arange(30) < labelled).blocks[-1]
+        return decisions_section(*args, np.arange(30) < labelled).blocks[-1]
 
     loss = np.zeros(30)
     loss[[3, 8, 20]] = 0.4, 0.02, 0.01
@@ -313,8 +316,8 @@ def test_only_uncertain_items_are_to_be_looked_at() -> None:
 
 
 def test_numbers_are_never_minus_nothing() -> None:
-    assert parts.with_interval(Interval(-0.0, -0.0001, 0.0)) == "0.000 [0.000, 0.000]"
-    assert parts.with_interval(Interval(1.0, 0.97, 1.0), percent=True) == "100.0% [97.0%, 100.0%]"
+    assert with_interval(Interval(-0.0, -0.0001, 0.0)) == "0.000 [0.000, 0.000]"
+    assert with_interval(Interval(1.0, 0.97, 1.0), percent=True) == "100.0% [97.0%, 100.0%]"
 
 
 FELL = Interval(0.1, 0.05, 0.15), "fell by 0.100 [0.050, 0.150]: more labels still make"
@@ -326,8 +329,8 @@ UNKNOWN = Interval(np.nan, np.nan, np.nan), ""
 
 def labels_of(nll: Interval, loss: Interval, labels: int, items: int) -> Section:
     scores = [Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6)]
-    curve = parts.Curve([40, 80], scores, scores, nll, loss, (0.69, 0.5))
-    return parts.labels_section(curve, labels, items, 0.8, 0.9, "m")
+    curve = Curve([40, 80], scores, scores, nll, loss, (0.69, 0.5))
+    return labels_section(curve, labels, items, 0.8, 0.9, "m")
 
 
 def laws(section: Section) -> Table:
@@ -358,7 +361,7 @@ def test_what_more_labels_would_buy(nll: tuple[Interval, str], loss: tuple[Inter
     for row, n in zip(law.rows, (33, 66, 132), strict=True):
         expected = coverage_law(n, 0.9, 10_000)
         assert row[2] == f"{expected.low:.0%} to {expected.high:.0%} (95 %)"
-    few = parts.labels_section(None, 4, 9, None, None, "m")
+    few = labels_section(None, 4, 9, None, None, "m")
     assert "too few" in " ".join(check(render(Page("p", [], [few]))).said("p"))
 
 
@@ -390,17 +393,17 @@ def test_judges_are_drawn_and_told(n_classes: int) -> None:
     columns = {"judge": names, "votes": 40, "missing": 0.1, "labelled": 40, "weight": 1.0}
     for name in ("accuracy", "tpr", "tnr")[: 3 if n_classes == 2 else 1]:
         columns |= {name: share, f"{name}_low": share - 0.1, f"{name}_high": share + 0.1}
-    section = parts.judges_section(pd.DataFrame(columns))
+    section = judges_section(pd.DataFrame(columns))
     page = check(render(Page("p", [], [section])))
     assert len(page.of("svg")) == 1
     (caption,) = page.said("figcaption")
     for told in ('"one coin"', "no room for a name"):
         assert (told in caption) == (n_classes == 2)
-    few = parts.judges_section(pd.DataFrame(columns).head(3))
+    few = judges_section(pd.DataFrame(columns).head(3))
     assert "no room for a name" not in next(b for b in few.blocks if isinstance(b, Drawing)).caption
     assert len(page.of("table")) == 2
     assert len(page.of("tr")) == 1 + 16 + 1 + len(names)
     unknown = pd.DataFrame(columns).assign(accuracy=np.nan)
     if n_classes == 3:
-        said = check(render(Page("p", [], [parts.judges_section(unknown)]))).said("p")
+        said = check(render(Page("p", [], [judges_section(unknown)]))).said("p")
         assert "nothing is known" in said[0]

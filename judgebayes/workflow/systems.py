@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.cli.reading import Reading
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import mean_win_rates
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
+from judgebayes.workflow.reading import Reading
 
 __all__ = ["Matches", "binary_votes", "read_matches", "system_table"]
 

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from judgebayes.cli.requests import ROLES, Columns, ReadingOptions
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.io.cells import with_points, without
 from judgebayes.io.columns import plain_label
+from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.judge_columns import refuse_no_judges
 from judgebayes.io.options import option, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of
@@ -39,13 +39,10 @@ from judgebayes.votes.classes import (
     usual_classes,
     written,
 )
-from judgebayes.votes.coding import (
-    ORDERS,
-    SUSPICIOUS_VOTES,
-    require_columns,
-    require_one_line,
-    require_plain,
-)
+from judgebayes.votes.columns import require_columns, require_one_line, require_plain
+from judgebayes.votes.scale import SUSPICIOUS_VOTES
+from judgebayes.votes.slots import ORDERS
+from judgebayes.workflow.options import ROLES, Columns, ReadingOptions, Tabular
 
 __all__ = [
     "Labels",
@@ -55,6 +52,7 @@ __all__ = [
     "classes_of",
     "labelled_words",
     "labels_of",
+    "open_files",
     "open_source",
     "read_any_votes",
     "read_votes",
@@ -81,7 +79,7 @@ SomeVotes = TypeVar("SomeVotes", Votes, SparseVotes)
 class Source:
     """Where votes come from, and how the file is to be read."""
 
-    path: Path
+    path: Path | InMemory
     columns: Columns = field(default_factory=Columns)
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     earlier: Mapping[str, str] = field(default_factory=dict)
@@ -200,7 +198,19 @@ class Listing(_Read[SparseVotes]):
         )
 
 
-def open_source(source: Source, labels: Path | None) -> Opened:
+def open_files(
+    votes: Tabular,
+    labels: Tabular,
+    columns: Columns,
+    reading: ReadingOptions,
+    ignored: tuple[str, ...] = (),
+) -> "Opened":
+    """Read what a request names as `open_source` does: files, or tables that the caller holds."""
+    source = Source(file_or_table(votes, "votes"), columns, reading, ignored=ignored)
+    return open_source(source, None if labels is None else file_or_table(labels, "labels"))
+
+
+def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     """Read the file of votes and that of the labels, if any, and tell their columns.
 
     Raises
@@ -349,23 +359,24 @@ def _plain_cells(
 def _rows(source: Source) -> int:
     """Return the number of rows of a Parquet file that could be read in pieces, else 0."""
     whole = source.columns.repeats or source.reading != ReadingOptions()
-    if whole or source.path.suffix.lower() != ".parquet" or not source.path.is_file():
+    path = source.path
+    if whole or isinstance(path, InMemory) or path.suffix.lower() != ".parquet":
         return 0
     import pyarrow.parquet as pq
 
     try:
-        return int(pq.read_metadata(source.path).num_rows)
+        return int(pq.read_metadata(path).num_rows)
     except Exception:
         return 0  # `read_table` says what is wrong with it
 
 
-def _head(path: Path) -> pd.DataFrame:
+def _head(path: Path | InMemory) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     return next(pq.ParquetFile(path).iter_batches(batch_size=HEAD_ROWS)).to_pandas()
 
 
-def _two_columns(path: Path, item: str, other: str) -> pd.DataFrame:
+def _two_columns(path: Path | InMemory, item: str, other: str) -> pd.DataFrame:
     """Return the pairs of an item and another column that a file has, without empty ones."""
     import pyarrow.parquet as pq
 
@@ -396,7 +407,9 @@ def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
     return chosen
 
 
-def _open_labels(path: Path, source: Source, items: pd.Series) -> tuple[Labels, list[str]]:
+def _open_labels(
+    path: Path | InMemory, source: Source, items: pd.Series
+) -> tuple[Labels, list[str]]:
     """Return the labels of a file, and what to say of its columns if their names did not tell."""
     columns, item = source.columns, str(items.name)
     layout = Layout(
@@ -713,7 +726,9 @@ def labelled_words(labels: Int[np.ndarray, " item"], classes: Classes) -> str:
     return f"{counts.sum()} of {len(labels)} items are labelled ({shares})."
 
 
-def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes, path: Path) -> None:
+def _refuse_unknown(
+    table: pd.DataFrame, judges: list[str], classes: Classes, path: Path | InMemory
+) -> None:
     """Refuse columns that are no judges', or the first cell that is no class, by row and column."""
     for judge in judges:
         unknown = [value for value in table[judge].unique() if classes.index(value) is None]

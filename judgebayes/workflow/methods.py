@@ -20,13 +20,13 @@ from judgebayes.aggregators import (
 )
 from judgebayes.aggregators.one_coin import ClassPrior
 from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt, Temperature
-from judgebayes.cli.names import BASELINES, CALIBRATORS, METHODS, OWN_MAP, TOP
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import DRPS, MAP, NUTS, Laplace, MinimumScore
 from judgebayes.inference.problem import Inference
 from judgebayes.measures.scores import nll
 from judgebayes.panel.curate import top_k
 from judgebayes.votes import Classes, Votes
+from judgebayes.workflow.names import BASELINES, CALIBRATORS, METHODS, OWN_MAP, TOP
 
 __all__ = [
     "BASELINES",

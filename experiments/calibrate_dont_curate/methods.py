@@ -1,0 +1,56 @@
+"""Aggregators and calibrators by the names that tables give them."""
+
+from judgebayes.aggregators import (
+    AccuracyWeighted,
+    Aggregator,
+    DawidSkene,
+    LogOddsWeighted,
+    OneCoin,
+    Stacking,
+    VoteShare,
+)
+from judgebayes.calibrators import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
+from judgebayes.experiments.panels import Panel
+from judgebayes.panel.curate import Curated, top_k
+from judgebayes.panel.curators import OnePerFamily, families_of
+
+__all__ = ["aggregator", "calibrator"]
+
+
+def aggregator(name: str, panel: Panel) -> Aggregator:
+    """Return an aggregator by the name that tables give it.
+
+    `top-5` is the one-coin model of the five judges most accurate on the labels, `one-per-family`
+    that of the most accurate judge of each family.
+    """
+    if name.startswith("top-"):
+        return top_k(OneCoin(), int(name.removeprefix("top-")))
+    plain: dict[str, Aggregator] = {
+        "majority": VoteShare(),
+        "accuracy-weighted": AccuracyWeighted(),
+        "log-odds": LogOddsWeighted(),
+        "one-coin": OneCoin(),
+        "dawid-skene": DawidSkene(),
+        "stacking": Stacking(),
+        "one-per-family": Curated(OneCoin(), OnePerFamily(family_numbers(panel))),
+    }
+    return plain[name]
+
+
+def family_numbers(panel: Panel) -> tuple[int, ...]:
+    """Return the number of each judge's family."""
+    return families_of(panel.judges, dict(zip(panel.judges, panel.families, strict=True)))
+
+
+def calibrator(name: str) -> Calibrator:
+    """Return a calibrator by the name that tables give it."""
+    plain: dict[str, Calibrator] = {
+        "none": Identity(),
+        "temperature": Temperature(),
+        "platt": Platt(),
+        "isotonic": Isotonic(),
+        "beta": Beta(),
+        "beta, no penalty": Beta(penalty=None),
+        "beta, L2": Beta(l1_share=0.0),
+    }
+    return plain[name]

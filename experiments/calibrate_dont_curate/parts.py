@@ -1,0 +1,106 @@
+"""How items are divided: halves, subsets, fewer labels, and what is run at a time."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from judgebayes.evaluate.one_split import FitOn
+from judgebayes.evaluate.splits import Splits, random_splits
+from judgebayes.experiments.core import Run
+from judgebayes.experiments.panels import Panel
+
+__all__ = [
+    "FEW",
+    "HALF",
+    "LARGE",
+    "Parts",
+    "by_subset",
+    "halves",
+    "some_splits",
+    "split_batches",
+    "votes_of_labels",
+]
+
+HALF = 0.5
+
+LARGE, FEW = 200_000, 20
+"""Of a panel with more votes than that, stacking answers the first 20 splits only: it has a weight
+per judge to find, in every split."""
+
+VOTES_AT_ONCE = 25_000_000
+"""How many votes the fits of one batch of splits may see together: bounds the memory."""
+
+
+class Parts(NamedTuple):
+    """Splits with a name under which answers are remembered."""
+
+    name: str
+    splits: Splits
+
+
+def halves(
+    run: Run,
+    panel: Panel,
+    *,
+    labels: int | None = None,
+    count: int | None = None,
+    share: float = HALF,
+) -> Parts:
+    """Return random splits, half for calibration.
+
+    With `labels`, only so many of that half, nested in larger budgets; with `count`, only the
+    first so many splits.
+    """
+
+    def make() -> Splits:
+        return random_splits(len(panel.labels), splits=run.splits, calibration=share, seed=run.seed)
+
+    splits = run.remember((panel.dataset, len(panel.labels), share, "splits"), make)
+    name = f"{share:g}"
+    if labels is not None and labels < splits.calibration.shape[1]:
+        name = f"{name}, {labels} labels"
+        splits = _fewer_labels(splits, labels, wide=votes_of_labels(panel) <= LARGE)
+    if count is not None and count < len(splits):
+        name, splits = f"{name}, {count} splits", some_splits(splits, np.arange(count))
+    return Parts(name, splits)
+
+
+def _fewer_labels(splits: Splits, labels: int, *, wide: bool) -> Splits:
+    """Return the splits with fewer labels; `wide` keeps the shape, so that nothing compiles anew."""
+    fewer = splits.with_calibration(labels)
+    if not wide:
+        return fewer
+    extra = splits.calibration.shape[1] - labels
+    filled = np.pad(fewer.calibration, ((0, 0), (0, extra)), constant_values=-1)
+    return Splits(filled, fewer.evaluation)
+
+
+def votes_of_labels(panel: Panel) -> int:
+    """Return how many votes a panel has, one per item and judge."""
+    return len(panel.labels) * len(panel.judges)
+
+
+def some_splits(splits: Splits, which: np.ndarray) -> Splits:
+    """Return some of the splits, given by their places."""
+    return Splits(splits.calibration[which], splits.evaluation[which])
+
+
+def by_subset(run: Run, panel: Panel, *, labels: int | None = None) -> Parts:
+    """Return splits that divide the subsets: what is evaluated comes from other subsets."""
+    splits = random_splits(
+        len(panel.labels),
+        splits=run.splits,
+        calibration=HALF,
+        groups=panel.subset,
+        seed=run.seed,
+    )
+    if labels is not None and labels < splits.calibration.shape[1]:
+        splits = splits.with_calibration(labels)
+    return Parts(f"by subset, {labels} labels", splits)
+
+
+def split_batches(panel: Panel, splits: Splits, fit_on: FitOn) -> list[Splits]:
+    """Return the splits in as many parts as the votes that their fits see ask for."""
+    seen = len(panel.labels) if fit_on == "all" else splits.calibration.shape[1]
+    parts = min(len(splits), -(-len(splits) * seen * len(panel.judges) // VOTES_AT_ONCE))
+    return [some_splits(splits, some) for some in np.array_split(np.arange(len(splits)), parts)]

@@ -1,0 +1,131 @@
+"""Rows of tables: numbers with intervals, claims with grades, the paper's own."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from judgebayes.experiments.calibrate_dont_curate.answers import Answers
+from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.core import Grade, expected, grade
+from judgebayes.experiments.panels import Panel
+from judgebayes.measures.significance import Interval
+from judgebayes.panel.diagnostics import diagnose
+
+__all__ = [
+    "METRICS",
+    "claim_row",
+    "degenerate",
+    "log_scales",
+    "metric_rows",
+    "paper_values",
+    "simulated_grade",
+    "synthetic_row",
+    "value_row",
+]
+
+METRICS = ("nll", "brier", "ece", "accuracy")
+
+
+def metric_rows(
+    found: Answers, method: str, metrics: Sequence[str] = METRICS, **more: Any
+) -> list[dict[str, Any]]:
+    """Return a row per metric of what a method answered."""
+    return [
+        value_row(found.panel, method, m, found.interval(m), len(found.items), **more)
+        for m in metrics
+    ]
+
+
+def log_scales(figure: Figure, places: Sequence[float]) -> Figure:
+    """Return the figure with logarithmic axes, labelled in plain numbers at the given places."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    for ax in figure.axes:
+        low, high = ax.get_xlim()
+        inside = [x for x in places if low <= x <= high]
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xticks(inside, [f"{x:g}" for x in inside])
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        bottom, top = ax.get_ylim()
+        wide = top > 5 * bottom
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if wide else MaxNLocator(5))
+        ax.yaxis.set_major_formatter(plain)
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    return figure
+
+
+def value_row(
+    panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
+) -> dict[str, Any]:
+    """Return a row of a number with its interval; `more` fills other columns.
+
+    What the twin scores is a prediction, whatever it is.
+    """
+    return {
+        "dataset": panel.name,
+        "task": panel.orientation,
+        "judge": f"{len(panel.judges)} judges",
+        "method": method,
+        "metric": metric,
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "splits": splits,
+        "grade": "simulated" if panel.dataset == "twin" else "",
+        **more,
+    }
+
+
+def claim_row(
+    panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
+) -> dict[str, Any]:
+    """Return the row of a claim "this is above zero", graded where the data can test it.
+
+    Labels that are all the same test nothing: whatever holds on them holds without any vote.
+    """
+    row = value_row(panel, method, metric, interval, splits, **more)
+    if degenerate(panel) or panel.dataset == "twin":
+        return row
+    return {**row, "grade": grade(interval)}
+
+
+def degenerate(panel: Panel) -> bool:
+    """Tell whether the program's own diagnostic calls the labels constant."""
+    return any(
+        f.topic == "labels" and f.severity == "bad" for f in diagnose(panel.votes, panel.labels)
+    )
+
+
+def paper_values(table: str) -> dict[tuple[str, str, str], float]:
+    """Return what survives of a table's numbers in the text, by benchmark, method and metric."""
+    found = expected(PAPER, table)
+    return {(r.task, r.method, r.metric): float(r.value) for r in found.itertuples()}
+
+
+def simulated_grade(advantage: Interval) -> Grade:
+    """Return the grade of a claim that the paper itself tests on simulated votes."""
+    if not np.isfinite(advantage.low):
+        return ""
+    return "simulated" if advantage.low > 0 else "contradicted" if advantage.high < 0 else ""
+
+
+def synthetic_row(
+    statement: str, what: str, value: float, holds: bool | np.bool_ | None
+) -> dict[str, Any]:
+    """Return the row of a number that a statement says something about, graded by whether it holds.
+
+    `holds` is None for a number that is shown for its own sake.
+    """
+    graded: Grade = "" if holds is None else "simulated" if holds else "contradicted"
+    return {
+        "dataset": "synthetic",
+        "task": f"{statement}: {what}",
+        "method": "exact",
+        "metric": "value",
+        "value": float(value),
+        "grade": graded,
+    }

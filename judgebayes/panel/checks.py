@@ -1,0 +1,403 @@
+"""Single checks of a panel and of its labels: each speaks up beyond a threshold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from judgebayes.finding import Finding
+from judgebayes.panel.dependence import effective_judges, error_correlation
+from judgebayes.panel.judges import position_bias
+from judgebayes.panel.tally import Tally, part_of
+from judgebayes.votes.array import Votes
+
+__all__ = [
+    "Thresholds",
+    "check_below_chance",
+    "check_label_balance",
+    "check_leaks",
+    "check_missingness",
+    "check_one_coin",
+    "check_parseability",
+    "check_position",
+    "check_redundancy",
+    "check_saturation",
+]
+
+NORMAL_90 = 1.6448536269514722
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where a diagnostic speaks up. H.8's own numbers are blank in the text; these are choices.
+
+    Parameters
+    ----------
+    readable, unreadable
+        Review a judge below the first share of readable votes, leave it out below the second. The
+        text does not complain of judges with 92 to 95 % and calls one with 54 % a failure.
+    below_chance
+        Probability with which a judge's accuracy must lie below chance, 1 / classes, under its
+        Beta(1 + right, 1 + wrong) posterior, divided by the number of judges. H.8 asks for
+        "reliably below chance".
+    constant
+        Share of the commonest label from which the labels count as nearly constant: at 98 % the
+        base rate alone has an NLL of 0.10, which panels on balanced labels rarely reach.
+    leak_labels
+        How many labels without a single error (or without a single hit) make a leak. The posterior
+        of a perfect judge after n labels puts its accuracy above 0.9 with probability
+        1 - 0.9^(n + 1): 50 labels make it 99.5 %.
+    asymmetry, significance
+        The one-coin model is called violated where recall differs between labels by at least the
+        first, and the test of equal recalls says so at the second level, Bonferroni-corrected over
+        judges. A small difference in a large sample does no harm.
+    duplicate
+        Residual correlation of two judges' errors, given the label, from which the second adds
+        next to nothing: at 0.9 it carries 1 - 0.81 = 19 % of a judge's variance of its own.
+    common
+        Fewest labelled items that two judges must share for their correlation to be looked at, and
+        fewest of a label for a recall to be tested.
+    redundant
+        The effective number of judges, as a share of the panel, below which it is called redundant.
+    saturated
+        How many nats of calibrated NLL the second half of the panel must save: 0.005 is a third of
+        the standard error of an NLL over a thousand items (about 0.5 / sqrt(1000)).
+    floor
+        A calibrated NLL below this is too good: it says that the label is given the probability
+        0.98 on average, which labels of people do not allow. Look for a leak or a constant label.
+    bias
+        Position bias, (first - second) / (first + second), that is worth a note when its 90 %
+        interval excludes zero.
+    """
+
+    readable: float = 0.9
+    unreadable: float = 0.6
+    below_chance: float = 0.95
+    constant: float = 0.98
+    leak_labels: int = 50
+    asymmetry: float = 0.1
+    significance: float = 0.05
+    duplicate: float = 0.9
+    common: int = 20
+    redundant: float = 0.25
+    saturated: float = 0.005
+    floor: float = 0.02
+    bias: float = 0.1
+
+
+def _listed(names: Sequence[str], details: Sequence[str] | None = None, most: int = 5) -> str:
+    shown = [
+        name if details is None else f"{name} ({detail})"
+        for name, detail in zip(names, details or names, strict=True)
+    ]
+    rest = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def check_parseability(
+    share: Float[np.ndarray, " judge"], names: list[str], limits: Thresholds
+) -> list[Finding]:
+    """Find judges of which too few votes could be read; `share` is how many of each could."""
+    found = []
+    for severity, where, advice in (
+        ("bad", share < limits.unreadable, "Repair the parser or leave them out"),
+        (
+            "note",
+            (share >= limits.unreadable) & (share < limits.readable),
+            "Look at what they answer where no vote was read",
+        ),
+    ):
+        which = np.flatnonzero(where)[np.argsort(share[where], kind="stable")]
+        if len(which):
+            who = tuple(names[j] for j in which)
+            found.append(
+                Finding(
+                    severity,  # type: ignore[arg-type]
+                    f"{len(who)} judge(s) gave a readable vote less often than "
+                    f"{limits.unreadable if severity == 'bad' else limits.readable:.0%}: "
+                    f"{_listed(who, [f'{share[j]:.0%}' for j in which])}. {advice}.",
+                    "parseability",
+                    who,
+                )
+            )
+    return found
+
+
+def check_position(votes: Votes, names: list[str], limits: Thresholds) -> list[Finding]:
+    """Find judges that favour the response shown first, or the one shown second.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the votes carry no presentation order.
+    """
+    bias, error = position_bias(votes)
+    sure = np.abs(bias) > NORMAL_90 * error
+    which = np.flatnonzero(sure & (np.abs(bias) >= limits.bias))
+    if len(which) == 0:
+        return []
+    which = which[np.argsort(-np.abs(bias[which]), kind="stable")]
+    who = tuple(names[j] for j in which)
+    return [
+        Finding(
+            "note",
+            f"{len(who)} judge(s) favour a position: {_listed(who, [f'{bias[j]:+.0%}' for j in which])} "
+            "(+ for the response shown first). Ask in both orders and use both votes.",
+            "position-bias",
+            who,
+        )
+    ]
+
+
+def check_label_balance(
+    tally: Tally, classes: Sequence[object], limits: Thresholds
+) -> list[Finding]:
+    """Return a finding if all or nearly all labels are of one class; `classes` are the names."""
+    share = np.bincount(tally.label, minlength=tally.n_classes) / len(tally.label)
+    most = int(share.argmax())
+    if share[most] == 1:
+        return [
+            Finding(
+                "bad",
+                f"All {len(tally.label)} labels are class {classes[most]}. A calibrator learns that "
+                "constant and looks perfect, whatever the judges say: its accuracy will be 100 % "
+                "and its NLL will measure nothing but its regularisation. If votes are recorded as "
+                "right or wrong, give every item an orientation (which response came first) and "
+                "record for which side the judge voted.",
+                "labels",
+            )
+        ]
+    if share[most] >= limits.constant:
+        base = -float((share[share > 0] * np.log(share[share > 0])).sum())
+        return [
+            Finding(
+                "bad",
+                f"{share[most]:.1%} of the labels are class {classes[most]}. The constant answer "
+                f"is right as often and has an NLL of {base:.3f}: compare everything with it.",
+                "labels",
+            )
+        ]
+    return []
+
+
+def check_leaks(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+    """Find judges that are right, or wrong, on all of their labelled items."""
+    found = []
+    enough = tally.trials >= limits.leak_labels
+    for what, where in (
+        ("right", tally.hits == tally.trials),
+        ("wrong", tally.hits == 0),
+    ):
+        which = np.flatnonzero(where & enough)
+        if len(which):
+            who = tuple(names[j] for j in which)
+            counts = sorted({int(n) for n in tally.trials[which]})
+            of = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+            found.append(
+                Finding(
+                    "bad",
+                    f"{_listed(who)}: {what} on all of {of} labelled items. No judge is: it "
+                    "repeats the label"
+                    + (" or made it" if what == "right" else " turned round, or is broken")
+                    + ", and a method that learns weights will follow it alone. Leave it out.",
+                    "leak",
+                    who,
+                )
+            )
+    return found
+
+
+def check_below_chance(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+    """Find judges that are reliably right less often than chance, 1 / classes."""
+    from scipy.special import betainc
+
+    above = betainc(1 + tally.trials - tally.hits, 1 + tally.hits, 1 - 1 / tally.n_classes)
+    which = np.flatnonzero(above < (1 - limits.below_chance) / max(len(names), 1))
+    if len(which) == 0:
+        return []
+    rate = part_of(tally.hits, tally.trials)
+    which = which[np.argsort(rate[which], kind="stable")]
+    who = tuple(names[j] for j in which)
+    return [
+        Finding(
+            "note",
+            f"{len(who)} judge(s) are right less often than chance ({1 / tally.n_classes:.0%}): "
+            f"{_listed(who, [f'{rate[j]:.0%}' for j in which])}. A method with learnt weights turns "
+            "their votes round; a majority vote is hurt by them.",
+            "below-chance",
+            who,
+        )
+    ]
+
+
+def _homogeneity(
+    hits: Float[np.ndarray, "label judge"], trials: Float[np.ndarray, "label judge"], least: int
+) -> Float[np.ndarray, " judge"]:
+    """Return the p-value of the chi-square test that a share is the same for all labels."""
+    from scipy.special import gammaincc
+
+    used = trials >= least
+    hits, trials = np.where(used, hits, 0.0), np.where(used, trials, 0.0)
+    pooled = part_of(hits.sum(0), trials.sum(0))
+    spread = pooled * (1 - pooled)
+    apart = np.where(used, (hits - trials * pooled) ** 2, 0.0) / np.maximum(trials, 1)
+    freedom = used.sum(0) - 1
+    fair = (freedom > 0) & (spread > 0)
+    chi2 = apart.sum(0) / np.where(fair, spread, 1.0)
+    return np.where(fair, gammaincc(np.maximum(freedom, 1) / 2, chi2 / 2), np.nan)
+
+
+def _by_label(values: np.ndarray, tally: Tally) -> Float[np.ndarray, "label judge"]:
+    member = (tally.label == np.arange(tally.n_classes)[:, None]).astype(float)
+    return member @ values
+
+
+def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+    """Find judges whose accuracy differs between labels: one number does not describe them."""
+    hits, trials = _by_label(tally.right, tally), _by_label(tally.seen.astype(float), tally)
+    p = _homogeneity(hits, trials, limits.common)
+    recall = part_of(hits, np.where(trials >= limits.common, trials, 0.0))
+    tested = np.isfinite(recall).sum(0) > 1
+    apart = np.where(
+        tested,
+        np.nanmax(np.where(tested, recall, 0.0), 0) - np.nanmin(np.where(tested, recall, 0.0), 0),
+        0.0,
+    )
+    unlike = (p * len(names) < limits.significance) & (apart >= limits.asymmetry)
+    found = []
+    which = np.flatnonzero(unlike)
+    if len(which):
+        which = which[np.argsort(-apart[which], kind="stable")]
+        who = tuple(names[j] for j in which)
+        details = [
+            " against ".join(f"{r:.0%}" for r in recall[::-1, j] if np.isfinite(r)) for j in which
+        ]
+        found.append(
+            Finding(
+                "note",
+                f"{len(who)} of {len(names)} judge(s) are right more often on items of one label "
+                f"than of another: {_listed(who, details)} (highest label first). One accuracy per "
+                "judge, as in the one-coin model, does not describe them: a confusion matrix per "
+                "judge (Dawid-Skene) does. On pairs, look for a preference for a position.",
+                "one-coin",
+                who,
+            )
+        )
+    if tally.n_classes == 2:
+        found += _wrong_sign(recall, tally, names)
+    return found
+
+
+def _wrong_sign(
+    recall: Float[np.ndarray, "label judge"], tally: Tally, names: list[str]
+) -> list[Finding]:
+    """Name judges whose one-coin weight has the opposite sign of what their votes say."""
+    youden = recall.sum(0) - 1
+    trials = _by_label(tally.seen.astype(float), tally)
+    error = np.sqrt((recall * (1 - recall) / np.maximum(trials, 1)).sum(0))
+    lean = part_of(tally.hits, tally.trials) - 0.5
+    clear = np.isfinite(youden) & (np.abs(youden) > NORMAL_90 * error)
+    which = np.flatnonzero(clear & (youden * lean < 0))
+    if len(which) == 0:
+        return []
+    who = tuple(names[j] for j in which)
+    details = [f"accuracy {lean[j] + 0.5:.0%}, TPR + TNR - 1 = {youden[j]:+.2f}" for j in which]
+    return [
+        Finding(
+            "bad",
+            f"The one-coin model gives {len(who)} judge(s) a weight of the wrong sign, because one "
+            f"label is commoner: {_listed(who, details)}. Use Dawid-Skene, or stacking.",
+            "one-coin",
+            who,
+        )
+    ]
+
+
+def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+    """Find judges that leave out items of one label more often than items of another."""
+    here = _by_label(tally.seen.astype(float), tally)
+    items = _by_label(tally.asked.astype(float), tally)
+    p = _homogeneity(here, items, limits.common)
+    which = np.flatnonzero(p * len(names) < limits.significance)
+    if len(which) == 0:
+        return []
+    who = tuple(names[j] for j in which)
+    return [
+        Finding(
+            "note",
+            f"{len(who)} judge(s) leave out items of one label more often than of another: "
+            f"{_listed(who)}. A missing vote then is news of its own, which every aggregator here "
+            "passes over.",
+            "missingness",
+            who,
+        )
+    ]
+
+
+def check_redundancy(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+    """Find pairs of judges that make the same errors, and panels that are worth few judges."""
+    correlation = error_correlation(tally, limits.common)
+    found = []
+    above = np.triu(correlation, 1) >= limits.duplicate  # NaN is not
+    pairs = sorted(np.argwhere(above).tolist(), key=lambda ij: -correlation[ij[0], ij[1]])
+    if pairs:
+        who = tuple(dict.fromkeys(names[j] for pair in pairs for j in pair))
+        text = [f"{names[i]} and {names[j]}" for i, j in pairs]
+        details = [f"{correlation[i, j]:.2f}" for i, j in pairs]
+        found.append(
+            Finding(
+                "note",
+                f"{len(pairs)} pair(s) of judges make nearly the same errors (correlation given the "
+                f"label of {limits.duplicate} or more): {_listed(text, details)}. The one-coin "
+                "model and Dawid-Skene count them as separate witnesses.",
+                "redundancy",
+                who,
+            )
+        )
+    varied = int(np.isfinite(np.diag(correlation)).sum())
+    worth = effective_judges(correlation)
+    if varied > 1 and worth < limits.redundant * varied:
+        mean = (varied / worth - 1) / (varied - 1)
+        found.append(
+            Finding(
+                "note",
+                f"Given the label, the judges' errors correlate by {mean:.2f} on average: for an "
+                f"average of their votes, {varied} judges are worth {worth:.1f} independent ones. "
+                "Probabilities from models of independent judges are overconfident until "
+                "calibrated.",
+                "redundancy",
+            )
+        )
+    return found
+
+
+def check_saturation(curve: pd.DataFrame, limits: Thresholds) -> list[Finding]:
+    """Return a finding if half of the panel does as well as all of it, or all of it too well.
+
+    `curve` is what `judgebayes.panel.saturation.curve_of` returned.
+    """
+    full, half = curve.iloc[-1], curve.iloc[-2]
+    found = []
+    if full["nll"] < limits.floor:
+        found.append(
+            Finding(
+                "bad",
+                f"The calibrated NLL of the panel is {full['nll']:.4f}, too good for labels of "
+                "people: look for a judge that leaks the label.",
+                "saturation",
+            )
+        )
+    if half["saved"] + NORMAL_90 * half["saved_error"] < limits.saturated:
+        found.append(
+            Finding(
+                "note",
+                f"The panel is saturated: from {half['judges']:.0f} random judges to all "
+                f"{full['judges']:.0f}, calibrated NLL changes from {half['nll']:.3f} to "
+                f"{full['nll']:.3f}. More judges of this kind add nothing to the one-coin model; "
+                "a model of their correlation, or other judges, may.",
+                "saturation",
+            )
+        )
+    return found

@@ -1,0 +1,190 @@
+"""Panels chosen judge by judge: the most accurate, one of each family, at random."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from judgebayes.aggregators.base import Aggregator, Training
+from judgebayes.arrays import AnyArray
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast.agreement import agreement_of_array
+from judgebayes.measures.scores import known
+from judgebayes.votes.array import MISSING
+
+__all__ = [
+    "Curator",
+    "OnePerFamily",
+    "OracleTop",
+    "RandomPanel",
+    "TopAccuracy",
+    "check_size",
+    "families_of",
+    "largest",
+    "posterior_accuracy",
+]
+
+
+@runtime_checkable
+class Curator(Protocol):
+    """A way of choosing a panel from labelled items; works inside compiled code."""
+
+    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:
+        """Return which judges belong to the panel."""
+        ...
+
+
+def check_size(k: int, n_judges: int) -> None:
+    """Check that a panel of k judges can be chosen from the judges there are.
+
+    Raises
+    ------
+    JudgeBayesError
+        If k is below 1, or above the number of judges.
+    """
+    if not 0 < k <= n_judges:
+        raise JudgeBayesError(f"A panel of {k} was asked for; there are {n_judges} judges.")
+
+
+def largest(values: Float[Array, " judge"], k: int) -> Bool[Array, " judge"]:
+    """Return the k largest; of equal ones those that stand first."""
+    best = jnp.argsort(-values, stable=True)[:k]
+    return jnp.zeros(values.shape, bool).at[best].set(True)
+
+
+def posterior_accuracy(data: Training) -> Float[Array, " judge"]:
+    """Return the mean of each judge's Beta(1 + right, 1 + wrong) (P2, section 2.1)."""
+    right, wrong = agreement_of_array(data.votes.index, data.labels, data.weight)
+    return (1 + right) / (2 + right + wrong)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class TopAccuracy:
+    """The k judges of highest posterior mean accuracy on the labelled items (P2, section 2.1)."""
+
+    k: int = field(metadata={"static": True})
+
+    def size(self, n_judges: int) -> int:
+        """Return how many judges are chosen."""
+        check_size(self.k, n_judges)
+        return self.k
+
+    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+        """Return the panel."""
+        return largest(posterior_accuracy(data), self.size(data.votes.n_judges))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OnePerFamily:
+    """The most accurate judge of every family (P2, section 4.2); `families_of` tells families."""
+
+    families: tuple[int, ...] = field(metadata={"static": True})
+    """The family of every judge, numbered from 0."""
+
+    def size(self, n_judges: int) -> int:
+        """Return how many families there are."""
+        if len(self.families) != n_judges:
+            raise JudgeBayesError(
+                f"{len(self.families)} families were given for {n_judges} judges."
+            )
+        return len(set(self.families))
+
+    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+        """Return the panel."""
+        self.size(data.votes.n_judges)
+        accuracy = posterior_accuracy(data)
+        panel = jnp.zeros(len(self.families), bool)
+        for family in sorted(set(self.families)):
+            inside = np.array([f == family for f in self.families])
+            panel = panel.at[jnp.argmax(jnp.where(inside, accuracy, -1.0))].set(True)
+        return panel
+
+
+def families_of(names: Sequence[str], families: Mapping[str, str] | None = None) -> tuple[int, ...]:
+    """Return the number of each judge's family, in order of first appearance.
+
+    Without a mapping from judges to families, the family is read from the name: what stands before
+    the first slash (`GPT-4/CoT`, `openai/gpt-5`), or else the letters before the first digit, dash,
+    underscore, colon or space (`claude-haiku-4.5`, `llama3`), in lower case. A vendor's name is
+    not always a family: give a mapping where it matters.
+
+    >>> families_of(["gpt-5.4", "gpt-5.4-mini", "Claude 3"])
+    (0, 0, 1)
+
+    Raises
+    ------
+    JudgeBayesError
+        If the mapping lacks a judge.
+    """
+    if families is not None:
+        strangers = [name for name in names if name not in families]
+        if strangers:
+            raise JudgeBayesError(f"The families do not name the judge {strangers[0]!r}.")
+        own = [families[name] for name in names]
+    else:
+        own = [_family(name) for name in names]
+    number = {name: i for i, name in enumerate(dict.fromkeys(own))}
+    return tuple(number[name] for name in own)
+
+
+def _family(name: str) -> str:
+    if "/" in name:
+        return name.split("/")[0].casefold()
+    return re.split(r"[\d\-_:\s]", name, maxsplit=1)[0].casefold() or name.casefold()
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class RandomPanel:
+    """k judges at random, decided by the key: the sanity floor of H.4."""
+
+    k: int = field(metadata={"static": True})
+
+    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+        """Return the panel."""
+        check_size(self.k, data.votes.n_judges)
+        return largest(jax.random.uniform(data.key, (data.votes.n_judges,)), self.k)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OracleTop:
+    """The k judges of highest accuracy on the items whose label the fit does *not* see.
+
+    No method: it cheats, to show what perfect knowledge of the ranking would be worth (H.4). It
+    needs the votes of the evaluation items in the fit, `fit_on="all"`.
+
+    Parameters
+    ----------
+    truth
+        The labels of all items, in their order.
+    """
+
+    truth: Int[AnyArray, " item"]
+    k: int = field(metadata={"static": True})
+
+    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+        """Return the panel.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the fit sees a part of the items only.
+        """
+        extra = data.votes.n_items - self.truth.shape[0]
+        if extra < 0:
+            raise JudgeBayesError(
+                f"The oracle knows {self.truth.shape[0]} items and the fit sees "
+                f"{data.votes.n_items} of them: evaluate it with fit_on='all'."
+            )
+        check_size(self.k, data.votes.n_judges)
+        truth = jnp.pad(jnp.asarray(self.truth), (0, extra), constant_values=MISSING)
+        hidden = jnp.where(known(data.labels, data.weight) > 0, MISSING, truth)
+        return largest(posterior_accuracy(data._replace(labels=hidden)), self.k)

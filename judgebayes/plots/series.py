@@ -1,0 +1,187 @@
+"""Lines, bars, points and outlines of any tidy table, a colour per series."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from judgebayes.plots.style import colour, grid_of_panels, legend_below, line_style, without_frame
+
+__all__ = ["bars", "curves", "densities", "intervals", "scatter"]
+
+
+def curves(
+    table: pd.DataFrame,
+    x: str,
+    *,
+    panel: str,
+    metric: str,
+    xlabel: str,
+    ylabel: str,
+    title: str,
+    columns: int = 3,
+    banded: Sequence[str] | None = None,
+) -> Figure:
+    """Return lines of a metric against `x` with bands from `low` to `high`, a panel per group.
+
+    `banded` names the methods that get a band, where bands of all would hide one another.
+    """
+    shown = table[table["metric"] == metric]
+    groups = list(dict.fromkeys(shown[panel]))
+    figure, axes = grid_of_panels(len(groups), 3.9, 3.0, columns)
+    names = list(dict.fromkeys(shown["method"]))
+    for ax, group in zip(axes, groups, strict=True):
+        for place, name in enumerate(names):
+            line = shown[(shown[panel] == group) & (shown["method"] == name)].sort_values(x)
+            if len(line):
+                style = line_style(name, place)
+                at = line[x].to_numpy(float)
+                ax.plot(at, line["value"], label=name, markersize=4, linewidth=1.4, **style)
+                if banded is not None and name not in banded:
+                    continue
+                ax.fill_between(
+                    at, line["low"], line["high"], color=style["color"], alpha=0.15, linewidth=0
+                )
+        ax.set_title(str(group), fontsize=10)
+        ax.set_xlabel(xlabel)
+        ax.set_ylabel(ylabel)
+        without_frame(ax)
+    legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def bars(
+    groups: Mapping[str, Mapping[str, Sequence[float]]],
+    classes: Sequence[str],
+    *,
+    ylabel: str,
+    title: str,
+) -> Figure:
+    """Return grouped bars: a panel per group, a bar per series within each class."""
+    figure, axes = grid_of_panels(len(groups), 3.6, 2.9, 4)
+    for ax, (name, series) in zip(axes, groups.items(), strict=True):
+        width = 0.8 / len(series)
+        for place, (label, values) in enumerate(series.items()):
+            at = np.arange(len(classes)) + (place - (len(series) - 1) / 2) * width
+            ax.bar(at, values, width, label=label, color=colour(label, place))
+        ax.set_xticks(range(len(classes)), classes)
+        ax.set_ylabel(ylabel)
+        ax.set_title(name, fontsize=10)
+        without_frame(ax)
+    legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def intervals(
+    table: pd.DataFrame,
+    *,
+    label: str,
+    series: str,
+    xlabel: str,
+    title: str,
+    panel: str | None = None,
+    zero: bool = False,
+    log: bool = False,
+) -> Figure:
+    """Return points with intervals: a row per `label`, a colour per `series`, panels if asked.
+
+    A panel has the rows of its own labels; all panels share one axis of values.
+    """
+    groups: list[str | None] = [None] if panel is None else list(dict.fromkeys(table[panel]))
+    names = list(dict.fromkeys(table[series]))
+    parts = [table if group is None else table[table[panel] == group] for group in groups]
+    rows = max(part[label].nunique() for part in parts)
+    height = rows * max(0.28, 0.1 * len(names) + 0.08) + 1.1
+    figure, axes = grid_of_panels(len(groups), 7.4 if panel is None else 4.2, height)
+    for ax, group, shown in zip(axes, groups, parts, strict=True):
+        labels = list(dict.fromkeys(shown[label]))
+        if ax is not axes[0]:
+            ax.sharex(axes[0])
+        for place, name in enumerate(names):
+            own = shown[shown[series] == name]
+            at = np.array([labels.index(v) for v in own[label]], float)
+            at += (place - (len(names) - 1) / 2) * 0.75 / len(names)
+            value = own["value"].to_numpy(float)
+            reach = np.stack([value - own["low"], own["high"] - value]).astype(float)
+            style = line_style(str(name), place)
+            ax.errorbar(
+                value,
+                at,
+                xerr=np.where(np.isfinite(reach), reach, 0),
+                fmt=style["marker"],
+                color=style["color"],
+                markersize=4,
+                linewidth=1.2,
+                label=str(name),
+            )
+        if zero:
+            ax.axvline(0, color="black", linewidth=0.8)
+        ax.set_yticks(range(len(labels)), [str(v) for v in labels], fontsize=8)
+        ax.set_ylim(len(labels) - 0.4, -0.6)
+        if log:
+            ax.set_xscale("log")
+            ax.xaxis.set_major_formatter("{x:g}")
+        if panel is None or ax in axes[-3:]:
+            ax.set_xlabel(xlabel if panel is None else textwrap.fill(xlabel, 40))
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(axis="x", color="#DDDDDD", linewidth=0.6)
+        ax.set_axisbelow(True)
+        if group is not None:
+            ax.set_title(str(group), fontsize=10)
+    figure.suptitle(title, fontsize=11)
+    if len(names) > 1:
+        legend_below(figure, axes)
+    return figure
+
+
+def densities(
+    samples: Mapping[str, Mapping[str, Float[np.ndarray, " draw"]]],
+    *,
+    xlabel: str,
+    title: str,
+    limits: tuple[float, float] | None = None,
+) -> Figure:
+    """Return histograms as outlines: a panel per group, a line per series."""
+    figure, axes = grid_of_panels(len(samples), 3.6, 2.7, 4)
+    for ax, (name, series) in zip(axes, samples.items(), strict=True):
+        for place, (label, values) in enumerate(series.items()):
+            ax.hist(
+                values,
+                bins=40,
+                range=limits,
+                density=True,
+                histtype="step",
+                label=label,
+                color=colour(label, place),
+                linewidth=1.4,
+            )
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel(xlabel)
+        ax.set_yticks([])
+        ax.spines[["top", "right", "left"]].set_visible(False)
+    legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def scatter(
+    points: Mapping[str, Float[np.ndarray, "point 2"]], *, xlabel: str, ylabel: str, title: str
+) -> Figure:
+    """Return points in the plane, a colour and marker per series, with a line at zero."""
+    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    ax = figure.subplots()
+    for place, (name, pairs) in enumerate(points.items()):
+        style = line_style(name, place)
+        ax.scatter(pairs[:, 0], pairs[:, 1], s=22, alpha=0.8, label=name, **style)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    without_frame(ax)
+    legend_below(figure, [ax])
+    figure.suptitle(title, fontsize=11)
+    return figure

@@ -1,0 +1,116 @@
+"""What figures share: colours that methods keep, markers, panels, legends."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+__all__ = [
+    "CLASS_COLOURS",
+    "CLASS_NAMES",
+    "MARKERS",
+    "PALETTE",
+    "colour",
+    "grid_of_panels",
+    "legend_below",
+    "line_style",
+    "without_frame",
+]
+
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
+MARKERS = "osD^vPX*"
+
+FIXED = {
+    "davidson": 0,
+    "sc": 1,
+    "margin-threshold": 2,
+    "best-constant": 6,
+    "hierarchical": 3,
+    "labels": 7,
+    "greedy-2": 4,
+    "soft-sc-mean": 5,
+    "one-coin + beta": 0,
+    "top-5 + beta": 1,
+    "stacking": 2,
+    "one-coin": 5,
+    "one-coin, uncalibrated": 5,
+    "majority": 4,
+    "majority + beta": 6,
+    "actual": 7,
+    "binomial": 3,
+    "beta-binomial": 4,
+    "em": 1,
+    "em-printed": 6,
+    "mixture-map": 0,
+    "mixture": 0,
+    "mixture-posterior": 5,
+    "thinning": 2,
+    "model-free": 2,
+    "bootstrap": 4,
+    "no correction": 6,
+    "independent votes": 3,
+    "transfer": 6,
+    "pooled": 4,
+    "pooled, limit 0.25": 2,
+}
+
+CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
+CLASS_NAMES = ("B better", "tie", "A better")
+
+LEGEND_MARK, LEGEND_LETTER = 0.55, 0.085
+"""Inches that a column of a legend takes, beside its letters and for each of them."""
+
+
+def colour(name: str, place: int = 0) -> str:
+    """Return the colour of a method, the same in every figure."""
+    return PALETTE[FIXED.get(name, (place + 3) % len(PALETTE))]
+
+
+def line_style(name: str, place: int) -> dict[str, Any]:
+    """Return the colour and the marker of a method, the same in every figure, as options of `plot`."""
+    return {
+        "color": colour(name, place),
+        "marker": MARKERS[FIXED.get(name, (place + 3) % len(MARKERS))],
+    }
+
+
+def without_frame(axes: Axes) -> None:
+    """Take away the upper and the right edge of a panel, and draw faint horizontal lines behind."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def grid_of_panels(
+    panels: int, width: float, height: float, columns: int = 3
+) -> tuple[Figure, list[Axes]]:
+    """Return a new figure and its panels, row by row; `width` and `height` are inches per panel."""
+    across = min(panels, columns)
+    down = -(-panels // across)
+    figure = Figure(figsize=(width * across, height * down), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    for extra in axes[panels:]:
+        extra.remove()
+    return figure, axes[:panels]
+
+
+def legend_below(figure: Figure, axes: Sequence[Axes], size: float | None = None) -> None:
+    """Add one legend for all panels; `size` makes all its points alike."""
+    found = {
+        label: handle
+        for ax in axes
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    widest = LEGEND_MARK + LEGEND_LETTER * max((len(label) for label in found), default=0)
+    fitting = max(int(figure.get_figwidth() / widest), 1)
+    legend = figure.legend(
+        list(found.values()),
+        list(found),
+        loc="outside lower center",
+        ncols=min(len(found), 5, fitting),
+        frameon=False,
+    )
+    for handle in legend.legend_handles if size is not None else ():
+        if handle is not None:
+            handle.set_sizes([size])  # type: ignore[attr-defined]

@@ -1,0 +1,120 @@
+"""The section of the decisions: by class, as sets, and which items to look at first."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from judgebayes.report.page import Block, Paragraph, Section, Table
+from judgebayes.report.reading import percent_of
+from judgebayes.report.text import presentable
+
+__all__ = ["decisions_section"]
+
+FIRST_ITEMS = 10
+
+UNCERTAIN = 0.01
+"""An item is uncertain where its decision's expected loss is above this."""
+
+
+def decisions_section(
+    answers: pd.DataFrame,
+    classes: Sequence[str],
+    decisions: Int[np.ndarray, " item"],
+    expected_loss: Float[np.ndarray, " item"] | None,
+    sets: Bool[np.ndarray, "item class"] | None,
+    set_words: Sequence[str],
+    loss: str,
+    labelled: Bool[np.ndarray, " item"],
+) -> Section:
+    """Return the decisions by class, the conformal sets, and the items to look at first.
+
+    `answers` is what `Coding.decode` returned: the item, then a column of probabilities per class.
+    `expected_loss` is None for a rule, which says nothing of how often it is wrong.
+    """
+    made = np.bincount(decisions, minlength=len(classes))
+    rows = []
+    for k, name in enumerate(classes):
+        here = decisions == k
+        mean = answers.iloc[:, 1 + k][here].mean() if here.any() else np.nan
+        own = [f"{mean:.1%}" if np.isfinite(mean) else "-"]
+        if expected_loss is not None:
+            own.append(f"{expected_loss[here].mean():z.3f}" if here.any() else "-")
+        rows.append((name, f"{made[k]:,}", percent_of(int(made[k]), len(decisions)), *own))
+    head = ["decision", "items", "share", "mean probability"]
+    if expected_loss is not None:
+        head.append("mean expected loss")
+    blocks: list[Block] = [
+        Paragraph(
+            f"Each item gets the decision of least expected loss ({loss})."
+            + (
+                f" Over all {len(decisions):,} items the mean expected loss is "
+                f"{expected_loss.mean():z.3f}."
+                if expected_loss is not None
+                else " This method is a rule: it says nothing of how often it is wrong."
+            )
+        ),
+        Table("Decisions", head, rows),
+    ]
+    if sets is not None:
+        blocks += [*map(Paragraph, set_words), _sets_table(sets, classes)]
+    elif set_words:
+        blocks += map(Paragraph, set_words)
+    if expected_loss is not None:
+        blocks.append(_first_items(answers, classes, decisions, expected_loss, sets, labelled))
+    return Section("Decisions", blocks, name="decisions")
+
+
+def _sets_table(sets: Bool[np.ndarray, "item class"], classes: Sequence[str]) -> Table:
+    kinds, counts = np.unique(sets, axis=0, return_counts=True)
+    order = np.lexsort((-counts, kinds.sum(1)))
+    rows = [
+        (_set_name(kinds[k], classes), f"{counts[k]:,}", percent_of(int(counts[k]), len(sets)))
+        for k in order
+    ]
+    return Table("Conformal sets, the smallest first", ("set", "items", "share"), rows)
+
+
+def _set_name(inside: Bool[np.ndarray, " class"], classes: Sequence[str]) -> str:
+    return " | ".join(np.array(classes)[inside]) if inside.any() else "(empty)"
+
+
+def _first_items(
+    answers: pd.DataFrame,
+    classes: Sequence[str],
+    decisions: Int[np.ndarray, " item"],
+    expected_loss: Float[np.ndarray, " item"],
+    sets: Bool[np.ndarray, "item class"] | None,
+    labelled: Bool[np.ndarray, " item"],
+) -> Table | Paragraph:
+    """Return the items of the largest expected loss; how certain an answer is, its set does not say."""
+    doubt = np.where(labelled & ~labelled.all(), -np.inf, expected_loss)
+    uncertain = int((doubt > UNCERTAIN).sum())
+    which = "" if labelled.all() else " without a label"
+    if not uncertain:
+        return Paragraph(
+            f"No item{which} has an expected loss above {UNCERTAIN:g}: by the probabilities, none "
+            "needs a second look."
+        )
+    first = np.argsort(-doubt, kind="stable")[: min(FIRST_ITEMS, uncertain)]
+    names = presentable(answers.iloc[first, 0])
+    rows = [
+        (
+            name,
+            *(f"{p:.2f}" for p in answers.iloc[i, 1 : 1 + len(classes)]),
+            classes[decisions[i]],
+            f"{expected_loss[i]:z.3f}",
+            *([_set_name(sets[i], classes)] if sets is not None else []),
+        )
+        for name, i in zip(names, first.tolist(), strict=True)
+    ]
+    head = ["item", *(f"p({name})" for name in classes), "decision", "expected loss"]
+    return Table(
+        f"Items{which} with an expected loss above {UNCERTAIN:g}: "
+        + (f"the {len(rows)} least certain of {uncertain:,}" if uncertain > len(rows) else "all")
+        + ", look at these first",
+        [*head, *(["set"] if sets is not None else [])],
+        rows,
+        words=(len(classes) + 1, *([len(classes) + 3] if sets is not None else [])),
+    )

@@ -1,0 +1,127 @@
+"""The section of the probabilities, and whether held-out labels bear them out."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from judgebayes.measures.selective import confidence_bins, reliability
+from judgebayes.measures.significance import Interval
+from judgebayes.plots import reliability_diagrams
+from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.report.page import Drawing, Paragraph, Row, Section, Table
+
+__all__ = ["HeldOut", "probabilities_section", "with_interval"]
+
+BINS = 10
+MOST_DIAGRAMS = 5
+
+
+class HeldOut(NamedTuple):
+    """A method's answers on held-out items, flat over splits: an item comes once per split it is in."""
+
+    items: Int[np.ndarray, " answer"]
+    labels: Int[np.ndarray, " answer"]
+    log_probs: Float[np.ndarray, "answer class"]
+    groups: Int[np.ndarray, " all_items"] | None
+    splits: int
+
+
+def with_interval(found: Interval, *, percent: bool = False) -> str:
+    """Return an estimate and its interval as text; a hyphen where it is not a number."""
+    if not np.isfinite(found.mean):
+        return "-"
+    form = "{:.1%}" if percent else "{:z.3f}"
+    mean, low, high = (form.format(value) for value in found)
+    return f"{mean} [{low}, {high}]" if np.isfinite([found.low, found.high]).all() else mean
+
+
+def probabilities_section(
+    held_out: HeldOut | None, classes: Sequence[str], method: str, *, degenerate: bool
+) -> Section:
+    """Return whether the probabilities are borne out on held-out labels, drawn and as a table."""
+    title, name = "Calibrated probabilities", "probabilities"
+    if held_out is None:
+        return Section(
+            title,
+            [Paragraph("No labels were held out: nothing says whether the probabilities hold.")],
+            name=name,
+        )
+    if degenerate:
+        return Section(
+            title,
+            [
+                Paragraph(
+                    "The labels are all, or nearly all, the same: every map of the votes looks "
+                    "perfectly calibrated on them, and a diagram would say nothing."
+                )
+            ],
+            name=name,
+        )
+    which: list[int | None] = [1] if len(classes) == 2 else list(range(len(classes)))
+    if len(which) > MOST_DIAGRAMS:
+        which = [None]
+    drawings = [_diagram(held_out, of, classes, method) for of in which]
+    return Section(
+        title,
+        [
+            Paragraph(
+                f"Of the items that were given a probability of 70 %, about 70 % should turn out so. "
+                f"Below is what became of held-out labels, over {held_out.splits} splits: "
+                f"{method} was fitted without them. The table pools the answers by the probability "
+                "of the most probable class; an item counts in every split that held it out, and "
+                "once in the intervals."
+            ),
+            Row(drawings),
+            _confidence_table(held_out),
+        ],
+        name=name,
+    )
+
+
+def _diagram(held_out: HeldOut, of: int | None, classes: Sequence[str], method: str) -> Drawing:
+    found = reliability(held_out.log_probs, held_out.labels, bins=BINS, of=of)
+    mass, predicted, observed = (np.asarray(part) for part in found)
+    what = "the most probable class" if of is None else f"class {classes[of]}"
+    off = float((mass * np.abs(predicted - observed)).sum() / mass.sum())
+    used = np.flatnonzero(mass > 0)
+    spoken = "; ".join(f"predicted {predicted[b]:.2f}, observed {observed[b]:.2f}" for b in used)
+    with names_as_they_are():
+        figure = reliability_diagrams({"": {method: found}}, title="")
+        for legend in list(figure.legends):
+            legend.remove()
+        figure.set_size_inches(3.1, 3.05)
+        svg = inline_svg(
+            figure,
+            f"reliability-{'top' if of is None else of}",
+            f"Observed frequency against predicted probability of {what}",
+            f"By bin of the predicted probability: {spoken}.",
+        )
+    return Drawing(
+        svg,
+        f"Probability of {what}: mean distance from the diagonal {off:.3f}. The area of a point is "
+        "its share of the answers.",
+    )
+
+
+def _confidence_table(held_out: HeldOut) -> Table:
+    """Return how often the most probable class was right, by its probability."""
+    found = confidence_bins(
+        held_out.log_probs, held_out.labels, held_out.items, held_out.groups, bins=BINS
+    )
+    rows = [
+        (
+            f"{b.place / BINS:.0%} to {(b.place + 1) / BINS:.0%}",
+            f"{b.items:,}",
+            f"{b.share:.0%}",
+            f"{b.promised:.1%}",
+            with_interval(b.right, percent=True),
+        )
+        for b in found
+    ]
+    return Table(
+        "How often the most probable class was the label, by its probability [95 %]",
+        ("probability", "items", "of all answers", "promised", "right"),
+        rows[::-1],
+    )

@@ -1,0 +1,57 @@
+"""Checks of a table's columns, before anything is made of them."""
+
+import numpy as np
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.classes import listing
+
+__all__ = ["require_columns", "require_one_line", "require_plain"]
+
+
+def require_columns(frame: pd.DataFrame, columns: dict[str, str | None]) -> None:
+    """Check that a table has the columns of every role, each once."""
+    for role, name in columns.items():
+        if name is not None and name not in frame.columns:
+            raise JudgeBayesError(
+                f"There is no column {name!r} for the {role}; the table has "
+                f"{listing(frame.columns, 20)}."
+            )
+        if name is not None and isinstance(frame[name], pd.DataFrame):
+            raise JudgeBayesError(f"There is more than one column {name!r}; names must differ.")
+        if name is not None:
+            require_plain(frame[name], name)
+            require_one_line(frame, name)
+
+
+def require_plain(column: pd.Series, name: str) -> None:
+    """Check that no cell of a column is a list or another thing that is no one value."""
+    if not pd.api.types.is_object_dtype(column.dtype):
+        return
+    kinds = column.map(type)
+    for kind in kinds.unique():
+        row = int(np.argmax(kinds == kind))
+        if not pd.api.types.is_scalar(column.iloc[row]) or issubclass(kind, (bytes, complex)):
+            raise JudgeBayesError(
+                f"Row {column.index[row]} of column {name!r} holds a {kind.__name__}, "
+                f"{column.iloc[row]!r}; right would be text or a number."
+            )
+
+
+def require_one_line(frame: pd.DataFrame, name: str) -> None:
+    """Check that no text in a column of names or votes holds a line break.
+
+    Where a quotation mark is not paired, hundreds of rows of a CSV file become one such text.
+    """
+    column = frame[name]
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return
+    for value in column.dropna().unique():
+        if isinstance(value, str) and ("\n" in value or "\r" in value):
+            row = column.index[int(np.argmax(column == value))]
+            spans = frame.attrs.get("spans")
+            raise JudgeBayesError(
+                f"Row {row} of column {name!r} holds a line break: {value[:40]!r}"
+                f"{spans.of(row) if spans is not None else ''}. Take it out; in a CSV file, look for a "
+                "quotation mark that is not paired, which makes many rows one."
+            )

@@ -1,0 +1,280 @@
+"""Tables of votes to integer arrays: long, wide, and counted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.array import MISSING, Votes, from_counts
+from judgebayes.votes.classes import Classes, canonical, given_classes, listing
+from judgebayes.votes.coding import Coding
+from judgebayes.votes.columns import require_columns
+from judgebayes.votes.keys import keys, numbered
+from judgebayes.votes.scale import class_indices, refuse_mixed, scale_of
+from judgebayes.votes.slots import VotesAs, orders_of, scattered, scores_of, slots_of
+
+__all__ = ["encode", "encode_counts", "encode_wide"]
+
+
+@in_float64
+def encode(
+    frame: pd.DataFrame,
+    *,
+    item: str = "item",
+    judge: str | None = "judge",
+    vote: str = "vote",
+    sample: str | None = None,
+    order: str | None = None,
+    votes_as: VotesAs | None = None,
+    score: str | None = None,
+    task: str | None = None,
+    classes: Sequence[object] | Classes | None = None,
+    pairwise: bool | None = None,
+) -> tuple[Votes, Coding]:
+    """Turn a long table of votes, a row each, into arrays.
+
+    Parameters
+    ----------
+    frame
+        The table. Sentences name its rows by their index.
+    item, judge, vote
+        Its columns; `judge=None` where all votes are one judge's. A vote that is empty, NaN or
+        None is missing: it counts for nothing and is reported per judge. An item without a row of a
+        judge is one that the judge was never asked on, which is something else.
+    sample
+        The column that numbers the repeated votes of a judge on an item.
+    order
+        The column that tells in which order the responses were shown: AB (as the labels mean
+        them) or BA (swapped). Any two values are read as such if they are one of `AB BA`,
+        `first second`, `0 1`, `original swapped`.
+    votes_as
+        Required with `order`. `"shown"`: the vote names what was shown first or second, so votes
+        in swapped order are turned round, here and nowhere else. `"original"`: it already refers
+        to the responses as the labels do.
+    score
+        A column with a number that came with the vote, its confidence say.
+    task
+        A column with the task of the item.
+    classes
+        The values of a vote from lowest to highest; inferred if binary or ternary.
+    pairwise
+        Whether the two ends of the scale are responses that could change places; inferred.
+
+    Returns
+    -------
+    tuple
+        The votes, and the coding that leads back.
+
+    Raises
+    ------
+    JudgeBayesError
+        For a missing column, an unknown class, a repeated vote, a judge without votes, an unknown
+        order, a score that is NaN, or an item in two tasks.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"item": [1, 1, 2], "judge": "j", "vote": [1, 0, -1],
+    ...                       "sample": [0, 1, 0]})
+    >>> votes, coding = encode(table, sample="sample")
+    >>> votes.pooled_counts().tolist()
+    [[0, 1, 1], [1, 0, 0]]
+    """
+    require_columns(
+        frame,
+        {
+            "item": item,
+            "judge": judge,
+            "vote": vote,
+            "sample": sample,
+            "order": order,
+            "score": score,
+            "task": task,
+        },
+    )
+    if len(frame) == 0:
+        raise JudgeBayesError("The table of votes has no row.")
+    scale = scale_of(frame[vote], classes, pairwise, f"column {vote!r}")
+    index = class_indices(frame[vote], scale, f"column {vote!r}")
+    item_of, items = numbered(frame[item], item)
+    if judge is None:
+        judge_of, judges = np.zeros(len(frame), np.int64), pd.Index(["judge"], name="judge")
+    else:
+        judge_of, judges = numbered(frame[judge], judge)
+    cast = np.bincount(judge_of[index >= 0], minlength=len(judges))
+    if (cast == 0).any():
+        raise JudgeBayesError(
+            f"Judge {listing(judges[cast == 0])} has no vote in column {vote!r}: every one is "
+            "missing. Leave such a judge out of the table (a column: --ignore)."
+        )
+    swapped = orders_of(frame, order, votes_as)
+    flipped = 0
+    if swapped is not None and votes_as == "shown":
+        turn = (swapped == 1) & (index >= 0)
+        index = np.where(turn, len(scale) - 1 - index, index)
+        flipped = int(turn.sum())
+    if classes is None:
+        refuse_mixed(index, judge_of, judges, scale)
+    used = (vote, score, task)
+    slot = slots_of(frame, item_of, judge_of, sample, swapped, (item, judge, sample, order), used)
+    shape = (len(items), len(judges), int(slot.max()) + 1)
+    at = (item_of, judge_of, slot)
+    votes = Votes(
+        index=jnp.asarray(
+            scattered(shape, at, index, MISSING, np.int8 if len(scale) < 128 else np.int32)
+        ),
+        score=scores_of(frame, score, index, shape, at),
+        order=None
+        if swapped is None
+        else jnp.asarray(scattered(shape, at, swapped, MISSING, np.int8)),
+        task=None,
+        n_classes=len(scale),
+    )
+    tasks = None
+    if task is not None:
+        votes, tasks = _with_tasks(votes, frame, item, task, item_of)
+    missing = pd.Series(
+        np.bincount(judge_of[index < 0], minlength=len(judges)), index=judges, name="missing"
+    )
+    recorded = pd.Series(
+        np.bincount(judge_of, minlength=len(judges)), index=judges, name="recorded"
+    )
+    asked = np.zeros(shape[:2], np.min_scalar_type(shape[2]))
+    by_slot = np.argsort(slot, kind="stable")  # of several values for a place, the last stays
+    asked[item_of[by_slot], judge_of[by_slot]] = slot[by_slot] + 1
+    return votes, Coding(items, judges, scale, tasks, missing, flipped, recorded, asked)
+
+
+def encode_wide(
+    matrix: "pd.DataFrame | np.ndarray",
+    *,
+    classes: Sequence[object] | Classes | None = None,
+    missing: int | None = None,
+    pairwise: bool | None = None,
+) -> tuple[Votes, Coding]:
+    """Turn an item x judge table, a vote in each cell, into arrays.
+
+    Parameters
+    ----------
+    matrix
+        Rows are items, columns judges; NaN and None are missing votes. Whether the judge was asked
+        at all, such a table cannot tell: a long one can.
+    classes, pairwise
+        As in `encode`.
+    missing
+        A number that also means "no vote", -1 say. It must be told: -1 is a class of its own
+        where votes are ternary.
+
+    Raises
+    ------
+    JudgeBayesError
+        As `encode` does; and where -1 stands among 0 and 1, no cell is empty, and neither
+        `classes` nor `missing` says what it means.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"item": ["a", "b"], "ann": [1, 0], "ben": [1, None]})
+    >>> votes, coding = encode_wide(table.set_index("item"))
+    >>> votes.index[:, :, 0].tolist()
+    [[1, 1], [0, -1]]
+    >>> list(coding.judges)
+    ['ann', 'ben']
+    """
+    table = matrix if isinstance(matrix, pd.DataFrame) else pd.DataFrame(np.asarray(matrix))
+    if table.columns.has_duplicates:
+        twice = table.columns[table.columns.duplicated()].unique()
+        raise JudgeBayesError(f"Judge {listing(twice)} has more than one column.")
+    if table.index.has_duplicates:
+        twice = table.index[table.index.duplicated()].unique()
+        raise JudgeBayesError(f"Item {listing(twice)} has more than one row.")
+    cells = table.to_numpy(dtype=object)
+    present = set(map(canonical, pd.unique(cells.ravel())))
+    if classes is None and missing is None and -1 in present and present <= {-1, 0, 1}:
+        raise JudgeBayesError(
+            "The matrix holds -1 and no empty cell. If -1 means no vote, pass missing=-1 (in a file, "
+            "leave such cells empty); if it is a class, name the classes: classes=(-1, 0, 1), "
+            "--classes=-1,0,1 at the command line."
+        )
+    long = pd.DataFrame(
+        {
+            "item": np.repeat(np.asarray(table.index, dtype=object), table.shape[1]),
+            "judge": np.tile(np.asarray(table.columns, dtype=object), table.shape[0]),
+            "vote": cells.ravel(),
+        }
+    )
+    if missing is not None:
+        long.loc[long["vote"].map(canonical) == missing, "vote"] = None
+    scale = scale_of(long["vote"], classes, pairwise, "the matrix")
+    unknown = [v for v in pd.unique(long["vote"]) if scale.index(v) is None]
+    if unknown:
+        row = int(np.argmax(long["vote"] == unknown[0]))
+        raise JudgeBayesError(
+            f"Item {canonical(long['item'].iloc[row])!r} of column {long['judge'].iloc[row]!r} holds "
+            f"{canonical(unknown[0])!r}, which is none of the classes {listing(scale.values)}."
+        )
+    votes, coding = encode(long, classes=scale if classes is not None else None, pairwise=pairwise)
+    if table.index.name is not None:
+        coding = replace(coding, items=coding.items.rename(table.index.name))
+    return votes, coding
+
+
+def encode_counts(
+    frame: pd.DataFrame,
+    counts: Mapping[object, str],
+    *,
+    item: str = "item",
+    pairwise: bool | None = None,
+) -> tuple[Votes, Coding]:
+    """Turn a table of vote counts, a row per item, into the votes of one judge.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    counts
+        The column of each class, from the lowest to the highest:
+        ``{-1: "b_wins", 0: "ties", 1: "a_wins"}``.
+    item
+        The column of the item.
+    pairwise
+        As in `encode`.
+
+    Raises
+    ------
+    JudgeBayesError
+        For a missing column, an item with two rows, or a count that is not a whole number.
+    """
+    columns = list(counts.values())
+    require_columns(frame, {"item": item, **{f"count of {c!r}": n for c, n in counts.items()}})
+    items = pd.Index(keys(frame[item], item), name=item)
+    if items.has_duplicates:
+        twice = items[items.duplicated()].unique()
+        raise JudgeBayesError(f"Item {listing(twice)} has more than one row of counts.")
+    numbers = frame[columns].apply(pd.to_numeric, errors="coerce").to_numpy(float)
+    votes = from_counts(numbers)
+    judges = pd.Index(["judge"], name="judge")
+    return votes, Coding(items, judges, given_classes(list(counts), pairwise))
+
+
+def _with_tasks(
+    votes: Votes, frame: pd.DataFrame, item: str, task: str, item_of: Int[np.ndarray, " row"]
+) -> tuple[Votes, pd.Index]:
+    task_of, tasks = numbered(frame[task], task)
+    result = np.zeros(votes.n_items, np.int32)
+    result[item_of] = task_of
+    clash = result[item_of] != task_of
+    if clash.any():
+        row = int(np.argmax(clash))
+        raise JudgeBayesError(
+            f"Item {canonical(frame[item].iloc[row])!r} stands in more than one task (row "
+            f"{frame.index[row]} says {canonical(frame[task].iloc[row])!r}); an item has one task."
+        )
+    with_tasks = Votes(
+        votes.index, votes.score, votes.order, jnp.asarray(result), votes.n_classes, len(tasks)
+    )
+    return with_tasks, tasks

@@ -1,0 +1,85 @@
+"""Which classes the votes of a table are on, and each vote as its index."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.array import MISSING
+from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
+
+__all__ = ["SUSPICIOUS_VOTES", "class_indices", "refuse_mixed", "scale_of"]
+
+SUSPICIOUS_VOTES = 20
+"""A judge with this many votes and never the lowest of three classes may be a binary one."""
+
+
+def scale_of(
+    column: pd.Series, classes: Sequence[object] | Classes | None, pairwise: bool | None, what: str
+) -> Classes:
+    """Return the classes of a column of votes: the given ones, or those that its values suggest.
+
+    `what` names the column in sentences.
+
+    Raises
+    ------
+    JudgeBayesError
+        If fewer than two different classes are given, or the values are on no known scale.
+    """
+    if isinstance(classes, Classes):
+        return classes
+    if classes is not None:
+        return given_classes(classes, pairwise)
+    scale = infer_classes(column.unique(), what)
+    return scale if pairwise is None else Classes(scale.values, pairwise)
+
+
+def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndarray, " row"]:
+    """Return the class index of each value of a column, -1 where it is missing.
+
+    Raises
+    ------
+    JudgeBayesError
+        For a value that is none of the classes.
+    """
+    code, values = pd.factorize(column, use_na_sentinel=True)
+    known = [classes.index(value) for value in values]
+    for position, found in enumerate(known):
+        if found is None:
+            row = int(np.argmax(code == position))
+            value = canonical(values[position])
+            hint = (
+                " The scale looks binary, but this value belongs to a ternary one. If it is, name the "
+                "classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
+                if classes.values == (0, 1) and value == -1
+                else ""
+            )
+            if isinstance(value, str) and "," in value:
+                hint = " A name that holds a comma is put in double quotes: --classes '\"a, b\",c'."
+            raise JudgeBayesError(
+                f"Row {column.index[row]} of {what} holds {value!r}, which is none of the classes "
+                f"{listing(classes.values)}.{hint}"
+            )
+    table = np.array([*(k for k in known if k is not None), MISSING], dtype=np.int64)
+    return table[code]
+
+
+def refuse_mixed(
+    index: Int[np.ndarray, " row"],
+    judge_of: Int[np.ndarray, " row"],
+    judges: pd.Index,
+    scale: Classes,
+) -> None:
+    """Refuse an inferred ternary scale on which a busy judge votes 0 and 1 only."""
+    if scale.values != (-1, 0, 1) or len(judges) < 2:
+        return
+    for judge in range(len(judges)):
+        own = index[(judge_of == judge) & (index >= 0)]
+        if len(own) >= SUSPICIOUS_VOTES and set(own.tolist()) == {1, 2}:
+            raise JudgeBayesError(
+                f"Judge {judges[judge]!r} votes 0 and 1 only, {len(own)} times, while others also "
+                "vote -1: binary and ternary votes may be mixed. If its votes are ternary, name the "
+                "classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
+            )

@@ -1,0 +1,612 @@
+"""Calibrating votes: a method is chosen on held-out labels, fitted to all, and answers every item."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators import (
+    Aggregator,
+    DawidSkene,
+    FittedAggregator,
+    FittedDavidson,
+    FittedDawidSkene,
+    FittedHierarchicalDavidson,
+)
+from judgebayes.aggregators.base import by_slab
+from judgebayes.calibrators.conformal import SplitConformal, coverage_law
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.programs import kept
+from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.splits import random_splits
+from judgebayes.finding import Finding
+from judgebayes.inference import Status
+from judgebayes.measures.significance import Interval
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table
+from judgebayes.progress import Progress, followed
+from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
+from judgebayes.votes.sparse import AnyVotes, counts_by_item
+from judgebayes.workflow.answers import LOSSES, answer_table, decide, decided_words
+from judgebayes.workflow.comparing import (
+    RULES,
+    SEE_ALL,
+    Compared,
+    compare,
+    comparison_table,
+    comparison_words,
+    within_noise,
+)
+from judgebayes.workflow.methods import (
+    BASELINES,
+    CALIBRATORS,
+    INFERENCES,
+    METHODS,
+    Choice,
+    build,
+    suited,
+)
+from judgebayes.workflow.options import CalibrateRequest, Fixed, known
+from judgebayes.workflow.reading import (
+    Listing,
+    Reading,
+    classes_of,
+    labelled_words,
+    labels_of,
+    open_files,
+    read_any_votes,
+)
+from judgebayes.workflow.records import with_options
+from judgebayes.workflow.results import Result
+
+__all__ = [
+    "LEAST_FOR_SPLITS",
+    "Calibration",
+    "ConformalSets",
+    "Given",
+    "answer",
+    "calibrate",
+    "chosen_words",
+    "read_request",
+]
+
+FEW_LABELS = 30
+LEAST_FOR_SPLITS = 10
+FITTED_SHARE = 2 / 3
+SLAB_CELLS = 2**22
+"""Cells item x judge x sample of the small tables that a list of votes is answered by."""
+COVERAGE_ITEMS = 10_000
+"""So many new items that their own chance hardly matters to the coverage."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The votes and labels that a request names."""
+
+    read: Reading | Listing
+    labels: Int[np.ndarray, " item"]
+    labelled: bool
+    """Whether labels were given at all."""
+
+    def words(self) -> list[str]:
+        """Return what was read, in sentences."""
+        read, labels = self.read, self.labels
+        lines = read.words()
+        if (labels >= 0).any():
+            lines.append(labelled_words(labels, read.coding.classes))
+        if len(read.coding.judges) > 1:
+            lines.append(f"A panel of {len(read.coding.judges)} judges; --only-judge takes one.")
+        if not read.coding.classes.pairwise:
+            lines.append(
+                "The scale has no mirror symmetry, so the model has an offset (two responses that "
+                "could change places: --pairwise)."
+            )
+        return lines
+
+
+@dataclass(frozen=True)
+class ConformalSets:
+    """Each item's conformal set, and how they came about, in sentences."""
+
+    inside: Bool[np.ndarray, "item class"]
+    sentences: list[str]
+    threshold_labels: int
+
+
+@dataclass(frozen=True, repr=False)
+class Calibration(Result):
+    """What became of a request: the method taken, its fit to all labels, and its answers."""
+
+    schema: ClassVar[str] = "judgebayes.calibration/1"
+    given: Given
+    request: CalibrateRequest
+    table: Reading
+    """The votes as a table: of a list, those on the labelled items."""
+    labels: Int[np.ndarray, " some"]
+    """Those of the table."""
+    choice: Choice
+    method: Aggregator
+    fitted: FittedAggregator
+    log_probs: Float[Array, "item class"]
+    chosen: list[str]
+    """Why this method, and what its parameters are, in sentences."""
+    compared: Compared | None
+    """None where there are too few labels to hold some out, or too many votes to fit again."""
+    leads: dict[str, Interval]
+    hide_nll: bool
+    """Whether the labels make every NLL look good."""
+    findings: list[Finding]
+    """What `judgebayes diagnose` finds of the table."""
+    warnings: list[str]
+    sets: ConformalSets | None
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was read, which method was taken and why, what is wrong, and what was decided."""
+        lines = [*self.given.words(), *self.chosen]
+        if self.compared is not None:
+            lines += comparison_words(
+                self.compared, self.leads, self.request.loss, hide_nll=self.hide_nll
+            )
+        lines += [*(f.sentence for f in self.unsound), *self.warnings]
+        lines += [] if self.sets is None else self.sets.sentences
+        return [*lines, decided_words(self.given.read.coding, self.log_probs, self.request.loss)]
+
+    @property
+    def answers(self) -> pd.DataFrame:
+        """A row per item: probabilities, decision, expected loss, votes, and its conformal set."""
+        read, sets = self.given.read, None if self.sets is None else self.sets.inside
+        return answer_table(read.coding, read.votes, self.log_probs, self.request.loss, sets)
+
+    @property
+    def judges(self) -> pd.DataFrame:
+        """A row per judge, as `judgebayes.judge_table` gives it."""
+        table = self.table
+        return judge_table(table.votes, self.labels, table.coding, groups=table.groups)
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The answers, the methods held out, and the judges."""
+        found = {"answers": self.answers}
+        if self.compared is not None:
+            found["held out"] = comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
+        return found | {"judges": self.judges}
+
+    @property
+    def unsound(self) -> list[Finding]:
+        """What is bad among the findings, if there are labels."""
+        bad = [f for f in self.findings if f.severity == "bad"]
+        return bad if (self.labels >= 0).any() else []
+
+    @property
+    def counted(self) -> str:
+        """How many of the findings are bad, and how many are notes."""
+        bad, notes = (sum(f.severity == kind for f in self.findings) for kind in ("bad", "note"))
+        return f"{bad} problem(s), {notes} note(s)"
+
+
+@with_options
+@in_float64
+def calibrate(
+    request: Annotated[CalibrateRequest, Fixed({"out": None, "save": None})],
+    progress: Progress | None = None,
+) -> Calibration:
+    """Calibrate votes: probabilities, a decision and its expected loss for every item.
+
+    What `judgebayes calibrate` does, with its options under the same names; `votes` and `labels` are
+    paths or tables. A method is chosen on held-out labels, fitted to all labels, and answers every item.
+
+    Raises
+    ------
+    JudgeBayesError
+        For an option that is not known, or bad input.
+    """
+    return answer(request, read_request(request), progress)
+
+
+def read_request(request: CalibrateRequest) -> Given:
+    """Check the options, and read the votes and the labels.
+
+    Raises
+    ------
+    JudgeBayesError
+        For an option that is not known, or bad input.
+    """
+    known("method", request.method, METHODS)
+    known("calibrator", request.calibrator, CALIBRATORS)
+    known("inference", request.inference, INFERENCES)
+    known("loss", request.loss, LOSSES)
+    if request.conformal is not None and not 0 < request.conformal < 1:
+        raise JudgeBayesError(
+            f"--conformal {request.conformal}; right would be a coverage between 0 and 1: 0.9."
+        )
+    opened = open_files(request.votes, request.labels, request.columns, request.reading)
+    read = read_any_votes(opened, classes_of(opened, request.classes, request.pairwise))
+    if opened.labels is None and request.method != "sc":
+        raise JudgeBayesError(
+            "Calibration needs labels, and there are none: give them with --labels FILE or "
+            "--label COLUMN, or ask for --method sc, which needs none."
+        )
+    labels = labels_of(
+        opened,
+        read,
+        drop_unknown=request.drop_unknown_labels,
+        allow_degenerate=request.allow_degenerate,
+    )
+    most = 1 - 1 / read.votes.n_classes
+    if not 0 <= request.label_noise < most:
+        raise JudgeBayesError(
+            f"--label-noise {request.label_noise:g}; right would be the share of the labels that "
+            f"are wrong, from 0 to less than {most:.2g}, where labels say nothing."
+        )
+    return Given(read, labels, opened.labels is not None)
+
+
+def answer(
+    request: CalibrateRequest, given: Given, progress: Progress | None = None
+) -> Calibration:
+    """Choose a method on held-out labels, fit it to all of them, and answer every item."""
+    read, labels = given.read, given.labels
+    loss = LOSSES[request.loss](read.votes.n_classes)
+    table, own = _table(read, labels)
+    choices = _choices(request, read, table.votes)
+    enough = (labels >= 0).sum() >= LEAST_FOR_SPLITS
+    once = isinstance(read, Listing) and choices[0].method in SEE_ALL
+    fit = partial(_fit_and_answer, table=table, read=read, labels=labels, seed=request.seed)
+    compared: Compared | None = None
+    ahead: Future[tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]] | None = None
+    if enough and not once:
+        # Most often the first is taken: it is fitted while all of them are compared.
+        with ThreadPoolExecutor(1) as aside:
+            if isinstance(read, Reading):  # what comes as a list may fill the memory
+                ahead = aside.submit(fit, choices[0])
+            compared = compare(
+                _compared_methods(request, table, choices),
+                table.votes,
+                own,
+                table.groups,
+                loss,
+                splits=request.splits,
+                seed=request.seed,
+                label_noise=request.label_noise,
+                progress=progress,
+            )
+    choice = choices[0]
+    if compared is not None and len(choices) > 1 and (labels >= 0).sum() >= FEW_LABELS:
+        best = compared.best([c.name for c in choices], choices[0].name)
+        choice = next(c for c in choices if c.name == best)
+    taken = ahead if choice is choices[0] else None
+    for _ in followed([choice], f"fitting {choice.name}", progress):
+        method, fitted, log_probs = fit(choice) if taken is None else taken.result()
+    chosen = (
+        []
+        if request.method != "auto"
+        else [chosen_words(choice, choices, compared, int((labels >= 0).sum()))]
+    )
+    chosen += fitted.words() if hasattr(fitted, "words") else []
+    warnings = _warnings(request, read, labels, fitted)
+    findings = diagnose(table.votes, own, table.coding)
+    leads = {}
+    if compared is not None:
+        leads = compared.leads(choice.name, loss)
+        warnings += within_noise(leads)
+    elif once:
+        warnings.append(
+            f"{choice.name} learns from all votes, too many to fit again for every split: nothing "
+            "here says how good its answers are."
+        )
+    elif given.labelled:
+        warnings.append(
+            f"Fewer than {LEAST_FOR_SPLITS} labels: too few to hold some out, so nothing here says "
+            "how good the calibration is."
+        )
+    sets = None
+    if request.conformal is not None:
+        for level in followed([request.conformal], "conformal sets", progress):
+            sets = _conformal_sets(request, choice, method, read, labels)
+            decisions = np.asarray(decide(log_probs, loss)[0])
+            sets.sentences.extend(_outside(sets.inside, decisions, read.coding, level))
+    return Calibration(
+        given=given,
+        request=request,
+        table=table,
+        labels=own,
+        choice=choice,
+        method=method,
+        fitted=fitted,
+        log_probs=log_probs,
+        chosen=chosen,
+        compared=compared,
+        leads=leads,
+        hide_nll=not request.allow_degenerate
+        and any(f.topic == "labels" and f.severity == "bad" for f in findings),
+        findings=findings,
+        warnings=warnings,
+        sets=sets,
+    )
+
+
+def _table(
+    read: Reading | Listing, labels: Int[np.ndarray, " item"]
+) -> tuple[Reading, Int[np.ndarray, " some"]]:
+    """Return the votes as a table, with their labels: of a list, those on the labelled items."""
+    if isinstance(read, Reading):
+        return read, labels
+    known = _known(labels)
+    return read.of_items(known), labels[known]
+
+
+def _known(labels: Int[np.ndarray, " item"]) -> Int[np.ndarray, " some"]:
+    """Return the labelled items; without any, the first: what needs no label learns nothing."""
+    return np.flatnonzero(labels >= 0) if (labels >= 0).any() else np.arange(1)
+
+
+@in_float64
+def _fit_and_answer(
+    choice: Choice,
+    table: Reading,
+    read: Reading | Listing,
+    labels: Int[np.ndarray, " item"],
+    seed: int,
+) -> tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]:
+    """Return a method, its fit to all labels, and its answers on all items."""
+    method = build(choice, table.coding.classes, table.votes)
+    fitted = _fitted(choice, method, read, labels, seed)
+    return method, fitted, _answered(fitted, read.votes)
+
+
+def _fitted(
+    choice: Choice,
+    method: Aggregator,
+    read: Reading | Listing,
+    labels: Int[np.ndarray, " item"],
+    seed: int,
+) -> FittedAggregator:
+    """Return the method fitted to the items that it learns from."""
+    known = _known(labels)
+    if choice.method not in SEE_ALL:
+        votes = read.votes.take(known) if isinstance(read, Reading) else read.of_items(known).votes
+        labels = labels[known]
+    elif isinstance(read, Reading):
+        votes = read.votes
+    else:
+        assert isinstance(method, DawidSkene)  # `_uncalibrated`: no map behind it
+        return method.fit(read.votes, labels)
+    return kept(_fit, method, votes, jnp.asarray(labels), jax.random.key(seed))
+
+
+def _answered(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item class"]:
+    """Return the answers on all items; of a list, a small table of some items at a time."""
+    if isinstance(votes, Votes):
+        return kept(_answers, fitted, votes)
+    if isinstance(fitted, FittedDawidSkene):
+        return fitted(votes)
+    share = votes.n_items / max(len(votes), 1)
+    rows = int(SLAB_CELLS / (votes.n_judges * votes.n_samples) / (1.5 * share))
+    shape = votes.slab_shape(max(rows, 1))
+
+    def answer(slab: AnyVotes) -> Float[Array, "item class"]:
+        assert isinstance(slab, SparseVotes)
+        return kept(_answers, fitted, slab.dense())
+
+    return by_slab(answer, votes, shape)
+
+
+@jax.jit
+def _fit(
+    method: Aggregator, votes: Votes, labels: Int[Array, " item"], key: PRNGKeyArray
+) -> FittedAggregator:
+    return method.fit(votes, labels, key=key)
+
+
+@jax.jit
+def _answers(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:
+    return fitted(votes)
+
+
+def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -> list[Choice]:
+    """Return the method that was asked for, or those that `auto` compares, the default first."""
+    names = suited(votes) if request.method == "auto" else [request.method]
+    if isinstance(read, Listing):
+        if request.method in SEE_ALL:
+            return [_uncalibrated(request)]
+        names = [name for name in names if name not in SEE_ALL]
+    if votes.n_judges > 1 and request.method == "auto":
+        names.sort(key=lambda name: name != "stacking")  # with too few labels to compare
+    return [
+        Choice(name, request.calibrator, request.inference, request.label_noise) for name in names
+    ]
+
+
+def _uncalibrated(request: CalibrateRequest) -> Choice:
+    """Return a method that is fitted to all votes, once: none are left to learn a map from."""
+    if request.calibrator not in ("auto", "none") or request.inference == "nuts":
+        raise JudgeBayesError(
+            f"So many votes are fitted once, at the mode: --method {request.method} takes "
+            "--calibrator none and no --inference nuts there."
+        )
+    return Choice(request.method, "none", request.inference, request.label_noise)
+
+
+def _compared_methods(
+    request: CalibrateRequest, read: Reading, choices: Sequence[Choice]
+) -> dict[str, Aggregator]:
+    """Return the candidates and the baselines by name."""
+    classes, votes = read.coding.classes, read.votes
+    inference = request.inference
+    if inference == "nuts":  # the mode stands in for the posterior: minutes, not hours
+        inference = "map"
+    found = {
+        choice.name: build(replace(choice, inference=inference), classes, votes)
+        for choice in choices
+    }
+    for name in BASELINES:
+        if name != "margin-threshold" or len(classes) == 3:
+            plain = Choice(name, "none", label_noise=request.label_noise)
+            found.setdefault(name, build(plain, classes, votes))
+    return found
+
+
+def chosen_words(
+    choice: Choice, choices: Sequence[Choice], compared: Compared | None, labels: int
+) -> str:
+    """Return which method was taken, and which others have less NLL, the plain rules among them."""
+    if compared is None:
+        return (
+            f"Method: {choice.name}, the default: there are too few labels to compare methods on."
+        )
+    if labels < FEW_LABELS:
+        return (
+            f"Method: {choice.name}, the default: fewer than {FEW_LABELS} labels are too few to "
+            "choose by."
+        )
+    own, candidates = compared.means[choice.name]["nll"], [c.name for c in choices]
+    less = compared.with_less(choice.name)
+    if not any(name in candidates for name in less):
+        others = ", ".join(
+            f"{name} {compared.means[name]['nll']:z.3f}"
+            for name in candidates
+            if name != choice.name
+        )
+        said = (
+            f"Method: {choice.name}, with the least held-out NLL, {own:z.3f} ({others}). Being the "
+            f"best of {len(choices)} on these labels, its own row below is a little flattered."
+        )
+    else:
+        first = choices[0].name
+        role = "the default" if choice.name == first else f"clearly ahead of {first}, the default"
+        said = f"Method: {choice.name}, {role}, with a held-out NLL of {own:z.3f}."
+    for clear in (True, False):
+        named = [
+            f"{name} {compared.means[name]['nll']:z.3f}" + (" (a rule)" if name in RULES else "")
+            for name in less
+            if compared.clearly_less(name, choice.name) == clear
+        ]
+        if named:
+            said += f" {', '.join(named)} {'has' if len(named) == 1 else 'have'} " + (
+                "clearly less."
+                if clear
+                else "less, but not clearly: the 95 % interval of "
+                f"{'the' if len(named) == 1 else 'each'} difference holds zero."
+            )
+    return said
+
+
+def _conformal_sets(
+    request: CalibrateRequest,
+    choice: Choice,
+    method: Aggregator,
+    read: Reading | Listing,
+    labels: Int[np.ndarray, " item"],
+) -> ConformalSets:
+    """Return each item's conformal set, from a fit to some labels and a threshold from the rest."""
+    level = request.conformal
+    assert level is not None
+    parts = random_splits(
+        read.votes.n_items,
+        splits=1,
+        calibration=FITTED_SHARE,
+        groups=read.groups,
+        among=np.flatnonzero(labels >= 0),
+        seed=request.seed,
+    )
+    fitted_on, held = (p[0][p[0] >= 0] for p in (parts.calibration, parts.evaluation))
+    own = np.full_like(labels, MISSING)
+    own[fitted_on] = labels[fitted_on]
+    log_probs = _answered(_fitted(choice, method, read, own, request.seed), read.votes)
+    threshold = SplitConformal(level).fit(log_probs[held], labels[held])
+    sets = np.asarray(threshold(log_probs))
+    size = sets.sum(1)
+    covered = int(sets[held, labels[held]].sum())
+    law = coverage_law(len(held), level, COVERAGE_ITEMS, covered=covered)
+    sentences = [
+        f"Conformal sets at {level:.0%}: method fitted on {len(fitted_on)} labels, threshold from "
+        f"the other {len(held)}. {int((size == 1).sum())} items have one class, "
+        f"{int((size > 1).sum())} more than one, {int((size == 0).sum())} none. With {len(held)} "
+        f"labels for the threshold the coverage lies between {law.low:.0%} and {law.high:.0%} (95 %)."
+    ]
+    if int(threshold.status) != Status.CONVERGED:
+        sentences.append(
+            f"{len(held)} labels are too few for a level of {level:.0%}: every set holds every "
+            "class."
+        )
+    return ConformalSets(sets, sentences, len(held))
+
+
+def _outside(
+    inside: Bool[np.ndarray, "item class"],
+    decisions: Int[np.ndarray, " item"],
+    coding: Coding,
+    level: float,
+) -> list[str]:
+    """Return on how many items the decision is not in the set, and which of the two to use when."""
+    out = ~inside[np.arange(len(decisions)), decisions]
+    if not out.any():
+        return []
+    first, empty = str(coding.items[int(np.argmax(out))]), int((~inside.any(1)).sum())
+    lines = [
+        f"On {int(out.sum())} of {len(out)} items, {first!r} the first, the decision is not in the "
+        "set: a set holds the classes that are probable enough, by a fit to fewer labels, the decision "
+        "is the class of least expected loss, by the fit to all. Use the decision where one answer is "
+        "needed, the set where what it leaves out must rarely be right."
+    ]
+    if empty:
+        lines.append(
+            f"{empty} of these sets are empty: no class is as probable there as labels usually are. "
+            f"That happens where a method is right more often than {level:.0%} of the time and can "
+            "leave its least certain items out; a higher --conformal fills them."
+        )
+    return lines
+
+
+def _warnings(
+    request: CalibrateRequest,
+    read: Reading | Listing,
+    labels: Int[np.ndarray, " item"],
+    fitted: FittedAggregator,
+) -> list[str]:
+    found = []
+    status = Status(int(fitted.status))
+    if status != Status.CONVERGED:
+        found.append(status.sentence)
+    given = counts_by_item(read.votes).sum(1)
+    if (given == 0).any():
+        found.append(
+            f"{int((given == 0).sum())} item(s) have no vote that could be read; their answer is "
+            "what the fit says of no evidence."
+        )
+    pooled = isinstance(fitted, FittedDavidson | FittedHierarchicalDavidson)
+    if pooled and len(np.unique(given[given > 0])) > 1:
+        low, high = int(given[given > 0].min()), int(given.max())
+        found.append(
+            f"Items have between {low} and {high} votes; one fit serves them all, although its "
+            "parameters belong to a number of votes."
+        )
+    if request.label_noise > 0:
+        found.append(
+            f"{request.label_noise:.0%} of the labels are taken to be wrong: held-out NLL is that of "
+            "the labels as given, and accuracy is agreement with them, which the truth itself would "
+            f"not have above {1 - request.label_noise:.0%}."
+        )
+    n = int((labels >= 0).sum())
+    if 0 < n < FEW_LABELS:
+        found.append(f"Only {n} labels: every figure below is rough. 50 to 100 are usually enough.")
+    counts = np.bincount(labels[labels >= 0], minlength=read.votes.n_classes)
+    names = read.coding.classes.names
+    unseen = [name for name, count in zip(names, counts, strict=True) if count == 0]
+    if n and unseen:
+        found.append(
+            f"No label is {' or '.join(unseen)}: its probability rests on the model alone."
+        )
+    if isinstance(read.votes, Votes) and read.votes.order is not None:
+        order = np.asarray(read.votes.order)[np.asarray(read.votes.index) >= 0]
+        if len(np.unique(order)) == 1:
+            found.append("All votes were given in one presentation order: position bias stays in.")
+    return found

@@ -1,0 +1,110 @@
+"""The table of judges and their position bias against counts by hand."""
+
+import numpy as np
+import pytest
+from diagnosed import ITEMS, as_votes, topics
+from scipy import stats
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table, position_bias
+
+
+def test_the_table_counts_as_one_counts_by_hand(index: np.ndarray, labels: np.ndarray) -> None:
+    table = judge_table(as_votes(index), labels, list("abcdef"))
+    assert table["judge"].tolist() == list("abcdef")
+    for j, row in table.iterrows():
+        mine = [(v, y) for v, y in zip(index[:, j], labels, strict=True) if v >= 0]
+        right = sum(v == y for v, y in mine)
+        assert row["votes"] == row["labelled"] == len(mine)
+        assert row["missing"] == pytest.approx(1 - len(mine) / ITEMS)
+        assert row["accuracy"] == pytest.approx(right / len(mine))
+        interval = stats.beta(1 + right, 1 + len(mine) - right).interval(0.9)
+        assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx(interval)
+        assert row["weight"] == pytest.approx(np.log((1 + right) / (1 + len(mine) - right)))
+        for name, label in (("tpr", 1), ("tnr", 0)):
+            own = [v == y for v, y in mine if y == label]
+            assert row[name] == pytest.approx(np.mean(own))
+            interval = stats.beta(1 + sum(own), 1 + len(own) - sum(own)).interval(0.9)
+            assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx(interval)
+
+
+def test_repeating_a_vote_is_no_new_evidence(index: np.ndarray, labels: np.ndarray) -> None:
+    once = judge_table(as_votes(index), labels)
+    again = judge_table(as_votes(np.stack([index] * 3, -1)), labels)
+    columns = [c for c in once if c not in ("votes", "judge")]
+    np.testing.assert_allclose(once[columns], again[columns])
+
+
+def test_copies_of_an_item_in_one_group_count_as_little_more_than_one(
+    index: np.ndarray, labels: np.ndarray
+) -> None:
+    copied, of_copy = np.repeat(index, 4, axis=0), np.repeat(labels, 4)
+    groups = np.repeat(np.arange(ITEMS), 4)
+    once = judge_table(as_votes(index), labels)
+    told = judge_table(as_votes(copied), of_copy, groups=groups)
+    untold = judge_table(as_votes(copied), of_copy)
+    np.testing.assert_allclose(told["accuracy"], once["accuracy"])
+    items = once[
+        "labelled"
+    ]  # of 4 copies each: the standard error has items - 1 degrees of freedom
+    quantiles = stats.t.ppf(0.95, 4 * items - 1) / stats.t.ppf(0.95, items - 1)
+    n = (items - 1) * quantiles**2
+    right = once["accuracy"] * n
+    for end, q in (("low", 0.05), ("high", 0.95)):
+        np.testing.assert_allclose(
+            told[f"accuracy_{end}"], stats.beta.ppf(q, 1 + right, 1 + n - right)
+        )
+    narrow, wide = ((t["tnr_high"] - t["tnr_low"]) for t in (untold, told))
+    np.testing.assert_allclose(narrow / wide, 0.5, atol=0.03)
+
+
+def test_groups_of_judges_without_a_mistake_count_once(labels: np.ndarray) -> None:
+    perfect = np.stack([labels, labels], 1)
+    table = judge_table(as_votes(perfect), labels, groups=np.arange(ITEMS) // 8)
+    low = stats.beta.ppf(0.05, 1 + ITEMS // 8, 1)
+    np.testing.assert_allclose(table["accuracy_low"], low)
+    assert (table["accuracy_high"] == 1).all()
+
+
+def test_the_error_of_a_position_bias_knows_groups(index: np.ndarray) -> None:
+    order = np.broadcast_to(np.array([0, 1]), (ITEMS, 6, 2))
+    both = np.stack([index, np.roll(index, 1, axis=0)], -1)
+    votes = as_votes(both, order=order)
+    copied = as_votes(np.repeat(both, 3, axis=0), order=np.repeat(order, 3, axis=0))
+    once = position_bias(votes)
+    told = position_bias(copied, np.repeat(np.arange(ITEMS), 3))
+    np.testing.assert_allclose(told, once)
+    np.testing.assert_allclose(position_bias(votes, np.arange(ITEMS)), once)
+
+
+def test_position_bias_by_hand() -> None:
+    # Judge 0 always names the response shown first; judge 1 always A; judge 2 saw one order only.
+    order = np.tile(np.array([0, 1])[None, None, :], (10, 3, 1))
+    cast = np.stack([1 - order[:, 0], np.ones((10, 2), int), np.ones((10, 2), int)], 1)
+    cast[:, 2, 1] = -1
+    bias, error = position_bias(as_votes(cast, order=order))
+    assert bias[:2] == pytest.approx([1, 0])
+    assert np.isnan(bias[2])
+    assert error[:2] == pytest.approx([0, 0])
+    with pytest.raises(JudgeBayesError, match="no presentation order"):
+        position_bias(as_votes(cast))
+
+
+def test_judges_permuted_are_diagnosed_alike(index: np.ndarray, labels: np.ndarray) -> None:
+    order = np.array([3, 0, 5, 1, 4, 2])
+    names = np.array(list("abcdef"))
+    a = judge_table(as_votes(index), labels, names.tolist()).iloc[order].reset_index(drop=True)
+    b = judge_table(as_votes(index[:, order]), labels, names[order].tolist())
+    assert a.equals(b)
+
+
+def test_a_judge_without_labelled_votes_is_unknown_not_wrong(
+    index: np.ndarray, labels: np.ndarray
+) -> None:
+    silent = as_votes(np.where(np.arange(6) == 2, -1, index))
+    row = judge_table(silent, labels).iloc[2]
+    assert np.isnan(row["accuracy"])
+    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((0.05, 0.95))
+    assert row["weight"] == 0
+    assert "below-chance" not in topics(diagnose(silent, labels))

@@ -1,0 +1,32 @@
+"""What all diagnostics share: labelled items in any order, and lengths that fit."""
+
+import numpy as np
+import pytest
+from diagnosed import ITEMS, as_votes
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.panel.dependence import residual_correlation
+from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.judges import judge_table
+from judgebayes.panel.saturation import panel_curve
+
+
+def test_unlabelled_items_and_item_order_change_nothing(
+    index: np.ndarray, labels: np.ndarray
+) -> None:
+    some = np.where(np.arange(ITEMS) % 3 == 0, -1, labels)
+    known = np.flatnonzero(some >= 0)
+    mixed = np.random.default_rng(0).permutation(known)
+    a = residual_correlation(as_votes(index), some)
+    b = residual_correlation(as_votes(index[mixed]), some[mixed])
+    np.testing.assert_allclose(a, b)
+    np.testing.assert_allclose(
+        panel_curve(as_votes(index), some), panel_curve(as_votes(index[mixed]), some[mixed])
+    )
+
+
+def test_bad_requests_get_their_sentence(index: np.ndarray, labels: np.ndarray) -> None:
+    with pytest.raises(JudgeBayesError, match=r"right would be \(240,\)"):
+        diagnose(as_votes(index), labels[:10])
+    with pytest.raises(JudgeBayesError, match="2 names were given for 6 judges"):
+        judge_table(as_votes(index), labels, ["a", "b"])
