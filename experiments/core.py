@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from judgebayes.compiled.checkpoint import digest_of, kept_part
+from judgebayes.compiled.checkpoint import kept_part
+from judgebayes.compiled.digest import digest_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import Interval
 

@@ -10,7 +10,7 @@ import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from judgebayes.compiled.checkpoint import atomically
+from judgebayes.compiled.store import atomically
 from judgebayes.experiments.core import Experiment
 from judgebayes.experiments.runner import Cost
 

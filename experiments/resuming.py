@@ -14,7 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from judgebayes.compiled.checkpoint import atomically, source_digest
+from judgebayes.compiled.digest import source_digest
+from judgebayes.compiled.store import atomically
 from judgebayes.experiments.core import Experiment, Output, Run
 from judgebayes.experiments.matrix import drawn, result_section
 from judgebayes.experiments.writing import write

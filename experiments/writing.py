@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from judgebayes.compiled.checkpoint import atomically
+from judgebayes.compiled.store import atomically
 from judgebayes.experiments.core import Experiment, Output
 
 __all__ = ["GRADES", "grades", "markdown", "undefined_notes", "write", "write_index", "write_text"]

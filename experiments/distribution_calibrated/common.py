@@ -18,7 +18,8 @@ from judgebayes.aggregators import (
     RoundedMedian,
     SoftVote,
 )
-from judgebayes.compiled.checkpoint import digest_of, kept_part
+from judgebayes.compiled.checkpoint import kept_part
+from judgebayes.compiled.digest import digest_of
 from judgebayes.evaluate.one_split import measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits

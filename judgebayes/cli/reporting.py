@@ -13,8 +13,8 @@ from rich.console import Console
 
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say
-from judgebayes.compiled.checkpoint import atomically
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.store import atomically
 from judgebayes.finding import Finding
 from judgebayes.io import check_writable
 from judgebayes.progress import Progress, shown

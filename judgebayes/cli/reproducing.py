@@ -20,7 +20,7 @@ from rich.table import Table
 
 from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.cli.saying import numbers, say_plainly
-from judgebayes.compiled.checkpoint import clear_half_written, locked
+from judgebayes.compiled.store import clear_half_written, locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, data_folder, find
 from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs

@@ -15,32 +15,30 @@ line does.
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import json
 import os
-import pickle
-import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export
 
+from judgebayes.compiled.digest import digest_of, source_digest
+from judgebayes.compiled.store import atomically, clear_half_written, prune, read_or_none
+from judgebayes.errors import JudgeBayesError
+
 __all__ = ["FOLDER", "kept"]
 
 FOLDER = "JUDGEBAYES_PROGRAMS"
 """The environment variable that names the folder."""
-TRACERS = ("jax", "jaxlib", "numpyro", "optax")
 MOST_FILES = 1000
 MOST_BYTES = 512 * 2**20
-KEPT, HALF_WRITTEN = ".program", ".part"
+KEPT = ".program"
 ABANDONED = 24 * 3600
 """After so many seconds a file that is half written has no writer any more."""
 
@@ -73,9 +71,10 @@ def kept(function: Callable[..., R], *args: Any, **static: Any) -> R:
     ]
     shapes = [(x.shape, str(x.dtype)) for x in plain]
     name = f"{function.__module__}.{function.__qualname__}"
-    digest = _digest(name, _blank(tree), shapes, static)
-    path = Path(folder) / f"{name}-{_source()}-{digest}{KEPT}"
-    found = LOADED.get(path) or _read(path)
+    real = str(jax.dtypes.canonicalize_dtype(float))  # 64 bits or 32
+    digest = digest_of(None, real, name, _blank(tree), shapes, static)
+    path = Path(folder) / f"{name}{_own()}{digest}{KEPT}"
+    found = LOADED.get(path) or read_or_none(path, _program)
     if found is None:
         answer: list[Any] = []
 
@@ -89,9 +88,7 @@ def kept(function: Callable[..., R], *args: Any, **static: Any) -> R:
             return leaves
 
         program = export.export(jax.jit(flat))(*plain)
-        told = _told_or_none(answer[-1])
-        if told is not None:
-            _write(path, json.dumps(told).encode() + b"\n" + program.serialize())
+        _write(path, answer[-1], program)
         # The process that traced it compiles what later ones read: one compilation for all.
         found = _Program(answer[-1], jax.jit(program.call))
     LOADED[path] = found
@@ -141,14 +138,6 @@ def _told(form: Any) -> Any:
     }
 
 
-def _told_or_none(form: Any) -> Any:
-    """Return what `_told` does; None for what JSON cannot say, which is traced by every process."""
-    try:
-        return _told(form)
-    except TypeError:
-        return None
-
-
 def _formed(told: Any) -> Any:
     """Return the form that JSON told of. Classes are dataclasses and named tuples in use already."""
     if "leaf" in told:
@@ -167,41 +156,10 @@ def _formed(told: Any) -> Any:
     return cls(**{key: _formed(each) for key, each in told["fields"].items()})
 
 
-def _digest(*what: Any) -> str:
-    """Return the name of a program: a function of all that its trace depends on."""
-    real = str(jax.dtypes.canonicalize_dtype(float))  # 64 bits or 32
-    told = (_surroundings(), jax.default_backend(), real, *what)
-    return hashlib.sha256(pickle.dumps(told)).hexdigest()[:40]
-
-
-@functools.cache
-def _surroundings() -> str:
-    """Return a digest of this package's source and of the versions of what traces it."""
-    found = hashlib.sha256(f"{sys.version} {[version(name) for name in TRACERS]}".encode())
-    root = Path(__file__).parents[1]
-    for path in sorted(root.rglob("*.py")):
-        found.update(f"{path.relative_to(root)} ".encode() + path.read_bytes())
-    for path in sorted((root / "models").glob("*.py")):  # a link in a checkout, not walked above
-        found.update(path.read_bytes())
-    return found.hexdigest()
-
-
-def _source() -> str:
-    """Return what the names of this source's programs have in common."""
-    return _surroundings()[:12]
-
-
-def _read(path: Path) -> _Program | None:
-    """Return the kept program; None where there is none that can be read."""
-    try:
-        told, program = path.read_bytes().split(b"\n", 1)
-        with contextlib.suppress(OSError):  # a folder that is only read
-            os.utime(path)  # the time of its last use, which file systems do not note reliably
-        found = _Program(
-            _formed(json.loads(told)), jax.jit(export.deserialize(bytearray(program)).call)
-        )
-    except Exception:  # whatever is wrong with the file, it is made anew
-        return None
+def _program(file: BinaryIO) -> _Program:
+    """Return the program that a file holds."""
+    answer = _formed(json.loads(file.readline()))
+    found = _Program(answer, jax.jit(export.deserialize(bytearray(file.read())).call))
     _load_lapack()
     return found
 
@@ -216,57 +174,16 @@ def _load_lapack() -> None:
     jax.jit(jnp.linalg.eigh).trace(one).lower(lowering_platforms=("cpu",))
 
 
-def _write(path: Path, program: bytes) -> None:
-    """Write at once or not at all: other processes read the folder."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, suffix=HALF_WRITTEN, delete=False
-        ) as file:
-            file.write(program)
-        Path(file.name).replace(path)
-        _prune(path.parent)
-    except OSError:
-        pass  # the folder cannot be written: the next process traces again
+def _write(path: Path, answer: Any, program: export.Exported) -> None:
+    """Keep a program, unless JSON cannot say its answer or nothing can be written: later ones trace."""
+    with contextlib.suppress(TypeError, JudgeBayesError, OSError):
+        told = json.dumps(_told(answer)).encode()
+        with atomically(path, new_folder=True) as beside:
+            beside.write_bytes(told + b"\n" + program.serialize())
+        clear_half_written(path.parent, before=time.time() - ABANDONED)
+        prune(path.parent, KEPT, _own(), files=MOST_FILES, size=MOST_BYTES)
 
 
-class _File(NamedTuple):
-    """A kept program, in the order of how much it is worth."""
-
-    own: bool
-    """Whether this source made it."""
-    used: int
-    """When it was read or written last."""
-    name: str
-    size: int
-
-
-def _prune(folder: Path) -> None:
-    """Remove what is worth least until the limits hold.
-
-    Other processes may prune, read and write meanwhile: all put the files in the same order, a file
-    already removed is no error, one that is open stays readable, and one that is gone is made anew.
-    """
-    room = MOST_BYTES
-    for place, file in enumerate(sorted(_files(folder), reverse=True)):
-        room -= file.size
-        if place >= MOST_FILES or room < 0:
-            (folder / file.name).unlink(missing_ok=True)
-
-
-def _files(folder: Path) -> list[_File]:
-    """Return the kept programs of a folder; remove what writers that died have left."""
-    found = []
-    for entry in os.scandir(folder):
-        try:
-            about = entry.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            continue
-        if not stat.S_ISREG(about.st_mode):
-            continue
-        if entry.name.endswith(KEPT):
-            own = f"-{_source()}-" in entry.name
-            found.append(_File(own, about.st_mtime_ns, entry.name, about.st_size))
-        elif entry.name.endswith(HALF_WRITTEN) and about.st_mtime < time.time() - ABANDONED:
-            Path(entry.path).unlink(missing_ok=True)
-    return found
+def _own() -> str:
+    """Return what the names of this source's programs have in common."""
+    return f"-{source_digest()[:12]}-"

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, UInt
 from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.arrays import AnyArray
-from judgebayes.compiled.checkpoint import digest_of
+from judgebayes.compiled.digest import digest_of
 from judgebayes.compiled.programs import kept
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import Evaluation, FitOn

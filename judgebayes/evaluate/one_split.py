@@ -16,8 +16,12 @@ from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrators.base import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.agreement import Agreement
-from judgebayes.inference.fast.one_coin import FEW, agreement, agreement_of_whole
+from judgebayes.inference.fast.agreement import (
+    FEW,
+    Agreement,
+    agreement_of_array,
+    agreement_of_whole,
+)
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
 from judgebayes.measures import scores
@@ -124,7 +128,7 @@ def _from_agreement(
         counts = agreement_of_whole(votes.index[..., 0], labels, often)
     else:
         used = jnp.asarray(weight) * often
-        counts = agreement(votes.index, labels, used)
+        counts = agreement_of_array(votes.index, labels, used)
     fitted = method.from_agreement(Agreement(*counts, labels, used, votes.n_classes))
     return fitted, fitted(votes)
 

@@ -90,7 +90,7 @@ def evaluate_splits(
     checkpoint
         A folder in which the answers of every batch are kept as soon as they are there. The same
         call, in a later process too, takes them from it: after a kill it goes on, and ends with the
-        same bits. Methods of your own count by name (`judgebayes.compiled.checkpoint`).
+        same bits. Methods of your own count by name (`judgebayes.compiled.digest`).
 
     Raises
     ------

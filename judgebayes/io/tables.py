@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from judgebayes.compiled.checkpoint import atomically
+from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.lines import Spans, broken_cells, line_ends, reconciled

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.one_coin import agreement
+from judgebayes.inference.fast.agreement import agreement_of_array
 from judgebayes.measures.scores import known
 from judgebayes.votes.array import MISSING
 
@@ -59,7 +59,7 @@ def largest(values: Float[Array, " judge"], k: int) -> Bool[Array, " judge"]:
 
 def posterior_accuracy(data: Training) -> Float[Array, " judge"]:
     """Return the mean of each judge's Beta(1 + right, 1 + wrong) (P2, section 2.1)."""
-    right, wrong = agreement(data.votes.index, data.labels, data.weight)
+    right, wrong = agreement_of_array(data.votes.index, data.labels, data.weight)
     return (1 + right) / (2 + right + wrong)
 
 

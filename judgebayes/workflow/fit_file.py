@@ -33,8 +33,8 @@ from judgebayes.calibrators.chain import FittedChain
 from judgebayes.calibrators.identity import FittedIdentity
 from judgebayes.calibrators.isotonic import FittedIsotonic
 from judgebayes.calibrators.softmax import FittedSoftmax
-from judgebayes.compiled.checkpoint import atomically
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.status import Status
 from judgebayes.panel.curate import FittedCurated

@@ -18,7 +18,9 @@ import judgebayes.compiled.checkpoint as checkpoint
 import judgebayes.evaluate.sweeps as sweeps
 from judgebayes.aggregators import BaseRate, Davidson, MajorityVote
 from judgebayes.calibrators import Temperature
-from judgebayes.compiled.checkpoint import clear_half_written, digest_of, kept_part, locked
+from judgebayes.compiled.checkpoint import kept_part
+from judgebayes.compiled.digest import digest_of
+from judgebayes.compiled.store import clear_half_written
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.batches import memory, splits_per_batch
 from judgebayes.evaluate.one_split import Evaluation
@@ -176,31 +178,6 @@ def test_a_full_disk_gets_a_sentence_and_loses_nothing(
     (tmp_path / "no folder").touch()
     with pytest.raises(JudgeBayesError, match="cannot be written"):
         kept_part(tmp_path / "no folder", "x", lambda: {"x": np.ones(3)})
-
-
-HOLDER = """
-import sys
-from pathlib import Path
-from judgebayes.compiled.checkpoint import locked
-
-with locked(Path(sys.argv[1]), "'results'"):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_two_runs_in_one_folder(tmp_path: Path) -> None:
-    """The second is refused while the first lives, and not any longer, however the first ends."""
-    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
-        assert first.stdout is not None
-        assert first.stdout.readline() == b"held\n"
-        with pytest.raises(JudgeBayesError, match="Another run is writing to 'results'"):  # noqa: SIM117
-            with locked(tmp_path, "'results'"):
-                pass
-        first.kill()
-    with locked(tmp_path, "'results'"):
-        pass
 
 
 @pytest.mark.parametrize(("items", "judges"), [(100, 5), (20_000, 50)])

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from judgebayes import priors
 from judgebayes.aggregators import BaseRate, Calibrated, Davidson, DawidSkene, OneCoin, Stacking
 from judgebayes.aggregators.base import Aggregator
 from judgebayes.calibrators import Beta, Identity
-from judgebayes.compiled import programs
+from judgebayes.compiled import digest, programs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import kept
 from judgebayes.evaluate.batches import _keys
@@ -227,7 +226,7 @@ def test_other_source_or_versions_make_another_program(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call(Line(2.0, 0.5))
-    monkeypatch.setattr(programs, "_surroundings", lambda: "other")
+    monkeypatch.setattr(digest, "source_digest", lambda: "other")
     forget(monkeypatch)
     call(Line(2.0, 0.5))
     assert len(list(folder.iterdir())) == 2
@@ -255,42 +254,6 @@ def test_the_form_of_an_answer_survives_json() -> None:
         programs._told(Line(programs.Leaf, 0.5, print))  # type: ignore[arg-type]
 
 
-def put(folder: Path, name: str, used: float, size: int = 10, source: str = "") -> Path:
-    path = folder / f"{name}-{source or programs._source()}-0{programs.KEPT}"
-    path.write_bytes(b"x" * size)
-    os.utime(path, (used, used))
-    return path
-
-
-def names(folder: Path) -> str:
-    return "".join(sorted(path.name[0] for path in folder.iterdir()))
-
-
-@pytest.mark.parametrize(
-    ("files", "space", "left"),
-    [
-        (9, 1000, "abcdef"),
-        (4, 1000, "acef"),
-        (1, 1000, "f"),
-        (9, 35, "aef"),
-        (9, 30, "ef"),
-        (9, 5, ""),
-    ],
-)
-def test_what_was_used_longest_ago_goes_first_and_other_sources_before_all(
-    files: int, space: int, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(programs, "MOST_FILES", files)
-    monkeypatch.setattr(programs, "MOST_BYTES", space)
-    for used, name in enumerate("cae"):
-        put(tmp_path, name, 1000 + used)
-    put(tmp_path, "f", 1005, size=13)
-    put(tmp_path, "b", 1006, source="another")
-    put(tmp_path, "d", 1007, source="another")
-    programs._prune(tmp_path)
-    assert names(tmp_path) == left
-
-
 def test_a_program_that_is_written_takes_the_place_of_the_one_read_longest_ago(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,7 +261,9 @@ def test_a_program_that_is_written_takes_the_place_of_the_one_read_longest_ago(
     call(Line(2.0, 0.5))
     (first,) = folder.iterdir()
     os.utime(first, (1000, 1000))
-    second = put(folder, "second", 2000)
+    second = folder / f"second{programs._own()}0{programs.KEPT}"
+    second.touch()
+    os.utime(second, (2000, 2000))
     forget(monkeypatch)
     call(Line(2.0, 0.5))  # read, and so used last
     assert TRACED == []
@@ -306,38 +271,6 @@ def test_a_program_that_is_written_takes_the_place_of_the_one_read_longest_ago(
     assert first.exists()
     assert not second.exists()
     assert len(list(folder.iterdir())) == 2
-
-
-def test_only_programs_and_what_dead_writers_left_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(programs, "MOST_FILES", 0)
-    old, new = tmp_path / f"old{programs.HALF_WRITTEN}", tmp_path / f"new{programs.HALF_WRITTEN}"
-    for path in (old, new, tmp_path / "mine.txt"):
-        path.write_text("x")
-    os.utime(old, (1000, 1000))
-    (tmp_path / f"folder{programs.KEPT}").mkdir()
-    (tmp_path / f"link{programs.KEPT}").symlink_to(tmp_path / "mine.txt")
-    put(tmp_path, "a", 1000)
-    programs._prune(tmp_path)
-    assert names(tmp_path) == "flmn"
-
-
-def test_several_may_prune_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "MOST_FILES", 20)
-    files = [put(tmp_path, str(used), 1000 + used) for used in range(200)]
-    with ThreadPoolExecutor(8) as threads:
-        for done in [threads.submit(programs._prune, tmp_path) for _ in range(8)]:
-            done.result()
-    assert set(tmp_path.iterdir()) == set(files[-20:])
-    # One that lists the folder before another has removed from it.
-    listed = list(os.scandir(tmp_path))
-    for path in files[-20:-10]:
-        path.unlink()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", lambda _: listed)
-        programs._prune(tmp_path)
-    assert set(tmp_path.iterdir()) == set(files[-10:])
 
 
 @jax.jit
@@ -411,9 +344,9 @@ def test_a_sweep_by_kept_programs_is_the_sweep(
 def test_the_digest_of_a_method_is_that_of_another_process() -> None:
     script = (
         "import jax; from judgebayes.aggregators import Davidson;"
-        "from judgebayes.compiled import programs;"
+        "from judgebayes.compiled import digest, programs;"
         "tree = jax.tree.structure((Davidson(), {'b': 1, 'a': 2}));"
-        "print(programs._digest('x', programs._blank(tree), [((3,), 'int8')], {}))"
+        "print(digest.digest_of(None, 'x', programs._blank(tree), [((3,), 'int8')], {}))"
     )
     found = subprocess.run(
         [sys.executable, "-c", script],
@@ -423,4 +356,4 @@ def test_the_digest_of_a_method_is_that_of_another_process() -> None:
         env={**os.environ, "PYTHONHASHSEED": "1"},
     ).stdout.strip()
     tree = jax.tree.structure((Davidson(), {"b": 1, "a": 2}))
-    assert programs._digest("x", programs._blank(tree), [((3,), "int8")], {}) == found
+    assert digest.digest_of(None, "x", programs._blank(tree), [((3,), "int8")], {}) == found

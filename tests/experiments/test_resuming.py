@@ -14,7 +14,7 @@ import pytest
 
 from judgebayes.cli.reproducing import reproduce_papers
 from judgebayes.cli.requests import ReproduceRequest
-from judgebayes.compiled.checkpoint import locked
+from judgebayes.compiled.store import locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import resuming
 from judgebayes.experiments.core import Experiment, Output, Run, rows

@@ -1,4 +1,4 @@
-"""The one-coin model without sampling: agreement counts, conjugate posteriors, weighted votes.
+"""The one-coin model without sampling: conjugate posteriors, weighted votes.
 
 Source: *Calibrate, don't curate* (P2), section 2.1 and eq 1; `judgebayes.models.one_coin` has the
 story. On labelled items the posterior of an accuracy r_j is conjugate, ::
@@ -32,9 +32,6 @@ from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
 
 __all__ = [
-    "FEW",
-    "agreement",
-    "agreement_of_whole",
     "log_likelihood_by_class",
     "log_odds",
     "log_votes",
@@ -44,51 +41,8 @@ __all__ = [
 
 Scalar = float | Float[Array, ""]
 
-FEW = 2**12
-"""Two whole numbers below this are one number that float32 holds exactly, a digit each."""
-
-
 NODES = 128
-
-
 SPAN = 12.0  # standard deviations to either side that the quadrature covers
-
-
-def agreement(
-    index: Int[Array, "item judge sample"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-    """Return the weighted numbers of each judge's votes that are and are not the item's label.
-
-    Missing votes and items without a label count on neither side.
-    """
-    used = jnp.where(labels >= 0, weight, 0.0)
-    truth = labels[:, None, None].astype(index.dtype)
-    # Products with the weights: over many sets of weights, one product of matrices.
-    correct = used @ (index == truth).astype(float).sum(2)
-    cast = used @ (index >= 0).astype(float).sum(2)
-    return correct, cast - correct
-
-
-def agreement_of_whole(
-    index: Int[Array, "item judge"], labels: Int[Array, " item"], often: Float[Array, " item"]
-) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-    """Return the same of one vote of each judge on items that count a whole number of times.
-
-    Both numbers by one product, as two digits of one number. `often` may be in float32 if it adds
-    to less than `FEW`: a quarter of the work of two products in float64.
-    """
-    none, one = jnp.zeros((), often.dtype), jnp.ones((), often.dtype)
-    base = 2.0 ** ((np.finfo(often.dtype).nmant + 1) // 2) * one
-    used = jnp.where(labels >= 0, often, none)
-    truth = labels[:, None].astype(index.dtype)
-    digits = jnp.where(index >= 0, jnp.where(index == truth, base + one, base), none)
-    # Accelerators would round the factors to fewer binary places.
-    both = jnp.matmul(used, digits, precision="highest")
-    cast = jnp.floor(both / base)
-    correct = both - base * cast
-    return correct.astype(float), (cast - correct).astype(float)
 
 
 @partial(jax.jit, static_argnames="n_classes", inline=True)
