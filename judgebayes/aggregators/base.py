@@ -16,6 +16,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import fused
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import Agreement
+from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import FEW, summary
 from judgebayes.votes.array import Votes
@@ -198,6 +199,7 @@ class CountingRule(Rule):
         """Return log-probabilities, certain of one class unless the rule leaves a draw."""
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedRule:

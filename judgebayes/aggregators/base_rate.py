@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.aggregators.base import training
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status, when
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import known
@@ -17,6 +18,7 @@ from judgebayes.votes.array import Votes
 __all__ = ["BaseRate", "FittedBaseRate"]
 
 
+@aggregator("best-constant", compared="baseline", place=90)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BaseRate:
@@ -77,6 +79,7 @@ class BaseRate:
         )
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedBaseRate:

@@ -11,6 +11,7 @@ from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, 
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrators.base import Calibrator, FittedCalibrator, require
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import known
@@ -90,6 +91,7 @@ class Calibrated:
         return FittedCalibrated(first.aggregator, fitted)
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedCalibrated:

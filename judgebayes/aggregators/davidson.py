@@ -16,6 +16,7 @@ from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import DRPS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
+from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import worst
@@ -26,6 +27,7 @@ from judgebayes.votes.array import Votes
 __all__ = ["Davidson", "FittedDavidson"]
 
 
+@aggregator("davidson", compared="always", inferences=("drps", "ml", "map", "nuts"), place=10)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Davidson:
@@ -126,6 +128,7 @@ class Davidson:
         )
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedDavidson(Sampled):

@@ -31,6 +31,7 @@ from judgebayes.inference.fast.packed_counts import MANY_ITEMS, pack
 from judgebayes.inference.fast.sparse_dawid_skene import Limits, sparse_mode
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites
+from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, worst
 from judgebayes.models.base import PanelData
@@ -56,6 +57,15 @@ class EM:
     max_steps: int = field(default=2000, metadata={"static": True})
 
 
+@aggregator(
+    "dawid-skene",
+    knows_judges=True,
+    needs_map=True,
+    learns_from_unlabelled=True,
+    compared="panel",
+    inferences=("nuts",),
+    place=30,
+)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class DawidSkene:
@@ -138,6 +148,7 @@ class DawidSkene:
         )
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedDawidSkene(Sampled):

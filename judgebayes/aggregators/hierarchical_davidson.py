@@ -15,6 +15,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
+from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
 from judgebayes.measures.scores import drps
@@ -36,6 +37,7 @@ def _penalised_drps() -> MAP:
     return MAP(temperature=DRPS_TEMPERATURE, score=drps, starts=1)
 
 
+@aggregator("hierarchical", compared="tasks", needs_tasks=True, place=60)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class HierarchicalDavidson:
@@ -108,6 +110,7 @@ class HierarchicalDavidson:
         )
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedHierarchicalDavidson(Sampled):

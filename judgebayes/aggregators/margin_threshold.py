@@ -11,6 +11,7 @@ from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import fused
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 from judgebayes.measures.decide import absolute_loss
@@ -23,6 +24,7 @@ TIED = 1e-12
 """Errors closer than this are equal: rounding must not choose between thresholds."""
 
 
+@aggregator("margin-threshold", rule=True, compared="baseline", n_classes=3, place=80)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class MarginThreshold:
@@ -94,6 +96,7 @@ class MarginThreshold:
         )
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedMarginThreshold:

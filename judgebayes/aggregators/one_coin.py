@@ -16,6 +16,7 @@ from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.fast.log_softmax import log_softmax, log_softmax_by_class
 from judgebayes.inference.problem import identified
+from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import known
@@ -27,6 +28,7 @@ __all__ = ["FittedOneCoin", "OneCoin", "class_log_prior"]
 ClassPrior = Literal["uniform", "labels"]
 
 
+@aggregator("one-coin", knows_judges=True, needs_map=True, compared="panel", place=20)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class OneCoin:
@@ -95,6 +97,7 @@ class OneCoin:
         return _fit(self, *seen[:4], n_classes=seen.n_classes)
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedOneCoin(Sampled):

@@ -23,6 +23,7 @@ from judgebayes.inference.laplace import (
 )
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Result, Sites, identified
+from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
 from judgebayes.measures.scores import known
@@ -37,6 +38,7 @@ TAUS = (0.03, 2.0)
 """Least and largest tau tried."""
 
 
+@aggregator("stacking", knows_judges=True, compared="panel", inferences=("nuts",), place=40)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Stacking:
@@ -125,6 +127,7 @@ class Stacking:
         )
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedStacking(Sampled):

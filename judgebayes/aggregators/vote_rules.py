@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators.base import CountingRule, Rule, certain
 from judgebayes.compiled.jit_inline import fused
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.votes.array import Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
@@ -30,6 +31,8 @@ way votes of 2 : 2 between A and B are a tie. `first`: the tied class that was v
 TIED = 1e-12
 
 
+@in_files
+@aggregator("sc", rule=True, compared="baseline", place=70)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class MajorityVote(CountingRule):
@@ -56,6 +59,7 @@ class MajorityVote(CountingRule):
         return most_supported(votes.pooled_counts().astype(float), votes, self.tie)
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class SoftVote(Rule):
@@ -80,6 +84,7 @@ class SoftVote(Rule):
         return most_supported(jnp.where(member.any(1), support, -jnp.inf), votes, self.tie)
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ConfidenceVote(Rule):
@@ -97,6 +102,7 @@ class ConfidenceVote(Rule):
         return most_supported(support, votes, self.tie)
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class RoundedMedian(Rule):
@@ -117,6 +123,7 @@ class RoundedMedian(Rule):
         return _at_centre(jnp.round(twice).astype(int), votes.n_classes, "outer")
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Verdict(Rule):

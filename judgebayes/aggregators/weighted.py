@@ -19,6 +19,7 @@ from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
 from judgebayes.inference.problem import identified
+from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.summary import summary
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 
+@in_files
+@aggregator("vote-share", needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class VoteShare(CountingRule):
@@ -48,6 +51,7 @@ class VoteShare(CountingRule):
         return _log_share(_weighted_count(votes, jnp.ones(votes.n_judges)), self.pseudo_count)
 
 
+@aggregator("accuracy-weighted", knows_judges=True, needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class AccuracyWeighted:
@@ -98,6 +102,7 @@ class AccuracyWeighted:
         return FittedAccuracyWeighted(accuracy, self.pseudo_count, status)
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedAccuracyWeighted:
@@ -116,6 +121,7 @@ class FittedAccuracyWeighted:
         return _log_share(count, self.pseudo_count)
 
 
+@aggregator("log-odds", knows_judges=True, needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class LogOddsWeighted:
@@ -167,6 +173,7 @@ class LogOddsWeighted:
         return FittedLogOddsWeighted(log_odds, status)
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedLogOddsWeighted:

@@ -33,6 +33,7 @@ from judgebayes.inference.problem import (
     check_prior,
     identified,
 )
+from judgebayes.inference.registry import in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
@@ -153,6 +154,7 @@ class BayesianMap:
         )
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedBayesianMap(Sampled):

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.arrays import AnyArray
 from judgebayes.calibrators.base import calibration_data
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 
@@ -33,6 +34,7 @@ class Identity:
         return FittedIdentity(jnp.asarray(int(Status.CONVERGED)))
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedIdentity:

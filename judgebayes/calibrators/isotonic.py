@@ -18,6 +18,7 @@ from judgebayes.calibrators.base import (
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.problem import identified
+from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.summary import summary
 
 __all__ = ["FittedIsotonic", "Isotonic"]
@@ -26,6 +27,7 @@ DECIMALS = 12
 """Probabilities that agree to this many decimals are one: rounding must not order them."""
 
 
+@calibrator("isotonic")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Isotonic:
@@ -95,6 +97,7 @@ class Isotonic:
         return FittedIsotonic(knot, level, self.clip, status)
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedIsotonic:

@@ -33,6 +33,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
 from judgebayes.inference.problem import identified
+from judgebayes.inference.registry import in_files
 from judgebayes.inference.softmax import Design, scaled, score_derivatives
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
@@ -46,6 +47,7 @@ UNSURE = 0.25
 TINY = 1e-300
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedSoftmax:

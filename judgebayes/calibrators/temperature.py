@@ -9,11 +9,13 @@ from judgebayes.arrays import AnyArray
 from judgebayes.calibrators.base import CLIP, calibration_data
 from judgebayes.calibrators.softmax import FittedSoftmax, fit_softmax, with_constant
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.registry import calibrator
 from judgebayes.models.calibration_maps import Form
 
 __all__ = ["Temperature"]
 
 
+@calibrator("temperature")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Temperature:

@@ -40,11 +40,11 @@ from judgebayes.workflow.calibrating import (
 )
 from judgebayes.workflow.comparing import (
     HEAD,
-    RULES,
     comparison_rows,
     comparison_words,
     grow,
 )
+from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.reading import Listing
 
 __all__ = ["write_report"]
@@ -134,7 +134,7 @@ def _page(
     )
     probs = np.exp(np.asarray(found.log_probs))
     # A rule answers 0 or 1, or shares where it cannot tell: that says nothing of its errors.
-    rule = found.choice.name in RULES or bool(np.isin(probs, (0.0, 1.0)).all())
+    rule = traits_of(found.choice.name).rule or bool(np.isin(probs, (0.0, 1.0)).all())
     cost = request.abstain_cost
     gone = np.zeros(len(expected), bool) if cost is None else sent(expected, cost)
     risk: list[Block] = [] if found.abstention is None else [Paragraph(found.abstention.sentence)]

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, training
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
 from judgebayes.panel.criteria import masked
 from judgebayes.panel.curators import Curator, TopAccuracy
@@ -55,6 +56,7 @@ class Curated:
         return _fit(self, *training(votes, labels, weight, key, labelled_only=False))
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedCurated:

@@ -18,7 +18,7 @@ from judgebayes.votes import MISSING, Votes
 from judgebayes.workflow.answers import LOSSES, answer_table, decided_words
 from judgebayes.workflow.calibrating import Calibration
 from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
-from judgebayes.workflow.methods import BY_JUDGE
+from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest, Fixed, known
 from judgebayes.workflow.reading import (
     Reading,
@@ -93,7 +93,7 @@ def save(found: Calibration, path: Path | str) -> None:
         **remembered(read, _source(request)),
     }
     tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
-    known_apart = judges if found.choice.method in BY_JUDGE else []
+    known_apart = judges if traits_of(found.choice.method).knows_judges else []
     classes, seen = read.coding.classes, profile(read.votes)
     kept = SavedFit(found.choice.name, found.fitted, classes, seen, tasks, known_apart, notes)
     save_fit(path, kept)

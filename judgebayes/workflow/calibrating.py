@@ -37,8 +37,6 @@ from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.abstaining import Abstention, abstention
 from judgebayes.workflow.answers import LOSSES, answer_table, decide, decided_words
 from judgebayes.workflow.comparing import (
-    RULES,
-    SEE_ALL,
     Compared,
     compare,
     comparison_table,
@@ -46,13 +44,14 @@ from judgebayes.workflow.comparing import (
     within_noise,
 )
 from judgebayes.workflow.methods import (
-    BASELINES,
-    CALIBRATORS,
     INFERENCES,
-    METHODS,
     Choice,
+    baselines,
     build,
+    known_calibrators,
+    known_methods,
     suited,
+    traits_of,
 )
 from judgebayes.workflow.options import CalibrateRequest, Fixed, known
 from judgebayes.workflow.reading import (
@@ -232,8 +231,8 @@ def read_request(request: CalibrateRequest) -> Given:
     JudgeBayesError
         For an option that is not known, or bad input.
     """
-    known("method", request.method, METHODS)
-    known("calibrator", request.calibrator, CALIBRATORS)
+    known("method", request.method, known_methods())
+    known("calibrator", request.calibrator, known_calibrators())
     known("inference", request.inference, INFERENCES)
     known("loss", request.loss, LOSSES)
     if request.conformal is not None and not 0 < request.conformal < 1:
@@ -276,7 +275,7 @@ def answer(
     table, own = _table(read, labels)
     choices = _choices(request, read, table.votes)
     enough = (labels >= 0).sum() >= LEAST_FOR_SPLITS
-    once = isinstance(read, Listing) and choices[0].method in SEE_ALL
+    once = isinstance(read, Listing) and traits_of(choices[0].method).learns_from_unlabelled
     fit = partial(_fit_and_answer, table=table, read=read, labels=labels, seed=request.seed)
     compared: Compared | None = None
     ahead: Future[tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]] | None = None
@@ -392,7 +391,7 @@ def _fitted(
 ) -> FittedAggregator:
     """Return the method fitted to the items that it learns from."""
     known = _known(labels)
-    if choice.method not in SEE_ALL:
+    if not traits_of(choice.method).learns_from_unlabelled:
         votes = read.votes.take(known) if isinstance(read, Reading) else read.of_items(known).votes
         labels = labels[known]
     elif isinstance(read, Reading):
@@ -436,9 +435,9 @@ def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -
     """Return the method that was asked for, or those that `auto` compares, the default first."""
     names = suited(votes) if request.method == "auto" else [request.method]
     if isinstance(read, Listing):
-        if request.method in SEE_ALL:
+        if traits_of(request.method).learns_from_unlabelled:
             return [_uncalibrated(request)]
-        names = [name for name in names if name not in SEE_ALL]
+        names = [name for name in names if not traits_of(name).learns_from_unlabelled]
     if votes.n_judges > 1 and request.method == "auto":
         names.sort(key=lambda name: name != "stacking")  # with too few labels to compare
     return [
@@ -468,10 +467,9 @@ def _compared_methods(
         choice.name: build(replace(choice, inference=inference), classes, votes)
         for choice in choices
     }
-    for name in BASELINES:
-        if name != "margin-threshold" or len(classes) == 3:
-            plain = Choice(name, "none", label_noise=request.label_noise)
-            found.setdefault(name, build(plain, classes, votes))
+    for name in baselines(len(classes)):
+        plain = Choice(name, "none", label_noise=request.label_noise)
+        found.setdefault(name, build(plain, classes, votes))
     return found
 
 
@@ -506,7 +504,8 @@ def chosen_words(
         said = f"Method: {choice.name}, {role}, with a held-out NLL of {own:z.3f}."
     for clear in (True, False):
         named = [
-            f"{name} {compared.means[name]['nll']:z.3f}" + (" (a rule)" if name in RULES else "")
+            f"{name} {compared.means[name]['nll']:z.3f}"
+            + (" (a rule)" if traits_of(name).rule else "")
             for name in less
             if compared.clearly_less(name, choice.name) == clear
         ]

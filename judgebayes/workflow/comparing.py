@@ -27,10 +27,10 @@ from judgebayes.models.label_noise import log_seen
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
 from judgebayes.workflow.answers import LOSSES_IN_WORDS
+from judgebayes.workflow.methods import traits_of
 
 __all__ = [
     "HEAD",
-    "RULES",
     "Compared",
     "Growth",
     "compare",
@@ -42,14 +42,10 @@ __all__ = [
 ]
 
 HELD_IN = 0.8
-SEE_ALL = ("dawid-skene",)
-"""Methods that learn from votes without labels too: held out, they see all votes, as in use."""
 AT_ONCE = 4
 """So many methods are fitted at once, on enough cores: each takes memory of its own."""
 METRICS = ("mae", "accuracy", "nll", "ece")
 HEAD = ("method", "MAE", "accuracy", "NLL", "ECE", "extra loss [95 %]")
-RULES = ("sc", "margin-threshold")
-"""Methods that answer 0 or 1, or shares where they cannot tell: that says nothing of their errors."""
 SIMPLE = {
     "best-constant": "best-constant: one answer for all, the best on the labels it was fitted on.",
     "sc": "sc: a plain majority vote (self-consistency).",
@@ -315,7 +311,7 @@ def grow(
 
 
 def _fit_on(name: str) -> FitOn:
-    return "all" if name.split(" + ")[0] in SEE_ALL else "calibration"
+    return "all" if traits_of(name.split(" + ")[0]).learns_from_unlabelled else "calibration"
 
 
 def _nll(found: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
@@ -379,7 +375,7 @@ def comparison_words(
     if not hide_nll:
         held = int((compared.parts.evaluation[0] >= 0).sum())
         finite = {name: bool(np.isfinite(m["nll"])) for name, m in compared.means.items()}
-        scored = [name for name in RULES if finite.get(name, False)]
+        scored = [name for name, ends in finite.items() if ends and traits_of(name).rule]
         certain = compared.label_noise == 0  # otherwise no label is seen with certainty
         words.append(
             "NLL: mean -log of the label's probability"
@@ -389,7 +385,8 @@ def comparison_words(
                 "no label was against it but at a draw, where it is even."
                 if scored and certain
                 else ": a rule has no probabilities."
-                if certain and not all(finite.get(name, True) for name in RULES)
+                if certain
+                and not all(ends for name, ends in finite.items() if traits_of(name).rule)
                 else "."
             )
             + f" ECE: how far probabilities are from frequencies; on {held} held-out labels a split "

@@ -17,27 +17,11 @@ import numpy as np
 from jaxtyping import Float
 
 from judgebayes.aggregators import FittedAggregator
-from judgebayes.aggregators.base import FittedRule
-from judgebayes.aggregators.base_rate import FittedBaseRate
-from judgebayes.aggregators.calibrated import FittedCalibrated
-from judgebayes.aggregators.davidson import FittedDavidson
-from judgebayes.aggregators.dawid_skene import FittedDawidSkene
-from judgebayes.aggregators.hierarchical_davidson import FittedHierarchicalDavidson
-from judgebayes.aggregators.margin_threshold import FittedMarginThreshold
-from judgebayes.aggregators.one_coin import FittedOneCoin
-from judgebayes.aggregators.stacking import FittedStacking
-from judgebayes.aggregators.vote_rules import ConfidenceVote, MajorityVote, RoundedMedian, SoftVote
-from judgebayes.aggregators.weighted import FittedAccuracyWeighted, FittedLogOddsWeighted, VoteShare
-from judgebayes.calibrators.bayesian import FittedBayesianMap
-from judgebayes.calibrators.chain import FittedChain
-from judgebayes.calibrators.identity import FittedIdentity
-from judgebayes.calibrators.isotonic import FittedIsotonic
-from judgebayes.calibrators.softmax import FittedSoftmax
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
-from judgebayes.panel.curate import FittedCurated
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 
@@ -45,34 +29,6 @@ __all__ = ["SavedFit", "VoteProfile", "drift", "load_fit", "profile", "save_fit"
 
 FORMAT = "judgebayes fit"
 VERSION = 1
-FITTED: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        FittedDavidson,
-        FittedHierarchicalDavidson,
-        FittedMarginThreshold,
-        FittedBaseRate,
-        FittedOneCoin,
-        FittedAccuracyWeighted,
-        FittedLogOddsWeighted,
-        FittedCalibrated,
-        FittedCurated,
-        FittedChain,
-        FittedIdentity,
-        FittedIsotonic,
-        FittedBayesianMap,
-        FittedSoftmax,
-        FittedStacking,
-        FittedDawidSkene,
-        FittedCurated,
-        FittedRule,
-        VoteShare,
-        MajorityVote,
-        SoftVote,
-        ConfidenceVote,
-        RoundedMedian,
-    )
-}
 NOT_KEPT = ("chains",)
 MINUS_INFINITY = ("log_rates", "log_prior")
 """Log-probabilities that may be -inf: of a class that no labelled item has."""
@@ -159,11 +115,12 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
     Raises
     ------
     JudgeBayesError
-        If the fit failed or a parameter of it is not finite: its answers would mean nothing. Or if
-        the file cannot be written.
+        If the fit failed or a parameter of it is not finite: its answers would mean nothing. If it is of
+        a kind that `load_fit` could not read, or the file cannot be written.
     """
     try:
         _check_numbers(saved.fitted)
+        plain = _plain(saved.fitted)
     except ValueError as error:
         raise JudgeBayesError(
             f"The fit of {saved.method} cannot be kept: {error}. Nothing was written to {str(path)!r}."
@@ -177,7 +134,7 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
         "tasks": saved.tasks,
         "judges": saved.judges,
         "profile": dataclasses.asdict(saved.profile),
-        "fitted": _plain(saved.fitted),
+        "fitted": plain,
         "notes": saved.notes,
     }
     with atomically(Path(path)) as beside:
@@ -263,6 +220,10 @@ def _check_finite(value: Any, name: str) -> None:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        if FITTED.get(type(value).__name__) is not type(value):
+            raise ValueError(
+                f"no file holds a {type(value).__name__}, which is not declared `in_files`"
+            )
         kept = {
             f.name: _plain(getattr(value, f.name))
             for f in dataclasses.fields(value)
@@ -295,7 +256,10 @@ def _revived(value: Any) -> Any:
     if isinstance(value, dict) and "tuple" in value:
         return tuple(_revived(v) for v in value["tuple"])
     if isinstance(value, dict) and "type" in value:
-        cls = FITTED[value["type"]]
+        name = value["type"]
+        if name not in FITTED:
+            raise ValueError(f"it holds a {name}, which no method that is loaded declares")
+        cls = FITTED[name]
         names = {f.name for f in dataclasses.fields(cls)}
         fields = {k: _revived(v) for k, v in value.items() if k != "type"}
         if not fields.keys() <= names:

@@ -1,42 +1,36 @@
 """The methods of `judgebayes calibrate` by name, and which of them suit some votes."""
 
-from dataclasses import dataclass
+import importlib
+import pkgutil
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
-from judgebayes.aggregators import (
-    EM,
-    AccuracyWeighted,
-    Aggregator,
-    BaseRate,
-    Calibrated,
-    Davidson,
-    DawidSkene,
-    HierarchicalDavidson,
-    LogOddsWeighted,
-    MajorityVote,
-    MarginThreshold,
-    OneCoin,
-    Stacking,
-    VoteShare,
-)
-from judgebayes.aggregators.one_coin import ClassPrior
-from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt, Temperature
+from judgebayes import aggregators, calibrators
+from judgebayes.aggregators import Aggregator, Calibrated, OneCoin
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import DRPS, MAP, NUTS, Laplace, MinimumScore
+from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore
 from judgebayes.inference.problem import Inference
+from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
 from judgebayes.measures.scores import nll
 from judgebayes.panel.curate import top_k
 from judgebayes.votes import Classes, Votes
-from judgebayes.workflow.names import BASELINES, CALIBRATORS, METHODS, OWN_MAP, TOP
+from judgebayes.workflow.names import TOP
 
 __all__ = [
-    "BASELINES",
-    "CALIBRATORS",
     "INFERENCES",
-    "METHODS",
     "Choice",
+    "baselines",
     "build",
+    "known_calibrators",
+    "known_methods",
     "suited",
+    "traits_of",
 ]
+
+# A method declares itself when its module is imported: every module of the two packages is.
+for _package in (aggregators, calibrators):
+    for _module in pkgutil.iter_modules(_package.__path__):
+        importlib.import_module(f"{_package.__name__}.{_module.name}")
 
 INFERENCES: dict[str, Inference] = {
     "drps": DRPS(),
@@ -44,8 +38,6 @@ INFERENCES: dict[str, Inference] = {
     "map": MAP(),
     "nuts": NUTS(),
 }
-BY_JUDGE = ("one-coin", "dawid-skene", "accuracy-weighted", "log-odds", "stacking", *TOP)
-"""Methods that know the judges apart; the others pool their votes."""
 NO_FLOOR = 1e-300
 """Least probability that a map is shown. A floor makes one answer of all that are surer, and the
 answers of models of independent judges are surer than any floor: 1e-6 costs a fifth of the NLL on
@@ -67,7 +59,7 @@ class Choice:
     def map_name(self) -> str:
         """The calibration map that stands behind the method."""
         if self.calibrator == "auto":
-            return "beta" if self.method in (*OWN_MAP, *TOP) else "none"
+            return "beta" if traits_of(self.method).needs_map else "none"
         return self.calibrator
 
     @property
@@ -76,15 +68,45 @@ class Choice:
         return self.method if self.map_name == "none" else f"{self.method} + {self.map_name}"
 
 
+def _in_order() -> list[str]:
+    return sorted(AGGREGATORS, key=lambda name: traits_of(name).place)
+
+
+def known_methods() -> tuple[str, ...]:
+    """Return the names that `--method` takes, those of methods of a user's own among them."""
+    return ("auto", *_in_order(), *TOP)
+
+
+def known_calibrators() -> tuple[str, ...]:
+    """Return the names that `--calibrator` takes."""
+    return ("auto", "none", *sorted(CALIBRATORS))
+
+
+def traits_of(method: str) -> Traits:
+    """Return what a method declares of itself, by its name without a map's."""
+    if method in TOP:
+        return Traits(method, knows_judges=True, needs_map=True)
+    traits = getattr(AGGREGATORS.get(method), "traits", Traits(method))
+    assert isinstance(traits, Traits)
+    return traits
+
+
+def baselines(n_classes: int) -> list[str]:
+    """Return the simple answers that a method has to beat, where so many classes allow them."""
+    own = {name: traits_of(name) for name in _in_order()}
+    return [
+        name
+        for name, traits in own.items()
+        if traits.compared == "baseline" and traits.n_classes in (None, n_classes)
+    ]
+
+
 def suited(votes: Votes) -> list[str]:
     """Return the methods that `auto` compares on such votes."""
-    names = ["davidson"]
-    if votes.n_judges > 1:
-        names += ["one-coin", "dawid-skene", "stacking"]
+    when = {"always": True, "panel": votes.n_judges > 1, "tasks": votes.n_tasks > 1}
+    names = [name for name in _in_order() if when.get(traits_of(name).compared, False)]
     if votes.n_judges >= PANEL_FOR_TOP:
         names.append("top-3")
-    if votes.n_tasks > 1:
-        names.append("hierarchical")
     return [*names, "best-constant"]
 
 
@@ -94,62 +116,52 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
     Raises
     ------
     JudgeBayesError
-        If the method cannot be run on these votes.
+        If the method cannot be run on these votes, or a name is not known.
     """
     aggregator = _aggregator(choice, classes, votes)
-    calibrator = _calibrator(choice.map_name, classes, choice.label_noise)
-    if calibrator is None:
+    if choice.map_name == "none":
         return aggregator
-    return Calibrated(aggregator, calibrator, cross_fit=FOLDS)
+    if choice.map_name not in CALIBRATORS:
+        raise JudgeBayesError(
+            f"--calibrator {choice.map_name!r} is not known; right would be "
+            f"{', '.join(known_calibrators())}."
+        )
+    calibrator = CALIBRATORS[choice.map_name]
+    return Calibrated(aggregator, _made(calibrator, choice, classes), cross_fit=FOLDS)
 
 
 def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
-    name, noise = choice.method, choice.label_noise
-    if name == "hierarchical":
-        if votes.task is None:
-            raise JudgeBayesError("--method hierarchical needs tasks: name their column, --task.")
-        return HierarchicalDavidson(symmetric=classes.pairwise, label_noise=choice.label_noise)
-    if name == "margin-threshold" and len(classes) != 3:
+    name, traits = choice.method, traits_of(choice.method)
+    if traits.needs_tasks and votes.task is None:
+        raise JudgeBayesError(f"--method {name} needs tasks: name their column, --task.")
+    if traits.n_classes not in (None, len(classes)):
+        many = {2: "two", 3: "three"}.get(traits.n_classes or 0, str(traits.n_classes))
         raise JudgeBayesError(
-            f"--method margin-threshold needs three classes; these votes have {len(classes)}."
+            f"--method {name} needs {many} classes; these votes have {len(classes)}."
         )
     if name in TOP:
         if votes.n_judges < TOP[name]:
             raise JudgeBayesError(
                 f"--method {name} needs {TOP[name]} judges; there are {votes.n_judges}."
             )
-        one_coin = OneCoin(class_prior=_class_prior(classes), label_noise=noise)
-        return top_k(one_coin, TOP[name])
-    sampled = choice.inference == "nuts"
-    made: dict[str, Aggregator] = {
-        "davidson": Davidson(
-            INFERENCES[choice.inference], symmetric=classes.pairwise, label_noise=noise
-        ),
-        "one-coin": OneCoin(class_prior=_class_prior(classes), label_noise=noise),
-        "dawid-skene": DawidSkene(NUTS() if sampled else EM(), label_noise=noise),
-        "stacking": Stacking(
-            NUTS() if sampled else Laplace(), symmetric=classes.pairwise, label_noise=noise
-        ),
-        "vote-share": VoteShare(),
-        "accuracy-weighted": AccuracyWeighted(label_noise=noise),
-        "log-odds": LogOddsWeighted(label_noise=noise),
-        "margin-threshold": MarginThreshold(label_noise=noise),
-        "sc": MajorityVote(),
-        "best-constant": BaseRate(label_noise=noise),
+        return top_k(_made(OneCoin, choice, classes), TOP[name])
+    if name not in AGGREGATORS:
+        raise JudgeBayesError(
+            f"--method {name!r} is not known; right would be {', '.join(known_methods())}."
+        )
+    return _made(AGGREGATORS[name], choice, classes)
+
+
+def _made(cls: Any, choice: Choice, classes: Classes) -> Any:
+    """Return a method with those settings for these classes that it has fields for."""
+    settings: dict[str, Any] = {
+        "symmetric": classes.pairwise,
+        "label_noise": choice.label_noise,
+        "class_prior": "uniform" if classes.pairwise else "labels",
     }
-    return made[name]
-
-
-def _class_prior(classes: Classes) -> ClassPrior:
-    return "uniform" if classes.pairwise else "labels"
-
-
-def _calibrator(name: str, classes: Classes, noise: float) -> Calibrator | None:
-    mirrored = classes.pairwise
-    made: dict[str, Calibrator] = {
-        "temperature": Temperature(NO_FLOOR, noise),
-        "platt": Platt(mirrored, NO_FLOOR, noise),
-        "isotonic": Isotonic(symmetric=mirrored, label_noise=noise),
-        "beta": Beta(symmetric=mirrored, clip=NO_FLOOR, label_noise=noise),
-    }
-    return made.get(name)
+    if cls in (CALIBRATORS.get(name) for name in ("temperature", "platt", "beta")):
+        settings["clip"] = NO_FLOOR
+    if choice.inference in cls.traits.inferences:
+        settings["inference"] = INFERENCES[choice.inference]
+    names = {each.name for each in fields(cls)} if is_dataclass(cls) else set()
+    return cls(**{name: value for name, value in settings.items() if name in names})

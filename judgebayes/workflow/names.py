@@ -1,11 +1,46 @@
-"""Names of methods and settings, without what they name: for help and shell completion."""
+"""Names and traits of the methods, read from the source: help and completion import no JAX."""
 
-__all__ = ["BASELINES", "CALIBRATORS", "INFERENCES", "METHODS", "OWN_MAP", "TOP"]
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+from judgebayes.errors import JudgeBayesError
+
+__all__ = ["CALIBRATORS", "INFERENCES", "METHODS", "TOP", "declared"]
 
 INFERENCES = ("drps", "ml", "map", "nuts")
-CALIBRATORS = ("auto", "none", "temperature", "platt", "isotonic", "beta")
-OWN_MAP = ("one-coin", "dawid-skene", "vote-share", "accuracy-weighted", "log-odds")
-"""Methods whose answers are too sure of themselves: `--calibrator auto` puts a beta map behind."""
 TOP = {f"top-{k}": k for k in (3, 5, 10)}
-BASELINES = ("sc", "margin-threshold", "best-constant")
-METHODS = ("auto", "davidson", "hierarchical", *OWN_MAP, "stacking", *TOP, *BASELINES)
+"""The most accurate judges alone, weighed by one coin each."""
+PACKAGE = Path(__file__).parents[1]
+
+
+@cache
+def declared(room: str, kind: str) -> dict[str, dict[str, object]]:
+    """Return the declarations in a package's source, `@kind(name, ...)` above a class, by name.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a declaration is no plain call with literal values.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for path in sorted((PACKAGE / room).glob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        for call in re.findall(rf"^@({kind}\(.*?\))$", source, re.DOTALL | re.MULTILINE):
+            try:
+                node = ast.parse(call, mode="eval").body
+                assert isinstance(node, ast.Call)
+                (name,) = map(ast.literal_eval, node.args)
+                found[name] = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
+            except (ValueError, SyntaxError, AssertionError) as error:
+                raise JudgeBayesError(f"{path.name}: @{call} is no plain declaration.") from error
+    return found
+
+
+def _in_order(found: dict[str, dict[str, object]]) -> list[str]:
+    return sorted(found, key=lambda name: int(str(found[name].get("place", 50))))
+
+
+METHODS = ("auto", *_in_order(declared("aggregators", "aggregator")), *TOP)
+CALIBRATORS = ("auto", "none", *declared("calibrators", "calibrator"))

@@ -3,12 +3,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from judgebayes.cli import app, methods, names
+from judgebayes.cli import app
 from judgebayes.cli.reproducing import where_from
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import data, panels
 from judgebayes.experiments.beyond_consensus import common
+from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
 from judgebayes.public import SOURCES
+from judgebayes.workflow import methods, names
 
 
 def test_the_list_says_what_is_here(tmp_path: Path) -> None:
@@ -73,3 +75,10 @@ def test_the_shell_completes_names(words: str, expected: str) -> None:
 
 def test_the_names_are_those_of_the_methods() -> None:
     assert set(methods.INFERENCES) == set(names.INFERENCES)
+    assert methods.known_methods() == names.METHODS
+    assert methods.known_calibrators() == names.CALIBRATORS
+    for kind, registry in (("aggregator", AGGREGATORS), ("calibrator", CALIBRATORS)):
+        read = names.declared(f"{kind}s", kind)
+        assert {name: Traits(name, **own) for name, own in read.items()} == {
+            name: made.traits for name, made in registry.items()
+        }

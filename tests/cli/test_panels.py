@@ -11,7 +11,8 @@ from typer.testing import CliRunner, Result
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import encode
-from judgebayes.workflow.methods import CALIBRATORS, METHODS, Choice, build, suited
+from judgebayes.workflow.methods import Choice, build, suited
+from judgebayes.workflow.names import CALIBRATORS, METHODS
 
 
 def run(*args: object) -> Result:
