@@ -40,6 +40,9 @@ from .inference import Laplace as Laplace
 from .inference import MinimumLoss as MinimumLoss
 from .inference import MinimumScore as MinimumScore
 from .inference import Status as Status
+from .inference.registry import aggregator as aggregator
+from .inference.registry import calibrator as calibrator
+from .inference.registry import in_files as in_files
 from .item_response import ItemResponse as ItemResponse
 from .measures.decide import absolute_loss as absolute_loss
 from .measures.decide import bayes_action as bayes_action

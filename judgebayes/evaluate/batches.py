@@ -66,6 +66,8 @@ class OverSplits:
     loss: Float[Array, "action class"]
     splits: SplitArrays
     n_splits: int
+    n_items: int
+    """Without those that fill up."""
     at_once: int
     mesh: Mesh | None
     folder: Path | None
@@ -164,6 +166,7 @@ def over_splits(
             loss=losses,
             splits=(calibration, evaluation, jax.random.wrap_key_data(numbers)),
             n_splits=min(size, n_splits - first),
+            n_items=own,
             at_once=at_once,
             mesh=mesh,
             folder=None if checkpoint is None else Path(checkpoint),

@@ -27,6 +27,7 @@ from judgebayes.evaluate.batches import (
     each_split,
     over_splits,
 )
+from judgebayes.evaluate.by_loop import evaluated_by_loop, is_jax
 from judgebayes.evaluate.one_split import (
     METRICS,
     Evaluation,
@@ -256,6 +257,9 @@ def _plan(method: Aggregator, fit_on: FitOn) -> Plan:
         return _plan_of_maps(method.aggregator, maps, method.share, method.cross_fit, fit_on)
 
     def run(over: OverSplits) -> list[Evaluation]:
+        if not is_jax(method):
+            data = (over.votes, over.labels, *over.splits, over.loss)
+            return [evaluated_by_loop(method, *data, fit_on, over.n_items)]
         args = (method, over.votes, over.labels, over.loss, over.weight, over.splits)
         return [over.run(_evaluate_all, args, fit_on=fit_on, at_once=over.at_once)]
 

@@ -20,6 +20,7 @@ from judgebayes.workflow.calibrating import Calibration
 from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
 from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest, Fixed, known
+from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
     Reading,
     Source,
@@ -116,6 +117,7 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
 @in_float64
 def apply_request(request: ApplyRequest) -> Applied:
     """Return what `apply` does, of options in a record."""
+    load_plugins(None if request.plugin is None else Path(request.plugin))
     known("loss", request.loss, LOSSES)
     saved = load_fit(request.fit)
     opened = open_source(recalled(_source(request), saved.notes), None)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import jax
@@ -25,6 +26,7 @@ from judgebayes.calibrators.conformal import SplitConformal, coverage_law
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import kept
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.by_loop import PlainFit, fitted_plainly, is_jax
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
@@ -54,6 +56,7 @@ from judgebayes.workflow.methods import (
     traits_of,
 )
 from judgebayes.workflow.options import CalibrateRequest, Fixed, known
+from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
     Listing,
     Reading,
@@ -231,6 +234,7 @@ def read_request(request: CalibrateRequest) -> Given:
     JudgeBayesError
         For an option that is not known, or bad input.
     """
+    load_plugins(None if request.plugin is None else Path(request.plugin))
     known("method", request.method, known_methods())
     known("calibrator", request.calibrator, known_calibrators())
     known("inference", request.inference, INFERENCES)
@@ -399,13 +403,15 @@ def _fitted(
     else:
         assert isinstance(method, DawidSkene)  # `_uncalibrated`: no map behind it
         return method.fit(read.votes, labels)
+    if not is_jax(method):
+        return fitted_plainly(method, votes, labels, jax.random.key(seed))
     return kept(_fit, method, votes, jnp.asarray(labels), jax.random.key(seed))
 
 
 def _answered(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item class"]:
     """Return the answers on all items; of a list, a small table of some items at a time."""
     if isinstance(votes, Votes):
-        return kept(_answers, fitted, votes)
+        return fitted(votes) if isinstance(fitted, PlainFit) else kept(_answers, fitted, votes)
     if isinstance(fitted, FittedDawidSkene):
         return fitted(votes)
     share = votes.n_items / max(len(votes), 1)
@@ -414,7 +420,8 @@ def _answered(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item c
 
     def answer(slab: AnyVotes) -> Float[Array, "item class"]:
         assert isinstance(slab, SparseVotes)
-        return kept(_answers, fitted, slab.dense())
+        table = slab.dense()
+        return fitted(table) if isinstance(fitted, PlainFit) else kept(_answers, fitted, table)
 
     return by_slab(answer, votes, shape)
 

@@ -20,6 +20,7 @@ from judgebayes.aggregators import FittedAggregator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.by_loop import PlainFit
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
 from judgebayes.votes import Classes
@@ -193,7 +194,7 @@ def _check_numbers(fitted: FittedAggregator) -> None:
     ValueError
         If its status says that it failed or is none, or a parameter is NaN or infinite.
     """
-    status = Status(int(fitted.status))
+    status = Status(int(getattr(fitted, "status", Status.CONVERGED)))
     if status == Status.NONFINITE:
         raise ValueError(f"the fit failed: {status.sentence}")
     _check_finite(fitted, "fit")
@@ -220,10 +221,9 @@ def _check_finite(value: Any, name: str) -> None:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        if FITTED.get(type(value).__name__) is not type(value):
-            raise ValueError(
-                f"no file holds a {type(value).__name__}, which is not declared `in_files`"
-            )
+        own = type(value.inner if isinstance(value, PlainFit) else value)
+        if FITTED.get(own.__name__) is not own:
+            raise ValueError(f"no file holds a {own.__name__}, which is not declared `in_files`")
         kept = {
             f.name: _plain(getattr(value, f.name))
             for f in dataclasses.fields(value)
@@ -237,6 +237,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (str, bool)) or value is None:
         return value
     array: Float[np.ndarray, ...] = np.asarray(value)
+    if array.dtype.name not in NUMBERS:
+        raise ValueError(f"no file holds a {type(value).__name__}; it holds dataclasses of numbers")
     return {"array": _finite(array.tolist()), "dtype": array.dtype.name}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from judgebayes import aggregators, calibrators
 from judgebayes.aggregators import Aggregator, Calibrated, OneCoin
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.by_loop import is_jax
 from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore
 from judgebayes.inference.problem import Inference
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
@@ -125,6 +126,10 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
         raise JudgeBayesError(
             f"--calibrator {choice.map_name!r} is not known; right would be "
             f"{', '.join(known_calibrators())}."
+        )
+    if not is_jax(aggregator):
+        raise JudgeBayesError(
+            f"{choice.method} is no JAX code: a map cannot be fitted behind it; say --calibrator none."
         )
     calibrator = CALIBRATORS[choice.map_name]
     return Calibrated(aggregator, _made(calibrator, choice, classes), cross_fit=FOLDS)

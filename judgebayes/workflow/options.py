@@ -90,6 +90,11 @@ SkipRows = Annotated[
 DropUnknownLabels = Annotated[bool, "Accept labels of items without votes."]
 AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
 Loss = Annotated[str, "Loss of a decision: absolute (class steps) or zero-one."]
+Plugin = Annotated[
+    Path | None,
+    "A Python file with methods of your own, declared by @judgebayes.aggregator or .calibrator. It "
+    "is run.",
+]
 AbstainCost = Annotated[
     float | None,
     Option(
@@ -188,6 +193,7 @@ class CalibrateRequest(LabelledVotes):
             values=INFERENCES,
         ),
     ] = "drps"
+    plugin: Plugin = None
     conformal: Annotated[
         float | None, "Add to each item the set of classes that holds the label this often."
     ] = None
@@ -216,6 +222,7 @@ class ApplyRequest:
     reading: ReadingOptions
     loss: Loss = "absolute"
     abstain_cost: AbstainCost = None
+    plugin: Plugin = None
     out: Out = None
 
 

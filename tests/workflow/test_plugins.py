@@ -1,0 +1,134 @@
+"""Methods of a user's own: declared, run by the commands, swept without JAX, refused in sentences."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from panels import judged
+from typer.testing import CliRunner
+
+import judgebayes as jb
+from judgebayes.cli import app
+from judgebayes.inference import registry
+from judgebayes.workflow import fit_file
+
+PLUGIN = '''
+import numpy as np
+import judgebayes as jb
+
+@jb.aggregator("plain-one-coin", knows_judges=True)
+class Plain:
+    """The one-coin model, as a class that JAX does not know."""
+
+    def fit(self, votes, labels, *, weight=None, key=None):
+        return FittedPlain(jb.OneCoin(class_prior="labels").fit(votes, labels, weight=weight))
+
+class FittedPlain:
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __call__(self, votes):
+        return np.asarray(self.inner(votes))
+
+@jb.aggregator("no-probabilities")
+class Wrong(Plain):
+    def fit(self, votes, labels, *, weight=None, key=None):
+        return lambda votes: np.zeros((votes.n_items, votes.n_classes))
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Iterator[Path]:
+    """A file of methods, whose names are forgotten afterwards."""
+    path, before = tmp_path / "mine.py", dict(registry.AGGREGATORS)
+    path.write_text(PLUGIN)
+    yield path
+    registry.AGGREGATORS.clear()
+    registry.AGGREGATORS.update(before)
+
+
+def panel() -> tuple[pd.DataFrame, pd.DataFrame]:
+    votes, truth = judged(np.linspace(0.9, 0.6, 4), 60, seed=1)
+    index = np.asarray(votes.index)[..., 0]
+    item, judge = np.nonzero(index >= 0)
+    table = pd.DataFrame({"item": item, "judge": judge, "vote": index[item, judge]})
+    return table, pd.DataFrame({"item": np.arange(60), "label": truth}).head(40)
+
+
+def test_a_method_that_is_no_jax_code_answers_as_the_compiled_one(plugin: Path) -> None:
+    table, labels = panel()
+    own = jb.calibrate(table, labels, method="plain-one-coin", plugin=plugin, splits=7)
+    compiled = jb.calibrate(
+        table, labels, method="one-coin", calibrator="none", splits=7, pairwise=False
+    )
+    assert own.compared is not None
+    assert compiled.compared is not None
+    for name in ("mae", "nll", "accuracy"):
+        found = own.compared.means["plain-one-coin"][name]
+        assert found == pytest.approx(compiled.compared.means["one-coin"][name], abs=1e-9)
+    pd.testing.assert_frame_equal(own.answers, compiled.answers)
+
+
+def test_the_command_runs_it_and_a_file_never_does(plugin: Path, tmp_path: Path) -> None:
+    table, labels = panel()
+    table.to_csv(tmp_path / "votes.csv", index=False)
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    given = ["calibrate", str(tmp_path / "votes.csv"), "--labels", str(tmp_path / "labels.csv")]
+    own = [*given, "--method", "plain-one-coin", "--splits", "4"]
+
+    def said(*words: str) -> str:
+        found = CliRunner().invoke(app, [*words])
+        return found.output + str(found.exception or "")
+
+    assert "'plain-one-coin' is not known" in said(*own)
+    assert "plain-one-coin" in said(*own, "--plugin", str(plugin))
+    loaded = [*own, "--plugin", str(plugin)]
+    assert "no JAX code" in said(*loaded, "--calibrator", "beta")
+    kept = tmp_path / "fit.json"
+    assert "no file holds a FittedPlain" in said(*loaded, "--save", str(kept))
+    assert not kept.exists()
+    wrong = [*given, "--method", "no-probabilities", "--plugin", str(plugin)]
+    assert "these are no log-probabilities" in said(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("x = 1 / 0", "(line 1): ZeroDivisionError"),
+        (
+            "import judgebayes as jb\n@jb.aggregator('a')\nclass A: pass",
+            "A has no method `fit`",
+        ),
+        (
+            "import judgebayes as jb\n@jb.aggregator('davidson')\nclass A:\n  def fit(self): ...",
+            "has the name 'davidson' already",
+        ),
+    ],
+)
+def test_a_file_that_declares_nothing_right_is_refused(
+    tmp_path: Path, source: str, sentence: str
+) -> None:
+    table, labels = panel()
+    (tmp_path / "bad.py").write_text(source)
+    with pytest.raises(jb.JudgeBayesError) as refused:
+        jb.calibrate(table, labels, plugin=tmp_path / "bad.py")
+    assert sentence in str(refused.value)
+    with pytest.raises(jb.JudgeBayesError, match="There is no file"):
+        jb.calibrate(table, labels, plugin=tmp_path / "none.py")
+
+
+def test_a_verdict_is_kept_and_read(tmp_path: Path) -> None:
+    votes, truth = judged(np.linspace(0.9, 0.6, 4), 60, seed=1)
+    fit = jb.Verdict(2).fit(votes, truth)
+    saved = fit_file.SavedFit("verdict", fit, jb.Classes((0, 1), True), fit_file.profile(votes))
+    fit_file.save_fit(tmp_path / "fit.json", saved)
+    again: Any = fit_file.load_fit(tmp_path / "fit.json").fitted
+    np.testing.assert_array_equal(again(votes), fit(votes))
+
+
+def test_every_fit_that_is_declared_can_be_told_by_its_name() -> None:
+    assert set(registry.AGGREGATORS) & set(registry.CALIBRATORS) == set()
+    assert all(name == cls.__name__ for name, cls in registry.FITTED.items())
