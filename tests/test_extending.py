@@ -1,0 +1,34 @@
+"""The guide to methods of one's own: its blocks run, and print what it says."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_guide import agree, blocks, printed
+
+from judgebayes.inference import registry
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "extending.md"
+
+
+@pytest.fixture
+def forgetting() -> Iterator[None]:
+    """Forget afterwards what the guide declares."""
+    known = (registry.AGGREGATORS, registry.CALIBRATORS, registry.FITTED)
+    before = [dict(each) for each in known]
+    yield
+    for each, own in zip(known, before, strict=True):
+        each.clear()
+        each.update(own)
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_the_guide_runs_and_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for kind, code, expected in blocks(GUIDE.read_text(encoding="utf-8")):
+        found = printed(kind, code, names)
+        assert agree(expected, found), found
