@@ -64,5 +64,7 @@ from .workflow.applying import apply as apply
 from .workflow.applying import save as save
 from .workflow.calibrating import Calibration as Calibration
 from .workflow.calibrating import calibrate as calibrate
+from .workflow.data import Data as Data
+from .workflow.data import read as read
 
 __version__: str
