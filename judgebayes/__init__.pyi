@@ -66,5 +66,7 @@ from .workflow.calibrating import Calibration as Calibration
 from .workflow.calibrating import calibrate as calibrate
 from .workflow.data import Data as Data
 from .workflow.data import read as read
+from .workflow.ensembling import MajorityError as MajorityError
+from .workflow.ensembling import ensemble as ensemble
 
 __version__: str
