@@ -69,5 +69,7 @@ from .workflow.diagnosing import Diagnosis as Diagnosis
 from .workflow.diagnosing import diagnose as diagnose
 from .workflow.ensembling import MajorityError as MajorityError
 from .workflow.ensembling import ensemble as ensemble
+from .workflow.precision import Precision as Precision
+from .workflow.precision import precision as precision
 
 __version__: str
