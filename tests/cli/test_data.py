@@ -3,12 +3,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from judgebayes.cli import app, methods, names
+from judgebayes.cli import app
 from judgebayes.cli.reproducing import where_from
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import data, panels
 from judgebayes.experiments.beyond_consensus import common
 from judgebayes.public import SOURCES
+from judgebayes.workflow import methods, names
 
 
 def test_the_list_says_what_is_here(tmp_path: Path) -> None:
