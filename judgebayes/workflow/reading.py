@@ -389,7 +389,12 @@ def _two_columns(path: Path | InMemory, item: str, other: str) -> pd.DataFrame:
 
 
 def _has_vote(table: pd.DataFrame) -> bool:
-    return guess_columns(table.columns, {"vote": None, "item": None})["vote"] is not None
+    """Tell whether a column is named like one of votes."""
+    try:
+        guess_columns(table.columns, {"vote": None})
+    except JudgeBayesError:
+        return False
+    return True
 
 
 def _one_of(judges: list[str], name: str) -> list[str]:
