@@ -50,7 +50,6 @@ from .measures.decide import risk as risk
 from .measures.decide import zero_one_loss as zero_one_loss
 from .panel.curate import Curated as Curated
 from .panel.curate import top_k as top_k
-from .panel.diagnostics import diagnose as diagnose
 from .panel.judges import judge_table as judge_table
 from .report.versions import show_versions as show_versions
 from .votes import Classes as Classes
@@ -67,5 +66,13 @@ from .workflow.applying import apply as apply
 from .workflow.applying import save as save
 from .workflow.calibrating import Calibration as Calibration
 from .workflow.calibrating import calibrate as calibrate
+from .workflow.data import Data as Data
+from .workflow.data import read as read
+from .workflow.diagnosing import Diagnosis as Diagnosis
+from .workflow.diagnosing import diagnose as diagnose
+from .workflow.ensembling import MajorityError as MajorityError
+from .workflow.ensembling import ensemble as ensemble
+from .workflow.precision import Precision as Precision
+from .workflow.precision import precision as precision
 
 __version__: str

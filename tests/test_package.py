@@ -1,8 +1,10 @@
+import ast
 import importlib
 import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -47,6 +49,28 @@ def test_every_module_imports_and_changes_no_setting() -> None:
         "assert jax.config.jax_enable_x64 == before\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+def test_no_module_takes_the_place_of_a_public_name() -> None:
+    """A module that is imported becomes an attribute of its package, whatever stood there."""
+    for module in pkgutil.walk_packages(judgebayes.__path__, "judgebayes."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    stub = ast.parse((ROOT / "judgebayes" / "__init__.pyi").read_text(encoding="utf-8"))
+    homes = {
+        each.name: f"judgebayes.{node.module}" if node.module else "judgebayes"
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+    }
+    assert set(homes) == set(judgebayes.__all__)
+    for name, home in homes.items():
+        found = getattr(judgebayes, name)
+        assert isinstance(found, ModuleType) == (name == "priors"), name
+        if name == "priors":
+            assert found is importlib.import_module("judgebayes.priors")
+        else:
+            assert found is getattr(importlib.import_module(home), name), name
 
 
 def test_every_module_and_public_function_is_documented() -> None:

@@ -12,7 +12,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.io import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.workflow import applying
-from judgebayes.workflow.calibrating import answer, read_request
+from judgebayes.workflow.calibrating import answer, read_request, read_words
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
 
 __all__ = ["apply_fit", "calibrate_votes"]
@@ -33,7 +33,7 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     check_writable(request.out)
     check_writable(request.save, table=False)
     given = read_request(request)
-    say(console, given.words())
+    say(console, read_words(given))
     with shown() as progress:
         found = answer(request, given, progress)
     if given.labelled:

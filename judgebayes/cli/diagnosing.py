@@ -2,27 +2,17 @@
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.cli.saying import MARKS, numbers, say, show
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
 from judgebayes.io import check_writable, write_table
-from judgebayes.panel.diagnostics import diagnose
-from judgebayes.panel.judges import judge_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
+from judgebayes.workflow.diagnosing import diagnose_request
 from judgebayes.workflow.options import DiagnoseRequest
-from judgebayes.workflow.reading import (
-    Reading,
-    classes_of,
-    labels_of,
-    open_files,
-    read_votes,
-)
 
 __all__ = ["diagnose_votes", "print_judges"]
 
@@ -32,61 +22,32 @@ SHORTEST_NAME = 22
 """Names may be shortened to so many characters, or as many as tell them apart."""
 
 
-@in_float64
 def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
-    """Read the votes, print a row per judge and the findings, write what was asked for.
+    """Print a row per judge and the findings, write what was asked for.
 
-    Returns the findings. Labels may be constant: that is one of the things to be found.
+    Returns the findings.
     """
     console = Console()
     check_writable(request.out)
     check_writable(request.plot, table=False)
-    opened = open_files(request.votes, request.labels, request.columns, request.reading)
-    read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
-    labels = labels_of(
-        opened, read, drop_unknown=request.drop_unknown_labels, allow_degenerate=True
-    )
-    labelled = f"{int((labels >= 0).sum())} of {len(labels)} items are labelled."
-    say(console, [*read.words(), labelled])
-    table = judge_table(read.votes, labels, read.coding, groups=read.groups)
-    print_judges(console, table, request.judges)
-    if read.groups is not None:
-        alone = judge_table(read.votes, labels, read.coding)
-        say(console, _grouped(read, labels, table, alone))
+    found = diagnose_request(request)
+    say(console, found.said)
+    print_judges(console, found.judges, request.judges)
+    if found.grouped:
+        say(console, found.grouped)
         console.print()
-    found = diagnose(read.votes, labels, read.coding, seed=request.seed)
-    for finding in found:
+    for finding in found.findings:
         say(console, [finding.sentence], MARKS[finding.severity])
     if request.out is not None:
-        write_table(table, request.out)
+        write_table(found.judges, request.out)
         console.print(escape(f"The table of all judges is in {request.out}."), highlight=False)
     if request.plot is not None:
         from judgebayes.plots import judge_map  # Matplotlib takes half a second to import
 
-        judge_map(table, title="Judges, with 90 % intervals").savefig(request.plot, dpi=150)
+        figure = judge_map(found.judges, title="Judges, with 90 % intervals")
+        figure.savefig(request.plot, dpi=150)
         console.print(escape(f"The map of judges is in {request.plot}."), highlight=False)
-    return found
-
-
-def _grouped(
-    read: Reading, labels: Int[np.ndarray, " item"], judges: pd.DataFrame, alone: pd.DataFrame
-) -> list[str]:
-    """Return what the groups of items changed; `alone` is the table of judges without them."""
-    assert read.groups is not None
-    known = labels >= 0
-    said = (
-        f"--group: {len(labels)} items in {len(np.unique(read.groups))} groups of column "
-        f"{read.columns['group']!r}, the {int(known.sum())} labelled ones in "
-        f"{len(np.unique(read.groups[known]))}. Items of a group may be alike. That leaves every "
-        "estimate as it is and changes the intervals"
-    )
-    wide, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (judges, alone))
-    ratio = (wide / narrow).dropna()
-    if len(ratio):
-        said += f": of accuracy they are {ratio.median():.2f} times as wide as without"
-        if len(ratio) > 1:
-            said += f" (median; {ratio.min():.2f} to {ratio.max():.2f})"
-    return [f"{said}. The findings below count every item for itself."]
+    return found.findings
 
 
 def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:

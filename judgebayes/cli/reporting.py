@@ -34,9 +34,9 @@ from judgebayes.workflow.answers import LOSSES, LOSSES_IN_WORDS, decide, sent
 from judgebayes.workflow.calibrating import (
     LEAST_FOR_SPLITS,
     Calibration,
-    Given,
     answer,
     read_request,
+    read_words,
 )
 from judgebayes.workflow.comparing import (
     HEAD,
@@ -44,6 +44,7 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     grow,
 )
+from judgebayes.workflow.data import Data
 from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.reading import Listing
 
@@ -66,7 +67,7 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> None:
     given = _presentable(read_request(request))
     if (given.labels >= 0).sum() < LEAST_FOR_SPLITS:
         request = replace(request, conformal=None)
-    say(console, given.words())
+    say(console, read_words(given))
     with shown() as progress:
         found = answer(request, given, progress)
         curve = None if found.compared is None else _curve(request, found, progress)
@@ -76,7 +77,7 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> None:
     say(console, [f"The report is in {request.out}: method {found.choice.name}, {found.counted}."])
 
 
-def _presentable(given: Given) -> Given:
+def _presentable(given: Data) -> Data:
     """Return what was read with names of judges and classes that sentences and figures can bear."""
     coding = given.read.coding
     values, named = coding.classes.values, presentable(coding.classes.names)
@@ -115,7 +116,7 @@ def _curve(request: ReportRequest, found: Calibration, progress: Progress) -> Cu
 
 def _page(
     request: ReportRequest,
-    given: Given,
+    given: Data,
     found: Calibration,
     curve: Curve | None,
     command: Sequence[str],
@@ -126,7 +127,7 @@ def _page(
     judges = found.judges
     known = judges["accuracy"][np.isfinite(judges["accuracy"])]
     labels = given.labels[given.labels >= 0]
-    words = given.words()
+    words = read_words(given)
     if isinstance(given.read, Listing):
         words.append("Diagnostics and judges below are those of the votes on labelled items.")
     decisions, expected = (
@@ -191,7 +192,7 @@ def _page(
     )
 
 
-def _summary(given: Given, found: Calibration, decisions: Int[np.ndarray, " item"]) -> list[Block]:
+def _summary(given: Data, found: Calibration, decisions: Int[np.ndarray, " item"]) -> list[Block]:
     coding, labels = given.read.coding, given.labels
     made = np.bincount(decisions, minlength=len(coding.classes))
     facts = [

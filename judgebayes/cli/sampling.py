@@ -15,7 +15,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from judgebayes import __version__
-from judgebayes.cli.precision import generators_of
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.cli.saying import MARKS, numbers, say, say_commands, show
@@ -44,6 +43,7 @@ from judgebayes.posterior.story import TARGETS
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
 from judgebayes.workflow.options import known
+from judgebayes.workflow.precision import generators_of
 from judgebayes.workflow.reading import (
     Source,
     classes_of,

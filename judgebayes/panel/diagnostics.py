@@ -62,10 +62,11 @@ def diagnose(
     >>> import numpy as np
     >>> import pandas as pd
     >>> import judgebayes as jb
+    >>> from judgebayes.panel.diagnostics import diagnose
     >>> panel = {"ann": [1, 1, 0, 0, 1, 0], "ben": [1, 1, 0, 1, 1, 0], "cy": [0, 1, 1, 0, 0, 1]}
     >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
     >>> labels = np.array([1, 1, 0, 0, -1, -1])
-    >>> for finding in jb.diagnose(votes, np.ones(6, int)):
+    >>> for finding in diagnose(votes, np.ones(6, int)):
     ...     print(finding.severity, finding.topic)
     bad labels
     """

@@ -124,20 +124,32 @@ class Coding:
                 f"(row {frame.index[row]} says {canonical(frame[label].iloc[row])!r}); an item has one "
                 "label."
             )
-        known = np.unique(result[result >= 0])
-        if len(known) == 0:
+        if not (result >= 0).any():
             raise JudgeBayesError(
                 f"No item with votes has a label in column {label!r}; label at least one item of "
                 "each class."
             )
-        if len(known) == 1 and not allow_degenerate:
+        if not allow_degenerate:
+            self.refuse_constant(result, label)
+        return result
+
+    def refuse_constant(self, labels: Int[AnyArray, " item"], label: str = "label") -> None:
+        """Refuse labels that are all the same, naming their column.
+
+        Raises
+        ------
+        JudgeBayesError
+            If they are.
+        """
+        labels = np.asarray(labels)
+        known = np.unique(labels[labels >= 0])
+        if len(known) == 1:
             raise JudgeBayesError(
                 f"Every label in column {label!r} is {self.classes.values[known[0]]!r}. With a "
                 "constant label any calibrator looks perfect by learning that constant; give the "
                 "votes an orientation in which labels differ (response order, say), or insist: "
                 "--allow-degenerate at the command line, allow_degenerate=True in Python."
             )
-        return result
 
     def decode(
         self,

@@ -19,7 +19,7 @@ from judgebayes.workflow.answers import LOSSES, answer_table, decided_words
 from judgebayes.workflow.calibrating import Calibration
 from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
 from judgebayes.workflow.methods import traits_of
-from judgebayes.workflow.options import ApplyRequest, CalibrateRequest, Fixed, known
+from judgebayes.workflow.options import ApplyRequest, Fixed, known
 from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
     Reading,
@@ -91,7 +91,7 @@ def save(found: Calibration, path: Path | str) -> None:
         "version": __version__,
         "seed": request.seed,
         "judges": judges,
-        **remembered(read, _source(request)),
+        **remembered(read, found.given.source),
     }
     tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
     known_apart = judges if traits_of(found.choice.method).knows_judges else []
@@ -147,7 +147,7 @@ def apply_request(request: ApplyRequest) -> Applied:
     )
 
 
-def _source(request: ApplyRequest | CalibrateRequest) -> Source:
+def _source(request: ApplyRequest) -> Source:
     return Source(file_or_table(request.votes, "votes"), request.columns, request.reading)
 
 

@@ -45,6 +45,7 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     within_noise,
 )
+from judgebayes.workflow.data import Data, encoded, read_before
 from judgebayes.workflow.methods import (
     INFERENCES,
     Choice,
@@ -61,10 +62,7 @@ from judgebayes.workflow.reading import (
     Listing,
     Reading,
     classes_of,
-    labelled_words,
-    labels_of,
     open_files,
-    read_any_votes,
 )
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
@@ -73,11 +71,11 @@ __all__ = [
     "LEAST_FOR_SPLITS",
     "Calibration",
     "ConformalSets",
-    "Given",
     "answer",
     "calibrate",
     "chosen_words",
     "read_request",
+    "read_words",
 ]
 
 FEW_LABELS = 30
@@ -87,31 +85,6 @@ SLAB_CELLS = 2**22
 """Cells item x judge x sample of the small tables that a list of votes is answered by."""
 COVERAGE_ITEMS = 10_000
 """So many new items that their own chance hardly matters to the coverage."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """The votes and labels that a request names."""
-
-    read: Reading | Listing
-    labels: Int[np.ndarray, " item"]
-    labelled: bool
-    """Whether labels were given at all."""
-
-    def words(self) -> list[str]:
-        """Return what was read, in sentences."""
-        read, labels = self.read, self.labels
-        lines = read.words()
-        if (labels >= 0).any():
-            lines.append(labelled_words(labels, read.coding.classes))
-        if len(read.coding.judges) > 1:
-            lines.append(f"A panel of {len(read.coding.judges)} judges; --only-judge takes one.")
-        if not read.coding.classes.pairwise:
-            lines.append(
-                "The scale has no mirror symmetry, so the model has an offset (two responses that "
-                "could change places: --pairwise)."
-            )
-        return lines
 
 
 @dataclass(frozen=True)
@@ -128,7 +101,7 @@ class Calibration(Result):
     """What became of a request: the method taken, its fit to all labels, and its answers."""
 
     schema: ClassVar[str] = "judgebayes.calibration/1"
-    given: Given
+    given: Data
     request: CalibrateRequest
     table: Reading
     """The votes as a table: of a list, those on the labelled items."""
@@ -155,7 +128,7 @@ class Calibration(Result):
     @property
     def sentences(self) -> list[str]:
         """What was read, which method was taken and why, what is wrong, and what was decided."""
-        lines = [*self.given.words(), *self.chosen]
+        lines = [*read_words(self.given), *self.chosen]
         if self.compared is not None:
             lines += comparison_words(
                 self.compared, self.leads, self.request.loss, hide_nll=self.hide_nll
@@ -216,7 +189,8 @@ def calibrate(
     """Calibrate votes: probabilities, a decision and its expected loss for every item.
 
     What `judgebayes calibrate` does, with its options under the same names; `votes` and `labels` are
-    paths or tables. A method is chosen on held-out labels, fitted to all labels, and answers every item.
+    paths or tables, or `votes` is what `read` returned. A method is chosen on held-out labels, fitted to
+    all labels, and answers every item.
 
     Raises
     ------
@@ -226,7 +200,7 @@ def calibrate(
     return answer(request, read_request(request), progress)
 
 
-def read_request(request: CalibrateRequest) -> Given:
+def read_request(request: CalibrateRequest) -> Data:
     """Check the options, and read the votes and the labels.
 
     Raises
@@ -248,31 +222,43 @@ def read_request(request: CalibrateRequest) -> Given:
             f"--abstain-cost {request.abstain_cost:g}; right would be a price from 0, in units of the "
             "loss."
         )
-    opened = open_files(request.votes, request.labels, request.columns, request.reading)
-    read = read_any_votes(opened, classes_of(opened, request.classes, request.pairwise))
-    if opened.labels is None and request.method != "sc":
+    data = read_before(request) or _read_files(request)
+    if not data.labelled and request.method != "sc":
         raise JudgeBayesError(
             "Calibration needs labels, and there are none: give them with --labels FILE or "
             "--label COLUMN, or ask for --method sc, which needs none."
         )
-    labels = labels_of(
-        opened,
-        read,
-        drop_unknown=request.drop_unknown_labels,
-        allow_degenerate=request.allow_degenerate,
-    )
-    most = 1 - 1 / read.votes.n_classes
+    if not request.allow_degenerate:
+        data.read.coding.refuse_constant(data.labels, data.read.label or "label")
+    most = 1 - 1 / data.read.votes.n_classes
     if not 0 <= request.label_noise < most:
         raise JudgeBayesError(
             f"--label-noise {request.label_noise:g}; right would be the share of the labels that "
             f"are wrong, from 0 to less than {most:.2g}, where labels say nothing."
         )
-    return Given(read, labels, opened.labels is not None)
+    return data
 
 
-def answer(
-    request: CalibrateRequest, given: Given, progress: Progress | None = None
-) -> Calibration:
+def _read_files(request: CalibrateRequest) -> Data:
+    opened = open_files(request.votes, request.labels, request.columns, request.reading)
+    classes = classes_of(opened, request.classes, request.pairwise)
+    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
+
+
+def read_words(data: Data) -> list[str]:
+    """Return what was read, and what of it the model hangs on, in sentences."""
+    coding, lines = data.read.coding, data.sentences
+    if len(coding.judges) > 1:
+        lines.append(f"A panel of {len(coding.judges)} judges; --only-judge takes one.")
+    if not coding.classes.pairwise:
+        lines.append(
+            "The scale has no mirror symmetry, so the model has an offset (two responses that "
+            "could change places: --pairwise)."
+        )
+    return lines
+
+
+def answer(request: CalibrateRequest, given: Data, progress: Progress | None = None) -> Calibration:
     """Choose a method on held-out labels, fit it to all of them, and answer every item."""
     read, labels = given.read, given.labels
     loss = LOSSES[request.loss](read.votes.n_classes)

@@ -23,6 +23,7 @@ __all__ = [
     "LabelledVotes",
     "Option",
     "PrecisionRequest",
+    "ReadRequest",
     "ReadingOptions",
     "known",
 ]
@@ -161,6 +162,17 @@ class LabelledVotes:
         Tabular,
         Option("Labels, if they are not a column of the votes: a row per item.", type=Path | None),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadRequest(LabelledVotes):
+    """What `judgebayes.read` was asked for."""
+
+    columns: Columns = field(default_factory=Columns)
+    classes: ClassNames = None
+    pairwise: Pairwise = None
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    drop_unknown_labels: DropUnknownLabels = False
 
 
 @dataclass(frozen=True, kw_only=True)

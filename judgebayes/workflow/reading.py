@@ -47,6 +47,7 @@ from judgebayes.workflow.options import ROLES, Columns, ReadingOptions, Tabular
 __all__ = [
     "Labels",
     "Listing",
+    "Opened",
     "Reading",
     "Source",
     "classes_of",
@@ -204,7 +205,7 @@ def open_files(
     columns: Columns,
     reading: ReadingOptions,
     ignored: tuple[str, ...] = (),
-) -> "Opened":
+) -> Opened:
     """Read what a request names as `open_source` does: files, or tables that the caller holds."""
     source = Source(file_or_table(votes, "votes"), columns, reading, ignored=ignored)
     return open_source(source, None if labels is None else file_or_table(labels, "labels"))
@@ -388,7 +389,12 @@ def _two_columns(path: Path | InMemory, item: str, other: str) -> pd.DataFrame:
 
 
 def _has_vote(table: pd.DataFrame) -> bool:
-    return guess_columns(table.columns, {"vote": None, "item": None})["vote"] is not None
+    """Tell whether a column is named like one of votes."""
+    try:
+        guess_columns(table.columns, {"vote": None})
+    except JudgeBayesError:
+        return False
+    return True
 
 
 def _one_of(judges: list[str], name: str) -> list[str]:

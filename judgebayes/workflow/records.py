@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from judgebayes.workflow.options import Fixed
 
-__all__ = ["filled", "leaves", "record_of", "with_options"]
+__all__ = ["changed", "filled", "leaves", "record_of", "with_options"]
 
 R = TypeVar("R")
 
@@ -103,6 +103,19 @@ def filled(record: type, fixed: Mapping[str, object], given: Mapping[str, object
         elif own.name not in fixed and _parts(hint)[1]:
             values[own.name] = given[own.name]
     return record(**values)
+
+
+def changed(record: Any, fixed: Mapping[str, object] | None = None) -> Iterator[str]:
+    """Yield the names of the options of a record that have a default, and another value."""
+    for own, hint, inner in _fields(type(record)):
+        value = getattr(record, own.name)
+        if inner is not None:
+            yield from changed(value, inner[1])
+        elif own.name in (fixed or {}) or not _parts(hint)[1] or own.default is MISSING:
+            continue
+        # Tables are not compared: none is a default.
+        elif type(value) is not type(own.default) or value != own.default:
+            yield own.name
 
 
 def _fields(

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app
-from judgebayes.cli.ensembling import sizes_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS
 from judgebayes.majority import Thinning, counts_of
+from judgebayes.workflow.ensembling import sizes_of
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_the_table_the_labels_to_go_and_the_plot(
     files: tuple[Path, Path, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = NUTS(draws=200, warmup=200, chains=2)
-    monkeypatch.setattr("judgebayes.cli.ensembling.NUTS", lambda: few)
+    monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
     votes, labels, correct = files
     out, plot = tmp_path / "t.csv", tmp_path / "p.png"
     said = run(

@@ -273,7 +273,7 @@ def test_the_command_that_an_import_prints_can_be_run(
     def calibrate(request: CalibrateRequest, *, diagnosing: str, reporting: str) -> None:
         requests.append(request)
 
-    monkeypatch.setattr(calibrating, "calibrate_votes", calibrate)
+    monkeypatch.setattr("judgebayes.cli.calibrating.calibrate_votes", calibrate)
     out = "my votes.csv"
     args = ("import", form.split()[0], name, "-o", out)
     said = invoke(*args)

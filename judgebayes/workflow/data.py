@@ -1,0 +1,171 @@
+"""Votes and labels as they were read: once, for all functions of the workflow."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes import Classes, SparseVotes
+from judgebayes.votes.classes import listing
+from judgebayes.votes.sparse import counts_by_item
+from judgebayes.workflow.options import LabelledVotes, ReadRequest
+from judgebayes.workflow.reading import (
+    Listing,
+    Opened,
+    Reading,
+    Source,
+    classes_of,
+    labelled_words,
+    labels_of,
+    open_files,
+    read_any_votes,
+    read_votes,
+)
+from judgebayes.workflow.records import changed, leaves, with_options
+from judgebayes.workflow.results import Result
+
+__all__ = ["Data", "encoded", "read", "read_before"]
+
+
+@dataclass(frozen=True, repr=False)
+class Data(Result):
+    """Votes and labels as they were read, to be given in the place of votes."""
+
+    schema: ClassVar[str] = "judgebayes.data/1"
+    read: Reading | Listing
+    labels: Int[np.ndarray, " item"]
+    labelled: bool
+    """Whether labels were given at all."""
+    source: Source
+    opened: Opened | None = None
+    """The tables that were read, kept where another column of them may be asked for."""
+
+    @property
+    def sentences(self) -> list[str]:
+        """Which columns were taken for what, and what was read."""
+        lines = self.read.words()
+        if (self.labels >= 0).any():
+            lines.append(labelled_words(self.labels, self.read.coding.classes))
+        return lines
+
+    @property
+    def items(self) -> pd.DataFrame:
+        """A row per item: its votes, and its label if it has one."""
+        coding = self.read.coding
+        return pd.DataFrame(
+            {
+                "item": coding.items,
+                "votes": counts_by_item(self.read.votes).sum(1),
+                "label": pd.Series(coding.values(self.labels), dtype=object),
+            }
+        )
+
+    @property
+    def judges(self) -> pd.DataFrame:
+        """A row per judge: its votes, and how many are recorded as missing or unreadable."""
+        votes, coding = self.read.votes, self.read.coding
+        there = np.asarray(votes.index) >= 0
+        if isinstance(votes, SparseVotes):
+            cast = np.bincount(np.asarray(votes.judge)[there], minlength=votes.n_judges)
+        else:
+            cast = there.sum((0, 2))
+        silent = coding.missing.reindex(coding.judges).fillna(0).to_numpy(int)
+        return pd.DataFrame({"judge": coding.judges, "votes": cast, "missing": silent})
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The items and the judges."""
+        return {"items": self.items, "judges": self.judges}
+
+    @property
+    def table(self) -> Reading:
+        """The votes as a table item x judge x sample.
+
+        Raises
+        ------
+        JudgeBayesError
+            If that table is too large.
+        """
+        if isinstance(self.read, Reading):
+            return self.read
+        return self.read.of_items(np.arange(self.read.votes.n_items))
+
+
+@with_options
+def read(request: ReadRequest) -> Data:
+    """Read votes and labels once, for `calibrate`, `diagnose`, `ensemble` and `precision`.
+
+    `votes` and `labels` are paths or tables. What is returned goes in the place of `votes`, without
+    the options that are given here.
+
+    Raises
+    ------
+    JudgeBayesError
+        For bad input.
+    """
+    opened = open_files(request.votes, request.labels, request.columns, request.reading)
+    classes = classes_of(opened, request.classes, request.pairwise)
+    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels, keep=True)
+
+
+def encoded(
+    opened: Opened,
+    classes: Classes,
+    *,
+    drop_unknown: bool,
+    dense: bool = False,
+    keep: bool = False,
+) -> Data:
+    """Return the votes and labels of opened files as arrays; labels may be all the same.
+
+    Parameters
+    ----------
+    opened, classes
+        The files and the classes of their votes.
+    drop_unknown
+        Whether labels of items without votes are accepted.
+    dense
+        Whether a table item x judge x sample is made however large it is.
+    keep
+        Whether the tables of the files are kept.
+
+    Raises
+    ------
+    JudgeBayesError
+        For bad input.
+    """
+    # Of a file in pieces only the head is at hand: it is a list first, whatever is made of it.
+    whole = dense and not opened.in_pieces
+    found = read_votes(opened, classes) if whole else read_any_votes(opened, classes)
+    labels = labels_of(opened, found, drop_unknown=drop_unknown, allow_degenerate=True)
+    kept = opened if keep else None
+    return Data(found, labels, opened.labels is not None, opened.source, kept)
+
+
+def read_before(request: LabelledVotes) -> Data | None:
+    """Return the data that a request has in the place of votes, None if it names files or tables.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it has options beside them that say how to read.
+    """
+    if not isinstance(request.votes, Data):
+        return None
+    again = list(_said_again(request))
+    if again:
+        raise JudgeBayesError(
+            f"The votes are read already, and {listing(again, 20)} would change how: right would be "
+            "to say so to judgebayes.read, and not here."
+        )
+    return request.votes
+
+
+def _said_again(request: LabelledVotes) -> Iterator[str]:
+    """Yield the options of a request that are those of `read`, and not at their defaults."""
+    ours = {leaf.name for leaf in leaves(ReadRequest, {})}
+    yield from (name for name in changed(request) if name in ours)

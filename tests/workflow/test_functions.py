@@ -1,0 +1,341 @@
+"""Functions of `judgebayes` give what their commands write, of files and tables, and print nothing."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import judgebayes as jb
+from judgebayes.cli import app
+from judgebayes.inference import NUTS
+from judgebayes.panel import diagnostics
+from judgebayes.workflow import reading
+
+
+class Case(NamedTuple):
+    """A command with its options, and the table of its function's result that it writes."""
+
+    name: str
+    votes: str
+    labels: str | None
+    options: dict[str, Any]
+    table: str
+    reading: tuple[str, ...] = ()
+    """Those of the options that `jb.read` takes."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return getattr(jb, self.name)
+
+    def files(self, folder: Path) -> list[Path]:
+        return [folder / name for name in (self.votes, self.labels) if name is not None]
+
+
+CASES = {
+    "calibrate": Case(
+        "calibrate",
+        "votes.csv",
+        "labels.csv",
+        {"method": "davidson", "calibrator": "none", "splits": 3, "seed": 2, "conformal": 0.8},
+        "answers",
+    ),
+    "ensemble": Case(
+        "ensemble", "votes.csv", "labels.csv", {"k": "1:9", "these_items": True}, "errors"
+    ),
+    "diagnose": Case("diagnose", "votes.csv", "labels.csv", {"seed": 3}, "judges"),
+    "groups": Case(
+        "diagnose", "generators.csv", "valid.csv", {"group": "topic"}, "judges", ("group",)
+    ),
+    "precision": Case("precision", "generators.csv", "valid.csv", {"seed": 1}, "generators"),
+    "in part": Case("precision", "generators.csv", "some.csv", {"next_labels": 7}, "generators"),
+    "systems": Case(
+        "precision",
+        "pairs.csv",
+        None,
+        {"systems": "left,right", "classes": "B,tie,A"},
+        "pairs",
+        ("classes",),
+    ),
+}
+each_case = pytest.mark.parametrize("case", list(CASES.values()), ids=list(CASES))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_draws() -> Iterator[None]:
+    few = NUTS(draws=50, warmup=50, chains=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of `judgebayes example`, votes on outputs of generators, and on pairs of systems."""
+    folder = tmp_path_factory.mktemp("files")
+    made = CliRunner().invoke(app, ["example", str(folder)])
+    assert made.exit_code == 0, made.output
+    rng = np.random.default_rng(0)
+    rows, gold = [], []
+    for name, share in (("alpha", 0.9), ("beta", 0.7), ("gamma", 0.5)):
+        for i in range(60):
+            item, label = f"{name} {i}", int(rng.random() < share)
+            gold.append((item, label))
+            right = rng.random(3) < 0.85
+            judged = zip(("one", "two", "three"), right, strict=True)
+            rows += [(item, name, i // 4, j, label if ok else 1 - label) for j, ok in judged]
+    columns = ["item", "generator", "topic", "judge", "vote"]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / "generators.csv", index=False)
+    labels = pd.DataFrame(gold, columns=["item", "label"])
+    known = labels[~labels["item"].str.startswith("gamma")]
+    known.to_csv(folder / "valid.csv", index=False)
+    known[::3].to_csv(folder / "some.csv", index=False)
+    rows = []
+    for i in range(90):
+        a, b = rng.permutation(["weak", "fair", "strong"])[:2]
+        won = rng.random() < (0.8 if a == "strong" or b == "weak" else 0.2)
+        for judge in ("one", "two"):
+            vote = "tie" if rng.random() < 0.1 else "A" if won else "B"
+            rows.append((i, a, b, judge, vote, ("A" if won else "B") if i % 2 else None))
+    columns = ["item", "left", "right", "judge", "vote", "label"]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / "pairs.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> Callable[[Case], Any]:
+    """What each function makes of the files."""
+    known: dict[int, Any] = {}
+
+    def of(case: Case) -> Any:
+        key = list(CASES.values()).index(case)
+        if key not in known:
+            known[key] = case.function(*case.files(folder), **case.options)
+        return known[key]
+
+    return of
+
+
+def same(a: dict[str, pd.DataFrame], b: dict[str, pd.DataFrame]) -> None:
+    """Hold that two results have the same tables, to the last bit."""
+    assert list(a) == list(b)
+    for name in a:
+        pd.testing.assert_frame_equal(a[name], b[name], check_exact=True, obj=name)
+
+
+@each_case
+def test_the_command_writes_the_functions_table_to_the_last_bit(
+    case: Case, folder: Path, found: Callable[[Case], Any], tmp_path: Path
+) -> None:
+    args: list[object] = [case.name, folder / case.votes, "--out", tmp_path / "out.parquet"]
+    args += [] if case.labels is None else ["--labels", folder / case.labels]
+    for name, value in case.options.items():
+        option = {"next_labels": "--next"}.get(name, f"--{name.replace('_', '-')}")
+        args += [option] if value is True else [option, value]
+    done = CliRunner().invoke(app, [str(arg) for arg in args])
+    assert done.exit_code == 0, (done.output, done.exception)
+    table = found(case).tables[case.table]
+    written = pd.read_parquet(tmp_path / "out.parquet")
+    pd.testing.assert_frame_equal(written, table, check_exact=True, check_index_type=False)
+    for each in found(case).sentences:
+        assert each in done.output
+
+
+class Stream:
+    """A table that has nothing but the Arrow interface."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self._table = pa.Table.from_pandas(table)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def as_polars(table: pd.DataFrame) -> object:
+    return pytest.importorskip("polars").from_pandas(table)
+
+
+FORMS = {
+    "pandas": lambda table: table,
+    "pyarrow": pa.Table.from_pandas,
+    "stream": Stream,
+    "polars": as_polars,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@each_case
+def test_tables_give_what_files_give(
+    case: Case, form: str, folder: Path, found: Callable[[Case], Any]
+) -> None:
+    tables = [FORMS[form](pd.read_csv(path)) for path in case.files(folder)]
+    same(case.function(*tables, **case.options).tables, found(case).tables)
+
+
+@each_case
+def test_what_was_read_before_gives_what_files_give_and_nothing_is_printed(
+    case: Case,
+    folder: Path,
+    found: Callable[[Case], Any],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    how = {name: case.options[name] for name in case.reading}
+    data = jb.read(*case.files(folder), **how)
+    rest = {name: value for name, value in case.options.items() if name not in case.reading}
+    again = case.function(data, **rest)
+    same(again.tables, found(case).tables)
+    assert again.sentences == found(case).sentences
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(jb.JudgeBayesError, match="'labels', 'wide' would change how: right would"):
+        case.function(data, data.items, wide=True)
+
+
+def strict(value: float) -> None:
+    raise AssertionError(value)
+
+
+@each_case
+def test_a_result_is_plain_values_of_json(case: Case, found: Callable[[Case], Any]) -> None:
+    result = found(case)
+    told = json.loads(json.dumps(result.to_dict(), allow_nan=False), parse_constant=strict)
+    assert told["schema"].startswith("judgebayes.")
+    assert told["sentences"] == result.sentences
+    assert list(told["tables"]) == list(result.tables)
+    for name, table in result.tables.items():
+        assert [list(row) for row in told["tables"][name]] == [list(table.columns)] * len(table)
+
+
+MARKUP = "<i>x</i> & [red]"
+
+
+@pytest.mark.parametrize("name", ["calibrate", "ensemble", "diagnose", "precision", "read"])
+def test_a_notebook_shows_names_and_not_their_markup(name: str, folder: Path) -> None:
+    votes = pd.read_csv(folder / "generators.csv")
+    votes = votes.replace({"judge": {"one": MARKUP}, "generator": {"beta": MARKUP}})
+    votes = votes.rename(columns={"vote": f"vote {MARKUP}"})  # which sentences tell
+    more = {"calibrate": {"method": "vote-share", "splits": 2}, "ensemble": {"k": "1"}}
+    result = getattr(jb, name)(
+        votes, folder / "valid.csv", vote=f"vote {MARKUP}", **more.get(name, {})
+    )
+    shown = result._repr_html_()
+    assert "<i>" not in shown
+    assert "<li>" in shown
+    assert "&lt;i&gt;x&lt;/i&gt; &amp; [red]" in shown
+
+
+def test_findings_have_their_sentences_in_a_table(found: Callable[[Case], Any]) -> None:
+    result = found(CASES["diagnose"])
+    table = result.tables["findings"]
+    assert list(table["sentence"]) == [each.sentence for each in result.findings]
+    assert list(table["severity"]) == [each.severity for each in result.findings]
+    data = result.data
+    alone = diagnostics.diagnose(data.read.votes, data.labels, data.read.coding, seed=3)
+    assert result.findings == alone
+
+
+def test_groups_are_said_in_the_result(found: Callable[[Case], Any]) -> None:
+    (said,) = found(CASES["groups"]).grouped
+    assert said.startswith("--group: 180 items in 15 groups of column 'topic'")
+
+
+def test_items_to_label_next_are_a_table(found: Callable[[Case], Any]) -> None:
+    table = found(CASES["in part"]).tables["next"]
+    assert list(table) == ["item", "generator", "valid votes", "P(valid)"]
+    assert len(table) == 7
+    assert found(CASES["precision"]).next_items is None
+    assert list(found(CASES["systems"]).tables) == ["pairs", "systems", "judges"]
+
+
+def test_what_was_read_is_told(folder: Path) -> None:
+    data = jb.read(folder / "generators.csv", folder / "valid.csv")
+    assert data.sentences[-1].startswith("120 of 180 items are labelled (0: ")
+    assert list(data.judges["votes"]) == [180, 180, 180]
+    items = data.items.set_index("item")
+    assert (items["votes"] == 3).all()
+    gold = pd.read_csv(folder / "valid.csv").set_index("item")["label"]
+    assert (items.loc[gold.index, "label"] == gold).all()
+    assert items["label"].isna().sum() == 60
+
+
+def test_what_a_command_needs_is_asked_of_data_too(folder: Path) -> None:
+    bare = jb.read(folder / "votes.csv")
+    with pytest.raises(jb.JudgeBayesError, match="Calibration needs labels"):
+        jb.calibrate(bare)
+    with pytest.raises(jb.JudgeBayesError, match="takes a label"):
+        jb.ensemble(bare)
+    with pytest.raises(jb.JudgeBayesError, match="are of 3 classes; precision needs two"):
+        jb.precision(bare)
+    assert not bare.labelled
+    same_label = pd.read_csv(folder / "labels.csv").assign(label=1)
+    constant = jb.read(folder / "votes.csv", same_label)
+    with pytest.raises(jb.JudgeBayesError, match="Every label in column 'label' is 1"):
+        jb.calibrate(constant)
+    assert any(f.topic == "labels" for f in jb.diagnose(constant).findings)
+    taken = jb.calibrate(folder / "generators.csv", folder / "valid.csv", method="sc", splits=2)
+    with pytest.raises(jb.JudgeBayesError, match="right would be what judgebayes"):
+        jb.precision(taken.given)
+    arrays = jb.Votes(jnp.zeros((3, 1, 1), jnp.int8), None, None, None, 2)
+    with pytest.raises(jb.JudgeBayesError, match="votes are given as Votes"):
+        jb.diagnose(arrays)
+
+
+def test_a_fit_to_data_read_before_is_kept_with_how_they_were_read(
+    folder: Path, tmp_path: Path
+) -> None:
+    votes = pd.read_csv(folder / "generators.csv").rename(columns={"item": "which"})
+    labels = pd.read_csv(folder / "valid.csv").rename(columns={"item": "which"})
+    data = jb.read(votes, labels, item="which", only_judge="two", missing="unsure")
+    result = jb.calibrate(data, method="vote-share", splits=2)
+    jb.save(result, tmp_path / "fit.json")
+    kept = json.loads((tmp_path / "fit.json").read_text(encoding="utf-8"))
+    assert '"missing": "unsure"' in json.dumps(kept)
+    applied = jb.apply(tmp_path / "fit.json", votes[votes["judge"] == "two"])
+    assert applied.answers["p(1)"].equals(result.answers["p(1)"])
+
+
+@pytest.mark.parametrize("name", ["diagnose", "ensemble"])
+def test_a_file_that_is_read_in_pieces_is_read_to_its_end(
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.read_csv(folder / "generators.csv").to_parquet(tmp_path / "votes.parquet")
+    case = jb.diagnose if name == "diagnose" else jb.ensemble
+    whole = case(tmp_path / "votes.parquet", folder / "valid.csv")
+    monkeypatch.setattr(reading, "STREAM_ROWS", 10)
+    monkeypatch.setattr(reading, "HEAD_ROWS", 10)
+    pieces = case(tmp_path / "votes.parquet", folder / "valid.csv")
+    tables = {**whole.tables}
+    if name == "diagnose":  # a list does not tell which items a judge was never asked on
+        tables["judges"] = tables["judges"].drop(columns="not_asked")
+    same(pieces.tables, tables)
+
+
+def test_votes_without_a_table_are_refused_in_a_sentence(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.read_csv(folder / "generators.csv").to_parquet(tmp_path / "votes.parquet")
+    monkeypatch.setattr(reading, "DENSE_BYTES", 100)
+    data = jb.read(tmp_path / "votes.parquet")
+    assert list(data.judges["votes"]) == [180, 180, 180]
+    with pytest.raises(jb.JudgeBayesError, match="do not fit into a table"):
+        jb.diagnose(data)
+
+
+def test_work_is_told_to_a_callback(folder: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    case = CASES["ensemble"]
+    case.function(*case.files(folder), progress=lambda *part: told.append(part), **case.options)
+    assert told == [("sampling the posterior of the mixture", done, 1) for done in (0, 1)]
+
+
+def test_the_item_may_be_named_beside_a_file_of_labels_and_the_vote_may_be_called_label() -> None:
+    votes = pd.DataFrame({"which": list("aabb"), "worker": list("xyxy"), "label": [1, 0, 1, 1]})
+    labels = pd.DataFrame({"which": list("ab"), "gold": [1, 0]})
+    data = jb.read(votes, labels, item="which")
+    assert data.read.columns["vote"] == "label"
+    assert data.labels.tolist() == [1, 0]
