@@ -214,20 +214,18 @@ class LeaningVotes(PanelVotes):
         """Return log p(votes | y), the leaning summed out."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
         log_weight = jnp.asarray(np.log(weights / weights.sum()))
-        votes = value[..., 0]
-        seen, accepted = votes >= 0, jnp.asarray(votes == 1, self.base.dtype)
-        total = accepted.sum(1)
-        # log p(1) - log p(0) is the logit, and log p(0) depends on the item's generator only:
-        # products of matrices instead of a logarithm for every vote and node.
+        # A vote's probability depends on the item's generator only: products of matrices instead of a
+        # logarithm for every vote and node. Log-probabilities of both kinds of votes are added, none is
+        # subtracted: at logits of 1e20 a difference would be rounding errors, as large as 1e4.
         member = self.generator[:, None] == jnp.arange(self.shift.shape[1])
-        cast = jnp.asarray(member[:, :, None] & seen[:, None, :], self.base.dtype)
-        cast = cast.reshape(len(votes), -1)
+        gave = jnp.stack([value[..., 0] == 1, value[..., 0] == 0], axis=1)
+        gave = jnp.asarray(member[:, None, :, None] & gave[:, :, None, :], self.base.dtype)
+        gave = gave.reshape(len(value), -1)
 
         def of_class(base: Array, shift: Array) -> Array:
-            fixed = base + shift[:, None]  # generator, judge
-            none = jax.nn.softplus(fixed[..., None] + self.tau * nodes).reshape(-1, self.points)
-            gained = accepted @ base + total * shift[self.generator]
-            each = gained[:, None] + total[:, None] * self.tau * nodes - cast @ none
+            logit = (base + shift[:, None])[..., None] + self.tau * nodes  # generator, judge, node
+            log_probs = jnp.stack([jax.nn.log_sigmoid(logit), jax.nn.log_sigmoid(-logit)])
+            each = gave @ log_probs.reshape(-1, self.points)
             return jax.nn.logsumexp(each + log_weight, axis=1)
 
         return jnp.stack([of_class(self.base[k], self.shift[k]) for k in range(2)], axis=1)

@@ -311,8 +311,7 @@ def generator_validator(form: Any) -> Subject:
 def generator_validator_items() -> Subject:
     """Return the item-level model: three judges on twelve outputs of each of two generators.
 
-    Three of four labels are known: with half of them known, chains of one simulation in twenty lay in
-    different modes. It is small, and its chains are short, because trajectories are
+    Every second label is known. It is small, and its chains are short, because trajectories are
     long: generators and judges share what few items say.
     """
     sampler = NUTS(draws=250, warmup=300, chains=2)
@@ -324,7 +323,7 @@ def generator_validator_items() -> Subject:
         return chains_of(sampler.solve(Problem(program, data), key))
 
     def half(data: ItemData) -> ItemData:
-        known = jnp.arange(FEW_ITEMS) % 4 < 3
+        known = jnp.arange(FEW_ITEMS) % 4 < FEW_GENERATORS
         return data._replace(labels=jnp.where(known, data.labels, -1))
 
     return of_program(

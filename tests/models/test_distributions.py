@@ -181,3 +181,14 @@ def test_a_quasi_likelihood_is_the_binomials_and_is_not_drawn() -> None:
     np.testing.assert_allclose(found, log_binomial - np.subtract(ways[:2], ways[2:]))
     with pytest.raises(ValueError, match="shares of items, not whole numbers"):
         own.sample(jax.random.key(0))
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e10, 1e27])
+def test_votes_of_extreme_judges_have_no_log_probability_above_zero(scale: float) -> None:
+    # A difference of large numbers had: a chain of a sampler that met one stayed there.
+    rng = np.random.default_rng(0)
+    votes = jnp.asarray(rng.integers(-1, 2, (24, 3)))[..., None]
+    base, shift = (jnp.asarray(np.sqrt(scale) * rng.normal(size=(2, n))) for n in (3, 2))
+    half = jnp.full((24, 2), jnp.log(0.5))
+    made = LeaningVotes(half, base, shift, jnp.asarray(scale), jnp.arange(24) % 2, votes >= 0, 15)
+    assert (np.asarray(made.log_prob_by_class(votes)) <= 1e-9).all()
