@@ -1,6 +1,7 @@
 """The public names and where they live: `__init__.py` looks them up here, and type checkers read it."""
 
 from . import priors as priors
+from . import testing as testing
 from .aggregators import EM as EM
 from .aggregators import AccuracyWeighted as AccuracyWeighted
 from .aggregators import BaseRate as BaseRate
@@ -40,9 +41,9 @@ from .inference import Laplace as Laplace
 from .inference import MinimumLoss as MinimumLoss
 from .inference import MinimumScore as MinimumScore
 from .inference import Status as Status
-from .inference.registry import aggregator as aggregator
-from .inference.registry import calibrator as calibrator
-from .inference.registry import in_files as in_files
+from .inference import aggregator as aggregator
+from .inference import calibrator as calibrator
+from .inference import in_files as in_files
 from .item_response import ItemResponse as ItemResponse
 from .measures.decide import absolute_loss as absolute_loss
 from .measures.decide import bayes_action as bayes_action

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = """
 sentence errors progress finding arrays compiled models votes measures io inference calibrators
 aggregators item_response panel evaluate majority generators priors posterior collect public
-simulate workflow plots report judgebayes experiments cli __main__
+simulate workflow testing plots report judgebayes experiments cli __main__
 """
 """`judgebayes` is the package itself, which offers names of all rooms: only its version is below it."""
 ORDER = ROOMS.split()

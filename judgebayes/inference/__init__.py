@@ -1,4 +1,4 @@
-"""How parameters are found: a bounded minimiser, point estimates, and posterior draws.
+"""How parameters are found: a minimiser, point estimates, posterior draws; and how methods are declared.
 
 This package may not import `calibrators` or any package after it.
 """
@@ -9,6 +9,7 @@ from judgebayes.inference.loss import MinimumLoss
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.point import DRPS, MAP, MinimumScore
+from judgebayes.inference.registry import Traits, aggregator, calibrator, in_files
 from judgebayes.inference.status import Status
 
 __all__ = [
@@ -21,4 +22,8 @@ __all__ = [
     "NormalAtMode",
     "PriorImportance",
     "Status",
+    "Traits",
+    "aggregator",
+    "calibrator",
+    "in_files",
 ]

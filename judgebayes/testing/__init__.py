@@ -1,0 +1,8 @@
+"""Laws that a method of a user's own can be held to: `check_aggregator`, `check_calibrator`.
+
+This package may not import `plots` or any package after it.
+"""
+
+from judgebayes.testing.laws import check_aggregator, check_calibrator
+
+__all__ = ["check_aggregator", "check_calibrator"]
