@@ -7,7 +7,7 @@ looked like, so that new votes can be checked for drift.
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,6 +157,7 @@ def load_fit(path: Path | str) -> SavedFit:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         kept = isinstance(document, dict) and document.get("format") == FORMAT
+        unknown = [name for name in _kinds(document) if name not in FITTED]
     except (ValueError, RecursionError):
         kept = False
     if not kept:
@@ -165,6 +166,11 @@ def load_fit(path: Path | str) -> SavedFit:
         raise JudgeBayesError(
             f"{str(path)!r} is a fit of version {document.get('version')!r}; this program reads "
             f"version {VERSION}. Fit again."
+        )
+    if unknown and unknown[0].isidentifier():
+        raise JudgeBayesError(
+            f"{str(path)!r} holds a {unknown[0]!r}, and no method that is loaded has one. If it is of a "
+            "method of your own, say --plugin FILE."
         )
     try:
         fitted = _revived(document["fitted"])
@@ -258,10 +264,7 @@ def _revived(value: Any) -> Any:
     if isinstance(value, dict) and "tuple" in value:
         return tuple(_revived(v) for v in value["tuple"])
     if isinstance(value, dict) and "type" in value:
-        name = value["type"]
-        if name not in FITTED:
-            raise ValueError(f"it holds a {name}, which no method that is loaded declares")
-        cls = FITTED[name]
+        cls = FITTED[value["type"]]
         names = {f.name for f in dataclasses.fields(cls)}
         fields = {k: _revived(v) for k, v in value.items() if k != "type"}
         if not fields.keys() <= names:
@@ -271,6 +274,18 @@ def _revived(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _revived(v) for k, v in value.items()}
     return value
+
+
+def _kinds(value: Any) -> Iterator[str]:
+    """Yield the names of the classes that a document holds."""
+    if isinstance(value, dict):
+        if isinstance(value.get("type"), str):
+            yield value["type"]
+        for each in value.values():
+            yield from _kinds(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _kinds(each)
 
 
 def _integers(cls: type, fields: dict[str, Any]) -> dict[str, Any]:

@@ -129,6 +129,17 @@ def test_a_verdict_is_kept_and_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again(votes), fit(votes))
 
 
+def test_a_fit_of_a_class_that_is_not_loaded_names_it(tmp_path: Path) -> None:
+    votes, truth = judged(np.linspace(0.9, 0.6, 4), 60, seed=1)
+    fit = jb.OneCoin().fit(votes, truth)
+    saved = fit_file.SavedFit("x", fit, jb.Classes((0, 1), True), fit_file.profile(votes))
+    fit_file.save_fit(tmp_path / "fit.json", saved)
+    text = (tmp_path / "fit.json").read_text()
+    (tmp_path / "fit.json").write_text(text.replace("FittedOneCoin", "FittedElsewhere"))
+    with pytest.raises(jb.JudgeBayesError, match=r"holds a 'FittedElsewhere'.*--plugin FILE"):
+        fit_file.load_fit(tmp_path / "fit.json")
+
+
 def test_every_fit_that_is_declared_can_be_told_by_its_name() -> None:
     assert set(registry.AGGREGATORS) & set(registry.CALIBRATORS) == set()
     assert all(name == cls.__name__ for name, cls in registry.FITTED.items())
