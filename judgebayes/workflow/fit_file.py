@@ -25,6 +25,7 @@ from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
+from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files hold)
 
 __all__ = ["SavedFit", "VoteProfile", "drift", "load_fit", "profile", "save_fit"]
 
