@@ -15,11 +15,12 @@ line does.
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
@@ -39,14 +40,34 @@ FOLDER = "JUDGEBAYES_PROGRAMS"
 MOST_FILES = 1000
 MOST_BYTES = 512 * 2**20
 KEPT = ".program"
+PLAIN = (tuple, list, dict, type(None))
 ABANDONED = 24 * 3600
 """After so many seconds a file that is half written has no writer any more."""
 
 R = TypeVar("R")
 
 
+def _elsewhere(tree: Any) -> set[str]:
+    """Return the modules of a tree's classes that are neither of this package nor Python's own."""
+    node = tree.node_data()
+    found = set() if node is None or node[0] in PLAIN else {node[0].__module__}
+    found = {name for name in found if name.partition(".")[0] != "judgebayes"}
+    return found.union(*map(_elsewhere, tree.children()))
+
+
+def _sources(modules: Iterable[str]) -> list[str] | None:
+    """Return digests of the files of some modules; None where one has no file."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules)]
+    if not all(files):
+        return None
+    return [hashlib.sha256(Path(str(file)).read_bytes()).hexdigest() for file in files]
+
+
 def kept(function: Callable[..., R], *args: Any, **static: Any) -> R:
     """Return `function(*args, **static)`, traced at most once for all processes.
+
+    Programs of classes from elsewhere are kept under the content of their files, too, and not at all
+    where a class was typed into a session.
 
     Parameters
     ----------
@@ -61,6 +82,9 @@ def kept(function: Callable[..., R], *args: Any, **static: Any) -> R:
     if not folder:
         return function(*args, **static)
     leaves, tree = jax.tree.flatten(args)
+    sources = _sources(_elsewhere(tree))
+    if sources is None:
+        return function(*args, **static)
     is_key = [
         isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key) for x in leaves
     ]
@@ -72,7 +96,7 @@ def kept(function: Callable[..., R], *args: Any, **static: Any) -> R:
     shapes = [(x.shape, str(x.dtype)) for x in plain]
     name = f"{function.__module__}.{function.__qualname__}"
     real = str(jax.dtypes.canonicalize_dtype(float))  # 64 bits or 32
-    digest = digest_of(None, real, name, _blank(tree), shapes, static)
+    digest = digest_of(None, real, name, _blank(tree), shapes, static, *sources)
     path = Path(folder) / f"{name}{_own()}{digest}{KEPT}"
     found = LOADED.get(path) or read_or_none(path, _program)
     if found is None:

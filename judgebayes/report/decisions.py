@@ -27,7 +27,7 @@ def decisions_section(
     set_words: Sequence[str],
     loss: str,
     labelled: Bool[np.ndarray, " item"],
-    sent: Bool[np.ndarray, " item"],
+    sent: Bool[np.ndarray, " item"] | None = None,
     risk: Sequence[Block] = (),
 ) -> Section:
     """Return the decisions by class, the conformal sets, and the items to look at first.
@@ -37,6 +37,7 @@ def decisions_section(
     `answers` is what `Coding.decode` returned: the item, then a column of probabilities per class.
     `expected_loss` is None for a rule, which says nothing of how often it is wrong.
     """
+    sent = np.zeros(len(decisions), bool) if sent is None else sent
     made = np.bincount(decisions[~sent], minlength=len(classes))
     rows: list[tuple[str, ...]] = []
     for k, name in enumerate(classes):

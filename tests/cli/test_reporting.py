@@ -54,7 +54,7 @@ def test_the_example_as_a_page_that_can_be_made_again(
         "Method and settings",
         "To run it again",
     ]
-    assert len(page.of("svg")) == 3 + 2  # three classes; NLL and loss
+    assert len(page.of("svg")) == 3 + 1 + 2  # three classes; risk by share; NLL and loss
     again, answers = page.said("code")
     words = shlex.split(again)
     assert words[:3] == ["judgebayes", "report", "votes 1.csv"]
