@@ -1,9 +1,10 @@
 """Groups of options as records: declared once, taken whole by the commands."""
 
 import inspect
+import operator
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,7 +44,7 @@ def _parameter(leaf: Leaf) -> inspect.Parameter:
     """Return what Typer takes for an option: its default with its help and its names."""
     kind, own = inspect.Parameter.KEYWORD_ONLY, leaf.option
     if not isinstance(own, str | Option):
-        typed = Annotated.__class_getitem__((leaf.type, own))  # type: ignore[attr-defined]
+        typed: Any = operator.getitem(Annotated, (leaf.type, own))  # type: ignore[call-overload]
         return inspect.Parameter(leaf.name, kind, default=leaf.default, annotation=typed)
     own = Option(own) if isinstance(own, str) else own
     default = ... if leaf.default is inspect.Parameter.empty else leaf.default

@@ -32,7 +32,7 @@ MAPS = {
 }
 FLAT = Prior(1e6, 1e6, 1e6)
 each = pytest.mark.parametrize("name", MAPS)
-classes = pytest.mark.parametrize("n_classes", [2, 3])
+classes = pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 
 
 def drawn(n: int, n_classes: int, features: int = 0, seed: int = 0) -> tuple[Any, Any, Any]:
@@ -104,6 +104,7 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
     assert float(density) == pytest.approx(total + used @ seen, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["temperature", "platt", "beta"])
 def test_many_labels_make_all_samplers_agree(name: str) -> None:
     """Ends of intervals, in widths: five Monte Carlo errors of the 5 % quantiles of 1,000 draws."""
