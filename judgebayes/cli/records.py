@@ -44,7 +44,7 @@ def _parameter(leaf: Leaf) -> inspect.Parameter:
     """Return what Typer takes for an option: its default with its help and its names."""
     kind, own = inspect.Parameter.KEYWORD_ONLY, leaf.option
     if not isinstance(own, str | Option):
-        typed: Any = operator.getitem(Annotated, (leaf.type, own))  # type: ignore[call-overload]
+        typed: Any = operator.getitem(Annotated, (leaf.type, own))
         return inspect.Parameter(leaf.name, kind, default=leaf.default, annotation=typed)
     own = Option(own) if isinstance(own, str) else own
     default = ... if leaf.default is inspect.Parameter.empty else leaf.default
