@@ -1,5 +1,6 @@
 """Every estimator, map and sampler lowers for CUDA, on a machine that may have none."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -29,19 +30,34 @@ COMPILED = {name: case for name, case in CASES.items() if case.family.compiled} 
 }
 
 
-def lowers(case: Case, tmp_path: Any) -> None:
+def lowered(case: Case, tmp_path: Any) -> str:
+    """Return the program that a machine with CUDA would compile."""
     given = Runs(case, False, tmp_path).given
     with jax.enable_x64(True):
         traced = jax.jit(lambda fit, new: run(case, fit, new)).trace(*given)
-        assert traced.lower(lowering_platforms=("cuda",)).as_text()
+        return str(traced.lower(lowering_platforms=("cuda",)).as_text())
+
+
+def test_what_cuda_cannot_run_is_seen(tmp_path: Any) -> None:
+    def fit(estimator: Any, given: Any) -> Any:
+        found = CALIBRATOR.fit(estimator, given)
+        decomposed = jax.lax.linalg.schur(jax.numpy.eye(2))[0]  # of the CPU only
+        return replace(found, objective=found.objective + decomposed[0, 0])
+
+    def answer(fitted: Any, new: Any) -> Any:
+        return {"objective": fitted.objective}
+
+    family = replace(CALIBRATOR, fit=fit, answer=answer)
+    with pytest.raises(NotImplementedError, match="not found for platform cuda"):
+        lowered(Case(family, Temperature()), tmp_path)
 
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_posterior_of_a_map_lowers_for_cuda(name: str, tmp_path: Any) -> None:
-    lowers(Case(CALIBRATOR, SAMPLED[name]), tmp_path)
+    assert "func.func public @main" in lowered(Case(CALIBRATOR, SAMPLED[name]), tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
 def test_an_estimator_lowers_for_cuda(name: str, tmp_path: Any) -> None:
-    lowers(COMPILED[name], tmp_path)
+    assert "func.func public @main" in lowered(COMPILED[name], tmp_path)
