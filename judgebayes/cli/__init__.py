@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 import textwrap
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ import typer
 
 from judgebayes.cli import requests
 from judgebayes.cli.command import Context, command_line, other_command
+from judgebayes.cli.headings import CommandWithHeadings
 from judgebayes.cli.records import completing, taking_records
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
@@ -36,6 +38,8 @@ app = typer.Typer(
 DATA_HELP = "Fetch the public data sets that `reproduce` reads, and list them."
 data_app = typer.Typer(help=DATA_HELP, short_help=DATA_HELP, no_args_is_help=True)
 app.add_typer(data_app, name="data")
+command = partial(app.command, cls=CommandWithHeadings)
+data_command = partial(data_app.command, cls=CommandWithHeadings)
 
 Cache = Annotated[
     Path | None,
@@ -56,7 +60,7 @@ def _import_help() -> str:
     )
 
 
-@app.command()
+@command()
 @taking_records
 def reproduce(context: Context, request: requests.ReproduceRequest) -> None:
     """Reproduce the papers' tables and figures, beside the paper's numbers and an audit.
@@ -72,7 +76,7 @@ def reproduce(context: Context, request: requests.ReproduceRequest) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
+@command()
 @taking_records
 def collect(request: requests.CollectRequest) -> None:
     """Ask judges for votes, again and again; an interrupted run goes on without paying twice."""
@@ -81,7 +85,7 @@ def collect(request: requests.CollectRequest) -> None:
     collect_from(request)
 
 
-@app.command()
+@command()
 @taking_records
 def calibrate(context: Context, request: options.CalibrateRequest) -> None:
     """Calibrate your own votes: probabilities, a decision and its expected loss for every item."""
@@ -91,7 +95,7 @@ def calibrate(context: Context, request: options.CalibrateRequest) -> None:
     calibrating.calibrate_votes(request, diagnosing=diagnosing, reporting=reporting)
 
 
-@app.command()
+@command()
 @taking_records
 def report(context: Context, request: requests.ReportRequest) -> None:
     """Write one HTML page on your votes: what is wrong, who judges well, what to believe and why."""
@@ -100,7 +104,7 @@ def report(context: Context, request: requests.ReportRequest) -> None:
     write_report(request, command_line(context))
 
 
-@app.command()
+@command()
 @taking_records
 def apply(request: options.ApplyRequest) -> None:
     """Apply a kept fit to new votes, and say whether they have drifted from the fitted ones."""
@@ -109,7 +113,7 @@ def apply(request: options.ApplyRequest) -> None:
     apply_fit(request)
 
 
-@app.command()
+@command()
 @taking_records
 def diagnose(request: options.DiagnoseRequest) -> None:
     """Say what is wrong with judges and labels: leaks, copies, bias, constant labels, saturation."""
@@ -118,7 +122,7 @@ def diagnose(request: options.DiagnoseRequest) -> None:
     diagnose_votes(request)
 
 
-@app.command()
+@command()
 @taking_records
 def ensemble(request: options.EnsembleRequest) -> None:
     """Tell how wrong a majority vote of k is on your items, and how many labels to know it."""
@@ -127,7 +131,7 @@ def ensemble(request: options.EnsembleRequest) -> None:
     ensemble_error(request)
 
 
-@app.command()
+@command()
 @taking_records
 def precision(request: options.PrecisionRequest) -> None:
     """Tell what share of each generator's items is valid, corrected for the judges' bias."""
@@ -136,7 +140,7 @@ def precision(request: options.PrecisionRequest) -> None:
     estimate_precision(request)
 
 
-@app.command()
+@command()
 @taking_records
 def posterior(context: Context, request: requests.PosteriorRequest) -> None:
     """Sample a model's posterior, check it against the data in words, and keep it for ArviZ."""
@@ -145,7 +149,7 @@ def posterior(context: Context, request: requests.PosteriorRequest) -> None:
     sample_posterior(request, command_line(context))
 
 
-@app.command("posterior-compare")
+@command("posterior-compare")
 def posterior_compare(
     files: Annotated[
         list[Path], typer.Argument(help="Two or more files that `judgebayes posterior` wrote.")
@@ -163,7 +167,7 @@ def posterior_compare(
     compare_posteriors(files, foretell)
 
 
-@app.command("import", help=_import_help())
+@command("import", help=_import_help())
 @taking_records
 def import_(request: requests.ImportRequest) -> None:
     from judgebayes.cli.importing import import_file
@@ -177,7 +181,7 @@ def _data_names(incomplete: str) -> list[str]:
     return completing([*SOURCES, "all"])(incomplete)
 
 
-@data_app.command("list")
+@data_command("list")
 def data_list(cache: Cache = None) -> None:
     """List the data sets: what they are, which are here, licence and source."""
     from judgebayes.cli.getting import list_data
@@ -185,7 +189,7 @@ def data_list(cache: Cache = None) -> None:
     list_data(cache)
 
 
-@data_app.command("get")
+@data_command("get")
 def data_get(
     names: Annotated[
         list[str],
@@ -214,7 +218,7 @@ def data_get(
     get_data(names, cache, local)
 
 
-@app.command()
+@command()
 def example(
     folder: Annotated[Path, typer.Argument(help="Where to write votes.csv and labels.csv.")] = Path(
         "example"
@@ -227,7 +231,7 @@ def example(
     write_example(folder, seed)
 
 
-@app.command()
+@command()
 def version() -> None:
     """Print the version."""
     from judgebayes import __version__
@@ -237,9 +241,9 @@ def version() -> None:
 
 def _list_whole_summaries(*apps: typer.Typer) -> None:
     """Let lists of commands show each one's first sentence whole, not what fits on a line."""
-    for command in (command for each in apps for command in each.registered_commands):
-        words = command.help or inspect.getdoc(command.callback) or ""
-        command.short_help = " ".join(words.partition("\n\n")[0].split())
+    for registered in (one for each in apps for one in each.registered_commands):
+        words = registered.help or inspect.getdoc(registered.callback) or ""
+        registered.short_help = " ".join(words.partition("\n\n")[0].split())
 
 
 _list_whole_summaries(app, data_app)
@@ -249,15 +253,15 @@ def _helped(words: list[str]) -> bool:
     """Print the help that is asked for; Typer imports pydantic, a fifth of a second, to see `--help`."""
     if "--help" not in words or "--" in words or "_JUDGEBAYES_COMPLETE" in os.environ:
         return False
-    command: Any = typer.main.get_command(app)
-    context = command.context_class(command, info_name="judgebayes")
+    asked: Any = typer.main.get_command(app)
+    context = asked.context_class(asked, info_name="judgebayes")
     for word in words[: words.index("--help")]:
-        if word not in getattr(command, "commands", {}):
+        if word not in getattr(asked, "commands", {}):
             break
-        command = command.commands[word]
-        context = command.context_class(command, info_name=word, parent=context)
+        asked = asked.commands[word]
+        context = asked.context_class(asked, info_name=word, parent=context)
     else:
-        typer.echo(command.get_help(context))
+        typer.echo(asked.get_help(context))
         return True
     return False
 

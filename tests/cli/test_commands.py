@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from judgebayes import cli
+from judgebayes.cli.headings import HEADINGS
 
 HEAVY = (
     "jax",
@@ -119,6 +120,28 @@ def test_help_is_whole_at_80_columns(
             assert re.search(rf"(^|\s){name}[\s,]", said), name
     for name, each in getattr(command, "commands", {}).items():
         assert whole(name + each.help.partition("\n\n")[0]), name
+
+
+def test_every_option_stands_under_a_heading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    options = {
+        parameter.name
+        for command in COMMANDS.values()
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+    }
+    listed = [name for names in HEADINGS.values() for name in names]
+    assert len(listed) == len(set(listed))
+    assert options >= set(listed)
+    for words, command in COMMANDS.items():
+        if hasattr(command, "commands"):
+            continue
+        text = CliRunner().invoke(cli.app, [*words, "--help"]).output
+        assert re.findall(r"--?[\w-]+", text[text.index("\nOther:") :]) == ["--help"], words
+    text = CliRunner().invoke(cli.app, ["calibrate", "--help"]).output
+    headings = re.findall(r"^(\w[\w ]*):$", text, flags=re.M)
+    assert headings == ["Arguments", *(name for name in HEADINGS if name in headings), "Other"]
+    assert "Files" in headings and "Output" in headings
 
 
 def test_a_known_error_is_one_sentence_without_a_traceback(

@@ -1,0 +1,71 @@
+"""Help of a command with its options under headings."""
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+__all__ = ["HEADINGS", "CommandWithHeadings"]
+
+HEADINGS = {
+    "Files": (
+        *("labels", "data", "twins", "cache", "local", "wide", "only_judge", "ignore", "missing"),
+        *("encoding", "skip_rows", "drop_unknown_labels", "allow_degenerate"),
+    ),
+    "Columns": (
+        *(
+            "item",
+            "judge",
+            "vote",
+            "sample",
+            "repeats",
+            "order",
+            "votes_as",
+            "label",
+            "task",
+            "group",
+        ),
+        *("generator", "systems", "text", "prompt", "response", "response_a", "response_b"),
+    ),
+    "Classes": ("classes", "pairwise", "verdicts", "votes_from"),
+    "Method": (
+        *("method", "calibrator", "inference", "plugin", "label_noise", "splits", "batch_size"),
+        *("smoke", "seed", "k", "target_width", "level", "these_items", "judges", "foretell"),
+    ),
+    "Model": ("model", "variant", "prior", "draws", "warmup", "chains", "target_accept"),
+    "Decisions": ("loss", "abstain_cost", "conformal"),
+    "Requests": (
+        *("n", "key_env", "template", "temperature", "max_tokens", "body", "concurrency"),
+        *("timeout", "retries", "budget_calls", "budget_tokens", "dry_run"),
+    ),
+    "Stopping early": ("until_settled", "fit", "price", "give_up", "fewest"),
+    "Output": (
+        *("out", "save", "answers", "labels_out", "table", "plot", "plots_as", "overwrite"),
+        *("next_labels", "next_out", "listed", "costs"),
+    ),
+}
+"""The headings in order, with the names of the options under each. What is under none is "Other"."""
+
+_IN_COLLECT = {"judge": "Requests", "task": "Requests"}  # no columns there
+
+
+class CommandWithHeadings(TyperCommand):
+    """A command whose help lists options by `HEADINGS`."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options under their headings."""
+        headings = {name: heading for heading, names in HEADINGS.items() for name in names}
+        if self.name == "collect":
+            headings |= _IN_COLLECT
+        rows: dict[str, list[tuple[str, str]]] = {
+            heading: [] for heading in ("Arguments", *HEADINGS, "Other")
+        }
+        for parameter in self.get_params(ctx):
+            row = parameter.get_help_record(ctx)
+            if row is not None:
+                argument = parameter.param_type_name == "argument"
+                name = parameter.name or ""
+                rows["Arguments" if argument else headings.get(name, "Other")].append(row)
+        for heading, listed in rows.items():
+            if listed:
+                with formatter.section(heading):
+                    formatter.write_dl(listed)
