@@ -20,10 +20,11 @@ from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population
-from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.selective import confidence_bins
+from judgebayes.votes import Classes
 from judgebayes.workflow.abstaining import abstention, sent_of
 from judgebayes.workflow.comparing import Compared, compare, grow
+from judgebayes.workflow.losses import losses_of
 
 __all__ = ["held_out"]
 
@@ -34,6 +35,7 @@ JUDGES = 12
 BINS = 10
 COST = 0.2
 """Of asking a person: items whose expected loss is higher are sent."""
+LOSSES = losses_of("absolute", None, COST, Classes((0, 1), pairwise=False))
 SPLITS = 100
 OWN = "one-coin"
 FITS = 5
@@ -90,7 +92,7 @@ def _methods(population: Population) -> Mapping[str, Aggregator]:
 
 def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
     population, rng = pool.population, setting.rng(8, place)
-    methods, loss = _methods(population), absolute_loss(2)
+    methods, loss = _methods(population), LOSSES.matrix
     found: dict[str, list[tuple[Ends, Any]]] = {}
     fitted: list[np.ndarray] = []
     smaller: list[int] = []
@@ -133,7 +135,7 @@ def _ends(compared: Compared, loss: np.ndarray) -> dict[str, Ends]:
     by_level = []
     for level in LEVELS:
         leads = compared.leads(OWN, loss, level=level)
-        asked = abstention(compared, OWN, loss, COST, level=level)
+        asked = abstention(compared, OWN, LOSSES, level=level)
         by_level.append(
             {f"extra loss of {name}": (lead.low, lead.high) for name, lead in leads.items()}
             | {
@@ -200,7 +202,7 @@ def _truths(
     own = whole[OWN]
     lost = {name: float(np.nanmean(each.losses(loss))) for name, each in whole.items()}
     truth = {f"extra loss of {n}": lost[n] - lost[OWN] for n in methods if n != OWN}
-    kept = np.where(np.asarray(own.labels) >= 0, ~sent_of(own, loss, COST), np.nan)
+    kept = np.where(np.asarray(own.labels) >= 0, ~sent_of(own, LOSSES), np.nan)
     truth |= {
         "share sent to a person": 1 - float(np.nanmean(kept)),
         "risk of the rest": float(

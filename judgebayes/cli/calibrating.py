@@ -41,7 +41,7 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     say(console, found.chosen)
     if found.compared is not None:
         print_comparison(
-            console, found.compared, found.leads, request.loss, hide_nll=found.hide_nll
+            console, found.compared, found.leads, found.losses, hide_nll=found.hide_nll
         )
     say(console, [f.sentence for f in found.unsound] + found.warnings, WARNING)
     say(console, [] if found.sets is None else found.sets.sentences)

@@ -8,6 +8,7 @@ from rich.table import Table
 from judgebayes.cli.saying import say, show
 from judgebayes.measures.significance import Interval
 from judgebayes.workflow.comparing import HEAD, Compared, comparison_rows, comparison_words
+from judgebayes.workflow.losses import Losses
 
 __all__ = ["print_comparison"]
 
@@ -16,7 +17,7 @@ def print_comparison(
     console: Console,
     compared: Compared,
     leads: Mapping[str, Interval],
-    loss: str,
+    losses: Losses,
     *,
     hide_nll: bool,
 ) -> None:
@@ -27,5 +28,5 @@ def print_comparison(
     for row in comparison_rows(compared, leads, hide_nll=hide_nll):
         table.add_row(*row)
     show(console, compared.title, table)
-    say(console, comparison_words(compared, leads, loss, hide_nll=hide_nll))
+    say(console, comparison_words(compared, leads, losses, hide_nll=hide_nll))
     console.print()

@@ -32,7 +32,7 @@ HEADINGS = {
         *("smoke", "seed", "k", "target_width", "level", "these_items", "judges", "foretell"),
     ),
     "Model": ("model", "variant", "prior", "draws", "warmup", "chains", "target_accept"),
-    "Decisions": ("loss", "abstain_cost", "conformal"),
+    "Decisions": ("loss", "losses", "abstain_cost", "conformal"),
     "Requests": (
         *("n", "key_env", "template", "temperature", "max_tokens", "body", "concurrency"),
         *("timeout", "retries", "budget_calls", "budget_tokens", "dry_run"),

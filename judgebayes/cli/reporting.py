@@ -30,7 +30,7 @@ from judgebayes.report.versions import versions
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.abstaining import risk_curve
-from judgebayes.workflow.answers import LOSSES, LOSSES_IN_WORDS, decide, sent
+from judgebayes.workflow.answers import decide
 from judgebayes.workflow.calibrating import (
     LEAST_FOR_SPLITS,
     Calibration,
@@ -95,7 +95,7 @@ def _presentable(given: Data) -> Data:
 
 def _curve(request: ReportRequest, found: Calibration, progress: Progress) -> Curve:
     assert found.compared is not None
-    name, loss = found.choice.name, LOSSES[request.loss](found.table.votes.n_classes)
+    name, loss = found.choice.name, found.losses.matrix
     growth = grow(
         found.compared,
         name,
@@ -130,20 +130,16 @@ def _page(
     words = read_words(given)
     if isinstance(given.read, Listing):
         words.append("Diagnostics and judges below are those of the votes on labelled items.")
-    decisions, expected = (
-        np.asarray(x) for x in decide(found.log_probs, LOSSES[request.loss](votes.n_classes))
-    )
+    decisions, expected = (np.asarray(x) for x in decide(found.log_probs, found.losses.matrix))
     probs = np.exp(np.asarray(found.log_probs))
     # A rule answers 0 or 1, or shares where it cannot tell: that says nothing of its errors.
     rule = traits_of(found.choice.name).rule or bool(np.isin(probs, (0.0, 1.0)).all())
-    cost = request.abstain_cost
-    gone = np.zeros(len(expected), bool) if cost is None else sent(expected, cost)
+    gone = found.losses.sent(probs, expected)
     risk: list[Block] = [] if found.abstention is None else [Paragraph(found.abstention.sentence)]
     if found.compared is not None and not rule and not found.hide_nll:
         risk.append(
             risk_drawing(
-                risk_curve(found.compared, found.choice.name, LOSSES[request.loss](len(names))),
-                cost,
+                risk_curve(found.compared, found.choice.name, found.losses), found.losses.price
             )
         )
     sets = None if found.sets is None else found.sets.inside
@@ -171,7 +167,7 @@ def _page(
                 None if rule else expected,
                 sets,
                 found.sets.sentences if found.sets is not None else few,
-                f"{request.loss} loss: {LOSSES_IN_WORDS[request.loss][0]}",
+                f"{found.losses.name} loss: {found.losses.meaning}",
                 given.labels >= 0,
                 gone,
                 risk,
@@ -247,7 +243,7 @@ def _method(request: ReportRequest, found: Calibration) -> Section:
     if compared is not None:
         rows = comparison_rows(compared, found.leads, hide_nll=found.hide_nll)
         table = Table(compared.title, HEAD, rows)
-        words = comparison_words(compared, found.leads, request.loss, hide_nll=found.hide_nll)
+        words = comparison_words(compared, found.leads, found.losses, hide_nll=found.hide_nll)
     said = found.chosen or [f"Method: {found.choice.name}, as asked for."]
     return method_section(said, table, words, _settings(request, found))
 
@@ -258,7 +254,7 @@ def _settings(request: ReportRequest, found: Calibration) -> list[tuple[str, str
         ("method", f"{request.method} (taken: {found.choice.name})"),
         ("calibration map", f"{request.calibrator} (taken: {found.choice.map_name})"),
         ("inference", request.inference),
-        ("loss", request.loss),
+        ("loss", found.losses.name),
         (
             "coverage of conformal sets",
             "-" if request.conformal is None else f"{request.conformal:g}",

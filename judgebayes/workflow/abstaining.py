@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.decide import TIE_TOLERANCE
 from judgebayes.measures.significance import Interval, two_way_interval
-from judgebayes.workflow.answers import sent
 from judgebayes.workflow.comparing import Compared
+from judgebayes.workflow.losses import Losses
 
 __all__ = ["Abstention", "abstention", "risk_curve", "sent_of"]
 
@@ -24,7 +24,8 @@ LEVEL = 0.9
 class Abstention(NamedTuple):
     """What came of it on held-out labels."""
 
-    cost: float
+    price: float | None
+    """Of asking a person; None where it depends on the class."""
     share: Interval
     """Of the items that are sent to a person."""
     risk: Interval
@@ -34,8 +35,9 @@ class Abstention(NamedTuple):
     def sentence(self) -> str:
         """How many items are sent, and what the others cost."""
         low, high = self.share.low, self.share.high
+        price = "the expected price of asking" if self.price is None else f"{self.price:g}"
         said = (
-            f"An item whose expected loss is above {self.cost:g} goes to a person. Held out, these are "
+            f"An item whose expected loss is above {price} goes to a person. Held out, these are "
             f"{self.share.mean:.1%} [{low:.1%}, {high:.1%}] of the items"
         )
         if not np.isfinite(self.risk.mean):
@@ -49,12 +51,11 @@ class Abstention(NamedTuple):
 def abstention(
     compared: Compared,
     name: str,
-    loss: Float[np.ndarray, "action class"],
-    cost: float,
+    losses: Losses,
     *,
     level: float = LEVEL,
 ) -> Abstention:
-    """Return the share of held-out items that a method sends, and its risk on the others.
+    """Return the share of held-out items that a method sends to a person, and its risk on the others.
 
     The risk is a ratio, lost by the decisions that are kept over how many are kept. Its interval is the
     hull of two: that of the ratio's linearised residuals, which knows that splits are a sample too, and
@@ -63,13 +64,13 @@ def abstention(
     """
     own = compared.evaluations[name]
     items, labels = np.asarray(own.items), np.asarray(own.labels)
-    gone = sent_of(own, loss, cost)
+    gone = sent_of(own, losses)
     share = compared.share(name, np.where(labels >= 0, gone, np.nan), level=level)
     kept = np.where(labels >= 0, ~gone, np.nan)
-    lost = np.where(gone, 0.0, own.losses(loss))
+    lost = np.where(gone, 0.0, own.losses(losses.matrix))
     total = np.nansum(kept)
     if total == 0:
-        return Abstention(cost, share, Interval(np.nan, np.nan, np.nan))
+        return Abstention(losses.price, share, Interval(np.nan, np.nan, np.nan))
     risk = float(np.nansum(lost) / total)
     part = float(np.nanmean(kept))
     around = two_way_interval(
@@ -77,16 +78,14 @@ def abstention(
     )
     wrong = np.where(kept == 1, lost > 0, np.nan)
     often = float(np.nansum(wrong) / total)
-    each = risk / often if often > 0 else float(loss.max())
+    each = risk / often if often > 0 else float(losses.matrix.max())
     low, high = compared.ends_over_items(name, wrong, often, level=level)
     low = min(risk - around.mean + around.low, low * each)
     high = max(risk - around.mean + around.high, high * each)
-    return Abstention(cost, share, Interval(risk, max(low, 0.0), high))
+    return Abstention(losses.price, share, Interval(risk, max(low, 0.0), high))
 
 
-def risk_curve(
-    compared: Compared, name: str, loss: Float[np.ndarray, "action class"]
-) -> pd.DataFrame:
+def risk_curve(compared: Compared, name: str, losses: Losses) -> pd.DataFrame:
     """Return the mean loss of the surest decisions on held-out items, by the share decided.
 
     Columns: `decided`, `cost` (the price of asking at which so many are decided) and `risk`. Items of
@@ -94,9 +93,9 @@ def risk_curve(
     """
     own = compared.evaluations[name]
     here = np.asarray(own.labels) >= 0
-    expected = _expected(own, loss)[here]
+    expected = _expected(own, losses.matrix)[here]
     order = np.argsort(expected, kind="stable")
-    expected, lost = expected[order], own.losses(loss)[here][order]
+    expected, lost = expected[order], own.losses(losses.matrix)[here][order]
     last = np.flatnonzero(np.append(np.diff(expected) > TIE_TOLERANCE, True))
     decided = last + 1
     return pd.DataFrame(
@@ -108,16 +107,15 @@ def risk_curve(
     )
 
 
-def sent_of(
-    found: Evaluation, loss: Float[np.ndarray, "action class"], cost: float
-) -> Bool[np.ndarray, "split item"]:
+def sent_of(evaluation: Evaluation, losses: Losses) -> Bool[np.ndarray, "split item"]:
     """Return which held-out items are sent, by the method's own probabilities."""
-    return sent(_expected(found, loss), cost)
+    probs = np.exp(np.asarray(evaluation.log_probs))
+    return losses.sent(probs, _expected(evaluation, losses.matrix))
 
 
 def _expected(
-    found: Evaluation, loss: Float[np.ndarray, "action class"]
+    evaluation: Evaluation, loss: Float[np.ndarray, "action class"]
 ) -> Float[np.ndarray, "split item"]:
     """Return the expected loss of the decision on each held-out item."""
-    risks = np.exp(np.asarray(found.log_probs)) @ np.asarray(loss).T
-    return np.take_along_axis(risks, np.asarray(found.decisions)[..., None], -1)[..., 0]
+    risks = np.exp(np.asarray(evaluation.log_probs)) @ np.asarray(loss).T
+    return np.take_along_axis(risks, np.asarray(evaluation.decisions)[..., None], -1)[..., 0]

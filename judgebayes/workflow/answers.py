@@ -8,44 +8,16 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.measures.decide import (
-    TIE_TOLERANCE,
-    absolute_loss,
-    bayes_action,
-    risk,
-    zero_one_loss,
-)
+from judgebayes.measures.decide import bayes_action, risk
 from judgebayes.votes import Coding
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
+from judgebayes.workflow.losses import PERSON, Losses
 
 __all__ = [
-    "LOSSES",
-    "LOSSES_IN_WORDS",
-    "PERSON",
     "answer_table",
     "decide",
     "decided_words",
-    "sent",
 ]
-
-LOSSES = {"absolute": absolute_loss, "zero-one": zero_one_loss}
-LOSSES_IN_WORDS = {
-    "absolute": ("class steps from the label", "its mean is the MAE"),
-    "zero-one": ("1 if it is not the label", "its mean is 1 - accuracy"),
-}
-"""What the loss of a decision is, and how its mean is related to a metric of the comparison."""
-
-
-PERSON = "person"
-"""The decision on an item that is sent to a person."""
-
-
-def sent(expected: Float[np.ndarray, "*item"], cost: float) -> Bool[np.ndarray, "*item"]:
-    """Return which items are sent to a person, from the expected loss of the best decision on each.
-
-    The Bayes action under a loss with one more row, the price of asking for every class (Chow 1970).
-    """
-    return expected > cost + TIE_TOLERANCE
 
 
 @jax.jit
@@ -62,18 +34,18 @@ def answer_table(
     coding: Coding,
     votes: AnyVotes,
     log_probs: Float[Array, "item class"],
-    loss: str,
+    losses: Losses,
     sets: Bool[np.ndarray, "item class"] | None = None,
-    abstain_cost: float | None = None,
 ) -> pd.DataFrame:
     """Return a row per item: probabilities, decision, expected loss, votes, and its conformal set.
 
-    With the price of asking a person, the decision on items whose expected loss is higher is `PERSON`.
+    Where asking a person costs less than every decision, the decision is `PERSON`.
     """
-    table = coding.decode(log_probs, *decide(log_probs, LOSSES[loss](votes.n_classes)))
-    if abstain_cost is not None:
-        gone = sent(table["expected_loss"].to_numpy(), abstain_cost)
-        table["decision"] = table["decision"].astype(object).mask(gone, PERSON)
+    decisions, expected = decide(log_probs, losses.matrix)
+    table = coding.decode(log_probs, decisions, expected)
+    if losses.person is not None:
+        to_person = losses.sent(np.exp(log_probs), np.asarray(expected))
+        table["decision"] = table["decision"].astype(object).mask(to_person, PERSON)
     table["votes"] = counts_by_item(votes).sum(1)
     if sets is not None:
         names = np.array(coding.classes.names)
@@ -85,19 +57,19 @@ def answer_table(
 def decided_words(
     coding: Coding,
     log_probs: Float[Array, "item class"],
-    loss: str,
-    abstain_cost: float | None = None,
+    losses: Losses,
 ) -> str:
     """Return how often each class was decided, and the mean expected loss of these decisions."""
     classes = coding.classes
-    decisions, expected = map(np.asarray, decide(log_probs, LOSSES[loss](len(classes))))
-    kept = ~sent(expected, np.inf if abstain_cost is None else abstain_cost)
+    decisions, expected = map(np.asarray, decide(log_probs, losses.matrix))
+    probs = np.exp(np.asarray(log_probs))
+    kept = ~losses.sent(probs, expected)
     made = np.bincount(decisions[kept], minlength=len(classes))
     shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, made, strict=True))
-    if abstain_cost is not None:
+    if losses.person is not None:
         shares += f"; sent to a person: {int((~kept).sum())}"
     # A rule answers 0 or 1, which says nothing of how often it is wrong.
-    if not kept.any() or bool(np.isin(np.exp(np.asarray(log_probs)), (0.0, 1.0)).all()):
+    if not kept.any() or bool(np.isin(probs, (0.0, 1.0)).all()):
         return f"Decisions: {shares}."
-    what = f"each of least expected {loss} loss ({LOSSES_IN_WORDS[loss][0]})"
+    what = f"each of least expected {losses.name} loss ({losses.meaning})"
     return f"Decisions: {shares}; {what}, {float(expected[kept].mean()):.3f} on average."

@@ -15,11 +15,12 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
 from judgebayes.io.in_memory import file_or_table
 from judgebayes.votes import MISSING, Votes
-from judgebayes.workflow.answers import LOSSES, answer_table, decided_words
+from judgebayes.workflow.answers import answer_table, decided_words
 from judgebayes.workflow.calibrating import Calibration
 from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
+from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import traits_of
-from judgebayes.workflow.options import ApplyRequest, Fixed, known
+from judgebayes.workflow.options import ApplyRequest, Fixed
 from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
     Reading,
@@ -45,8 +46,8 @@ class Applied(Result):
     votes: Votes
     """The new votes with judges and tasks in the places that they have in the fit."""
     log_probs: Float[Array, "item class"]
-    loss: str
-    abstain_cost: float | None
+    losses: Losses
+    """What a decision costs."""
     said: list[str]
     """What was read, and of which columns nothing was."""
     warnings: list[str]
@@ -60,14 +61,12 @@ class Applied(Result):
     @property
     def decided(self) -> str:
         """How often each class was decided."""
-        return decided_words(self.read.coding, self.log_probs, self.loss, self.abstain_cost)
+        return decided_words(self.read.coding, self.log_probs, self.losses)
 
     @property
     def answers(self) -> pd.DataFrame:
         """A row per item: probabilities, decision, expected loss and votes."""
-        return answer_table(
-            self.read.coding, self.votes, self.log_probs, self.loss, None, self.abstain_cost
-        )
+        return answer_table(self.read.coding, self.votes, self.log_probs, self.losses)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -118,8 +117,9 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
 def apply_request(request: ApplyRequest) -> Applied:
     """Return what `apply` does, of options in a record."""
     load_plugins(None if request.plugin is None else Path(request.plugin))
-    known("loss", request.loss, LOSSES)
+    check_losses(request.loss, request.losses, request.abstain_cost)
     saved = load_fit(request.fit)
+    losses = losses_of(request.loss, request.losses, request.abstain_cost, saved.classes)
     opened = open_source(recalled(_source(request), saved.notes), None)
     read = read_votes(opened, saved.classes)
     votes: Votes = read.votes
@@ -142,9 +142,7 @@ def apply_request(request: ApplyRequest) -> Applied:
         )
     warnings += [*moved, *drift(saved.profile, profile(votes), saved.classes)]
     log_probs = saved.fitted(votes)
-    return Applied(
-        saved, read, votes, log_probs, request.loss, request.abstain_cost, said, warnings
-    )
+    return Applied(saved, read, votes, log_probs, losses, said, warnings)
 
 
 def _source(request: ApplyRequest) -> Source:

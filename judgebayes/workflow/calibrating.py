@@ -37,7 +37,7 @@ from judgebayes.progress import Progress, followed
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.abstaining import Abstention, abstention
-from judgebayes.workflow.answers import LOSSES, answer_table, decide, decided_words
+from judgebayes.workflow.answers import answer_table, decide, decided_words
 from judgebayes.workflow.comparing import (
     Compared,
     compare,
@@ -46,6 +46,7 @@ from judgebayes.workflow.comparing import (
     within_noise,
 )
 from judgebayes.workflow.data import Data, encoded, read_before
+from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import (
     INFERENCES,
     Choice,
@@ -107,6 +108,8 @@ class Calibration(Result):
     """The votes as a table: of a list, those on the labelled items."""
     labels: Int[np.ndarray, " some"]
     """Those of the table."""
+    losses: Losses
+    """What a decision costs."""
     choice: Choice
     method: Aggregator
     fitted: FittedAggregator
@@ -131,7 +134,7 @@ class Calibration(Result):
         lines = [*read_words(self.given), *self.chosen]
         if self.compared is not None:
             lines += comparison_words(
-                self.compared, self.leads, self.request.loss, hide_nll=self.hide_nll
+                self.compared, self.leads, self.losses, hide_nll=self.hide_nll
             )
         lines += [*(f.sentence for f in self.unsound), *self.warnings]
         lines += [] if self.sets is None else self.sets.sentences
@@ -140,18 +143,14 @@ class Calibration(Result):
     @property
     def decided(self) -> list[str]:
         """How often each class was decided, and what came of sending items to a person."""
-        request, coding = self.request, self.given.read.coding
-        made = decided_words(coding, self.log_probs, request.loss, request.abstain_cost)
+        made = decided_words(self.given.read.coding, self.log_probs, self.losses)
         return [made] if self.abstention is None else [made, self.abstention.sentence]
 
     @property
     def answers(self) -> pd.DataFrame:
         """A row per item: probabilities, decision, expected loss, votes, and its conformal set."""
         read, sets = self.given.read, None if self.sets is None else self.sets.inside
-        request = self.request
-        return answer_table(
-            read.coding, read.votes, self.log_probs, request.loss, sets, request.abstain_cost
-        )
+        return answer_table(read.coding, read.votes, self.log_probs, self.losses, sets)
 
     @property
     def judges(self) -> pd.DataFrame:
@@ -212,15 +211,10 @@ def read_request(request: CalibrateRequest) -> Data:
     known("method", request.method, known_methods())
     known("calibrator", request.calibrator, known_calibrators())
     known("inference", request.inference, INFERENCES)
-    known("loss", request.loss, LOSSES)
+    check_losses(request.loss, request.losses, request.abstain_cost)
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(
             f"--conformal {request.conformal}; right would be a coverage between 0 and 1: 0.9."
-        )
-    if request.abstain_cost is not None and not request.abstain_cost >= 0:
-        raise JudgeBayesError(
-            f"--abstain-cost {request.abstain_cost:g}; right would be a price from 0, in units of the "
-            "loss."
         )
     data = read_before(request) or _read_files(request)
     if not data.labelled and request.method != "sc":
@@ -261,7 +255,8 @@ def read_words(data: Data) -> list[str]:
 def answer(request: CalibrateRequest, given: Data, progress: Progress | None = None) -> Calibration:
     """Choose a method on held-out labels, fit it to all of them, and answer every item."""
     read, labels = given.read, given.labels
-    loss = LOSSES[request.loss](read.votes.n_classes)
+    losses = losses_of(request.loss, request.losses, request.abstain_cost, read.coding.classes)
+    loss = losses.matrix
     table, own = _table(read, labels)
     choices = _choices(request, read, table.votes)
     enough = (labels >= 0).sum() >= LEAST_FOR_SPLITS
@@ -325,6 +320,7 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
         request=request,
         table=table,
         labels=own,
+        losses=losses,
         choice=choice,
         method=method,
         fitted=fitted,
@@ -338,8 +334,8 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
         warnings=warnings,
         sets=sets,
         abstention=None
-        if compared is None or request.abstain_cost is None
-        else abstention(compared, choice.name, loss, request.abstain_cost),
+        if compared is None or losses.person is None
+        else abstention(compared, choice.name, losses),
     )
 
 

@@ -26,7 +26,7 @@ from judgebayes.measures.significance import (
 from judgebayes.models.label_noise import log_seen
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
-from judgebayes.workflow.answers import LOSSES_IN_WORDS
+from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import traits_of
 
 __all__ = [
@@ -358,19 +358,18 @@ def comparison_table(
 
 
 def comparison_words(
-    compared: Compared, leads: Mapping[str, Interval], loss: str, *, hide_nll: bool
+    compared: Compared, leads: Mapping[str, Interval], losses: Losses, *, hide_nll: bool
 ) -> list[str]:
     """Return what the cells of the comparison mean, in sentences.
 
-    `leads` is of all methods but the chosen one, `loss` the name of the decisions' loss.
+    `leads` is of all methods but the chosen one.
     """
     words = []
     if leads:
         chosen = next(name for name in compared.means if name not in leads)
-        what, mean = LOSSES_IN_WORDS[loss]
         words.append(
-            f"Loss of a decision: {what}; {mean}. Extra loss: a method's mean loss minus that of "
-            f"{chosen}, with a 95 % interval; above 0 the method does worse."
+            f"Loss of a decision: {losses.meaning}{losses.mean}. Extra loss: a method's mean loss minus "
+            f"that of {chosen}, with a 95 % interval; above 0 the method does worse."
         )
     if not hide_nll:
         held = int((compared.parts.evaluation[0] >= 0).sum())

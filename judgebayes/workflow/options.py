@@ -91,6 +91,14 @@ SkipRows = Annotated[
 DropUnknownLabels = Annotated[bool, "Accept labels of items without votes."]
 AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
 Loss = Annotated[str, "Loss of a decision: absolute (class steps) or zero-one."]
+OwnLosses = Annotated[
+    Any,
+    Option(
+        "Your own loss of every decision: a table whose first column names the decision, with a column "
+        "per class; a row 'person' is the price of asking a person. In Python a matrix too.",
+        type=Path | None,
+    ),
+]
 Plugin = Annotated[
     Path | None,
     "A Python file with methods of your own, declared by @judgebayes.aggregator or .calibrator. It "
@@ -215,6 +223,7 @@ class CalibrateRequest(LabelledVotes):
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     label_noise: Annotated[float, "The share of the labels that are wrong, if it is known."] = 0.0
     loss: Loss = "absolute"
+    losses: OwnLosses = None
     abstain_cost: AbstainCost = None
     splits: Annotated[int, Option("Splits of the held-out comparison.", least=2)] = 100
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
@@ -233,6 +242,7 @@ class ApplyRequest:
     columns: Annotated[Columns, Fixed({"label": None, "group": "none"})]
     reading: ReadingOptions
     loss: Loss = "absolute"
+    losses: OwnLosses = None
     abstain_cost: AbstainCost = None
     plugin: Plugin = None
     out: Out = None

@@ -141,7 +141,7 @@ def test_every_option_stands_under_a_heading(monkeypatch: pytest.MonkeyPatch) ->
     text = CliRunner().invoke(cli.app, ["calibrate", "--help"]).output
     headings = re.findall(r"^(\w[\w ]*):$", text, flags=re.M)
     assert headings == ["Arguments", *(name for name in HEADINGS if name in headings), "Other"]
-    assert "Files" in headings and "Output" in headings
+    assert {"Files", "Output"} <= {*headings}
 
 
 def test_a_known_error_is_one_sentence_without_a_traceback(

@@ -1,5 +1,6 @@
 """Items that are sent to a person: which, what is left, and what the tables say of them."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,17 @@ from judgebayes.cli import app
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.measures.decide import absolute_loss, risk
+from judgebayes.votes import Classes
 from judgebayes.workflow.abstaining import abstention, risk_curve
-from judgebayes.workflow.answers import PERSON, sent
 from judgebayes.workflow.comparing import Compared
+from judgebayes.workflow.losses import PERSON, Losses, losses_of
 
 ITEMS, SPLITS, LOSS = 50, 20, absolute_loss(3)
+CLASSES = Classes((-1, 0, 1), pairwise=True)
+
+
+def asking(price: float | None) -> Losses:
+    return losses_of("absolute", None, price, CLASSES)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +49,9 @@ def test_sending_is_the_bayes_action_of_a_loss_with_one_more_row() -> None:
     cost = 0.4
     longer = np.concatenate([LOSS, np.full((1, 3), cost)])
     risks = np.asarray(risk(np.log(probs), longer))
-    np.testing.assert_array_equal(sent((probs @ LOSS.T).min(1), cost), risks.argmin(1) == 3)
+    np.testing.assert_array_equal(
+        asking(cost).sent(probs, (probs @ LOSS.T).min(1)), risks.argmin(1) == 3
+    )
 
 
 def test_share_and_risk_are_those_of_the_definition(compared: Compared) -> None:
@@ -57,7 +66,7 @@ def test_share_and_risk_are_those_of_the_definition(compared: Compared) -> None:
             else:
                 kept += 1
                 lost += LOSS[decision, label]
-    found = abstention(compared, "own", LOSS, 0.3)
+    found = abstention(compared, "own", asking(0.3))
     assert found.share.mean == pytest.approx(n_sent / (n_sent + kept))
     assert found.risk.mean == pytest.approx(lost / kept)
     assert 0 <= found.risk.low <= found.risk.mean <= found.risk.high
@@ -65,11 +74,11 @@ def test_share_and_risk_are_those_of_the_definition(compared: Compared) -> None:
 
 
 def test_a_price_of_nothing_sends_all_and_a_high_one_nobody(compared: Compared) -> None:
-    everyone = abstention(compared, "own", LOSS, 0.0)
+    everyone = abstention(compared, "own", asking(0.0))
     assert everyone.share.mean == 1
     assert np.isnan(everyone.risk.mean)
     assert "no decision is left" in everyone.sentence
-    nobody = abstention(compared, "own", LOSS, 2.0)
+    nobody = abstention(compared, "own", asking(2.0))
     losses = compared.evaluations["own"].losses(LOSS)
     assert nobody.share.mean == 0
     assert nobody.risk.mean == pytest.approx(losses.mean())
@@ -78,11 +87,11 @@ def test_a_price_of_nothing_sends_all_and_a_high_one_nobody(compared: Compared) 
 
 
 def test_the_curve_ends_at_the_whole_and_passes_through_every_price(compared: Compared) -> None:
-    curve = risk_curve(compared, "own", LOSS)
+    curve = risk_curve(compared, "own", asking(None))
     last = curve.iloc[-1]
     assert last["decided"] == 1
     assert last["risk"] == pytest.approx(compared.evaluations["own"].losses(LOSS).mean())
-    found = abstention(compared, "own", LOSS, 0.3)
+    found = abstention(compared, "own", asking(0.3))
     row = curve[curve["cost"] <= 0.3].iloc[-1]
     assert row["decided"] == pytest.approx(1 - found.share.mean)
     assert row["risk"] == pytest.approx(found.risk.mean)
@@ -102,5 +111,105 @@ def test_the_tables_name_who_decides_and_the_fit_goes_on_sending(tmp_path: Path)
     jb.save(found, fit)
     again = jb.apply(fit, votes, abstain_cost=0.3)
     pd.testing.assert_frame_equal(again.answers, found.answers)
-    with pytest.raises(jb.JudgeBayesError, match="--abstain-cost -1; right would be"):
+    with pytest.raises(jb.JudgeBayesError, match="--abstain-cost -1 is no price"):
         jb.calibrate(votes, labels, abstain_cost=-1.0)
+
+
+ONE_SIDED = pd.DataFrame(
+    {"-1": [0.0, 1.0, 5.0, 0.5], "0": [1.0, 0.0, 1.0, 0.2], "+1": [2.0, 1.0, 0.0, 0.5]},
+    index=["-1", "0", "+1", PERSON],
+)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("example")
+    CliRunner().invoke(app, ["example", str(folder)])
+    return folder
+
+
+def test_a_table_of_losses_decides_and_prices_a_person_by_class(example: Path) -> None:
+    files = example / "votes.csv", example / "labels.csv"
+    found = jb.calibrate(*files, method="davidson", splits=5, losses=ONE_SIDED)
+    table = found.answers
+    probs = table[[f"p({name})" for name in ("-1", "0", "+1")]].to_numpy()
+    risks = probs @ ONE_SIDED.to_numpy().T
+    best = risks[:, :3].min(1)
+    np.testing.assert_allclose(table["expected_loss"], best, atol=1e-9)
+    to_person = table["decision"] == PERSON
+    np.testing.assert_array_equal(to_person, risks[:, 3] < best - 1e-9)
+    assert 0 < to_person.sum() < len(table)
+    own = table["decision"][~to_person].astype(int).to_numpy() + 1
+    np.testing.assert_allclose(risks[~to_person][np.arange(len(own)), own], best[~to_person])
+    assert "Loss of a decision: as --losses gives it. Extra loss" in str(found)
+    assert "whose expected loss is above the expected price of asking goes to a person" in str(
+        found
+    )
+
+
+@pytest.mark.parametrize("form", ["shuffled", "file", "matrix", "first column"])
+def test_losses_are_one_however_they_are_given(form: str, tmp_path: Path) -> None:
+    expected = ONE_SIDED.to_numpy()
+    shuffled = ONE_SIDED.loc[[PERSON, "+1", "-1", "0"], ["0", "+1", "-1"]]
+    given: object
+    if form == "shuffled":
+        given = shuffled
+    elif form == "matrix":
+        given = expected.tolist()
+    elif form == "first column":
+        given = shuffled.rename_axis("what").reset_index()
+    else:
+        given = tmp_path / "losses.csv"
+        shuffled.to_csv(given)
+    losses = losses_of("absolute", given, None, CLASSES)
+    np.testing.assert_array_equal(losses.matrix, expected[:3])
+    np.testing.assert_array_equal(losses.person, expected[3])
+    assert losses.price is None
+
+
+@pytest.mark.parametrize(
+    ("given", "cost", "message"),
+    [
+        (
+            [[0, 1], [1, 0]],
+            None,
+            "--losses is 2 x 2; it takes a row per decision and a column per",
+        ),
+        ("abc", None, "There is no file 'abc'"),
+        ([["a"] * 3] * 3, None, "--losses is no matrix of numbers"),
+        ([*LOSS.tolist(), [1, np.nan, 1]], None, "deciding 'person' where '0' is right costs nan"),
+        ((-LOSS).tolist(), None, "deciding '-1' where '0' is right costs -1.0; a loss is a finite"),
+        (
+            ONE_SIDED,
+            0.3,
+            "has a row 'person', the price of asking a person; leave out --abstain-cost",
+        ),
+        (ONE_SIDED.drop("0"), None, "its rows are"),
+        (ONE_SIDED.drop(columns="0"), None, "its columns are -1, +1; it takes one for each of"),
+        (ONE_SIDED.rename(index={"0": "tie"}), None, "the classes -1, 0, +1, and may have a row"),
+    ],
+)
+def test_losses_that_are_none_are_refused_in_a_sentence(
+    given: object, cost: float | None, message: str
+) -> None:
+    with pytest.raises(jb.JudgeBayesError, match=re.escape(message)):
+        losses_of("absolute", given, cost, CLASSES)
+
+
+def test_a_table_of_losses_and_the_name_of_a_loss_exclude_one_another() -> None:
+    with pytest.raises(jb.JudgeBayesError, match="leave out --loss zero-one"):
+        losses_of("zero-one", LOSS.tolist(), None, CLASSES)
+    with pytest.raises(jb.JudgeBayesError, match="--loss 'none' is not known; choose one of: abs"):
+        losses_of("none", None, None, CLASSES)
+
+
+def test_the_command_takes_the_losses_from_a_file(example: Path, tmp_path: Path) -> None:
+    ONE_SIDED.rename_axis("decision").to_csv(tmp_path / "losses.csv")
+    files = example / "votes.csv", example / "labels.csv"
+    out = tmp_path / "answers.csv"
+    words = ["calibrate", str(files[0]), "--labels", str(files[1]), "--method", "davidson"]
+    words += ["--splits", "5", "--losses", str(tmp_path / "losses.csv"), "--out", str(out)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    found = jb.calibrate(*files, method="davidson", splits=5, losses=ONE_SIDED)
+    assert pd.read_csv(out)["decision"].tolist() == found.answers["decision"].astype(str).tolist()

@@ -1,0 +1,195 @@
+"""What a decision costs, by the class that is right: a loss by name, or a table of the user's own."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.in_memory import InMemory, file_or_table
+from judgebayes.io.tables import read_table
+from judgebayes.measures.decide import TIE_TOLERANCE, absolute_loss, zero_one_loss
+from judgebayes.votes.classes import Classes
+
+__all__ = ["LOSSES", "PERSON", "Losses", "check_losses", "losses_of"]
+
+LOSSES = {"absolute": absolute_loss, "zero-one": zero_one_loss}
+_MEANINGS = {
+    "absolute": ("class steps from the label", "; its mean is the MAE"),
+    "zero-one": ("1 if it is not the label", "; its mean is 1 - accuracy"),
+}
+_OWN = "as --losses gives it"
+
+PERSON = "person"
+"""The decision on an item that is sent to a person; the row of a table of losses with its price."""
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """The loss of every decision, by class, and the price of asking a person."""
+
+    matrix: Float[np.ndarray, "action class"]
+    name: str
+    """`absolute`, `zero-one` or `own`."""
+    meaning: str
+    """What the loss of a decision is, in words."""
+    mean: str
+    """How its mean is related to a metric of the comparison; empty where it is not."""
+    person: Float[np.ndarray, " class"] | None
+    """The price of asking a person, by the class that is right; None where nobody is asked."""
+
+    def sent(
+        self, probs: Float[np.ndarray, "*item class"], expected: Float[np.ndarray, "*item"]
+    ) -> Bool[np.ndarray, "*item"]:
+        """Return which items are sent to a person: those where every decision costs more, on average.
+
+        The Bayes action under a loss with one more row, the price of asking by class (Chow 1970).
+
+        Parameters
+        ----------
+        probs
+            Probabilities of the classes.
+        expected
+            Expected loss of the decision on each item.
+        """
+        if self.person is None:
+            return np.zeros(expected.shape, bool)
+        return np.asarray(expected > probs @ self.person + TIE_TOLERANCE)
+
+    @property
+    def price(self) -> float | None:
+        """The price of asking a person, where it is the same for all classes."""
+        if self.person is None or np.ptp(self.person) > 0:
+            return None
+        return float(self.person[0])
+
+
+def check_losses(loss: str, losses: object, abstain_cost: float | None) -> None:
+    """Check what was said of losses, before anything is read.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the name of the loss is not known, if it is given beside a table, or the price is no price.
+    """
+    if loss not in LOSSES:
+        raise JudgeBayesError(f"--loss {loss!r} is not known; choose one of: {', '.join(LOSSES)}.")
+    if losses is not None and loss != "absolute":
+        raise JudgeBayesError(
+            f"--losses gives the loss of every decision; leave out --loss {loss}."
+        )
+    if abstain_cost is not None and not 0 <= abstain_cost < np.inf:
+        raise JudgeBayesError(
+            f"--abstain-cost {abstain_cost:g} is no price; choose a number from 0, in units of the loss."
+        )
+
+
+def losses_of(loss: str, losses: Any, abstain_cost: float | None, classes: Classes) -> Losses:
+    """Return the loss of every decision on these classes.
+
+    Parameters
+    ----------
+    loss
+        `absolute` or `zero-one`, where no table is given.
+    losses
+        None; or a matrix with a row per decision and a column per class, from the lowest class to the
+        highest; or a table, or the path of one, whose first column names the decisions and whose other
+        titles name the classes. A further row, called `person` in a table, is the price of asking a
+        person.
+    abstain_cost
+        That price, where it is the same for all classes.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the table lacks a class or has another, or a loss is not a number from 0.
+    """
+    check_losses(loss, losses, abstain_cost)
+    if losses is None:
+        matrix, person = LOSSES[loss](len(classes)), None
+        meaning, mean = _MEANINGS[loss]
+    else:
+        matrix, person = _of_table(losses, classes)
+        loss, meaning, mean = "own", _OWN, ""
+    if abstain_cost is not None:
+        if person is not None:
+            raise JudgeBayesError(
+                f"--losses has a row {PERSON!r}, the price of asking a person; leave out --abstain-cost."
+            )
+        person = np.full(len(classes), float(abstain_cost))
+    return Losses(matrix, loss, meaning, mean, person)
+
+
+def _of_table(
+    losses: Any, classes: Classes
+) -> tuple[Float[np.ndarray, "action class"], Float[np.ndarray, " class"] | None]:
+    """Return the losses of the decisions, and the price of asking a person where there is one."""
+    names = list(classes.names)
+    if isinstance(losses, str | Path | InMemory | pd.DataFrame) or hasattr(
+        losses, "__arrow_c_stream__"
+    ):
+        frame = _by_name(losses, classes)
+    else:
+        frame = _by_place(losses, names)
+    values = frame.to_numpy()
+    wrong = np.argwhere(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        row, column = wrong[0]
+        raise JudgeBayesError(
+            f"--losses: deciding {frame.index[row]!r} where {frame.columns[column]!r} is right costs "
+            f"{values[row, column]}; a loss is a finite number from 0."
+        )
+    return values[: len(names)], values[len(names)] if len(values) > len(names) else None
+
+
+def _by_place(losses: Any, names: list[str]) -> pd.DataFrame:
+    try:
+        values = np.asarray(losses, dtype=float)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    k = len(names)
+    if values.shape not in {(k, k), (k + 1, k)}:
+        shape = " x ".join(map(str, values.shape)) if values.size else "no matrix of numbers"
+        raise JudgeBayesError(
+            f"--losses is {shape}; it takes a row per decision and a column per class, {k} x {k}, and "
+            "at most one more row, the price of asking a person."
+        )
+    return pd.DataFrame(values, index=[*names, PERSON][: len(values)], columns=names)
+
+
+def _by_name(losses: Any, classes: Classes) -> pd.DataFrame:
+    names = list(classes.names)
+    frame = losses if isinstance(losses, pd.DataFrame) and losses.index.name is None else None
+    # The decisions of a DataFrame are in its first column, or in its index.
+    if frame is not None and {*names} <= {_class_name(each, classes) for each in frame.index}:
+        losses = frame.rename_axis("decision")
+    source = file_or_table(losses, "losses")
+    table = read_table(source)
+    first, *rest = table.columns
+    rows = [_class_name(each, classes) for each in table[first]]
+    columns = [_class_name(each, classes) for each in rest]
+    _check_names(source, "rows", [name for name in rows if name != PERSON], names)
+    _check_names(source, "columns", columns, names)
+    if rows.count(PERSON) > 1:
+        raise JudgeBayesError(f"--losses {source} has two rows {PERSON!r}.")
+    order = [*names, PERSON] if PERSON in rows else names
+    cells = table[rest].set_axis(columns, axis=1).set_axis(rows, axis=0).loc[order, names]
+    return cells.apply(pd.to_numeric, errors="coerce").astype(float)
+
+
+def _class_name(value: object, classes: Classes) -> str:
+    """Return the name of the class that a value means, or the value as text."""
+    index = classes.index(value)
+    return str(value).strip() if index is None or index < 0 else classes.names[index]
+
+
+def _check_names(source: Path | InMemory, what: str, given: list[str], names: list[str]) -> None:
+    if sorted(given) != sorted(names):
+        further = f", and may have a row {PERSON!r}" if what == "rows" else ""
+        raise JudgeBayesError(
+            f"--losses {source}: its {what} are {', '.join(given) or 'none'}; it takes one for each of "
+            f"the classes {', '.join(names)}{further}."
+        )
