@@ -7,6 +7,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -16,6 +17,9 @@ from typer.cli import get_docs_for_click
 
 import judgebayes
 from judgebayes.cli import app as command_line
+from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
+from judgebayes.workflow.methods import known_methods, traits_of
+from judgebayes.workflow.names import TOP
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -108,11 +112,53 @@ def command_page() -> str:
     return page.replace("\b\n", "")  # what keeps a terminal's lists as they are
 
 
+def cell(text: str) -> str:
+    """Return a docstring's line as a cell of a Markdown table: its formulas between dollars."""
+    return re.sub(r":math:`(.*?)`", lambda m: f"${m[1]}$".replace("|", r"\vert "), text)
+
+
+def methods_page() -> str:
+    """Return the table of the methods of `calibrate`, from what each declares of itself."""
+    yes = {True: "yes", False: ""}
+    when = {"always": "yes", "panel": "of several judges", "tasks": "of several tasks"}
+    head = ("`--method`", "what it is", "compared by `auto`", "tells judges apart")
+    head += ("learns from unlabelled items", "`--calibrator auto`", "`--inference`")
+    lines = [head, ("---",) * len(head)]
+    for name in known_methods():
+        method = AGGREGATORS.get(name)
+        if method is None:
+            continue
+        traits = traits_of(name)
+        link = f"{{py:obj}}`{method.__name__} <{method.__module__}.{method.__name__}>`"
+        known = (
+            yes[traits.knows_judges],
+            yes[traits.learns_from_unlabelled],
+            "beta" if traits.needs_map else "none",
+            ", ".join(traits.inferences),
+        )
+        compared = "as what to beat" if traits.compared == "baseline" else when.get(traits.compared)
+        lines.append((f"`{name}`", f"{link}: {cell(summary(method))}", compared or "", *known))
+    top = ", ".join(f"`{name}`" for name in TOP)
+    maps = "".join(
+        f"| `{name}` | {{py:obj}}`{made.__name__} <{made.__module__}.{made.__name__}>`: "
+        f"{cell(summary(made))} |\n"
+        for name, made in CALIBRATORS.items()
+    )
+    rows = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return (
+        f"# Methods\n\nEvery method that `calibrate` knows, as it declares itself.\n\n{rows}\n"
+        f"{top}: the one-coin model on the most accurate judges alone, with a beta map. `auto` compares "
+        "the first of them where there are six judges or more.\n\n## Calibration maps\n\n"
+        f"| `--calibrator` | what it is |\n| --- | --- |\n{maps}"
+    )
+
+
 def write_pages(app: "Sphinx") -> None:
     """Write the pages that changed, and remove those whose module is gone."""
     folder = Path(app.srcdir) / "reference"
     pages = {f"api/{m.__name__.removeprefix('judgebayes.')}.rst": module_page(m) for m in modules()}
     pages |= {"api/index.rst": index_page(), "commands.md": command_page()}
+    pages |= {"methods.md": methods_page()}
     (folder / "api").mkdir(parents=True, exist_ok=True)
     for name, words in pages.items():
         page = folder / name

@@ -191,17 +191,15 @@ class CalibrateRequest(LabelledVotes):
         str,
         Option(
             "auto (stacking for a panel, davidson for one judge, unless another that suits the "
-            "votes has clearly less held-out NLL), davidson, "
-            "hierarchical, one-coin, dawid-skene, stacking, top-3, top-5, top-10, vote-share, "
-            "accuracy-weighted, log-odds, margin-threshold, sc or best-constant.",
+            f"votes has clearly less held-out NLL), {', '.join(METHODS[1:-1])} or {METHODS[-1]}.",
             values=METHODS,
         ),
     ] = "auto"
     calibrator: Annotated[
         str,
         Option(
-            "The calibration map behind the method: none, temperature, platt, isotonic, beta; "
-            "auto puts beta behind methods that are too sure of themselves.",
+            f"The calibration map behind the method: {', '.join(CALIBRATORS[1:])}; auto puts beta "
+            "behind methods that are overconfident.",
             values=CALIBRATORS,
         ),
     ] = "auto"

@@ -66,6 +66,7 @@ from judgebayes.inference import (
     MinimumLoss,
     MinimumScore,
 )
+from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
 from judgebayes.measures.scores import nll
@@ -453,3 +454,24 @@ CASES: dict[str, Case] = {
     "irt-list": Case(RESPONSE_LIST, ItemResponse(), costly=True, breaks=COPIES, by_hand=True),
 }
 """By name."""
+
+
+def with_declared(
+    cases: dict[str, Case], aggregators: dict[str, type], calibrators: dict[str, type]
+) -> dict[str, Case]:
+    """Return the cases, with one more for each declared method that has none: it needs no line here."""
+    more = {}
+    for family, declared in ((AGGREGATOR, aggregators), (CALIBRATOR, calibrators)):
+        for name, method in declared.items():
+            if any(type(case.estimator) is method for case in cases.values()):
+                continue
+            traits: Any = vars(method)["traits"]
+            lacks = {} if traits.needs_tasks else dict(ONE_TASK)
+            lacks |= {} if traits.knows_judges else {"unseen judge": POOLS["unseen judge"]}
+            lacks |= UNSUPERVISED if traits.learns_from_unlabelled else {}
+            classes = () if traits.n_classes is None else (traits.n_classes,)
+            more[name] = Case(family, method(), lacks=lacks, classes=classes)
+    return cases | more
+
+
+CASES = with_declared(CASES, AGGREGATORS, CALIBRATORS)
