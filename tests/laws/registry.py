@@ -75,6 +75,7 @@ from judgebayes.panel.curate import Curated, top_k
 from judgebayes.panel.curators import OnePerFamily, RandomPanel, TopAccuracy
 from judgebayes.panel.searches import BackwardElimination, Beam, Exhaustive
 from judgebayes.panel.sparse_logistic import L1Logistic
+from judgebayes.workflow import methods
 
 Prior = Callable[[Any, int, int], Any]
 """(fit, number of classes, group) -> the probabilities of an item without votes."""
@@ -469,9 +470,14 @@ def with_declared(
             lacks = {} if traits.needs_tasks else dict(ONE_TASK)
             lacks |= {} if traits.knows_judges else {"unseen judge": POOLS["unseen judge"]}
             lacks |= UNSUPERVISED if traits.learns_from_unlabelled else {}
+            if family is AGGREGATOR:
+                lacks["item without votes"] = (
+                    "a declaration does not give the prior: an entry would"
+                )
             classes = () if traits.n_classes is None else (traits.n_classes,)
             more[name] = Case(family, method(), lacks=lacks, classes=classes)
     return cases | more
 
 
+assert methods.known_methods()  # every module of methods is imported, and declared, by then
 CASES = with_declared(CASES, AGGREGATORS, CALIBRATORS)
