@@ -1,0 +1,341 @@
+"""The one way to grade a claim: evidence over items and splits, and the outcome that it gives.
+
+Random splits share their items, so an interval over splits alone is never evidence. Evidence is a
+bootstrap of both: items, or the groups that items share, and splits. A claim states its kind, its
+direction and its margin before its number is seen.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.measures.significance import Interval
+
+__all__ = [
+    "Claim",
+    "Evidence",
+    "Kind",
+    "Outcome",
+    "Source",
+    "claim",
+    "claims",
+    "evidence",
+    "evidence_of",
+    "evidence_of_units",
+]
+
+Kind = Literal["paper", "audit", "proxy"]
+"""Who claims it: the paper; this project; or the paper, of which an input is a stand-in here."""
+
+Source = Literal["own", "other", "twin"]
+"""The paper's own data, other real data, or data simulated from what the paper publishes."""
+
+Outcome = Literal[
+    "reproduced", "replicated", "contradicted", "consistent", "inconsistent", "uninformative"
+]
+
+_HOLDS: dict[Source, tuple[Outcome, Outcome]] = {
+    "own": ("reproduced", "contradicted"),
+    "other": ("replicated", "contradicted"),
+    "twin": ("consistent", "inconsistent"),
+}
+
+LEVEL = 0.95
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """An estimate with its bootstrap distribution over items, or groups of items, and splits."""
+
+    estimate: float
+    draws: Float[np.ndarray, " draw"] = field(repr=False)
+    """The estimate on resampled items and splits."""
+    units: int
+    """Independent units: items, or groups of items."""
+
+    @property
+    def error(self) -> float:
+        r"""The standard error, :math:`\sqrt{G / (G - 1)}` times the draws' spread, of G units."""
+        return float(np.std(self.draws) * np.sqrt(self.units / (self.units - 1)))
+
+    def interval(self, level: float = LEVEL) -> Interval:
+        """Return the estimate with its interval, by Student's t with G - 1 degrees of freedom."""
+        from scipy.stats import t as student
+
+        half = float(student.ppf((1 + level) / 2, self.units - 1)) * self.error
+        return Interval(self.estimate, self.estimate - half, self.estimate + half)
+
+    def less(self, other: "Evidence") -> "Evidence":
+        """Return the difference to evidence from the same resampled items and splits."""
+        return Evidence(
+            self.estimate - other.estimate,
+            self.draws - other.draws,
+            min(self.units, other.units),
+        )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim with its outcome."""
+
+    kind: Kind
+    margin: float
+    interval: Interval
+    outcome: Outcome
+
+    @property
+    def cells(self) -> dict[str, object]:
+        """The cells of a result's row: `claim`, `margin`, `low`, `high` and `grade`."""
+        return {
+            "claim": self.kind,
+            "margin": self.margin,
+            "low": self.interval.low,
+            "high": self.interval.high,
+            "grade": self.outcome,
+        }
+
+
+def evidence(
+    values: Float[np.ndarray, "split item"],
+    items: Int[np.ndarray, "split item"],
+    n_items: int,
+    groups: Int[np.ndarray, " all_items"] | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Evidence:
+    r"""Return evidence on the mean of outcomes over splits and items.
+
+    .. math:: \hat\theta^* = \frac{\sum_s v_s \sum_i w_{g(i)} x_{si}}{\sum_s v_s \sum_i w_{g(i)}}
+
+    with w the counts of a bootstrap of the groups and v those of a bootstrap of the splits, both
+    drawn anew for every draw (the pigeonhole bootstrap of Owen 2007, which errs on the wide side).
+
+    Parameters
+    ----------
+    values
+        Outcomes, such as the difference of two methods' losses; NaN counts for nothing.
+    items
+        Which item each outcome is on, -1 for filling.
+    n_items
+        How many items there are.
+    groups
+        What items share (a question, a program), by item; every item is its own group by default.
+    resamples, seed
+        Draws and their seed. Evidence of one seed on the same items is joint: see `claims`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are fewer than two groups with an outcome.
+    """
+    use = (np.asarray(items) >= 0) & np.isfinite(values)
+    names = np.arange(n_items) if groups is None else np.unique(groups, return_inverse=True)[1]
+    n_groups = int(names.max(initial=-1)) + 1
+    splits = len(values)
+    cell = np.broadcast_to(np.arange(splits)[:, None], use.shape)[use] * n_groups
+    cell = cell + names[np.asarray(items)[use]]
+    size = splits * n_groups
+    total = np.bincount(cell, weights=np.asarray(values)[use], minlength=size)
+    count = np.bincount(cell, minlength=size).astype(float)
+    total, count = total.reshape(splits, n_groups), count.reshape(splits, n_groups)
+
+    def mean(of_splits: np.ndarray, of_groups: np.ndarray) -> np.ndarray:
+        above = np.einsum("rs,sg,rg->r", of_splits, total, of_groups, optimize=True)
+        below = np.einsum("rs,sg,rg->r", of_splits, count, of_groups, optimize=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(above / below)
+
+    units = int((count.sum(0) > 0).sum())
+    _check_units(units)
+    weights = _weights(splits, n_groups, resamples, seed)
+    estimate = float(mean(np.ones((1, splits)), np.ones((1, n_groups)))[0])
+    return Evidence(estimate, _finite(mean(*weights)), units)
+
+
+def evidence_of(
+    statistic: Callable[[Float[np.ndarray, " split"], Float[np.ndarray, " item"]], float],
+    splits: int,
+    n_items: int,
+    groups: Int[np.ndarray, " item"] | None = None,
+    *,
+    resamples: int = 400,
+    seed: int = 0,
+) -> Evidence:
+    """Return evidence on a number that is no mean, such as the area under an accuracy curve.
+
+    Parameters
+    ----------
+    statistic
+        Returns the number from a weight for each split and a weight for each item (counts of a
+        bootstrap, 1 for the estimate itself).
+    splits, n_items, groups
+        As for `evidence`; one split where nothing is repeated.
+    resamples, seed
+        As for `evidence`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are fewer than two groups.
+    """
+    names = np.arange(n_items) if groups is None else np.unique(groups, return_inverse=True)[1]
+    n_groups = int(names.max(initial=-1)) + 1
+    _check_units(n_groups)
+    of_splits, of_groups = _weights(splits, n_groups, resamples, seed)
+    draws = [statistic(v, w[names]) for v, w in zip(of_splits, of_groups, strict=True)]
+    estimate = float(statistic(np.ones(splits), np.ones(n_items)))
+    return Evidence(estimate, _finite(np.array(draws, float)), n_groups)
+
+
+def evidence_of_units(
+    values: Float[np.ndarray, " unit"],
+    groups: Int[np.ndarray, " unit"] | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Evidence:
+    """Return evidence on the mean over units that are independent: items, data sets, generators.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are fewer than two groups of units.
+    """
+    values = np.asarray(values, float)
+    places = np.arange(len(values))[None]
+    return evidence(values[None], places, len(values), groups, resamples=resamples, seed=seed)
+
+
+def claim(
+    of: Evidence,
+    *,
+    kind: Kind,
+    source: Source,
+    margin: float,
+    value: float | None = None,
+    level: float = LEVEL,
+) -> Claim:
+    """Grade one claim.
+
+    Without a `value` the claim is that an advantage is above 0. It holds where the whole interval is;
+    it fails where the whole interval is below the margin, the least advantage that would matter; else
+    the interval is wider than the margin, and uninformative.
+
+    With a `value` the claim is that the number is this one. It holds where the interval holds the value
+    and is at most twice the margin wide, fails where it does not hold the value and the value's
+    distance is more than the margin, and is uninformative otherwise.
+
+    Parameters
+    ----------
+    of
+        The evidence on the advantage, or on the number.
+    kind, source
+        Who claims it, and which data these are.
+    margin
+        Stated before the number, in units of the metric.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the margin is not above 0.
+    """
+    return _graded(of.interval(level), kind=kind, source=source, margin=margin, value=value)
+
+
+def claims(
+    of: Sequence[Evidence],
+    *,
+    kind: Kind,
+    source: Source,
+    margin: float,
+    values: Sequence[float | None] | None = None,
+    level: float = LEVEL,
+) -> list[Claim]:
+    r"""Grade the claims of a table together, by intervals that hold at once.
+
+    Each interval is :math:`\hat\theta_j \pm c\, \mathrm{SE}_j`, with c the quantile of
+    :math:`\max_j |\theta^*_j - \hat\theta_j| / \mathrm{SE}_j` over the draws (max-t; Romano & Wolf
+    2005). Evidence of one seed on the same items is joint, draw by draw. Other parameters: `claim`.
+
+    Raises
+    ------
+    JudgeBayesError
+        As `claim`, and if the numbers of draws differ.
+    """
+    if not of:
+        return []
+    if len({len(each.draws) for each in of}) > 1:
+        raise JudgeBayesError("Claims that are graded together have the same number of draws.")
+    critical = simultaneous(of, level=level)
+    found = []
+    for each, value in zip(of, values or [None] * len(of), strict=True):
+        half = critical * each.error
+        interval = Interval(each.estimate, each.estimate - half, each.estimate + half)
+        found.append(_graded(interval, kind=kind, source=source, margin=margin, value=value))
+    return found
+
+
+def simultaneous(of: Sequence[Evidence], *, level: float = LEVEL) -> float:
+    """Return how many standard errors the intervals of a table reach, so that all hold at once."""
+    from scipy.special import ndtr
+    from scipy.stats import t as student
+
+    spread = np.array([np.std(each.draws) for each in of])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = np.abs([each.draws - each.draws.mean() for each in of]) / spread[:, None]
+    largest = np.nan_to_num(t).max(0)
+    normal = float(np.quantile(largest, level))
+    # Few units: the draws' spread is itself uncertain, as Student's t knows.
+    units = min(each.units for each in of)
+    return float(student.ppf(ndtr(normal), units - 1))
+
+
+def _graded(
+    interval: Interval, *, kind: Kind, source: Source, margin: float, value: float | None
+) -> Claim:
+    if not (margin > 0 and np.isfinite(margin)):
+        raise JudgeBayesError(f"margin={margin}; a claim needs a number above 0.")
+    holds, fails = _HOLDS[source]
+    _, low, high = interval
+    outcome: Outcome = "uninformative"
+    if value is None:
+        if low > 0:
+            outcome = holds
+        elif high < margin:
+            outcome = fails
+    elif low <= value <= high:
+        outcome = holds if high - low <= 2 * margin else "uninformative"
+    elif min(abs(low - value), abs(high - value)) > 0 and abs(interval.mean - value) > margin:
+        outcome = fails
+    return Claim(kind, margin, interval, outcome)
+
+
+def _weights(
+    splits: int, groups: int, resamples: int, seed: int
+) -> tuple[Float[np.ndarray, "draw split"], Float[np.ndarray, "draw group"]]:
+    """Return how often each draw takes each split and each group."""
+    rng = np.random.default_rng(seed)
+    of_groups = rng.multinomial(groups, np.full(groups, 1 / groups), resamples).astype(float)
+    of_splits = rng.multinomial(splits, np.full(splits, 1 / splits), resamples).astype(float)
+    return of_splits, of_groups
+
+
+def _finite(draws: np.ndarray) -> np.ndarray:
+    """Return the draws; the few without any outcome, or without a class, take the others' mean."""
+    good = np.isfinite(draws)
+    if good.mean() < 0.9:
+        raise JudgeBayesError("A number that most bootstrap draws leave undefined is no evidence.")
+    return np.where(good, draws, draws[good].mean())
+
+
+def _check_units(units: int) -> None:
+    if units < 2:
+        raise JudgeBayesError(
+            f"Evidence needs two items, or two groups, or more; there is {units}."
+        )
