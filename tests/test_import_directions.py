@@ -147,3 +147,18 @@ def test_a_package_says_what_it_may_not_import() -> None:
             words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
             said = {"models": "may import no other part", "cli": "may import every other"}
             assert said.get(here, f"may not import `{after}` or any package after it") in words
+
+
+def test_the_way_of_a_vote_names_files_and_functions_that_exist() -> None:
+    page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    table = page.partition("\n| station |")[2].partition("\n\n")[0]
+    stations = [line.strip("|").split("|")[0] for line in table.splitlines()[2:]]
+    assert len(stations) == 8
+    for station in stations:
+        names = re.findall(r"`([^`]+)`", station)
+        source = ""
+        for path in (ROOT / "judgebayes" / name for name in names if "/" in name):
+            assert path.exists(), path
+            source += path.read_text(encoding="utf-8") if path.is_file() else ""
+        for name in (name.rpartition(".")[2] for name in names if "/" not in name):
+            assert re.search(rf"\b(def|class) {name}\b", source), name

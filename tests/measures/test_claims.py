@@ -155,7 +155,7 @@ def test_a_table_under_the_null_makes_few_false_claims_and_alone_many() -> None:
 
 def test_a_claim_states_its_margin() -> None:
     of = evidence_of_units(np.arange(10.0))
-    with pytest.raises(JudgeBayesError, match="margin=0.0; a claim needs a number above 0"):
+    with pytest.raises(JudgeBayesError, match=r"margin=0\.0; a claim needs a number above 0"):
         claim(of, kind="paper", source="own", margin=0.0)
 
 
