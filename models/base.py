@@ -22,7 +22,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.models.distributions import LEAST, PanelVotes
-from judgebayes.models.label_noise import class_given_label, log_seen
+from judgebayes.models.label_noise import class_given_label, with_label_noise
 
 __all__ = [
     "Model",
@@ -148,7 +148,7 @@ def observe_label(
 ) -> tuple[Int[Array, " item"], Bool[Array, " item"]]:
     """Sample `label`, of which a share is wrong; return the labels, and which are known."""
     known = labels >= 0
-    category = dist.Categorical(logits=jnp.maximum(log_seen(log_probs, noise), LEAST))
+    category = dist.Categorical(logits=jnp.maximum(with_label_noise(log_probs, noise), LEAST))
     at = observe("label", category, jnp.maximum(labels, 0), known, weight, observed)
     return at, jnp.ones_like(known) if drawn("label", observed) else known
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-__all__ = ["class_given_label", "log_seen", "noise_matrix"]
+__all__ = ["class_given_label", "noise_matrix", "with_label_noise"]
 
 Scalar = float | Float[Array, ""]
 
@@ -24,7 +24,9 @@ def noise_matrix(noise: Scalar, n_classes: int) -> Float[Array, "class seen"]:
 
 
 @partial(jax.jit, inline=True)
-def log_seen(log_probs: Float[Array, "item class"], noise: Scalar) -> Float[Array, "item seen"]:
+def with_label_noise(
+    log_probs: Float[Array, "item class"], noise: Scalar
+) -> Float[Array, "item seen"]:
     """Return the log-probabilities of the observed labels, of which a share is wrong."""
     error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
     return jax.nn.logsumexp(log_probs[:, :, None] + error, axis=1)

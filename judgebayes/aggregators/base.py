@@ -13,12 +13,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import Status
-from judgebayes.inference.summary import FEW, summary
+from judgebayes.inference.summary import MAX_SHOWN, summary
 from judgebayes.votes.array import Votes
 from judgebayes.votes.sparse import AnyVotes, SlabShape
 
@@ -228,7 +228,7 @@ def _apply(rule: CountingRule, votes: AnyVotes) -> Float[Array, "item class"]:
     return rule.apply(votes)
 
 
-@fused("n_classes")
+@jit_inline("n_classes")
 def certain(decisions: Int[Array, "*item"], n_classes: int) -> Float[Array, "*item class"]:
     """Return log-probabilities that put everything on one class: 0 there, -inf elsewhere."""
     chosen = decisions[..., None] == jnp.arange(n_classes)
@@ -251,6 +251,6 @@ def summarised(fitted: Any) -> str:
 
 def _few(values: np.ndarray) -> str:
     """Return up to `FEW` numbers as they are, and the shape of more."""
-    if values.size <= FEW:
+    if values.size <= MAX_SHOWN:
         return np.array2string(values, precision=3)
     return f"{values.dtype.name}[{','.join(map(str, values.shape))}]"

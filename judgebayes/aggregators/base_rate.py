@@ -12,7 +12,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status, when
 from judgebayes.inference.summary import summary
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes.array import Votes
 
 __all__ = ["BaseRate", "FittedBaseRate"]
@@ -68,7 +68,7 @@ class BaseRate:
             If lengths differ, or a weight is negative.
         """
         data = training(votes, labels, weight, key, labelled_only=False)
-        used = known(data.labels, data.weight)
+        used = labelled_weight(data.labels, data.weight)
         mass = used @ jax.nn.one_hot(data.labels, votes.n_classes, dtype=used.dtype)
         share = mass + self.pseudo_count
         share = jnp.where(share.sum() > 0, share, 1.0)  # nothing is known

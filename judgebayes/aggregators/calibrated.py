@@ -14,7 +14,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["Calibrated", "FittedCalibrated", "random_places"]
@@ -140,7 +140,7 @@ def first_stage(
     within = (share > 0) & (share < 1)
     require("share", share, within, "between 0 and 1, or None for all items to both steps")
     own, key = jax.random.split(data.key)
-    used = known(data.labels, data.weight) > 0
+    used = labelled_weight(data.labels, data.weight) > 0
     held = used & (random_places(used, own) >= jnp.round(share * used.sum()))
     fitted = _fit_without(aggregator, data, held, key)
     return FirstStage(fitted, fitted(data.votes), jnp.where(held, data.weight, 0.0))
@@ -149,7 +149,7 @@ def first_stage(
 def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstStage:
     require("cross_fit", folds, folds >= 2, "2 folds or more")
     own, last, *keys = jax.random.split(data.key, 2 + folds)
-    used = known(data.labels, data.weight) > 0
+    used = labelled_weight(data.labels, data.weight) > 0
     fold = random_places(used, own) % folds
 
     def answers(

@@ -15,7 +15,14 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import DRPS
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
+from judgebayes.inference.problem import (
+    Chains,
+    Inference,
+    Problem,
+    Sites,
+    check_prior,
+    degenerate_status,
+)
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.softmax import Design
@@ -218,7 +225,9 @@ def _fit(
     n_parameters = sum(x[0].size for x in found.draws.values())
     return FittedDavidson(
         draws=found.draws,
-        status=worst(found.status, identified(labels, weight, votes.n_classes, n_parameters)),
+        status=worst(
+            found.status, degenerate_status(labels, weight, votes.n_classes, n_parameters)
+        ),
         objective=found.objective,
         projected_gradient=found.projected_gradient,
         chains=found.chains,

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Reliability, by_slab, checked, summarised, training
-from judgebayes.aggregators.unique_items import merged
+from judgebayes.aggregators.unique_items import unique_items
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -20,9 +20,9 @@ from judgebayes.inference.fast.dawid_skene import (
     SAME_MODE,
     Counts,
     Mode,
-    believed,
     from_columns,
     in_columns,
+    responsibilities,
     switched,
     updated,
 )
@@ -130,7 +130,7 @@ class DawidSkene:
         if isinstance(votes, Votes):
             data = training(votes, labels, weight, key, labelled_only=False)
             if isinstance(self.inference, NUTS):  # thousands of passes over the items
-                data = merged(data)
+                data = unique_items(data)
             fit = _fit(self, *data, _counted(data.votes))
             return with_source(fit, self, votes, labels, weight)
         return fit_sparse(self, votes, labels, weight=weight)
@@ -249,7 +249,7 @@ def _maximise(
         for start, prior_share in enumerate(log_pi):
             first = start * n_classes
             joint = [prior_share[k] + clamped[:, k] + evidence[:, first + k] for k in classes]
-            each, own = believed(joint)
+            each, own = responsibilities(joint)
             values.append(jnp.where(weight > 0, weight * each, 0.0).sum())
             belief += [weight * x for x in own]
         surprise = jax.vmap(dawid_skene.log_prior, (0, 0, None))(log_pi, log_confusion, prior)
@@ -319,7 +319,7 @@ def _switched(
     weight: Float[Array, " item"],
 ) -> Int[Array, ""]:
     n_judges, n_classes, _ = log_confusion.shape
-    belief = dawid_skene.known_belief(labels, weight, n_classes)
+    belief = dawid_skene.labelled_responsibilities(labels, weight, n_classes)
     cast = (weight[None] @ count).reshape(n_judges, n_classes).sum(-1)
     return switched(log_confusion, dawid_skene.tally(belief, count), cast)
 
@@ -420,7 +420,7 @@ def _posterior(
     log_confusion = jnp.log(sites["confusion"])
     joint = dawid_skene.log_joint(jnp.log(sites["pi"]), log_confusion, count, labels, 0.0)
     classes = [joint[:, k] for k in range(joint.shape[1])]
-    total, _ = believed(classes)
+    total, _ = responsibilities(classes)
     return jnp.stack([x - total for x in classes], axis=1)
 
 

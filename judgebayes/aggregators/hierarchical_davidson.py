@@ -14,7 +14,14 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
+from judgebayes.inference.problem import (
+    Chains,
+    Inference,
+    Problem,
+    Sites,
+    check_prior,
+    degenerate_status,
+)
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
@@ -167,7 +174,7 @@ def _fit(
     centres = sum(x[0].size for name, x in found.draws.items() if not name.endswith("_by_task"))
     return FittedHierarchicalDavidson(
         draws=found.draws,
-        status=worst(found.status, identified(labels, weight, votes.n_classes, centres)),
+        status=worst(found.status, degenerate_status(labels, weight, votes.n_classes, centres)),
         objective=found.objective,
         projected_gradient=found.projected_gradient,
         chains=found.chains,

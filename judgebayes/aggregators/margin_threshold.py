@@ -9,13 +9,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.aggregators.base import certain, training
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 from judgebayes.measures.decide import absolute_loss
-from judgebayes.measures.scores import average, known
+from judgebayes.measures.scores import average, labelled_weight
 from judgebayes.votes.array import Votes
 
 __all__ = ["FittedMarginThreshold", "MarginThreshold"]
@@ -83,7 +83,7 @@ class MarginThreshold:
         most = votes.n_judges * votes.n_samples
         thresholds = jnp.arange(1, most + 2)
         losses = _seen_loss(self.label_noise)[:, jnp.maximum(data.labels, 0)]
-        used = known(data.labels, data.weight)
+        used = labelled_weight(data.labels, data.weight)
 
         def error(threshold: Int[Array, ""]) -> Float[Array, ""]:
             made = _decide(votes, threshold)
@@ -120,7 +120,7 @@ def _seen_loss(noise: Scalar) -> Float[Array, "action seen"]:
     return (loss - slip * loss.sum(1, keepdims=True)) / (1 - noise - slip)
 
 
-@fused()
+@jit_inline()
 def _decide(votes: Votes, threshold: Int[Array, ""]) -> Int[Array, " item"]:
     counts = votes.pooled_counts()
     margin = counts[:, 2] - counts[:, 0]

@@ -15,11 +15,11 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.fast.log_softmax import log_softmax, log_softmax_by_class
-from judgebayes.inference.problem import identified
+from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.summary import summary
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.one_coin import Prior
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
@@ -145,7 +145,7 @@ def class_log_prior(
     """Return log pi: uniform, or the labels' frequencies with one more of each, noise removed."""
     if kind == "uniform":
         return jnp.full(n_classes, -np.log(n_classes))
-    used = known(labels, weight)
+    used = labelled_weight(labels, weight)
     seen = used @ jax.nn.one_hot(labels, n_classes, dtype=used.dtype) + 1.0
     slip = jnp.asarray(noise) / (n_classes - 1)
     share = (seen / seen.sum() - slip) / (1 - noise - slip)
@@ -171,7 +171,7 @@ def _fit(
         class_log_prior(
             labels, weight, method.class_prior, method.label_noise, n_classes=n_classes
         ),
-        identified(labels, weight, n_classes, 1),
+        degenerate_status(labels, weight, n_classes, 1),
     )
 
 

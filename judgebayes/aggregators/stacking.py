@@ -22,11 +22,11 @@ from judgebayes.inference.laplace import (
     leave_one_out,
 )
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Result, Sites, identified
+from judgebayes.inference.problem import Chains, Problem, Result, Sites, degenerate_status
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.models import stacking
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.stacking import Form, Prior, StackingData, StackingModel
@@ -194,7 +194,7 @@ def _fit(
     key: PRNGKeyArray,
 ) -> FittedStacking:
     form = Form(votes.n_judges, votes.n_classes, method.symmetric)
-    pinned = identified(labels, weight, votes.n_classes, 1)
+    pinned = degenerate_status(labels, weight, votes.n_classes, 1)
     whole = method.problem(votes, labels, weight)
     if isinstance(method.inference, NUTS):
         return _sampled(whole, method.inference.solve(whole, key), form, pinned)
@@ -204,7 +204,7 @@ def _fit(
         jnp.asarray(stacking.read_out(form)),
         noise_matrix(method.label_noise, votes.n_classes),
         labels,
-        known(labels, weight),
+        labelled_weight(labels, weight),
     )
     log_tau, found = _learnt(method.inference, problem, direction, method.prior, form)
     return FittedStacking(

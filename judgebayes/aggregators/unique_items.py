@@ -9,13 +9,13 @@ import numpy as np
 from judgebayes.aggregators.base import Training
 from judgebayes.votes.array import MISSING
 
-__all__ = ["merged"]
+__all__ = ["unique_items"]
 
 STEPS = 4
 """Sizes between one power of two and the next, so that similar panels share a compilation."""
 
 
-def merged(data: Training) -> Training:
+def unique_items(data: Training) -> Training:
     r"""Return an item for every distinct combination of votes and label, with their summed weight.
 
     A likelihood that is a product over items with the same factor for the same votes stays what it

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import CountingRule, Rule, certain
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.votes.array import Votes
@@ -156,7 +156,7 @@ def _members(
     return member, votes.score.reshape(votes.n_items, -1, 1)
 
 
-@fused("tie")
+@jit_inline("tie")
 def most_supported(
     support: Float[Array, "item class"], votes: AnyVotes, tie: TieRule
 ) -> Float[Array, "item class"]:
@@ -173,7 +173,7 @@ def most_supported(
     return _at_centre(lowest + highest, votes.n_classes, tie)
 
 
-@fused("n_classes", "tie")
+@jit_inline("n_classes", "tie")
 def _at_centre(
     twice: Int[Array, " item"], n_classes: int, tie: Literal["middle", "outer"]
 ) -> Float[Array, "item class"]:

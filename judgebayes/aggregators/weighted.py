@@ -18,7 +18,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
-from judgebayes.inference.problem import identified
+from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.summary import summary
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
@@ -96,7 +96,7 @@ class AccuracyWeighted:
     def from_agreement(self, seen: Agreement) -> "FittedAccuracyWeighted":
         """Return the same from how often each judge agrees with the labels: all there is to see."""
         alpha, beta = _posterior(seen, self.smoothing, self.label_noise)
-        status = identified(seen.labels, seen.weight, seen.n_classes, 1)
+        status = degenerate_status(seen.labels, seen.weight, seen.n_classes, 1)
         total = alpha + beta
         accuracy = jnp.where(total > 0, alpha / jnp.where(total > 0, total, 1.0), 0.5)
         return FittedAccuracyWeighted(accuracy, self.pseudo_count, status)
@@ -169,7 +169,7 @@ class LogOddsWeighted:
         """Return the same from how often each judge agrees with the labels: all there is to see."""
         alpha, beta = _posterior(seen, self.smoothing, self.label_noise)
         log_odds = one_coin.log_odds(alpha, beta, seen.n_classes)
-        status = identified(seen.labels, seen.weight, seen.n_classes, 1)
+        status = degenerate_status(seen.labels, seen.weight, seen.n_classes, 1)
         return FittedLogOddsWeighted(log_odds, status)
 
 

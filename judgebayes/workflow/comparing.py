@@ -23,7 +23,7 @@ from judgebayes.measures.significance import (
     share_interval,
     two_way_interval,
 )
-from judgebayes.models.label_noise import log_seen
+from judgebayes.models.label_noise import with_label_noise
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
 from judgebayes.workflow.answers import LOSSES_IN_WORDS
@@ -325,7 +325,7 @@ def _nll(found: Evaluation, label_noise: float) -> Float[np.ndarray, "split item
 def _log_seen(
     log_probs: Float[Array, "split item class"], label_noise: Scalar
 ) -> Float[Array, "split item class"]:
-    return jax.vmap(log_seen, (0, None))(log_probs, label_noise)
+    return jax.vmap(with_label_noise, (0, None))(log_probs, label_noise)
 
 
 def comparison_rows(

@@ -17,7 +17,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
 from judgebayes.inference import Status
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes import Votes
 
 
@@ -32,7 +32,8 @@ class Counting:
     ) -> "FittedCounting":
         data = training(votes, labels, weight, key, labelled_only=False)
         member = (
-            jax.nn.one_hot(data.labels, 3, dtype=float) * known(data.labels, data.weight)[:, None]
+            jax.nn.one_hot(data.labels, 3, dtype=float)
+            * labelled_weight(data.labels, data.weight)[:, None]
         )
         seen = member.T @ data.votes.pooled_counts() + 0.5
         return FittedCounting(

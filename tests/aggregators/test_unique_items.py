@@ -9,7 +9,7 @@ from panels import judged
 
 from judgebayes.aggregators import DawidSkene
 from judgebayes.aggregators.base import Training, training
-from judgebayes.aggregators.unique_items import merged
+from judgebayes.aggregators.unique_items import unique_items
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS
 
@@ -37,7 +37,7 @@ def listed(data: Training) -> Counter[tuple[int, ...]]:
 
 @in_float64
 def test_every_combination_keeps_its_weight(many: Training) -> None:
-    few = merged(many)
+    few = unique_items(many)
     assert few.votes.n_items < many.votes.n_items
     assert listed(few) == listed(many)
     used = np.asarray(few.weight) > 0
@@ -47,7 +47,7 @@ def test_every_combination_keeps_its_weight(many: Training) -> None:
 
 @in_float64
 def test_the_mode_is_that_of_all_items(many: Training) -> None:
-    few = merged(many)
+    few = unique_items(many)
     one, other = (DawidSkene().fit(x.votes, x.labels, weight=x.weight) for x in (many, few))
     assert float(one.log_posterior) == pytest.approx(float(other.log_posterior), rel=1e-12)
     for a, b in zip(jax.tree.leaves(one.draws), jax.tree.leaves(other.draws), strict=True):
@@ -57,7 +57,7 @@ def test_the_mode_is_that_of_all_items(many: Training) -> None:
 @in_float64
 def test_draws_do_not_know_how_often_an_item_was_listed(many: Training) -> None:
     sampler = DawidSkene(NUTS(draws=20, warmup=20, chains=2))
-    few = merged(many)
+    few = unique_items(many)
     one, other = (sampler.fit(x.votes, x.labels, weight=x.weight) for x in (many, few))
     for a, b in zip(jax.tree.leaves(one.draws), jax.tree.leaves(other.draws), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -66,12 +66,14 @@ def test_draws_do_not_know_how_often_an_item_was_listed(many: Training) -> None:
 def test_all_different_items_stay_as_they_are() -> None:
     votes, labels = judged(np.full(20, 0.7), 50, seed=4)
     data = training(votes, labels, None, None, labelled_only=False)
-    assert merged(data) is data
+    assert unique_items(data) is data
 
 
 def test_similar_panels_have_one_size() -> None:
     sizes = set()
     for seed in range(5):
         votes, labels = judged(np.full(8, 0.7), 1000, seed=seed)
-        sizes.add(merged(training(votes, labels, None, None, labelled_only=False)).votes.n_items)
+        sizes.add(
+            unique_items(training(votes, labels, None, None, labelled_only=False)).votes.n_items
+        )
     assert len(sizes) <= 2

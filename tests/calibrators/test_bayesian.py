@@ -18,7 +18,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import MAP, NUTS, NormalAtMode, PriorImportance, Status
 from judgebayes.models.calibration_maps import CalibrationMapModel, MapData, Prior
-from judgebayes.models.label_noise import log_seen
+from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow import fit_file
 
@@ -100,7 +100,7 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
     data = MapData(clipped(jnp.asarray(log_probs), own.clip), *map(jnp.asarray, (labels, weight)))
     density, _ = log_density(model, (data,), {}, jax.tree.map(jnp.asarray, at))
     assert float(density) == pytest.approx(total - float(fit.objective) * used.sum(), abs=1e-9)
-    seen = np.asarray(log_seen(fit(log_probs), noise))[np.arange(40), np.maximum(labels, 0)]
+    seen = np.asarray(with_label_noise(fit(log_probs), noise))[np.arange(40), np.maximum(labels, 0)]
     assert float(density) == pytest.approx(total + used @ seen, abs=1e-9)
 
 

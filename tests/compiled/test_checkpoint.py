@@ -113,9 +113,9 @@ def test_a_part_is_found_again_by_all_that_its_numbers_come_from(
         given = {"votes": votes, "labels": labels} | base | change
         evaluate_splits(BaseRate(), splits=parts, **given)  # type: ignore[arg-type]
     assert len(list(tmp_path.iterdir())) == 5
-    with pytest.raises(JudgeBayesError, match="cannot be kept in a folder"):
+    with pytest.raises(JudgeBayesError, match="cannot be stored in a folder"):
         digest_of(lambda: 0)
-    with pytest.raises(JudgeBayesError, match="must stand at the top of a module"):
+    with pytest.raises(JudgeBayesError, match="at the top level of a module"):
         sweep(
             {"rate": BaseRate()},
             votes,
@@ -171,7 +171,7 @@ def test_a_full_disk_gets_a_sentence_and_loses_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(checkpoint.np, "savez", full)
         with pytest.raises(
-            JudgeBayesError, match=r"No space left on device. Nothing that was finished"
+            JudgeBayesError, match=r"No space left on device. Finished parts are not lost"
         ):
             kept_part(tmp_path, "second", lambda: {"x": np.ones(3)})
     assert [file.name for file in tmp_path.iterdir()] == ["first.npz"]

@@ -21,7 +21,7 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.calibrators import Beta, Identity
 from judgebayes.compiled import digest, programs
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.programs import kept
+from judgebayes.compiled.programs import cached_export
 from judgebayes.evaluate.batches import _keys
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import random_splits
@@ -178,7 +178,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @in_float64
 def call(line: Line, seed: int = 0, size: int = 5, power: int = 2) -> tuple[Line, jax.Array]:
-    return kept(moved, line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
+    return cached_export(moved, line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
 
 
 @in_float64
@@ -247,11 +247,11 @@ def test_a_spoilt_file_or_a_closed_folder_is_no_error(
     assert same(call(Line(2.0, 0.5)), expected)
 
 
-def test_the_form_of_an_answer_survives_json() -> None:
+def test_the_structure_of_a_result_survives_json() -> None:
     form = {"a": (Line(programs.Leaf, 0.5, "*"), [None, True]), "b": Line(programs.Leaf, 1, "c")}
-    assert programs._formed(json.loads(json.dumps(programs._told(form)))) == form
+    assert programs.from_json(json.loads(json.dumps(programs.to_json(form)))) == form
     with pytest.raises(TypeError):
-        programs._told(Line(programs.Leaf, 0.5, print))  # type: ignore[arg-type]
+        programs.to_json(Line(programs.Leaf, 0.5, print))  # type: ignore[arg-type]
 
 
 def test_a_program_that_is_written_takes_the_place_of_the_one_read_longest_ago(
@@ -261,7 +261,7 @@ def test_a_program_that_is_written_takes_the_place_of_the_one_read_longest_ago(
     call(Line(2.0, 0.5))
     (first,) = folder.iterdir()
     os.utime(first, (1000, 1000))
-    second = folder / f"second{programs._own()}0{programs.KEPT}"
+    second = folder / f"second{programs._source_tag()}0{programs.SUFFIX}"
     second.touch()
     os.utime(second, (2000, 2000))
     forget(monkeypatch)
@@ -279,23 +279,23 @@ def with_a_function(x: jax.Array) -> Line:
     return Line(x, x, abs)  # type: ignore[arg-type]
 
 
-def test_an_answer_that_json_cannot_tell_is_not_kept(folder: Path) -> None:
+def test_a_result_without_a_json_form_is_not_stored(folder: Path) -> None:
     for _ in range(2):
-        assert kept(with_a_function, jnp.ones(2)).name is abs
+        assert cached_export(with_a_function, jnp.ones(2)).name is abs
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    "told",
+    "encoded",
     [
         {"class": ["os", "system"], "fields": {"command": {"value": "exit 3"}}},
         {"class": ["subprocess", "Popen"], "fields": {"args": {"value": "true"}}},
         {"class": ["a module that is not there", "Line"], "fields": {}},
     ],
 )
-def test_a_file_makes_no_object_but_dataclasses(told: dict[str, object]) -> None:
+def test_a_file_makes_no_object_but_dataclasses(encoded: dict[str, object]) -> None:
     with pytest.raises((TypeError, KeyError)):
-        programs._formed(told)
+        programs.from_json(encoded)
 
 
 def test_a_later_process_runs_a_kept_factorisation(tmp_path: Path) -> None:

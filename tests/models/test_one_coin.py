@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
-from judgebayes.inference.fast.agreement import FEW, agreement_of_array, agreement_of_whole
+from judgebayes.inference.fast.agreement import DIGIT_LIMIT, agreement_of_array, packed_agreement
 from judgebayes.models.base import PanelData
 from judgebayes.models.one_coin import OneCoinModel, Prior
 
@@ -46,8 +46,8 @@ def test_agreement_counted_as_digits_is_the_same_number(kind: type) -> None:
     index, labels = rng.integers(-1, 3, (2000, 7, 1)), rng.integers(-1, 3, 2000)
     often = rng.integers(0, 4, 2000)
     index[:, 0], index[:, 1], index[:, 2] = -1, labels[:, None], (labels[:, None] + 1) % 3
-    often[np.cumsum(often) >= FEW] = 0  # as many as single precision bears
-    found = agreement_of_whole(
+    often[np.cumsum(often) >= DIGIT_LIMIT] = 0  # as many as single precision bears
+    found = packed_agreement(
         jnp.asarray(index[..., 0]), jnp.asarray(labels), jnp.asarray(often.astype(kind))
     )
     right = agreement_of_array(*map(jnp.asarray, (index, labels, often.astype(float))))
@@ -57,9 +57,9 @@ def test_agreement_counted_as_digits_is_the_same_number(kind: type) -> None:
 
 @in_float64
 def test_one_item_fewer_than_the_limit_is_counted_exactly() -> None:
-    n = FEW - 1
+    n = DIGIT_LIMIT - 1
     votes, labels = jnp.asarray([[0, 1]] * n), jnp.zeros(n, int)
-    found = agreement_of_whole(votes, labels, jnp.ones(n, jnp.float32))
+    found = packed_agreement(votes, labels, jnp.ones(n, jnp.float32))
     np.testing.assert_array_equal(found, [[n, 0], [0, n]])
 
 

@@ -134,7 +134,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
                 **{"Run No": [1] * 5 + [2] * 5, "by": "ann"}
             )
         ),
-        "hold the same vote twice.*say sample='Run No' .*--sample 'Run No'",
+        "hold the same vote twice.*use sample='Run No' .*--sample 'Run No'",
     ),
     (
         "duplicate vote, and two columns that may number votes",
@@ -206,7 +206,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "NaN score",
         lambda: encode(LONG.assign(s=[0.1, np.nan, 0.3, 0.4, 0.5]), score="s"),
-        "Row 1 of column 's' holds nan beside a vote",
+        "Row 1 of column 's' holds nan for a vote",
     ),
     (
         "score that is no number",
@@ -216,7 +216,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "unknown order",
         lambda: encode(LONG.assign(o="left"), order="o", votes_as="shown"),
-        "Row 0 of column 'o' holds 'left'; right would be AB or BA",
+        "Row 0 of column 'o' holds 'left'; use AB or BA",
     ),
     (
         "missing order",
@@ -238,7 +238,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "item in two tasks",
         lambda: encode(LONG.assign(t=list("pqppp")), task="t"),
-        "Item 'x' stands in more than one task",
+        "Item 'x' is in more than one task",
     ),
     (
         "-1 of unknown meaning",
