@@ -17,7 +17,7 @@ from judgebayes.aggregators.dawid_skene import fit_sparse
 from judgebayes.calibrators import Identity
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
-from judgebayes.item_response.sparse import listed_mode
+from judgebayes.item_response.sparse import sparse_mode
 from judgebayes.models.irt import Prior
 from judgebayes.votes import from_dense
 
@@ -61,7 +61,7 @@ def fitted(devices: list[Any] | None, rank: int, count: int) -> list[float]:
 def rated(devices: list[Any]) -> list[float]:
     votes, labels = judged(np.array([0.9, 0.8, 0.7, 0.6]), 90, missing=0.3, seed=2)
     some = np.where(np.arange(90) % 5 == 0, -1, labels)
-    mode, used, status = listed_mode(
+    mode, used, status = sparse_mode(
         from_dense(votes), some, np.ones(90), Prior(), 0.1, devices=devices
     )
     return [*np.concatenate([*mode, used]).tolist(), float(status)]

@@ -182,7 +182,7 @@ def test_the_status_is_the_worse_of_the_two(votes: Votes) -> None:
 
 
 def test_impossible_protocols_get_a_sentence(votes: Votes, labels: np.ndarray) -> None:
-    with pytest.raises(JudgeBayesError, match=r"share=1\.5; right would be between 0 and 1"):
+    with pytest.raises(JudgeBayesError, match=r"share=1\.5; it must be between 0 and 1"):
         Calibrated(BaseRate(), Identity(), 1.5).fit(votes, labels)
-    with pytest.raises(JudgeBayesError, match="cross_fit=1; right would be 2 folds"):
+    with pytest.raises(JudgeBayesError, match="cross_fit=1; it must be 2 folds"):
         Calibrated(BaseRate(), Identity(), cross_fit=1).fit(votes, labels)

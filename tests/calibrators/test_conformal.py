@@ -132,7 +132,7 @@ def test_too_small_a_slice_covers_everything() -> None:
 
 def test_impossible_requests_get_a_sentence() -> None:
     log_probs, labels = answers(10)
-    with pytest.raises(JudgeBayesError, match=r"level=1\.5; right would be between 0 and 1"):
+    with pytest.raises(JudgeBayesError, match=r"level=1\.5; it must be between 0 and 1"):
         SplitConformal(1.5).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="3 groups: tell each item's"):
         SplitConformal(n_groups=3).fit(log_probs, labels)
@@ -240,7 +240,7 @@ def test_the_ends_of_the_law_are_the_first_counts_that_reach_the_shares(
 def test_limits_of_what_may_be_asked() -> None:
     log_probs, labels = answers(10)
     for level in (0.0, 1.0):
-        with pytest.raises(JudgeBayesError, match="right would be between 0 and 1"):
+        with pytest.raises(JudgeBayesError, match="must be between 0 and 1"):
             SplitConformal(level).fit(log_probs, labels)
         with pytest.raises(JudgeBayesError, match=r"level=.*between 0 and 1"):
             coverage_law(5, level, 10)

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from judgebayes.calibrators import Beta, Calibrator, Chain, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrators.base import calibration_data, clipped
 from judgebayes.calibrators.isotonic import FittedIsotonic
-from judgebayes.calibrators.softmax import _as_sure_as_right
+from judgebayes.calibrators.softmax import initial_slope
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
@@ -359,8 +359,8 @@ def test_a_larger_family_fits_its_own_labels_better(seed: int) -> None:
     ("change", "sentence"),
     [
         ({"labels": np.array([0, 2])}, "A label is 2; with 2 classes"),
-        ({"labels": np.array([0.0, 1.0])}, "right would be class indices"),
-        ({"labels": np.array([0])}, "right would be \\(2,\\)"),
+        ({"labels": np.array([0.0, 1.0])}, "must be class indices"),
+        ({"labels": np.array([0])}, "must be \\(2,\\)"),
         ({"weight": np.array([1.0, -1.0])}, "A weight is negative"),
         ({"log_probs": np.log([[0.5, 0.5], [np.nan, 0.5]])}, "Item 1, class 0 has the log-prob"),
     ],
@@ -380,9 +380,9 @@ def test_bad_input_gets_a_sentence(change: dict[str, np.ndarray], sentence: str)
 
 def test_impossible_penalties_get_a_sentence() -> None:
     log_probs, labels = overconfident()
-    with pytest.raises(JudgeBayesError, match=r"penalty=-1\.0; right would be a number from 0"):
+    with pytest.raises(JudgeBayesError, match=r"penalty=-1\.0; it must be a number from 0"):
         Beta(penalty=-1.0).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match=r"l1_share=2\.0; right would be from 0 to 1"):
+    with pytest.raises(JudgeBayesError, match=r"l1_share=2\.0; it must be from 0 to 1"):
         Beta(l1_share=2.0).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="at least one calibrator"):
         Chain(()).fit(log_probs, labels)
@@ -499,7 +499,7 @@ def test_a_map_begins_as_sure_as_the_answers_are_right(apart: float, begun: floa
     margin = apart * np.where(np.arange(4000) % 8 < 2, -1, 1) * (2 * labels - 1)
     log_probs = log_softmax(np.stack([-margin / 2, margin / 2], axis=1), axis=1)
     data = calibration_data(log_probs, labels, None)
-    found = float(_as_sure_as_right(list(data.log_probs.T), data))
+    found = float(initial_slope(list(data.log_probs.T), data))
     assert found == pytest.approx(begun, rel=1e-9)
     if begun < 1:
         best = Temperature().fit(log_probs, labels).slopes[0, 0]

@@ -15,8 +15,8 @@ from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.fast.sharded import SHARD
 from judgebayes.item_response import ItemResponse, variance_shares
 from judgebayes.item_response import sparse as irt_sparse
-from judgebayes.item_response.mode import Table, joint_mode, learnt_mode
-from judgebayes.item_response.sparse import Listed
+from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
+from judgebayes.item_response.sparse import SparseTable
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
@@ -195,7 +195,7 @@ def test_learnt_priors_are_those_the_items_came_from() -> None:
     used = jnp.arange(items) < items - 100
     labels = jnp.where(used, 1, -1)
     given = evidence(jnp.stack([1 - right, right], 2), labels, jnp.ones(items))
-    mode, prior, status = jax.jit(learnt_mode)(Table(given), used)
+    mode, prior, status = jax.jit(empirical_bayes_mode)(Table(given), used)
     assert int(status) == Status.CONVERGED
     (location, scale), (unit, width) = prior
     # What the abilities' own shift and stretch leave open is granted.
@@ -227,7 +227,7 @@ def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) 
     @in_float64
     def solve() -> tuple[Parameters, Prior, jax.Array]:
         given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(items), noise)
-        return jax.jit(learnt_mode)(Table(given), jnp.asarray(labels >= 0))
+        return jax.jit(empirical_bayes_mode)(Table(given), jnp.asarray(labels >= 0))
 
     mode, prior, status = solve()
     assert int(status) == Status.CONVERGED
@@ -286,7 +286,7 @@ def test_in_a_list_value_gradient_and_variances_are_those_of_the_array(
     rng = np.random.default_rng(3)
     weight = rng.integers(0, 4, 12) / 2
     mesh = Mesh(np.asarray(jax.devices()[:1]), (SHARD,))
-    listed, items = Listed.of(from_dense(votes), labels, weight, noise, mesh)
+    listed, items = SparseTable.of(from_dense(votes), labels, weight, noise, mesh)
     assert len(items) == 1
     table = Table(evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight), noise))
     prior = Prior((0.3, 1.2), (0.1, 0.4))
@@ -300,7 +300,7 @@ def test_in_a_list_value_gradient_and_variances_are_those_of_the_array(
     spread = Parameters(at.ability, *filled)
 
     @jax.jit
-    def told(objective: Listed | Table, p: Parameters) -> list[jax.Array]:
+    def told(objective: SparseTable | Table, p: Parameters) -> list[jax.Array]:
         at = objective.visit(p, prior)
         more = objective.variances(p, prior), objective.begin(prior)
         return [at.value, *at.gradient, *more[0], *more[1]]

@@ -413,7 +413,7 @@ def test_accuracies_of_0_and_1(method: Any, statuses: tuple[Status, ...]) -> Non
 
 def test_without_smoothing_a_judge_always_right_would_decide_alone() -> None:
     votes, labels = certain_panel()
-    with pytest.raises(JudgeBayesError, match=r"smoothing=0\.0; right would be a number above 0"):
+    with pytest.raises(JudgeBayesError, match=r"smoothing=0\.0; it must be a number above 0"):
         LogOddsWeighted(smoothing=0.0).fit(votes, labels)
     silent = Votes(votes.index.at[:, 2].set(-1), None, None, None, 2)
     fit = AccuracyWeighted(smoothing=0.0).fit(silent, labels)
