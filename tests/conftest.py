@@ -47,10 +47,10 @@ ROOMY, MORE = 3e9, 5e8
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of public data sets; without it, the test is skipped, and says so."""
-    found = default_data()
-    if found is None or not found.is_dir():
+    folder = default_data()
+    if folder is None or not folder.is_dir():
         pytest.skip("NO DATA: set JUDGEBAYES_DATA to run this test on real votes")
-    return found
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -65,10 +65,10 @@ def counts() -> np.ndarray:
     rng = np.random.default_rng(11)
     quality = rng.normal(size=60)
     p = np.stack([np.exp(-quality), np.full(60, 0.7), np.exp(quality)], 1)
-    drawn = rng.multinomial(4, p / p.sum(1, keepdims=True))
-    drawn[3] = 0
-    drawn[7] = (1, 0, 0)
-    return drawn
+    votes = rng.multinomial(4, p / p.sum(1, keepdims=True))
+    votes[3] = 0
+    votes[7] = (1, 0, 0)
+    return votes
 
 
 @pytest.fixture(scope="session")
@@ -82,9 +82,9 @@ def labels(counts: np.ndarray) -> np.ndarray:
     """Labels that follow the votes with noise; a sixth unknown."""
     rng = np.random.default_rng(12)
     margin = counts[:, 2] - counts[:, 0] + rng.normal(scale=1.5, size=60)
-    found = np.where(margin > 1, 2, np.where(margin < -1, 0, 1))
-    found[::6] = -1
-    return found
+    labels = np.where(margin > 1, 2, np.where(margin < -1, 0, 1))
+    labels[::6] = -1
+    return labels
 
 
 @pytest.fixture(scope="session")
@@ -112,8 +112,8 @@ def held() -> dict[str, int]:
 
 def resident() -> int:
     """Return the bytes that this process holds, 0 where the system does not tell (Linux does)."""
-    told = Path("/proc/self/statm")
-    return int(told.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") if told.exists() else 0
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") if statm.exists() else 0
 
 
 @pytest.fixture(autouse=True)

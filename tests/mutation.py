@@ -1,14 +1,14 @@
-"""Mutation testing by hand: is every operator of a module missed by its tests when it changes?
+"""Mutation testing: do the tests of a module fail when one of its operators changes?
 
     python tests/mutation.py measures.scores measures.decide calibrators.conformal measures.significance
 
 changes one operator, constant or call of a module at a time, runs the module's own tests on it
 (`tests/<room>/test_<module>.py`, and the examples in its docstrings) and lists the changes that
-no test fails on. What came out, and why the survivors may live, is in `mutation.md`.
+make no test fail. The results, and why the survivors are acceptable, are in `mutation.md`.
 
-No file is changed: a change lives in the memory of one child process. What is found is kept in
-`build/mutation`, so that an interrupted run goes on where it was; a change of the module or of its
-tests starts it afresh, except that `--survivors` tries only the survivors again after new tests.
+No file is changed: a change exists only in the memory of one child process. Results are stored in
+`build/mutation`, so that an interrupted run can resume; a change of the module or of its tests starts
+again, except that `--survivors` tries only the survivors again after new tests.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "mutation"
 HUNG = 900
-"""Seconds after which a child that waits for nothing is killed."""
+"""Seconds after which a child that does not respond is killed."""
 OPERATORS: dict[type, type] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -62,7 +62,7 @@ def files(module: str) -> tuple[Path, Path]:
 
 
 class Mutant(NamedTuple):
-    """A change: where, what, and the source with it."""
+    """A change: its position, its description, and the changed source."""
 
     line: int
     column: int
@@ -71,14 +71,14 @@ class Mutant(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What became of a source: the test that failed first, "" if all passed, and the seconds."""
+    """The result for a source: the first failing test, "" if all passed, and the seconds."""
 
     killer: str
     seconds: float
 
 
 def changes(tree: ast.Module) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield a node and what it is changed to; docstrings, annotations and messages stay."""
+    """Yield a node and its replacement; docstrings, annotations and messages are not changed."""
     skipped = {
         id(inside)
         for node in ast.walk(tree)
@@ -139,9 +139,9 @@ def mutants(source: str) -> Iterator[Mutant]:
     for which in range(count):
         tree = ast.parse(source)
         old, new = list(changes(tree))[which]
-        told = f"{ast.unparse(old)}  ->  {ast.unparse(new)}"
+        description = f"{ast.unparse(old)}  ->  {ast.unparse(new)}"
         whole = ast.fix_missing_locations(_Replace(old, new).visit(tree))
-        yield Mutant(old.lineno, old.col_offset, told, ast.unparse(whole))
+        yield Mutant(old.lineno, old.col_offset, description, ast.unparse(whole))
 
 
 def prepare() -> None:
@@ -195,7 +195,7 @@ def _replace(module: str, source: str) -> None:
     exec(held.__spec__.loader.source_to_code(source.encode(), held.__file__), vars(new))
 
 
-def _child(module: str, source: str, told: Path) -> None:
+def _child(module: str, source: str, output: Path) -> None:
     """Take the source in the place of the module, run its tests, tell what failed."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1), os.dup2(nothing, 2)
@@ -204,14 +204,14 @@ def _child(module: str, source: str, told: Path) -> None:
     try:
         _replace(module, source)
     except Exception as error:
-        told.write_text(f"import: {type(error).__name__}")
+        output.write_text(f"import: {type(error).__name__}")
         return
     first = _FirstFailure()
     names = [str(file) for file in files(module)]
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     ignored = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     code = pytest.main([*options, *ignored, *names], plugins=[first])
-    told.write_text(first.name or ("" if code == 0 else f"exit {code}"))
+    output.write_text(first.name or ("" if code == 0 else f"exit {code}"))
 
 
 class Children:
@@ -222,7 +222,7 @@ class Children:
         self.running: dict[int, Callable[[Tried], None]] = {}
 
     def start(self, module: str, source: str, limit: int, done: Callable[[Tried], None]) -> None:
-        """Try a source as soon as there is a place; `done` is told what became of it."""
+        """Try a source as soon as a process is free; `done` is called with the result."""
         while len(self.running) >= self.workers:
             self.wait()
         child = os.fork()
@@ -238,9 +238,9 @@ class Children:
     def wait(self) -> None:
         """Wait for one child."""
         child, _, used = os.wait4(-1, 0)
-        told = self.folder / str(child)
-        killer = told.read_text() if told.exists() else "time"
-        told.unlink(missing_ok=True)
+        output = self.folder / str(child)
+        killer = output.read_text() if output.exists() else "time"
+        output.unlink(missing_ok=True)
         self.running.pop(child)(Tried(killer, used.ru_utime + used.ru_stime))
 
     def finish(self) -> None:
@@ -278,12 +278,12 @@ def trial(module: str, children: Children, *, survivors: bool) -> str:
     if baseline[0].killer:
         sys.exit(f"{tests.name} fails as it is: {baseline[0].killer}")
     limit = 30 + 5 * int(baseline[0].seconds)
-    found = kept(record, digests, survivors=survivors)
+    survivors_by_mutant = kept(record, digests, survivors=survivors)
     every = {f"{m.line}:{m.column}: {m.change}": m for m in mutants(source)}
 
     def note(name: str) -> Callable[[Tried], None]:
         def noted(tried: Tried) -> None:
-            found[name] = tried.killer
+            survivors_by_mutant[name] = tried.killer
             row = digests | {"mutant": name, **tried._asdict()}
             with record.open("a") as file:
                 file.write(json.dumps(row) + "\n")
@@ -291,13 +291,13 @@ def trial(module: str, children: Children, *, survivors: bool) -> str:
         return noted
 
     for name, mutant in every.items():
-        if name not in found:
+        if name not in survivors_by_mutant:
             children.start(module, mutant.source, limit, note(name))
     children.finish()
-    lived = [name for name in every if not found[name]]
+    lived = [name for name in every if not survivors_by_mutant[name]]
     for name in lived:
         print(f"{module}.py:{name}", flush=True)
-    timed = sum(found[name] == "time" for name in every)
+    timed = sum(survivors_by_mutant[name] == "time" for name in every)
     return f"| `{module}` | {len(every)} | {len(every) - len(lived)} ({timed}) | {len(lived)} |"
 
 

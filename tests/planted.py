@@ -37,9 +37,9 @@ def answer(run: Run, name: str) -> Output:
             time.sleep(60)
         case "unwritable":
             raise JudgeBayesError("no room") from OSError(errno.ENOSPC, "no room")
-    kept = run.keep((name,), np.arange(3), lambda: {"x": np.arange(3.0) + run.seed})
+    part = run.keep((name,), np.arange(3), lambda: {"x": np.arange(3.0) + run.seed})
     figure = Figure()
-    figure.subplots().plot(kept["x"])
+    figure.subplots().plot(part["x"])
     records = [
         {"dataset": "d", "n": n, "method": "m", "metric": "mae", "value": value, "grade": grade}
         for n, value, grade in ((4, 0.1 + 0.2, "replicated"), (None, np.pi, ""))

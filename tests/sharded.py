@@ -25,7 +25,7 @@ from judgebayes.votes import from_dense
 def swept(devices: list[Any] | None) -> list[float]:
     """Splits that divide evenly or not, in batches of which the last is short, with calibrators."""
     votes, labels = judged(np.array([0.9, 0.7, 0.6]), 24, missing=0.2, seed=1)
-    found = []
+    values = []
     for n, maps in ((5, None), (8, None), (12, None), (5, {"none": Identity()})):
         splits = random_splits(24, splits=n, calibration=16, seed=0)
         batches = {"batch_size": 1} if n == 12 else {}
@@ -40,13 +40,13 @@ def swept(devices: list[Any] | None) -> list[float]:
             devices=devices,
             **batches,
         )
-        found += table["value"].tolist()
+        values += table["value"].tolist()
         if n == 12:
             whole = evaluate_splits(
                 OneCoin(), votes, labels, splits, fit_on="all", devices=devices, batch_size=1
             )
-            found += np.exp(whole.log_probs).ravel().tolist()
-    return found
+            values += np.exp(whole.log_probs).ravel().tolist()
+    return values
 
 
 def fitted(devices: list[Any] | None, rank: int, count: int) -> list[float]:
@@ -54,8 +54,8 @@ def fitted(devices: list[Any] | None, rank: int, count: int) -> list[float]:
     some = np.where(np.arange(90) % 5 == 0, labels, -1)
     mine = np.arange(rank, 90, count)  # each process has items of its own
     fit = fit_sparse(DawidSkene(), from_dense(votes.take(mine)), some[mine], devices=devices)
-    told = (fit.log_posterior, fit.steps, fit.status)
-    return [*np.asarray(fit.draws["confusion"]).ravel().tolist(), *map(float, told)]
+    results = (fit.log_posterior, fit.steps, fit.status)
+    return [*np.asarray(fit.draws["confusion"]).ravel().tolist(), *map(float, results)]
 
 
 def rated(devices: list[Any]) -> list[float]:

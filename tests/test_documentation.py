@@ -42,12 +42,12 @@ def test_a_diagram_has_the_sites_and_the_arrows_of_its_program() -> None:
     plates = importlib.import_module("plates")
     if not plates.drawable():
         pytest.skip("plate diagrams need Graphviz: its program `dot` is not installed")
-    drawn = plates.diagram("irt")
+    diagram = plates.diagram("irt")
     for name in ("ability", "difficulty", "log_discrimination", "votes", "judge", "item"):
-        assert f">{name}</text>" in drawn
-    assert drawn.count('class="edge"') == 4  # into votes, from its parameters and the label
-    assert drawn.count('fill="#bebebe"') + drawn.count('fill="grey"') == 2
-    assert "<title>" not in drawn
+        assert f">{name}</text>" in diagram
+    assert diagram.count('class="edge"') == 4  # into votes, from its parameters and the label
+    assert diagram.count('fill="#bebebe"') + diagram.count('fill="grey"') == 2
+    assert "<title>" not in diagram
 
 
 def test_the_reference_lists_every_name_and_every_command() -> None:
@@ -87,8 +87,8 @@ def test_the_guide_explains_every_diagnostic() -> None:
     quotes = re.findall(r"^> (.+)$", guide, re.MULTILINE)
     assert len(calls) > 10
     matches = {quote: [call for call in calls if quote in said(call)] for quote in quotes}
-    assert {quote: len(found) for quote, found in matches.items()} == dict.fromkeys(quotes, 1)
-    explained = {id(found[0]) for found in matches.values()}
+    assert {quote: len(headings) for quote, headings in matches.items()} == dict.fromkeys(quotes, 1)
+    explained = {id(headings[0]) for headings in matches.values()}
     assert explained == {id(call) for call in calls}
 
 
@@ -136,7 +136,7 @@ def test_the_code_of_a_models_page_draws_data_and_fits_them(name: str) -> None:
     for block in blocks:
         assert "judgebayes.models" in block
         few = re.sub(r"num_(warmup|samples)=500", r"num_\1=50", block)
-        found: dict[str, object] = {}
-        exec(compile(few, f"{name}.md", "exec"), found)
-        samples = found["mcmc"].get_samples()  # type: ignore[attr-defined]
+        namespace: dict[str, object] = {}
+        exec(compile(few, f"{name}.md", "exec"), namespace)
+        samples = namespace["mcmc"].get_samples()  # type: ignore[attr-defined]
         assert all(np.isfinite(x).all() for x in samples.values())

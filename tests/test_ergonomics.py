@@ -66,15 +66,15 @@ def test_a_status_is_named_and_a_batch_counted() -> None:
 
 
 def test_a_repr_is_there_inside_a_transformation() -> None:
-    seen = []
+    reprs = []
 
     def look(p: jax.Array) -> jax.Array:
         fit = jb.Identity().fit(jnp.log(jnp.stack([1 - p, p], 1)), jnp.zeros(3, int))
-        seen.append(summary(fit))
+        reprs.append(summary(fit))
         return p
 
     jax.jit(look)(jnp.full(3, 0.5))
-    assert seen[0].startswith("FittedIdentity(status=")
+    assert reprs[0].startswith("FittedIdentity(status=")
 
 
 def test_every_public_name_is_there_and_completes() -> None:

@@ -15,10 +15,10 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "extending.md"
 @pytest.fixture
 def forgetting() -> Iterator[None]:
     """Forget afterwards what the guide declares."""
-    known = (registry.AGGREGATORS, registry.CALIBRATORS, registry.FITTED)
-    before = [dict(each) for each in known]
+    registries = (registry.AGGREGATORS, registry.CALIBRATORS, registry.FITTED)
+    before = [dict(each) for each in registries]
     yield
-    for each, own in zip(known, before, strict=True):
+    for each, own in zip(registries, before, strict=True):
         each.clear()
         each.update(own)
 
@@ -30,5 +30,5 @@ def test_the_guide_runs_and_prints_what_it_says(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for kind, code, expected in blocks(GUIDE.read_text(encoding="utf-8")):
-        found = printed(kind, code, names)
-        assert agree(expected, found), found
+        output = printed(kind, code, names)
+        assert agree(expected, output), output

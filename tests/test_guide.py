@@ -46,13 +46,13 @@ def printed(kind: str, code: str, names: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def agree(expected: str, found: str) -> bool:
+def agree(expected: str, actual: str) -> bool:
     """Tell whether the words are the same and the numbers near; `...` stands for any words.
 
     How lines are broken plays no part.
     """
     first, *rest = (piece.split() for piece in re.split(r"(?<!\S)\.\.\.(?!\S)", expected))
-    words, place = found.split(), len(first)
+    words, place = actual.split(), len(first)
     if not alike(first, words[:place]):
         return False
     for piece in rest[:-1]:
@@ -65,22 +65,22 @@ def agree(expected: str, found: str) -> bool:
     return alike(last, after[len(after) - len(last) :]) if rest else not after
 
 
-def alike(expected: list[str], found: list[str]) -> bool:
-    return len(expected) == len(found) and all(map(near, expected, found))
+def alike(expected: list[str], actual: list[str]) -> bool:
+    return len(expected) == len(actual) and all(map(near, expected, actual))
 
 
-def near(expected: str, found: str) -> bool:
+def near(expected: str, actual: str) -> bool:
     """Tell whether two words are the same, but for the digits of numbers that are close."""
-    if expected == found:
+    if expected == actual:
         return True
-    if NUMBER.sub("#", expected) != NUMBER.sub("#", found):
+    if NUMBER.sub("#", expected) != NUMBER.sub("#", actual):
         return False
-    pairs = zip(NUMBER.findall(expected), NUMBER.findall(found), strict=True)
+    pairs = zip(NUMBER.findall(expected), NUMBER.findall(actual), strict=True)
     return all(close(*pair) for pair in pairs)
 
 
-def close(expected: str, found: str) -> bool:
-    a, b = float(expected), float(found)
+def close(expected: str, actual: str) -> bool:
+    a, b = float(expected), float(actual)
     if "." not in expected and a >= COUNT:
         return a / OF_COUNTS <= b <= a * OF_COUNTS
     decimals = len(expected.partition(".")[2])
@@ -90,8 +90,8 @@ def close(expected: str, found: str) -> bool:
 def follow(text: str) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     for kind, code, expected in blocks(text):
-        found = printed(kind, code, names)
-        assert agree(expected, found), f"{code}\nshould print\n{expected}\nand prints\n{found}"
+        output = printed(kind, code, names)
+        assert agree(expected, output), f"{code}\nshould print\n{expected}\nand prints\n{output}"
     plt.close("all")
 
 

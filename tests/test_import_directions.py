@@ -50,25 +50,25 @@ def room(module: str) -> str:
 
 def wrong(files: Mapping[str, str]) -> list[str]:
     """Return every import of a later room."""
-    found = []
+    wrong_imports = []
     for module, source in files.items():
         for target in edges(source):
             here, there = room(module), room(target)
             barred = here == "models" != there or ORDER.index(there) > ORDER.index(here)
             if barred and target != "judgebayes.__version__":
-                found.append(f"{module} -> {target}")
-    return found
+                wrong_imports.append(f"{module} -> {target}")
+    return wrong_imports
 
 
 @cache
 def modules() -> Mapping[str, str]:
     """Return the source of every module, by its name."""
-    found = {}
+    sources = {}
     for top in ("judgebayes", "judgebayes/models", "judgebayes/experiments"):
         for path in (ROOT / top).rglob("*.py"):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            found[name] = path.read_text(encoding="utf-8")
-    return found
+            sources[name] = path.read_text(encoding="utf-8")
+    return sources
 
 
 def test_a_room_imports_from_those_before_it_only() -> None:
@@ -86,8 +86,8 @@ def test_a_room_imports_from_those_before_it_only() -> None:
     ],
 )
 def test_a_planted_wrong_import_is_seen(module: str, source: str) -> None:
-    (seen,) = set(wrong({**modules(), module: source})) - set(wrong(modules()))
-    assert seen.startswith(f"{module} -> ")
+    (detected,) = set(wrong({**modules(), module: source})) - set(wrong(modules()))
+    assert detected.startswith(f"{module} -> ")
 
 
 def circle(files: Mapping[str, str]) -> list[str]:
@@ -134,10 +134,10 @@ def test_the_map_for_contributors_is_the_order() -> None:
     page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
     table = page.partition("\n| package |")[2].partition("\n\n")[0]
     cells = [line.strip("|").split("|") for line in table.splitlines()[2:]]
-    found = [(re.findall(r"`(\w+)`", names), may.strip()) for names, _, may in cells]
-    assert found == expected_map()
+    rows = [(re.findall(r"`(\w+)`", names), may.strip()) for names, _, may in cells]
+    assert rows == expected_map()
     in_tree = {path.stem for path in (ROOT / "judgebayes").glob("[!_]*")} | {"__main__"}
-    assert {name for names, _ in found for name in names} - {"judgebayes"} == in_tree
+    assert {name for names, _ in rows for name in names} - {"judgebayes"} == in_tree
 
 
 def test_a_package_says_what_it_may_not_import() -> None:

@@ -65,12 +65,12 @@ def test_no_module_takes_the_place_of_a_public_name() -> None:
     }
     assert set(homes) == set(judgebayes.__all__)
     for name, home in homes.items():
-        found = getattr(judgebayes, name)
-        assert isinstance(found, ModuleType) == (name in ("priors", "testing")), name
+        attribute = getattr(judgebayes, name)
+        assert isinstance(attribute, ModuleType) == (name in ("priors", "testing")), name
         if name == "priors":
-            assert found is importlib.import_module("judgebayes.priors")
+            assert attribute is importlib.import_module("judgebayes.priors")
         else:
-            assert found is getattr(importlib.import_module(home), name), name
+            assert attribute is getattr(importlib.import_module(home), name), name
 
 
 def test_every_module_and_public_function_is_documented() -> None:

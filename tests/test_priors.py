@@ -73,7 +73,7 @@ def of_form(method: Any) -> Any:
 
 def pairs() -> list[Any]:
     """Return every method with every inference, those that sample or compile for long as slow."""
-    found = []
+    pairs_of_fits = []
     for name, case in METHODS.items():
         if case.estimator == jb.ItemResponse(None):  # learns its priors, and takes none
             continue
@@ -87,8 +87,8 @@ def pairs() -> list[Any]:
                 continue
             quick = how in NO_PRIOR or not case.costly or (name == "mixture" and how == "map")
             marks = [] if quick and how != "nuts" else [pytest.mark.slow]
-            found.append(pytest.param(name, each, marks=marks, id=f"{name}, {how}"))
-    return found
+            pairs_of_fits.append(pytest.param(name, each, marks=marks, id=f"{name}, {how}"))
+    return pairs_of_fits
 
 
 @pytest.mark.parametrize(("name", "how"), pairs())
@@ -244,6 +244,6 @@ def test_a_saved_fit_answers_as_its_prior_has_it(method: Any, tmp_path: Path) ->
     np.testing.assert_array_equal(again(votes), fit(votes))
     assert np.abs(np.asarray(again(votes) - usual(votes))).max() > 1e-4
     if hasattr(fit, "reliability"):
-        for ours, kept in zip(fit.reliability(), again.reliability(), strict=True):
-            np.testing.assert_array_equal(kept, ours)
+        for ours, saved in zip(fit.reliability(), again.reliability(), strict=True):
+            np.testing.assert_array_equal(saved, ours)
     assert json.loads((tmp_path / "f.json").read_text())["version"] == 1

@@ -22,14 +22,14 @@ def observe_class_and_votes(
     y: Array, votes_given: Any, data: Any, n_classes: int, noise: float, labelled_only: bool
 ) -> None:
     """Observe the noisy label of a class, and votes given it, where there are any."""
-    known = data.labels >= 0
-    with numpyro.handlers.mask(mask=known):
+    labelled = data.labels >= 0
+    with numpyro.handlers.mask(mask=labelled):
         label = dist.Categorical(noise_matrix(noise, n_classes)[y])
         numpyro.sample("label", label, obs=jnp.maximum(data.labels, 0))
     for j in range(data.votes.shape[1]):
         for s in range(data.votes.shape[2]):
             vote = data.votes[:, j, s]
-            used = (vote >= 0) & (known | (not labelled_only))
+            used = (vote >= 0) & (labelled | (not labelled_only))
             with numpyro.handlers.mask(mask=used):
                 numpyro.sample(f"vote {j} {s}", votes_given(j, y), obs=jnp.maximum(vote, 0))
 

@@ -35,9 +35,10 @@ class Counting:
             jax.nn.one_hot(data.labels, 3, dtype=float)
             * labelled_weight(data.labels, data.weight)[:, None]
         )
-        seen = member.T @ data.votes.pooled_counts() + 0.5
+        class_counts = member.T @ data.votes.pooled_counts() + 0.5
         return FittedCounting(
-            jnp.log(seen / seen.sum(1, keepdims=True)), jnp.asarray(int(Status.CONVERGED))
+            jnp.log(class_counts / class_counts.sum(1, keepdims=True)),
+            jnp.asarray(int(Status.CONVERGED)),
         )
 
 
@@ -73,12 +74,12 @@ def places(used: np.ndarray, seed: int = 0) -> np.ndarray:
 
 def test_the_division_is_a_random_order_of_the_used_items_alone() -> None:
     used = np.random.default_rng(0).random(40) < 0.6
-    found = places(used)
-    assert sorted(found[used]) == list(range(used.sum()))
-    np.testing.assert_array_equal(found[used], places(np.ones(used.sum(), bool)))
+    ranks = places(used)
+    assert sorted(ranks[used]) == list(range(used.sum()))
+    np.testing.assert_array_equal(ranks[used], places(np.ones(used.sum(), bool)))
     padded = np.r_[used, np.zeros(7, bool)]
-    np.testing.assert_array_equal(places(padded)[:40][used], found[used])
-    assert (places(used, 1)[used] != found[used]).any()
+    np.testing.assert_array_equal(places(padded)[:40][used], ranks[used])
+    assert (places(used, 1)[used] != ranks[used]).any()
 
 
 def halves(labels: np.ndarray, share: float, key: jax.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -95,15 +96,15 @@ def test_nested_fits_are_two_fits_on_two_parts(votes: Votes, labels: np.ndarray)
     assert len(second) == 15
     aggregator = FEW.fit(votes.take(first), labels[first])
     calibrator = Temperature().fit(aggregator(votes.take(second)), labels[second])
-    found = Calibrated(FEW, Temperature(), 0.7).fit(votes, labels, key=key)
-    np.testing.assert_allclose(found(votes), calibrator(aggregator(votes)), atol=1e-7)
+    fit = Calibrated(FEW, Temperature(), 0.7).fit(votes, labels, key=key)
+    np.testing.assert_allclose(fit(votes), calibrator(aggregator(votes)), atol=1e-7)
 
 
 def test_a_share_of_none_fits_both_on_everything(votes: Votes, labels: np.ndarray) -> None:
     aggregator = FEW.fit(votes, labels)
     calibrator = Platt().fit(aggregator(votes), labels)
-    found = Calibrated(FEW, Platt(), None).fit(votes, labels)
-    np.testing.assert_allclose(found(votes), calibrator(aggregator(votes)), atol=1e-7)
+    fit = Calibrated(FEW, Platt(), None).fit(votes, labels)
+    np.testing.assert_allclose(fit(votes), calibrator(aggregator(votes)), atol=1e-7)
 
 
 def test_cross_fitting_calibrates_answers_to_items_that_were_left_out(
@@ -119,9 +120,9 @@ def test_cross_fitting_calibrates_answers_to_items_that_were_left_out(
         fit = FEW.fit(votes.take(inside), labels[inside])
         raw[outside] = fit(votes.take(outside))
     calibrator = Temperature().fit(raw, labels)
-    found = Calibrated(FEW, Temperature(), cross_fit=3).fit(votes, labels, key=key)
+    fit = Calibrated(FEW, Temperature(), cross_fit=3).fit(votes, labels, key=key)
     whole = FEW.fit(votes, labels)
-    np.testing.assert_allclose(found(votes), calibrator(whole(votes)), atol=1e-6)
+    np.testing.assert_allclose(fit(votes), calibrator(whole(votes)), atol=1e-6)
 
 
 @protocols
@@ -167,18 +168,18 @@ def test_the_evaluation_labels_do_not_leak(votes: Votes, labels: np.ndarray, par
     other[parts.evaluation[0]] = (labels[parts.evaluation[0]] + 1) % 3
     method = Calibrated(FEW, Temperature())
     for fit_on in ("calibration", "all"):
-        found = [
+        log_probs = [
             evaluate_splits(method, votes, y, one_split, fit_on=fit_on).log_probs
             for y in (labels, other)
         ]
-        np.testing.assert_array_equal(*found)
+        np.testing.assert_array_equal(*log_probs)
 
 
 def test_the_status_is_the_worse_of_the_two(votes: Votes) -> None:
-    found = Calibrated(SoftVote(), Beta(), None).fit(
+    fit = Calibrated(SoftVote(), Beta(), None).fit(
         Votes(votes.index, jnp.ones(votes.index.shape), None, None, 3), np.ones(60, int)
     )
-    assert Status(int(found.status)) is Status.DEGENERATE
+    assert Status(int(fit.status)) is Status.DEGENERATE
 
 
 def test_impossible_protocols_get_a_sentence(votes: Votes, labels: np.ndarray) -> None:

@@ -55,8 +55,8 @@ def test_tasks_that_may_differ_freely_approach_separate_fits(
 
 def test_an_unseen_task_is_answered_from_the_centre(tasked: Votes, labels: np.ndarray) -> None:
     task = np.asarray(tasked.task)
-    seen = np.where(task == 2, -1, labels)
-    fit = HierarchicalDavidson().fit(tasked, seen)
+    training_labels = np.where(task == 2, -1, labels)
+    fit = HierarchicalDavidson().fit(tasked, training_labels)
     # No label of task 2: the mode of its deviation is zero, which is the centre.
     np.testing.assert_allclose(np.asarray(fit.draws["log_beta_by_task"])[0, 2], 0, atol=1e-7)
     unseen = Votes(tasked.index, None, None, jnp.full(60, -1, jnp.int32), 3, 3)
@@ -71,10 +71,10 @@ def test_permuting_the_tasks_permutes_the_parameters(tasked: Votes, labels: np.n
 
 @pytest.mark.slow
 def test_sampling_agrees_with_the_mode_roughly_and_mixes(tasked: Votes, labels: np.ndarray) -> None:
-    drawn = HierarchicalDavidson(NUTS(draws=120, warmup=150, chains=2)).fit(tasked, labels)
-    assert drawn.draws["tie_by_task"].shape == (240, 1, 3)
+    sampled = HierarchicalDavidson(NUTS(draws=120, warmup=150, chains=2)).fit(tasked, labels)
+    assert sampled.draws["tie_by_task"].shape == (240, 1, 3)
     mode = HierarchicalDavidson(MAP(starts=1)).fit(tasked, labels)
-    assert np.abs(np.exp(drawn(tasked)) - np.exp(mode(tasked))).max() < 0.15
+    assert np.abs(np.exp(sampled(tasked)) - np.exp(mode(tasked))).max() < 0.15
 
 
 def test_votes_without_tasks_are_refused(votes: Votes, labels: np.ndarray) -> None:
@@ -87,5 +87,5 @@ def test_a_fit_per_task_equals_fits_to_its_items_alone(tasked: Votes, labels: np
     together = PerTask(Davidson()).fit(tasked, labels)(tasked)
     for k in range(3):
         own = np.flatnonzero(np.asarray(tasked.task) == k)
-        alone = Davidson().fit(tasked.take(own), labels[own])(tasked.take(own))
-        np.testing.assert_allclose(together[own], alone, atol=1e-5)
+        separate = Davidson().fit(tasked.take(own), labels[own])(tasked.take(own))
+        np.testing.assert_allclose(together[own], separate, atol=1e-5)

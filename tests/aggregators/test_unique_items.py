@@ -18,21 +18,21 @@ from judgebayes.inference import NUTS
 def many() -> Training:
     """Few judges on many items, holes, repeats, some labels, some weights 0."""
     votes, labels = judged(np.array([0.9, 0.7, 0.6]), 400, samples=2, missing=0.2, seed=3)
-    seen = np.where(np.arange(400) % 3 == 0, labels, -1)
+    some_labels = np.where(np.arange(400) % 3 == 0, labels, -1)
     weight = np.random.default_rng(1).integers(0, 3, 400).astype(float)
     with jax.enable_x64(True):
-        return training(votes, seen, weight, None, labelled_only=False)
+        return training(votes, some_labels, weight, None, labelled_only=False)
 
 
 def listed(data: Training) -> Counter[tuple[int, ...]]:
     """Weight by votes (in any order of the samples) and label, one item after another."""
-    found: Counter[tuple[int, ...]] = Counter()
+    counter: Counter[tuple[int, ...]] = Counter()
     for votes, label, weight in zip(
         np.asarray(data.votes.index), np.asarray(data.labels), np.asarray(data.weight), strict=True
     ):
         if weight > 0:
-            found[*np.sort(votes).ravel().tolist(), int(label)] += float(weight)
-    return found
+            counter[*np.sort(votes).ravel().tolist(), int(label)] += float(weight)
+    return counter
 
 
 @in_float64

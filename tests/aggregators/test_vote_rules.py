@@ -47,8 +47,8 @@ def test_first_voted_of_the_tied_classes_is_taken() -> None:
 
 def test_a_binary_tie_is_left_open() -> None:
     votes = from_counts(np.array([[2, 2], [1, 3]]))
-    found = np.exp(MajorityVote().fit(votes, np.array([-1, -1]))(votes))
-    np.testing.assert_allclose(found, [[0.5, 0.5], [0, 1]])
+    probs = np.exp(MajorityVote().fit(votes, np.array([-1, -1]))(votes))
+    np.testing.assert_allclose(probs, [[0.5, 0.5], [0, 1]])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 5])

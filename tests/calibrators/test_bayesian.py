@@ -100,8 +100,10 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
     data = MapData(clipped(jnp.asarray(log_probs), own.clip), *map(jnp.asarray, (labels, weight)))
     density, _ = log_density(model, (data,), {}, jax.tree.map(jnp.asarray, at))
     assert float(density) == pytest.approx(total - float(fit.objective) * used.sum(), abs=1e-9)
-    seen = np.asarray(with_label_noise(fit(log_probs), noise))[np.arange(40), np.maximum(labels, 0)]
-    assert float(density) == pytest.approx(total + used @ seen, abs=1e-9)
+    log_prob_of_label = np.asarray(with_label_noise(fit(log_probs), noise))[
+        np.arange(40), np.maximum(labels, 0)
+    ]
+    assert float(density) == pytest.approx(total + used @ log_prob_of_label, abs=1e-9)
 
 
 @pytest.mark.slow

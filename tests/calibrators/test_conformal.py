@@ -45,10 +45,10 @@ def test_sets_are_those_of_mapie(seed: int) -> None:
     classification = pytest.importorskip("mapie.classification")
     from sklearn.base import BaseEstimator, ClassifierMixin
 
-    class Told(ClassifierMixin, BaseEstimator):
+    class Precomputed(ClassifierMixin, BaseEstimator):
         """A classifier whose features are its probabilities."""
 
-        def fit(self, x: np.ndarray, y: np.ndarray) -> "Told":  # noqa: ARG002
+        def fit(self, x: np.ndarray, y: np.ndarray) -> "Precomputed":  # noqa: ARG002
             self.classes_ = np.arange(3)
             self.is_fitted_ = True
             return self
@@ -61,9 +61,9 @@ def test_sets_are_those_of_mapie(seed: int) -> None:
 
     log_probs, labels = answers(150, seed)
     new, _ = answers(200, seed + 100)
-    told = Told().fit(np.exp(log_probs), labels)
+    estimator = Precomputed().fit(np.exp(log_probs), labels)
     peer = classification.SplitConformalClassifier(
-        told, confidence_level=0.9, conformity_score="lac", prefit=True
+        estimator, confidence_level=0.9, conformity_score="lac", prefit=True
     ).conformalize(np.exp(log_probs), labels)
     theirs = peer.predict_set(np.exp(new))[1][:, :, 0]
     np.testing.assert_array_equal(SplitConformal(0.9).fit(log_probs, labels)(new), theirs)
@@ -80,7 +80,7 @@ def test_every_group_has_its_own_threshold() -> None:
         np.testing.assert_array_equal(inside, own(log_probs[groups == g]))
 
 
-def test_empty_sets_stay_empty_unless_told_otherwise() -> None:
+def test_empty_sets_stay_empty_by_default() -> None:
     sure = np.log([[0.98, 0.01, 0.01]] * 30)
     torn = np.log([[0.4, 0.4, 0.2]])
     empty = SplitConformal(0.8).fit(sure, np.zeros(30, int))(torn)
@@ -107,8 +107,8 @@ def test_the_coverage_obeys_its_exact_law() -> None:
     exact = comb(j + k - 1, j) * comb(n + m - k - j, m - j) / comb(n + m, m)
     np.testing.assert_allclose(law.probability, exact, rtol=1e-8)
     assert law.mean == pytest.approx(k / (n + 1))
-    drawn = [answers(n + m, seed) for seed in range(300)]
-    log_probs, labels = (np.stack(part) for part in zip(*drawn, strict=True))
+    samples = [answers(n + m, seed) for seed in range(300)]
+    log_probs, labels = (np.stack(part) for part in zip(*samples, strict=True))
 
     def covered(log_probs: jax.Array, labels: jax.Array) -> jax.Array:
         sets = SplitConformal(level).fit(log_probs[:n], labels[:n])(log_probs[n:])
@@ -144,17 +144,17 @@ def test_ties_open_the_upper_end_of_the_law() -> None:
     """Scores of two values: the sets cover all or nearly all, which no law without ties allows."""
     rng = np.random.default_rng(8)
     n, m = 19, 400
-    inside = {"told": 0, "untold": 0}
+    inside = {"with count": 0, "without": 0}
     log_probs = np.log(np.where(rng.random((100, n + m, 1)) < 0.5, [[0.9, 0.1]], [[0.6, 0.4]]))
     labels = (rng.random((100, n + m)) < np.exp(log_probs[..., 1])).astype(int)
     with jax.enable_x64(True):
         every = jax.vmap(lambda p, y: SplitConformal(0.8).fit(p[:n], y[:n])(p))(log_probs, labels)
     for held in np.take_along_axis(np.asarray(every), labels[..., None], 2)[..., 0]:
-        for name, covered in (("told", int(held[:n].sum())), ("untold", None)):
+        for name, covered in (("with count", int(held[:n].sum())), ("without", None)):
             law = coverage_law(n, 0.8, m, covered=covered)
             inside[name] += law.low <= held[n:].mean() <= law.high
-    assert inside["told"] / 100 > 0.93
-    assert inside["untold"] / 100 < 0.9
+    assert inside["with count"] / 100 > 0.93
+    assert inside["without"] / 100 < 0.9
 
 
 def test_without_ties_the_law_is_what_it_was() -> None:
@@ -174,7 +174,7 @@ def test_items_of_weight_0_and_2_are_dropped_and_repeated_and_unknown_labels_cou
     assert int(fit.status) == int(repeated.status) == Status.CONVERGED
 
 
-def test_a_group_that_is_too_small_covers_everything_and_is_told() -> None:
+def test_a_group_that_is_too_small_covers_everything_and_is_degenerate() -> None:
     log_probs, labels = answers(21)
     groups = np.append(np.zeros(20, int), 1)
     fit = SplitConformal(0.8, n_groups=2).fit(log_probs, labels, groups=groups)
@@ -210,9 +210,9 @@ def test_of_empty_sets_only_the_most_probable_classes_up_to_rounding_are_taken()
             [0.99, 0.005, 0.005],
         ]
     )
-    found = SplitConformal(0.8, no_empty=True).fit(sure, np.zeros(30, int))(np.log(p))
+    sets = SplitConformal(0.8, no_empty=True).fit(sure, np.zeros(30, int))(np.log(p))
     first, both = [True, False, False], [True, True, False]
-    np.testing.assert_array_equal(found, [both, both, first, first])
+    np.testing.assert_array_equal(sets, [both, both, first, first])
 
 
 def naive_law(n: int, k: int, m: int) -> list[float]:

@@ -96,18 +96,18 @@ def test_the_maps_never_decrease(name: str) -> None:
     grid = np.linspace(0, 1, 301)
     with np.errstate(divide="ignore"):
         ends = np.log(np.stack([1 - grid, grid], 1))
-    found = binary(MAPS[name].fit(log_probs, labels)(ends))
-    assert (np.diff(found) >= -1e-12).all()
+    probs = binary(MAPS[name].fit(log_probs, labels)(ends))
+    assert (np.diff(probs) >= -1e-12).all()
 
 
 @pytest.mark.parametrize("name", [n for n in MAPS if "isotonic" not in n])
-def test_calibrated_answers_are_left_alone(name: str) -> None:
+def test_calibrated_probabilities_are_unchanged(name: str) -> None:
     rng = np.random.default_rng(4)
     p = rng.uniform(0.02, 0.98, 20_000)
     labels = (rng.random(20_000) < p).astype(int)
     log_probs = np.log(np.stack([1 - p, p], 1))
-    found = binary(MAPS[name].fit(log_probs, labels)(log_probs))
-    assert np.abs(found - p).max() < 0.03
+    probs = binary(MAPS[name].fit(log_probs, labels)(log_probs))
+    assert np.abs(probs - p).max() < 0.03
 
 
 @maps
@@ -120,12 +120,12 @@ def test_certain_answers_are_clipped_and_converge(name: str) -> None:
     log_probs = np.where(said[:, None] == np.arange(2), 0.0, -np.inf)
     fit = MAPS[name].fit(log_probs, labels)
     assert Status(int(fit.status)) is Status.CONVERGED
-    found = np.exp(fit(log_probs))
-    assert np.isfinite(found).all()
+    probs = np.exp(fit(log_probs))
+    assert np.isfinite(probs).all()
     # A map without sides knows one accuracy, the others that of each answer.
     right = (said == labels) if name in SYMMETRIC else labels[said == 1]
     allowed = 0.06 if "beta" in name or name == "chain" else 1e-5  # the penalty pulls
-    np.testing.assert_allclose(found[said == 1, 1], right.mean(), atol=allowed)
+    np.testing.assert_allclose(probs[said == 1, 1], right.mean(), atol=allowed)
 
 
 @in_float64
@@ -139,13 +139,13 @@ def test_clipping_keeps_what_is_within_and_sums_to_one() -> None:
 
     three = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.995, 0.005, 0.0]])
     with np.errstate(divide="ignore"):
-        found = np.exp(clipped(jnp.asarray(np.log(three)), 0.01))
+        probs = np.exp(clipped(jnp.asarray(np.log(three)), 0.01))
     raised = np.maximum(three, 0.01)
-    np.testing.assert_allclose(found, raised / raised.sum(1, keepdims=True), rtol=1e-14)
+    np.testing.assert_allclose(probs, raised / raised.sum(1, keepdims=True), rtol=1e-14)
 
 
 @maps
-def test_constant_labels_are_told(name: str) -> None:
+def test_constant_labels_are_degenerate(name: str) -> None:
     log_probs, labels = overconfident()
     fit = MAPS[name].fit(log_probs, np.ones_like(labels))
     assert np.isfinite(np.asarray(fit(log_probs))).all()
@@ -154,7 +154,7 @@ def test_constant_labels_are_told(name: str) -> None:
 
 
 @maps
-def test_no_labels_leave_the_answers_alone_and_are_told(name: str) -> None:
+def test_no_labels_give_the_identity_and_are_degenerate(name: str) -> None:
     log_probs, labels = overconfident()
     fit = MAPS[name].fit(log_probs, np.full_like(labels, -1))
     np.testing.assert_allclose(np.exp(fit(log_probs)), np.exp(log_probs), atol=2e-6)
@@ -338,21 +338,21 @@ def test_a_chain_is_one_map_after_the_other() -> None:
     log_probs, labels = overconfident()
     platt = Platt().fit(log_probs, labels)
     beta = Beta().fit(platt(log_probs), labels)
-    found = Chain((Platt(), Beta())).fit(log_probs, labels)(log_probs)
-    np.testing.assert_allclose(found, beta(platt(log_probs)))
+    calibrated = Chain((Platt(), Beta())).fit(log_probs, labels)(log_probs)
+    np.testing.assert_allclose(calibrated, beta(platt(log_probs)))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_larger_family_fits_its_own_labels_better(seed: int) -> None:
     """P2's Theorem 2 on the sample itself: identity, temperature, Platt, beta are nested."""
     log_probs, labels = overconfident(300, seed=seed)
-    found = [
+    losses = [
         loss(MAPS[name].fit(log_probs, labels)(log_probs), labels)
         for name in ("identity", "temperature", "platt", "beta-unpenalised")
     ]
-    assert found[0] > 1.5 * found[1]
-    assert found[1] >= found[2] - 1e-9
-    assert found[2] >= found[3] - 1e-9
+    assert losses[0] > 1.5 * losses[1]
+    assert losses[1] >= losses[2] - 1e-9
+    assert losses[2] >= losses[3] - 1e-9
 
 
 @pytest.mark.parametrize(
@@ -425,16 +425,16 @@ def test_a_map_that_knows_of_label_noise_is_the_minimum_of_the_noisy_likelihood(
     calibrator: Calibrator,
 ) -> None:
     log_probs, labels = overconfident(seed=3)
-    seen = mislabelled(labels)
+    noisy_labels = mislabelled(labels)
 
     def objective(abc: np.ndarray) -> float:
         a, b, c = {1: (*abc, *abc, 0.0), 2: (abc[0], *abc)}.get(len(abc), tuple(abc))
         odds = a * log_probs[:, 1] - b * log_probs[:, 0] + c
         q = 1 / (1 + np.exp(-odds))
         p = (1 - NOISE) * q + NOISE * (1 - q)
-        return float(-np.log(np.where(seen == 1, p, 1 - p)).mean())
+        return float(-np.log(np.where(noisy_labels == 1, p, 1 - p)).mean())
 
-    fit = calibrator.fit(log_probs, seen)
+    fit = calibrator.fit(log_probs, noisy_labels)
     free = {Platt: 2, Beta: 3, Temperature: 1}[type(calibrator)]
     a, b, c = coefficients(fit)
     ours = np.array({1: [a], 2: [a, c], 3: [a, b, c]}[free])
@@ -446,13 +446,13 @@ def test_a_map_that_knows_of_label_noise_is_the_minimum_of_the_noisy_likelihood(
 
 
 @pytest.mark.parametrize("name", ["platt", "beta", "temperature", "isotonic"])
-def test_a_map_told_of_label_noise_is_nearer_to_that_of_the_true_labels(name: str) -> None:
+def test_a_map_with_label_noise_is_nearer_to_that_of_the_true_labels(name: str) -> None:
     log_probs, labels = overconfident(600, 3, seed=4)
-    seen = mislabelled(labels, 3)
+    noisy_labels = mislabelled(labels, 3)
     clean = MAPS[name].fit(log_probs, labels)(log_probs)
-    told = replace(MAPS[name], label_noise=NOISE).fit(log_probs, seen)(log_probs)
-    ignorant = MAPS[name].fit(log_probs, seen)(log_probs)
-    gap, other = (np.abs(np.exp(a) - np.exp(clean)).mean() for a in (told, ignorant))
+    with_noise = replace(MAPS[name], label_noise=NOISE).fit(log_probs, noisy_labels)(log_probs)
+    ignorant = MAPS[name].fit(log_probs, noisy_labels)(log_probs)
+    gap, other = (np.abs(np.exp(a) - np.exp(clean)).mean() for a in (with_noise, ignorant))
     assert gap < 0.6 * other
 
 
@@ -486,21 +486,21 @@ def test_isotonic_answers_lie_on_the_staircase_where_answers_almost_tie() -> Non
         status=np.asarray(0),
     )
     for fit in (Isotonic().fit(log_probs, labels.astype(int)), steep):
-        found = np.asarray(fit(log_probs))
-        assert np.isfinite(found).all()
-        np.testing.assert_allclose(np.exp(found).sum(1), 1, atol=1e-9)
+        calibrated = np.asarray(fit(log_probs))
+        assert np.isfinite(calibrated).all()
+        np.testing.assert_allclose(np.exp(calibrated).sum(1), 1, atol=1e-9)
 
 
 @pytest.mark.parametrize(("apart", "begun"), [(8.0, np.log(3001 / 1001) / 8), (0.5, 1.0)])
 @in_float64
-def test_a_map_begins_as_sure_as_the_answers_are_right(apart: float, begun: float) -> None:
+def test_the_initial_slope_matches_confidence_and_accuracy(apart: float, begun: float) -> None:
     """Three in four are right: the best slope where all are equally sure, and never above 1."""
     labels = np.arange(4000) % 2
     margin = apart * np.where(np.arange(4000) % 8 < 2, -1, 1) * (2 * labels - 1)
     log_probs = log_softmax(np.stack([-margin / 2, margin / 2], axis=1), axis=1)
     data = calibration_data(log_probs, labels, None)
-    found = float(initial_slope(list(data.log_probs.T), data))
-    assert found == pytest.approx(begun, rel=1e-9)
+    slope = float(initial_slope(list(data.log_probs.T), data))
+    assert slope == pytest.approx(begun, rel=1e-9)
     if begun < 1:
         best = Temperature().fit(log_probs, labels).slopes[0, 0]
-        assert found == pytest.approx(float(best), rel=1e-3)
+        assert slope == pytest.approx(float(best), rel=1e-3)

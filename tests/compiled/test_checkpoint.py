@@ -50,12 +50,12 @@ def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
     pd.testing.assert_frame_equal(whole, table(votes, labels, parts, None), check_exact=True)
     names = {file.name for file in (tmp_path / "whole").iterdir()}
     assert len(names) == 2 * 3  # methods x batches of two of five splits
-    made: list[str] = []
+    computed: list[str] = []
 
     def counting(folder: Path, name: str, make: object) -> object:
         if not (folder / f"{name}.npz").exists():
-            made.append(name)
-            if len(made) == 4:
+            computed.append(name)
+            if len(computed) == 4:
                 raise KeyboardInterrupt
         return kept_part(folder, name, make)  # type: ignore[arg-type]
 
@@ -63,7 +63,7 @@ def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
     with pytest.raises(KeyboardInterrupt):
         table(votes, labels, parts, tmp_path / "cut")
     resumed = table(votes, labels, parts, tmp_path / "cut")
-    assert len(made) == 4 + 3  # three were kept, the fourth is made again, and two more
+    assert len(computed) == 4 + 3  # three were kept, the fourth is made again, and two more
     pd.testing.assert_frame_equal(whole, resumed, check_exact=True)
     assert {f.name for f in (tmp_path / "cut").iterdir()} == names
     for name in names:
@@ -90,7 +90,7 @@ def test_maps_behind_a_method_are_kept_with_it(
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_part_is_found_again_by_all_that_its_numbers_come_from(
+def test_the_name_of_a_part_depends_on_all_inputs(
     votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path
 ) -> None:
     base = {"fit_on": "calibration", "seed": 0, "checkpoint": tmp_path}
@@ -122,12 +122,12 @@ def test_a_part_is_found_again_by_all_that_its_numbers_come_from(
             labels,
             parts,
             fit_on="all",
-            metrics={"mine": lambda found: found.decisions.mean()},
+            metrics={"mine": lambda answers: answers.decisions.mean()},
             checkpoint=tmp_path,
         )
 
 
-def test_answers_are_kept_too(
+def test_answers_are_stored_too(
     votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path
 ) -> None:
     def run(folder: Path | None, size: int | None = 2) -> Evaluation:
@@ -135,17 +135,17 @@ def test_answers_are_kept_too(
             BaseRate(), votes, labels, parts, fit_on="all", checkpoint=folder, batch_size=size
         )
 
-    made, again, whole, at_once = run(tmp_path), run(tmp_path), run(None), run(None, None)
+    first, again, whole, at_once = run(tmp_path), run(tmp_path), run(None), run(None, None)
     assert len(list(tmp_path.iterdir())) == 3
     for other in (again, whole, at_once):
-        for one, two in zip(jax.tree.leaves(made), jax.tree.leaves(other), strict=True):
+        for one, two in zip(jax.tree.leaves(first), jax.tree.leaves(other), strict=True):
             assert one.dtype == two.dtype
             np.testing.assert_array_equal(one, two)
     with pytest.raises(JudgeBayesError, match="batch_size=0; right would be 1 split or more"):
         run(None, 0)
 
 
-def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
+def test_a_damaged_part_is_computed_again(tmp_path: Path) -> None:
     wanted = {"x": np.arange(1000.0)}
     kept_part(tmp_path, "a", lambda: wanted)
     path = tmp_path / "a.npz"
@@ -154,8 +154,8 @@ def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
     flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
     for damaged in (b"", whole[: len(whole) // 2], flipped):
         path.write_bytes(damaged)
-        found = kept_part(tmp_path, "a", lambda: wanted)
-        np.testing.assert_array_equal(found["x"], wanted["x"])
+        part = kept_part(tmp_path, "a", lambda: wanted)
+        np.testing.assert_array_equal(part["x"], wanted["x"])
         assert path.read_bytes() == whole
 
 

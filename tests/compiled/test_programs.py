@@ -51,10 +51,10 @@ class Compilations:
 
 @pytest.fixture
 def compilations() -> Iterator[Compilations]:
-    found = Compilations()
-    jax.monitoring.register_event_duration_secs_listener(found.seen)
-    yield found
-    jax.monitoring.unregister_event_duration_listener(found.seen)
+    events = Compilations()
+    jax.monitoring.register_event_duration_secs_listener(events.seen)
+    yield events
+    jax.monitoring.unregister_event_duration_listener(events.seen)
 
 
 def davidson(alpha: float, noise: float) -> Aggregator:
@@ -192,15 +192,15 @@ def same(one: tuple[Line, jax.Array], other: tuple[Line, jax.Array]) -> bool:
     return all(np.allclose(a, b, rtol=1e-14, atol=0) for a, b in pairs)
 
 
-def test_a_kept_program_answers_as_the_function_does(
+def test_a_cached_program_returns_what_the_function_does(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert same(call(Line(2.0, 0.5)), plainly(Line(2.0, 0.5)))
     forget(monkeypatch)
     for slope, seed in ((2.0, 0), (3.0, 0), (3.0, 4)):
-        found = call(Line(slope, 0.5), seed)
+        result = call(Line(slope, 0.5), seed)
         assert TRACED == []  # values and seeds play no part: it was read, not traced
-        assert same(found, plainly(Line(slope, 0.5), seed))
+        assert same(result, plainly(Line(slope, 0.5), seed))
         TRACED.clear()
     assert len(list(folder.iterdir())) == 1
 
@@ -298,12 +298,12 @@ def test_a_file_makes_no_object_but_dataclasses(encoded: dict[str, object]) -> N
         programs.from_json(encoded)
 
 
-def test_a_later_process_runs_a_kept_factorisation(tmp_path: Path) -> None:
+def test_a_later_process_runs_a_cached_factorisation(tmp_path: Path) -> None:
     script = (
         "import jax, jax.numpy as jnp; from judgebayes.compiled.programs import kept;"
         "values = jax.jit(jnp.linalg.eigvalsh); print(kept(values, jnp.diag(jnp.arange(3.0))))"
     )
-    found = []
+    outputs = []
     for _ in range(2):
         done = subprocess.run(
             [sys.executable, "-c", script],
@@ -312,9 +312,9 @@ def test_a_later_process_runs_a_kept_factorisation(tmp_path: Path) -> None:
             env={**os.environ, programs.FOLDER: str(tmp_path)},
         )
         assert done.returncode == 0, done.stderr
-        found.append(done.stdout)
+        outputs.append(done.stdout)
     assert len(list(tmp_path.glob("*.program"))) == 1
-    assert found == ["[0. 1. 2.]\n"] * 2
+    assert outputs == ["[0. 1. 2.]\n"] * 2
 
 
 def test_nothing_is_kept_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +324,7 @@ def test_nothing_is_kept_unless_asked(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sweep_by_kept_programs_is_the_sweep(
+def test_a_sweep_by_cached_programs_is_the_sweep(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     votes, labels = panel(48, 0)
@@ -334,10 +334,10 @@ def test_a_sweep_by_kept_programs_is_the_sweep(
     def run() -> dict[str, Evaluation]:
         return evaluate_calibrators(BaseRate(), maps, votes, labels, splits, fit_on="all", seed=3)
 
-    found = run()
+    result = run()
     assert len(list(folder.iterdir())) == 2  # one for the aggregator, one for both maps
     monkeypatch.delenv(programs.FOLDER)
-    for own, other in zip(jax.tree.leaves(found), jax.tree.leaves(run()), strict=True):
+    for own, other in zip(jax.tree.leaves(result), jax.tree.leaves(run()), strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-10)
 
 
@@ -348,7 +348,7 @@ def test_the_digest_of_a_method_is_that_of_another_process() -> None:
         "tree = jax.tree.structure((Davidson(), {'b': 1, 'a': 2}));"
         "print(digest.digest_of(None, 'x', programs._blank(tree), [((3,), 'int8')], {}))"
     )
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
@@ -356,4 +356,4 @@ def test_the_digest_of_a_method_is_that_of_another_process() -> None:
         env={**os.environ, "PYTHONHASHSEED": "1"},
     ).stdout.strip()
     tree = jax.tree.structure((Davidson(), {"b": 1, "a": 2}))
-    assert digest.digest_of(None, "x", programs._blank(tree), [((3,), "int8")], {}) == found
+    assert digest.digest_of(None, "x", programs._blank(tree), [((3,), "int8")], {}) == process

@@ -50,8 +50,10 @@ def small() -> tuple[Votes, np.ndarray, Parameters]:
 
 def cells(votes: Votes, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     index = np.asarray(votes.index)[..., 0]
-    known = (labels >= 0)[:, None]
-    return ((index == labels[:, None]) & known).astype(float), ((index >= 0) & known).astype(float)
+    labelled = (labels >= 0)[:, None]
+    return ((index == labels[:, None]) & labelled).astype(float), ((index >= 0) & labelled).astype(
+        float
+    )
 
 
 def loss(
@@ -89,9 +91,9 @@ def test_the_mode_is_scipys(n_classes: int, noise: float) -> None:
         given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(12), noise)
         return jax.jit(joint_mode, static_argnums=1)(Table(given), Prior())
 
-    found, status = solve()
+    mode, status = solve()
     assert int(status) == Status.CONVERGED
-    mine = np.concatenate([np.asarray(x) for x in found])
+    mine = np.concatenate([np.asarray(x) for x in mode])
     starts = [np.zeros(28), *np.random.default_rng(0).normal(size=(2, 28)), mine]
     best = min(
         (optimize.minimize(loss, x, args=(votes, labels, noise), tol=1e-10) for x in starts),
@@ -126,16 +128,20 @@ def test_abilities_and_difficulties_are_recovered_from_noisy_labels() -> None:
     votes, labels, truth = simulated(2000, 30, 0, n_classes=4)
     rng = np.random.default_rng(9)
     wrong = (labels + rng.integers(1, 4, 2000)) % 4
-    seen = np.where(rng.random(2000) < 0.15, wrong, labels).astype(np.int32)
+    noisy_labels = np.where(rng.random(2000) < 0.15, wrong, labels).astype(np.int32)
     ability, difficulty = {}, {}
-    for name, given, noise in (("clean", labels, 0.0), ("told", seen, 0.15), ("not", seen, 0.0)):
+    for name, given, noise in (
+        ("clean", labels, 0.0),
+        ("noise known", noisy_labels, 0.15),
+        ("not", noisy_labels, 0.0),
+    ):
         fit = ItemResponse(label_noise=noise).fit(votes, given)
         assert int(fit.status) == Status.CONVERGED
         ability[name] = np.sqrt(np.mean((fit.mean("ability") - truth.ability) ** 2))
         difficulty[name] = np.corrcoef(fit.mean("difficulty"), truth.difficulty)[0, 1]
-    assert ability["told"] < ability["clean"] + 0.05
+    assert ability["noise known"] < ability["clean"] + 0.05
     assert ability["not"] > ability["clean"] + 0.1
-    assert difficulty["told"] > difficulty["clean"] - 0.06
+    assert difficulty["noise known"] > difficulty["clean"] - 0.06
     assert difficulty["not"] < difficulty["clean"] - 0.2
 
 
@@ -145,8 +151,8 @@ def test_truth_is_recovered_at_the_size_of_a_benchmark() -> None:
     fit = ItemResponse().fit(votes, labels)
     assert int(fit.status) == Status.CONVERGED
     for name, least in (("ability", 0.995), ("difficulty", 0.88), ("log_discrimination", 0.6)):
-        found = np.corrcoef(fit.mean(name), getattr(truth, name))[0, 1]
-        assert found > least, name
+        correlation = np.corrcoef(fit.mean(name), getattr(truth, name))[0, 1]
+        assert correlation > least, name
     mine, true = fit.shares(), variance_shares(*truth)
     assert mine.judge == pytest.approx(true.judge, abs=0.06)
     assert mine.item == pytest.approx(true.item, abs=0.06)
@@ -158,10 +164,10 @@ def test_shares_are_an_analysis_of_variance(small: tuple[Votes, np.ndarray, Para
     logits = np.exp(truth.log_discrimination)[:, None] * (
         truth.ability[None, :] - truth.difficulty[:, None]
     )
-    found = variance_shares(*truth)
-    assert found.judge == pytest.approx(logits.mean(0).var() / logits.var())
-    assert found.item == pytest.approx(logits.mean(1).var() / logits.var())
-    assert found.judge + found.item + found.interaction == pytest.approx(1)
+    shares = variance_shares(*truth)
+    assert shares.judge == pytest.approx(logits.mean(0).var() / logits.var())
+    assert shares.item == pytest.approx(logits.mean(1).var() / logits.var())
+    assert shares.judge + shares.item + shares.interaction == pytest.approx(1)
 
 
 def test_rank_correlation_is_spearmans(small: tuple[Votes, np.ndarray, Parameters]) -> None:
@@ -205,12 +211,12 @@ def test_learnt_priors_are_those_the_items_came_from() -> None:
     assert stretch * float(scale) == pytest.approx(0.7, abs=0.05)
     assert float(width) == pytest.approx(0.3, abs=0.07)
     assert float(unit) == 0.0
-    alone, _ = jax.jit(joint_mode)(Table(given), prior)
-    for found, expected in zip(mode, alone, strict=True):
-        np.testing.assert_allclose(found, expected, atol=2e-3)
+    expected_mode, _ = jax.jit(joint_mode)(Table(given), prior)
+    for estimate, expected in zip(mode, expected_mode, strict=True):
+        np.testing.assert_allclose(estimate, expected, atol=2e-3)
 
-    def error(found: Parameters) -> float:
-        estimate, true = np.asarray(found.difficulty)[used], truth.difficulty[used]
+    def error(parameters: Parameters) -> float:
+        estimate, true = np.asarray(parameters.difficulty)[used], truth.difficulty[used]
         slope, start = np.polyfit(estimate, true, 1)
         return float(np.sqrt(np.mean((start + slope * estimate - true) ** 2)))
 
@@ -238,9 +244,9 @@ def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) 
     np.testing.assert_allclose(mine, best.x, atol=2e-3)
     # and the prior is that of the mode and of the items' posteriors about it.
     least = np.diag([1 / prior.difficulty[1] ** 2, 1 / prior.log_discrimination[1] ** 2])
-    known = np.flatnonzero(labels >= 0)
+    labelled = np.flatnonzero(labels >= 0)
     variances = []
-    for i in known:
+    for i in labelled:
         a, logits = np.exp(mode[2][i]), np.exp(mode[2][i]) * (mode[0] - mode[1][i])
         information = least.copy()
         for j in np.flatnonzero(index[i] >= 0):
@@ -249,13 +255,13 @@ def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) 
             information += right * (1 - right) * np.outer(by_item, by_item)
         variances.append(np.diag(np.linalg.inv(information)))
     for k, ((location, scale), (unit, usual)) in enumerate(zip(prior, Prior(), strict=True)):
-        values = mode[1 + k][known]
+        values = mode[1 + k][labelled]
         if k == 0:
             assert location == pytest.approx(values.mean(), abs=1e-9)
         else:
             assert location == unit
         square = ((values - values.mean()) ** 2 + np.array(variances)[:, k]).sum()
-        expected = np.sqrt((usual**2 + square) / (len(known) + 1))
+        expected = np.sqrt((usual**2 + square) / (len(labelled) + 1))
         assert scale == pytest.approx(expected, abs=2e-4)
     assert abs(prior.difficulty[1] - 2.0) > 0.1  # it was learnt
 
@@ -300,14 +306,14 @@ def test_in_a_list_value_gradient_and_variances_are_those_of_the_array(
     spread = Parameters(at.ability, *filled)
 
     @jax.jit
-    def told(objective: SparseTable | Table, p: Parameters) -> list[jax.Array]:
+    def quantities(objective: SparseTable | Table, p: Parameters) -> list[jax.Array]:
         at = objective.visit(p, prior)
         more = objective.variances(p, prior), objective.begin(prior)
         return [at.value, *at.gradient, *more[0], *more[1]]
 
-    pairs = zip(told(listed, spread), told(table, at), strict=True)
-    for found, value in pairs:
-        np.testing.assert_allclose(found.ravel()[: value.size], value.ravel(), atol=1e-12)
+    pairs = zip(quantities(listed, spread), quantities(table, at), strict=True)
+    for from_list, value in pairs:
+        np.testing.assert_allclose(from_list.ravel()[: value.size], value.ravel(), atol=1e-12)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])

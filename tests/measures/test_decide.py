@@ -18,8 +18,8 @@ from judgebayes.measures.decide import (
 
 def test_risks_are_those_of_eq_6() -> None:
     minus, tie, plus = 0.2, 0.5, 0.3
-    found = risk(jnp.log(jnp.array([minus, tie, plus])), absolute_loss(3))
-    np.testing.assert_allclose(found, [tie + 2 * plus, plus + minus, 2 * minus + tie], atol=1e-6)
+    risks = risk(jnp.log(jnp.array([minus, tie, plus])), absolute_loss(3))
+    np.testing.assert_allclose(risks, [tie + 2 * plus, plus + minus, 2 * minus + tie], atol=1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -92,12 +92,12 @@ def test_losses_are_those_of_two_loops(k: int) -> None:
 def test_a_loss_of_any_shape_is_averaged_over_the_classes_of_every_item() -> None:
     rng = np.random.default_rng(0)
     p, loss = rng.dirichlet(np.ones(3), (2, 4)), rng.normal(size=(5, 3))
-    found = risk(np.log(p), loss)
-    made = bayes_action(np.log(p), loss)
+    risks = risk(np.log(p), loss)
+    actions = bayes_action(np.log(p), loss)
     for i, j in product(range(2), range(4)):
         naive = [sum(loss[a, y] * p[i, j, y] for y in range(3)) for a in range(5)]
-        np.testing.assert_allclose(found[i, j], naive, rtol=1e-12)
-        assert int(made[i, j]) == int(np.argmin(naive))
+        np.testing.assert_allclose(risks[i, j], naive, rtol=1e-12)
+        assert int(actions[i, j]) == int(np.argmin(naive))
 
 
 @pytest.mark.parametrize(("gap", "taken"), [(1e-11, 1), (1e-8, 0)])
@@ -133,5 +133,5 @@ def test_two_actions_are_decided_as_their_risks_say() -> None:
         risks = np.exp(log_probs) @ loss.T
         gained = risks[:, 0] - risks[:, 1]
         clear = np.abs(gained - TIE_TOLERANCE) > 1e-12
-        made = np.asarray(bayes_action(log_probs, loss))
-        np.testing.assert_array_equal(made[clear], (gained > TIE_TOLERANCE)[clear])
+        actions = np.asarray(bayes_action(log_probs, loss))
+        np.testing.assert_array_equal(actions[clear], (gained > TIE_TOLERANCE)[clear])

@@ -164,8 +164,8 @@ def item_twin(at: Point, weight: np.ndarray) -> float:
 
     total = 0.0
     for i, label in enumerate(LABELS):
-        known = [likelihood(i, y) for y in ((0, 1) if label < 0 else (label,))]
-        total += weight[i] * np.log(sum(known))
+        likelihoods = [likelihood(i, y) for y in ((0, 1) if label < 0 else (label,))]
+        total += weight[i] * np.log(sum(likelihoods))
     total += stats.norm.logpdf(at["centre"], [2, 1.5, 1.5], [1.5, 1, 1.5]).sum()
     total += stats.norm.logpdf(at["log_tau"], 0, 0.7) + stats.norm.logpdf(at["follow"], 0.5, 0.5)
     total += stats.norm.logpdf(at["log_sigma"], np.log(0.3), 0.5).sum()

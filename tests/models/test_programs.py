@@ -59,9 +59,9 @@ def field(site: str, data: Any) -> np.ndarray:
 @in_float64
 def test_it_draws_a_whole_data_set_with_missing_votes_where_they_were(name: str) -> None:
     _, model, data = of(name)
-    drawn = Predictive(model, num_samples=20)(jax.random.key(0), data, observed=())
+    samples = Predictive(model, num_samples=20)(jax.random.key(0), data, observed=())
     for site in model.traits.sites:
-        values, given = np.asarray(drawn[site]), field(site, data)
+        values, given = np.asarray(samples[site]), field(site, data)
         assert values.shape == (20, *given.shape)
         assert np.isfinite(values).all()
         if site == "votes":
@@ -70,8 +70,8 @@ def test_it_draws_a_whole_data_set_with_missing_votes_where_they_were(name: str)
             assert (values >= 0).all()
         assert len(np.unique(values)) > 1
     generated = (*model.traits.sites, *model.traits.latent_data)
-    one = filled(data, {site: drawn[site][0] for site in generated})
-    density, _ = log_density(model, (one,), {}, {n: drawn[n][0] for n in latent(model, data)})
+    one = filled(data, {site: samples[site][0] for site in generated})
+    density, _ = log_density(model, (one,), {}, {n: samples[n][0] for n in latent(model, data)})
     assert np.isfinite(density)
 
 
@@ -85,15 +85,17 @@ def test_labels_are_kept_and_votes_drawn_where_the_label_is_observed(name: str) 
     _, model, data = of(name)
     if model.traits.sites != ("label", "votes"):
         return
-    drawn = Predictive(model, num_samples=400)(jax.random.key(1), data, observed=("label",))
-    known = np.asarray(data.labels) >= 0
-    kept = np.asarray(drawn["label"])[:, known]
-    np.testing.assert_array_equal(kept, np.broadcast_to(np.asarray(data.labels)[known], kept.shape))
-    votes = np.asarray(drawn["votes"])
+    samples = Predictive(model, num_samples=400)(jax.random.key(1), data, observed=("label",))
+    labelled = np.asarray(data.labels) >= 0
+    observed_labels = np.asarray(samples["label"])[:, labelled]
+    np.testing.assert_array_equal(
+        observed_labels, np.broadcast_to(np.asarray(data.labels)[labelled], observed_labels.shape)
+    )
+    votes = np.asarray(samples["votes"])
     cast = votes >= 0
     agree = (votes == np.maximum(np.asarray(data.labels), 0)[:, None, None]) & cast
     chance = 1 / (2 if name.startswith("generators") else 3)
-    assert agree[:, known].sum() / cast[:, known].sum() > chance
+    assert agree[:, labelled].sum() / cast[:, labelled].sum() > chance
 
 
 @ALL
@@ -148,9 +150,9 @@ def test_weight_0_equals_a_dropped_item_and_weight_2_the_item_twice(name: str) -
         return x[rows] if whole else x
 
     repeated = jax.tree.map(take, data)._replace(weight=None)
-    found, _ = log_density(model, (data,), {}, at)
+    density, _ = log_density(model, (data,), {}, at)
     wanted, _ = log_density(model, (repeated,), {}, at)
-    assert float(found) == pytest.approx(float(wanted), rel=1e-10)
+    assert float(density) == pytest.approx(float(wanted), rel=1e-10)
 
 
 def mode(problem: Problem) -> dict[str, jax.Array]:
@@ -178,8 +180,8 @@ def test_variational_inference_reaches_the_mode(name: str) -> None:
     guide = AutoDelta(model, init_loc_fn=numpyro.infer.init_to_value(values=begin))
     optimiser = optax.adam(optax.cosine_decay_schedule(0.03, 10_000))
     svi = SVI(model, guide, optimiser, Trace_ELBO())
-    found = svi.run(jax.random.key(1), 10_000, data, progress_bar=False)
-    median = guide.median(found.params)
+    result = svi.run(jax.random.key(1), 10_000, data, progress_bar=False)
+    median = guide.median(result.params)
     density, _ = log_density(model, (data,), {}, median)
     n_parameters = sum(np.size(x) for x in at.values())
     assert float(density) >= float(target) - 0.01 * n_parameters

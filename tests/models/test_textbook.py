@@ -62,10 +62,10 @@ def test_the_density_is_that_of_the_enumerated_story(name: str) -> None:
     prior = Predictive(model, num_samples=4)(jax.random.key(0), data)
     for place in range(4):
         at = {n: prior[n][place] for n in Problem(model, data).latent}
-        found, _ = log_density(model, (data,), {}, at)
+        density, _ = log_density(model, (data,), {}, at)
         wanted = enumerated(story, data, at)
         # The uniform label of an item without one is no part of the plain story's votes.
-        assert float(found) == pytest.approx(wanted, abs=tolerance * max(1, abs(wanted)))
+        assert float(density) == pytest.approx(wanted, abs=tolerance * max(1, abs(wanted)))
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
@@ -79,6 +79,6 @@ def test_a_wrong_summation_would_be_noticed(noise: float) -> None:
     wanted = enumerated(story, data, at)
     rolled = data._replace(votes=jnp.roll(data.votes, 1, axis=0))
     for other, changed in ((DawidSkeneModel(CLASSES, noise=0.1), data), (model, rolled)):
-        found, _ = log_density(other, (changed,), {}, at)
-        assert abs(float(found) - wanted) > 1e3 * tolerance
+        density, _ = log_density(other, (changed,), {}, at)
+        assert abs(float(density) - wanted) > 1e3 * tolerance
     assert np.shape(data.votes)[1] == JUDGES

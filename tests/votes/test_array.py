@@ -57,9 +57,9 @@ def test_one_judge_out_of_two() -> None:
 
 def test_the_repr_summarises_also_inside_a_transformation(votes: Votes) -> None:
     assert repr(votes).startswith("Votes(2")
-    seen = []
-    jax.jit(lambda v: (seen.append(repr(v)), v.index)[1])(votes)
-    assert "60 x 1 x 4" in seen[0]
+    reprs = []
+    jax.jit(lambda v: (reprs.append(repr(v)), v.index)[1])(votes)
+    assert "60 x 1 x 4" in reprs[0]
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ def test_plain_form_is_stable(value: object) -> None:
 def test_binary_and_ternary_are_inferred(
     values: list[object], expected: tuple[object, ...], pairwise: bool
 ) -> None:
-    found = infer_classes(values, "here")
-    assert found == Classes(expected, pairwise)
+    classes = infer_classes(values, "here")
+    assert classes == Classes(expected, pairwise)
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,8 @@ def frame() -> pd.DataFrame:
     return table.astype({"vote": object})
 
 
-def assert_the_same(found: tuple, expected: tuple) -> None:
-    votes, coding = found
+def assert_the_same(actual: tuple, expected: tuple) -> None:
+    votes, coding = actual
     np.testing.assert_array_equal(votes.dense().counts(), expected[0].counts())
     pd.testing.assert_index_equal(coding.items, expected[1].items, exact="equiv")
     pd.testing.assert_index_equal(coding.judges, expected[1].judges, exact="equiv")
@@ -108,9 +108,9 @@ def test_a_parquet_file_is_coded_as_by_encode(
             item=frame["item"].str[1:].astype(int), vote=frame["vote"].eq("A").astype(int)
         )
     frame.to_parquet(tmp_path / "votes.parquet", index=False)
-    found = encode_sparse(tmp_path / "votes.parquet", rows=16, store=tmp_path / "store")
-    assert_the_same(found, encode(frame))
-    assert isinstance(found[0].item, np.memmap)
+    encoded = encode_sparse(tmp_path / "votes.parquet", rows=16, store=tmp_path / "store")
+    assert_the_same(encoded, encode(frame))
+    assert isinstance(encoded[0].item, np.memmap)
     assert not list((tmp_path / "store").glob("raw_*"))
 
 
@@ -155,6 +155,6 @@ def test_bad_sources_are_named(frame: pd.DataFrame, tmp_path: Path) -> None:
 
 def test_a_list_passes_through_compiled_code(panel: Votes) -> None:
     votes = from_dense(panel)
-    found = jax.jit(lambda v: v.pooled_counts())(votes)
-    np.testing.assert_array_equal(found, panel.pooled_counts())
+    counts = jax.jit(lambda v: v.pooled_counts())(votes)
+    np.testing.assert_array_equal(counts, panel.pooled_counts())
     assert "items, 5 judges" in repr(votes)
