@@ -10,7 +10,7 @@ import pytest
 
 import judgebayes as jb
 from judgebayes.inference.status import Status
-from judgebayes.inference.summary import ended, summary
+from judgebayes.inference.summary import status_text, summary
 from judgebayes.progress import tracked
 from judgebayes.votes import Votes
 
@@ -60,9 +60,9 @@ def test_maps_summarise(calibrator: object) -> None:
 
 
 def test_a_status_is_named_and_a_batch_counted() -> None:
-    assert ended(jnp.asarray(int(Status.DEGENERATE))) == "degenerate"
+    assert status_text(jnp.asarray(int(Status.DEGENERATE))) == "degenerate"
     batch = jnp.asarray([0, 0, int(Status.MAX_STEPS), 0])
-    assert ended(batch) == "converged 3, max_steps 1"
+    assert status_text(batch) == "converged 3, max_steps 1"
 
 
 def test_a_repr_is_there_inside_a_transformation() -> None:

@@ -156,7 +156,7 @@ class _Blocks(NamedTuple):
     weight: Float[Array, " item"]
     end: Int[Array, " item"]
     top: Int[Array, ""]
-    taken: Int[Array, ""]
+    n_used: Int[Array, ""]
 
 
 def _pool_adjacent_violators(
@@ -183,9 +183,9 @@ def _pool_adjacent_violators(
         last, before = jnp.maximum(at.top, 0), jnp.maximum(at.top - 1, 0)
         violated = at.total[before] * at.weight[last] >= at.total[last] * at.weight[before]
         merge = (at.top > 0) & violated
-        take = ~merge & (at.taken < n_points)
-        target = jnp.where(merge, before, jnp.where(take, at.top + 1, n))
-        new = jnp.minimum(at.taken, n - 1)
+        add = ~merge & (at.n_used < n_points)
+        target = jnp.where(merge, before, jnp.where(add, at.top + 1, n))
+        new = jnp.minimum(at.n_used, n - 1)
 
         def put(stack: Array, points: Array) -> Array:
             return stack.at[target].set(
@@ -195,9 +195,9 @@ def _pool_adjacent_violators(
         return _Blocks(
             total=put(at.total, total),
             weight=put(at.weight, mass),
-            end=at.end.at[target].set(jnp.where(merge, at.end[last], at.taken + 1), mode="drop"),
-            top=at.top - merge + take,
-            taken=at.taken + take,
+            end=at.end.at[target].set(jnp.where(merge, at.end[last], at.n_used + 1), mode="drop"),
+            top=at.top - merge + add,
+            n_used=at.n_used + add,
         )
 
     begin = _Blocks(zeros, zeros, jnp.full(n, n), jnp.asarray(-1), jnp.asarray(0))

@@ -161,8 +161,8 @@ def leave_one_out(problem: SoftmaxProblem, fit: Approximation) -> Float[Array, "
     # A padding row has no part in the fit, so its leave-one-out value is undefined.
     leverage = jnp.where((weight > 0)[:, None, None], leverage, 0.0)
     shrink = jnp.eye(design.shape[1]) - leverage @ curvature
-    pulled = jnp.einsum("ipr,ir->ip", leverage, gradient)
-    without, _, _ = _by_item(problem, at - jnp.linalg.solve(shrink, pulled[..., None])[..., 0])
+    correction = jnp.einsum("ipr,ir->ip", leverage, gradient)
+    without, _, _ = _by_item(problem, at - jnp.linalg.solve(shrink, correction[..., None])[..., 0])
     return jnp.sum(jnp.where(weight > 0, weight * without, 0.0))
 
 

@@ -226,11 +226,11 @@ class Arrow(NamedTuple):
     ) -> tuple[Float[Array, " outer"], Float[Array, "block two"]]:
         """Return the damped Newton step, from the gradient's two parts."""
         inverse = self.inverse(damping)
-        solved, pulled = inverse @ self.cross, inverse @ inner[..., None]
+        solved, scaled_gradient = inverse @ self.cross, inverse @ inner[..., None]
         flat = self.cross.reshape(-1, len(outer))
-        left = Positive(jnp.diag(self.outer) - flat.T @ solved.reshape(flat.shape))
-        step = left.step(outer - flat.T @ pulled.reshape(-1), damping)
-        return step, -(pulled[..., 0] + solved @ step)
+        reduced = Positive(jnp.diag(self.outer) - flat.T @ solved.reshape(flat.shape))
+        step = reduced.step(outer - flat.T @ scaled_gradient.reshape(-1), damping)
+        return step, -(scaled_gradient[..., 0] + solved @ step)
 
 
 def _solve(matrix: Matrix, right: Vector) -> Vector:

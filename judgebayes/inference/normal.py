@@ -92,5 +92,5 @@ class NormalAtMode:
         log_proposal = -(freedom + len(centre) / 2) * jnp.log1p((t**2).sum(1) / FREEDOM)
         log_weight = jax.lax.map(density, proposed, batch_size=AT_ONCE) - log_proposal
         weight = jax.nn.softmax(jnp.where(inside & jnp.isfinite(log_weight), log_weight, -jnp.inf))
-        few = 1 / (weight**2).sum() < LEAST_ESS
-        return proposed[systematic(weight, self.draws)], when(few, Status.UNMIXED)
+        small_ess = 1 / (weight**2).sum() < LEAST_ESS
+        return proposed[systematic(weight, self.draws)], when(small_ess, Status.UNMIXED)

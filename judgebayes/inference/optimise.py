@@ -61,7 +61,7 @@ class Solution:
 class _Lane(NamedTuple):
     which: Int[Array, ""]
     state: State
-    ended: Solution
+    solutions: Solution
     """With a leading axis of starts; blank where a start has not been run yet."""
 
 
@@ -183,7 +183,7 @@ def minimise_each(
         state = jax.tree.map(
             lambda new, old: jnp.where(done, new, old), state_of_start(which), state
         )
-        return _Lane(which, state, jax.tree.map(store, end, lane.ended))
+        return _Lane(which, state, jax.tree.map(store, end, lane.solutions))
 
     def state_of_start(which: Int[Array, ""]) -> State:
         # No indexing: under `vmap` that would be a gather, which costs more than the sum.
@@ -196,4 +196,4 @@ def minimise_each(
         lambda lane: lane.which < n_starts,
         lambda lane: next_start(lane._replace(state=newton.advance(lane.state))),
         _Lane(first, state_of_start(first), Solution(begins, zero, zero, none, none)),
-    ).ended
+    ).solutions

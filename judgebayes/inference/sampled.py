@@ -373,8 +373,8 @@ def _replicated(
 def _thinning(view: Described, n_chains: int, n_draws: int) -> np.ndarray:
     """Return the evenly spaced draws of every chain from which data are replicated."""
     cells = sum(x.size for x in view.observed.values())
-    wanted = int(np.clip(CELLS / max(cells, 1), LEAST, REPLICATIONS))
-    each = min(-(-wanted // n_chains), n_draws)
+    n_replications = int(np.clip(CELLS / max(cells, 1), LEAST, REPLICATIONS))
+    each = min(-(-n_replications // n_chains), n_draws)
     return np.linspace(0, n_draws - 1, each).round().astype(int)
 
 

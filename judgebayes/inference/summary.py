@@ -9,7 +9,7 @@ from wadler_lindig import AbstractDoc, TextDoc, bracketed, comma, named_objs, pf
 
 from judgebayes.inference.status import Status
 
-__all__ = ["MAX_SHOWN", "ended", "summary"]
+__all__ = ["MAX_SHOWN", "status_text", "summary"]
 
 WIDTH, UNBROKEN = 99, 10**6
 """Columns of a line, and of a text before it is wrapped."""
@@ -26,7 +26,7 @@ def summary(value: Any) -> str:
     for entry in fields(value):
         content = getattr(value, entry.name, None)
         if entry.name == "status":
-            shown.append((entry.name, TextDoc(ended(content))))
+            shown.append((entry.name, TextDoc(status_text(content))))
         elif content is not None:
             shown.append((entry.name, content))
     names = named_objs(
@@ -46,7 +46,7 @@ def summary(value: Any) -> str:
     return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent="  ", break_long_words=False))
 
 
-def ended(status: Any) -> str:
+def status_text(status: Any) -> str:
     """Return the status of a fit, or the counts by status of a batch."""
     try:
         each = np.asarray(status).astype(int).ravel()

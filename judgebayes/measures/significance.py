@@ -83,7 +83,7 @@ def share_interval(
 
 def independent_trials(
     right: Float[np.ndarray, "item judge"],
-    seen: Bool[np.ndarray, "item judge"],
+    voted: Bool[np.ndarray, "item judge"],
     groups: Int[np.ndarray, " item"],
     *,
     level: float,
@@ -98,13 +98,13 @@ def independent_trials(
     """
     from scipy.special import stdtrit
 
-    trials = seen.sum(0).astype(float)
+    trials = voted.sum(0).astype(float)
     share = right.sum(0) / np.maximum(trials, 1)
     group = np.unique(groups, return_inverse=True)[1]
     n_groups = int(group.max(initial=0)) + 1
     sums, votes_in_group = (np.zeros((n_groups, right.shape[1])) for _ in range(2))
-    np.add.at(sums, group, right - share * seen)
-    np.add.at(votes_in_group, group, seen.astype(float))
+    np.add.at(sums, group, right - share * voted)
+    np.add.at(votes_in_group, group, voted.astype(float))
     groups_voted = (votes_in_group > 0).sum(0)
     squares = (sums**2).sum(0) * groups_voted / np.maximum(groups_voted - 1, 1)
     constant = squares <= 1e-12 * np.maximum(trials, 1)

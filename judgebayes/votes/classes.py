@@ -244,10 +244,10 @@ def other_words(values: Iterable[object], votes: Classes) -> dict[Hashable, Hash
     {'no': 'incorrect', 'yes': 'correct'}
     """
     plain = sorted({str(p): p for p in map(canonical, values) if p is not None}.items())
-    ends, theirs = _ends(p for _, p in plain), _ends(votes.values)
-    if ends is None or theirs is None or ends == theirs:
+    value_ends, vote_ends = _ends(p for _, p in plain), _ends(votes.values)
+    if value_ends is None or vote_ends is None or value_ends == vote_ends:
         return {}
-    low = ends[0]
+    low = value_ends[0]
     return {p: votes.values[0 if p == low or text.casefold() == low else 1] for text, p in plain}
 
 

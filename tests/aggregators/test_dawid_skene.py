@@ -147,7 +147,7 @@ def test_switched_names_are_noticed_unless_labels_vouch_for_them() -> None:
     assert (np.asarray(with_labels(votes)).argmax(1) == labels).mean() > 0.9
     against = DawidSkene(prior=Prior(right=0.0, wrong=400.0)).fit(votes, np.full(300, -1))
     assert int(against.status) == Status.SWITCHED
-    assert "changed names" in Status.SWITCHED.sentence
+    assert "seem to be switched" in Status.SWITCHED.sentence
 
 
 def test_wrong_labels_do_not_clamp_when_their_share_is_known() -> None:

@@ -121,7 +121,7 @@ def test_what_sparse_votes_cannot_do_is_said(panel: Panel) -> None:
     thin = from_dense(votes)
     with pytest.raises(JudgeBayesError, match="SoftVote does not take sparse votes"):
         SoftVote().fit(thin, labels)(thin)
-    with pytest.raises(JudgeBayesError, match="make an array of them"):
+    with pytest.raises(JudgeBayesError, match="convert them to an array"):
         DawidSkene(NUTS()).fit(thin, labels)
     with pytest.raises(JudgeBayesError, match="The labels have the shape"):
         DawidSkene().fit(thin, labels[:5])

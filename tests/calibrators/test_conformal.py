@@ -134,7 +134,7 @@ def test_impossible_requests_get_a_sentence() -> None:
     log_probs, labels = answers(10)
     with pytest.raises(JudgeBayesError, match=r"level=1\.5; it must be between 0 and 1"):
         SplitConformal(1.5).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match="3 groups: tell each item's"):
+    with pytest.raises(JudgeBayesError, match="3 groups; pass the group of each item"):
         SplitConformal(n_groups=3).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="items from 1"):
         coverage_law(5, 0.9, 0)
@@ -246,7 +246,7 @@ def test_limits_of_what_may_be_asked() -> None:
             coverage_law(5, level, 10)
         with pytest.raises(JudgeBayesError, match=r"interval=.*between 0 and 1"):
             coverage_law(5, 0.5, 10, level)
-    with pytest.raises(JudgeBayesError, match="2 groups: tell each item's"):
+    with pytest.raises(JudgeBayesError, match="2 groups; pass the group of each item"):
         SplitConformal(n_groups=2).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="n from 0"):
         coverage_law(-1, 0.5, 10)

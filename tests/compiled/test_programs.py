@@ -300,8 +300,8 @@ def test_a_file_makes_no_object_but_dataclasses(encoded: dict[str, object]) -> N
 
 def test_a_later_process_runs_a_cached_factorisation(tmp_path: Path) -> None:
     script = (
-        "import jax, jax.numpy as jnp; from judgebayes.compiled.programs import kept;"
-        "values = jax.jit(jnp.linalg.eigvalsh); print(kept(values, jnp.diag(jnp.arange(3.0))))"
+        "import jax, jax.numpy as jnp; from judgebayes.compiled.programs import cached_export;"
+        "values = jax.jit(jnp.linalg.eigvalsh); print(cached_export(values, jnp.diag(jnp.arange(3.0))))"
     )
     outputs = []
     for _ in range(2):

@@ -339,7 +339,7 @@ def test_what_a_list_of_votes_cannot_do_is_said(
     partly: tuple[Votes, np.ndarray, np.ndarray],
 ) -> None:
     votes, labels, _ = partly
-    with pytest.raises(JudgeBayesError, match="make an array of them"):
+    with pytest.raises(JudgeBayesError, match="convert them to an array"):
         ItemResponse(inference=NUTS()).fit(from_dense(votes), labels)
     with pytest.raises(JudgeBayesError, match="The labels have the shape"):
         ItemResponse().fit(from_dense(votes), labels[:5])
@@ -347,5 +347,5 @@ def test_what_a_list_of_votes_cannot_do_is_said(
 
 def test_nuts_does_not_learn_priors(small: tuple[Votes, np.ndarray, Parameters]) -> None:
     votes, labels, _ = small
-    with pytest.raises(JudgeBayesError, match="NUTS samples under the priors"):
+    with pytest.raises(JudgeBayesError, match="NUTS needs given priors"):
         ItemResponse(None, NUTS()).fit(votes, labels)

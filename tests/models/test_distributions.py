@@ -179,7 +179,7 @@ def test_a_quasi_likelihood_is_the_binomials_and_is_not_drawn() -> None:
     difference = own.log_prob(jnp.array([4.0, 6.0])) - own.log_prob(jnp.array([2.0, 1.0]))
     ways = [np.log(stats.binom.pmf(k, n, 0.5)) for k, n in ((4, 10), (6, 7), (2, 10), (1, 7))]
     np.testing.assert_allclose(difference, log_binomial - np.subtract(ways[:2], ways[2:]))
-    with pytest.raises(ValueError, match="shares of items, not whole numbers"):
+    with pytest.raises(ValueError, match="fractions of items, not whole numbers"):
         own.sample(jax.random.key(0))
 
 

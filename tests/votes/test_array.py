@@ -78,5 +78,5 @@ def test_bad_counts_are_refused(bad: np.ndarray, sentence: str) -> None:
 
 @pytest.mark.parametrize("samples", [0, 5])
 def test_more_samples_than_there_are_is_refused(votes: Votes, samples: int) -> None:
-    with pytest.raises(JudgeBayesError, match="up to 4 times"):
+    with pytest.raises(JudgeBayesError, match="at most 4 times"):
         votes.first(samples)

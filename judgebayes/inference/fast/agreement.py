@@ -76,16 +76,18 @@ def agreement_of_array(
 
 
 def packed_agreement(
-    index: Int[Array, "item judge"], labels: Int[Array, " item"], often: Float[Array, " item"]
+    index: Int[Array, "item judge"],
+    labels: Int[Array, " item"],
+    multiplicity: Float[Array, " item"],
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the counts of `agreement_of_array` for one vote per judge and whole-number weights.
 
-    One product computes both counts, packed as two digits of one number. `often`, the weights, may be
-    float32 if its sum is below `DIGIT_LIMIT`: a quarter of the work of two products in float64.
+    One product computes both counts, packed as two digits of one number. `multiplicity`, the weights,
+    may be float32 if its sum is below `DIGIT_LIMIT`: a quarter of the work of two products in float64.
     """
-    none, one = jnp.zeros((), often.dtype), jnp.ones((), often.dtype)
-    base = 2.0 ** ((np.finfo(often.dtype).nmant + 1) // 2) * one
-    used = jnp.where(labels >= 0, often, none)
+    none, one = jnp.zeros((), multiplicity.dtype), jnp.ones((), multiplicity.dtype)
+    base = 2.0 ** ((np.finfo(multiplicity.dtype).nmant + 1) // 2) * one
+    used = jnp.where(labels >= 0, multiplicity, none)
     truth = labels[:, None].astype(index.dtype)
     digits = jnp.where(index >= 0, jnp.where(index == truth, base + one, base), none)
     # Without "highest", accelerators would round the factors to fewer bits.

@@ -37,8 +37,8 @@ def grouped(
     some: int,
 ) -> Group:
     """Put slabs of `votes` on the devices of this process, `some` on each, padded with empty slabs."""
-    here, v = len(mesh.local_devices), votes
-    lead = (here * some,)
+    n_devices, v = len(mesh.local_devices), votes
+    lead = (n_devices * some,)
     columns = [
         np.full((*lead, shape.rows), shape.items - 1, np.int32),
         np.zeros((*lead, shape.rows), v.judge.dtype),
@@ -61,7 +61,7 @@ def grouped(
     def put() -> Array:
         """Put the first column on the devices and drop it here, so that at most one is held twice."""
         column = columns.pop(0)
-        shaped = column.reshape(here, some, *column.shape[1:])
+        shaped = column.reshape(n_devices, some, *column.shape[1:])
         # The column must not be freed before the copy is complete.
         return jax.block_until_ready(jax.make_array_from_process_local_data(sharding, shaped))
 

@@ -158,8 +158,8 @@ def _maximise(data: _Data, prior: Prior, noise: Scalar, limits: Limits) -> Mode:
     ends = _over(data, _expect, 2, at, noise)
     value = np.asarray(_improved(ends, at, prior)[0])
     best = int(value[1] > value[0] + SAME_MODE * abs(value[0]))
-    ended = Status.CONVERGED if gain[best] <= enough else Status.MAX_STEPS
-    ended = ended if np.isfinite(value[best]) else Status.NONFINITE
+    status = Status.CONVERGED if gain[best] <= enough else Status.MAX_STEPS
+    status = status if np.isfinite(value[best]) else Status.NONFINITE
     named = switched(at.log_confusion[best], labelled_votes, cast)
     return Mode(
         log_pi=at.log_pi[best],
@@ -167,7 +167,7 @@ def _maximise(data: _Data, prior: Prior, noise: Scalar, limits: Limits) -> Mode:
         votes_by_class=ends.votes[best].sum(-1),
         value=jnp.asarray(value[best]),
         steps=jnp.asarray(steps[best]),
-        status=worst(jnp.asarray(int(ended)), named),
+        status=worst(jnp.asarray(int(status)), named),
     )
 
 
