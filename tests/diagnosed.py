@@ -1,4 +1,4 @@
-"""A panel of six judges to diagnose, and what is said of it."""
+"""A panel of six judges to diagnose, and helpers for its findings."""
 
 import jax
 import jax.numpy as jnp

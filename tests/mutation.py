@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "build" / "mutation"
+FOLDER = ROOT / "build" / "mutation"
 HUNG = 900
 """Seconds after which a child that does not respond is killed."""
 OPERATORS: dict[type, type] = {
@@ -145,9 +145,9 @@ def mutants(source: str) -> Iterator[Mutant]:
 
 
 def prepare() -> None:
-    """Import once what every child needs, as the tests do; no program runs before the forks."""
-    # Most programs of a change are those of another one: every one of them is kept.
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(KEPT / "jax")
+    """Import once everything that the children need; no program runs before the forks."""
+    # Most programs of a change are shared with other changes, so all are cached.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(FOLDER / "jax")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.chdir(ROOT)
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -156,7 +156,7 @@ def prepare() -> None:
     import hypothesis
     import scipy.stats  # noqa: F401
 
-    # The first example that fails is enough, and is the same in every run.
+    # The first failing example suffices, and it is the same in every run.
     hypothesis.settings.register_profile(
         "mutation",
         phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
@@ -167,7 +167,7 @@ def prepare() -> None:
 
 
 class _FirstFailure:
-    """Keeps the name of the first test, or file, that fails."""
+    """Stores the name of the first test, or file, that fails."""
 
     name = ""
 
@@ -183,10 +183,10 @@ class _FirstFailure:
 
 
 def _replace(module: str, source: str) -> None:
-    """Put a changed module in the place of the imported one, its types checked as tests do."""
+    """Replace an imported module by a changed one, with types checked as in tests."""
     name = f"judgebayes.{module}"
     held = sys.modules[name]
-    # A name of its own: the type checker remembers what the classes of the other one were.
+    # A new name, because the type checker remembers the classes of the original module.
     new = types.ModuleType(f"{name}_changed")
     new.__file__ = held.__file__
     sys.modules[name] = sys.modules[new.__name__] = new
@@ -196,7 +196,7 @@ def _replace(module: str, source: str) -> None:
 
 
 def _child(module: str, source: str, output: Path) -> None:
-    """Take the source in the place of the module, run its tests, tell what failed."""
+    """Replace the module by the source, run its tests, and report the first failure."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1), os.dup2(nothing, 2)
     import pytest
@@ -215,7 +215,7 @@ def _child(module: str, source: str, output: Path) -> None:
 
 
 class Children:
-    """Sources on trial, several at once, each in a child with a limit of processor time."""
+    """Runs sources in parallel, each in a child process with a limit of processor time."""
 
     def __init__(self, folder: Path, workers: int) -> None:
         self.folder, self.workers = folder, workers
@@ -253,8 +253,8 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
-def kept(path: Path, digests: dict[str, str], *, survivors: bool) -> dict[str, str]:
-    """Return the killer of every change that need not be tried again."""
+def recorded(path: Path, digests: dict[str, str], *, survivors: bool) -> dict[str, str]:
+    """Return the failing test of every change that need not be tried again."""
     if not path.exists():
         return {}
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -267,10 +267,10 @@ def kept(path: Path, digests: dict[str, str], *, survivors: bool) -> dict[str, s
 
 
 def trial(module: str, children: Children, *, survivors: bool) -> str:
-    """Try every change of a module, print the survivors, return the line of the table."""
+    """Try every change of a module, print the survivors, and return the row of the table."""
     path, tests = files(module)
     digests = {"module": _digest(path), "tests": _digest(tests)}
-    source, record = path.read_text(), KEPT / f"{module}.jsonl"
+    source, record = path.read_text(), FOLDER / f"{module}.jsonl"
     __import__(f"judgebayes.{module}")
     baseline: list[Tried] = []
     children.start(module, ast.unparse(ast.parse(source)), 600, baseline.append)
@@ -278,7 +278,7 @@ def trial(module: str, children: Children, *, survivors: bool) -> str:
     if baseline[0].killer:
         sys.exit(f"{tests.name} fails as it is: {baseline[0].killer}")
     limit = 30 + 5 * int(baseline[0].seconds)
-    survivors_by_mutant = kept(record, digests, survivors=survivors)
+    survivors_by_mutant = recorded(record, digests, survivors=survivors)
     every = {f"{m.line}:{m.column}: {m.change}": m for m in mutants(source)}
 
     def note(name: str) -> Callable[[Tried], None]:
@@ -308,7 +308,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--survivors", action="store_true", help="try these alone again")
     asked = parser.parse_args()
-    KEPT.mkdir(parents=True, exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     prepare()
     with tempfile.TemporaryDirectory() as folder:
         children = Children(Path(folder), asked.workers)

@@ -1,4 +1,4 @@
-"""Experiments for tests of how experiments are run: each does what a file in a folder tells it to.
+"""Experiments for tests of the runner: a file in a folder controls what each one does.
 
 They run in processes that import this module. `PLANTED` names the folder: `NAME.ran` counts runs, a
 letter each; `NAME.do` holds what an experiment does before it answers: `raise`, `die`, `wait`, or

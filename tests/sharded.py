@@ -1,4 +1,4 @@
-"""Run as a program by test_devices: a sweep and a sparse fit on one device and on all there are.
+"""A script for test_devices: a sweep and a sparse fit on one device and on all devices.
 
 `sharded.py` alone uses the virtual devices of its environment; `sharded.py RANK COUNT PORT` is one
 of several processes that share the work.
@@ -23,7 +23,7 @@ from judgebayes.votes import from_dense
 
 
 def swept(devices: list[Any] | None) -> list[float]:
-    """Splits that divide evenly or not, in batches of which the last is short, with calibrators."""
+    """Splits that divide evenly or not, in batches with a short last one, with calibrators."""
     votes, labels = judged(np.array([0.9, 0.7, 0.6]), 24, missing=0.2, seed=1)
     values = []
     for n, maps in ((5, None), (8, None), (12, None), (5, {"none": Identity()})):
@@ -52,7 +52,7 @@ def swept(devices: list[Any] | None) -> list[float]:
 def fitted(devices: list[Any] | None, rank: int, count: int) -> list[float]:
     votes, labels = judged(np.array([0.9, 0.8, 0.7, 0.6]), 90, missing=0.3, seed=2)
     some = np.where(np.arange(90) % 5 == 0, labels, -1)
-    mine = np.arange(rank, 90, count)  # each process has items of its own
+    mine = np.arange(rank, 90, count)  # each process has its own items
     fit = fit_sparse(DawidSkene(), from_dense(votes.take(mine)), some[mine], devices=devices)
     results = (fit.log_posterior, fit.steps, fit.status)
     return [*np.asarray(fit.draws["confusion"]).ravel().tolist(), *map(float, results)]
@@ -75,7 +75,7 @@ def main() -> None:
     answer = {
         "devices": len(jax.devices()),
         "sweep": [swept(None), swept(jax.devices())],
-        # One device of one process has all items; of several processes each has its own.
+        # A single process has all items; of several processes, each has its own.
         "fit": [fitted(jax.devices()[:1], 0, 1)] if count == 1 else [],
         "2pl": [rated(d) for d in (jax.devices()[:1], jax.devices())] if count == 1 else [],
     }

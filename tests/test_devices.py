@@ -1,4 +1,4 @@
-"""Work on several devices: virtual ones of one process, and of two processes on one machine."""
+"""Several devices: virtual devices of one process, and two processes on one machine."""
 
 import json
 import os
@@ -30,18 +30,18 @@ def answer(program: subprocess.Popen[str]) -> dict:
     return json.loads(out.splitlines()[-1])
 
 
-def test_eight_devices_answer_as_one() -> None:
+def test_eight_devices_give_the_result_of_one() -> None:
     answers = answer(start(8))
     assert answers["devices"] == 8
     for name in ("sweep", "fit"):
         single, together = answers[name]
         np.testing.assert_allclose(together, single, rtol=1e-9, atol=1e-12)
-    # Sums are rounded otherwise, and a mode is found up to a gradient of 1e-6.
+    # Sums are rounded differently, and the mode has a gradient tolerance of 1e-6.
     np.testing.assert_allclose(*answers["2pl"], atol=4e-6)
 
 
 @pytest.mark.slow
-def test_two_processes_answer_as_one() -> None:
+def test_two_processes_give_the_result_of_one() -> None:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The site says everything that it should; what it draws and lists, it draws and lists from the code."""
+"""The site is complete, and its diagrams and lists are generated from the code."""
 
 import ast
 import importlib
@@ -15,7 +15,7 @@ from judgebayes.panel import checks, diagnostics
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SHARED = {"__init__", "base", "distributions", "label_noise"}
-"""Files of `models/` that hold no program."""
+"""Files of `models/` without a program."""
 MODELS = sorted({path.stem for path in (ROOT / "models").glob("*.py")} - SHARED)
 
 
@@ -62,17 +62,17 @@ def test_the_reference_lists_every_name_and_every_command() -> None:
     commands = reference.command_page()
     for command in ("calibrate", "reproduce", "import"):
         assert f"## `judgebayes {command}`" in commands
-    assert "…" not in commands  # no sentence is broken off
+    assert "…" not in commands  # no sentence is incomplete
 
 
 def said(call: ast.Call) -> str:
-    """The constant words of a finding's sentence."""
+    """The constant parts of a finding's sentence."""
     parts = (n.value for n in ast.walk(call.args[1]) if isinstance(n, ast.Constant))
     return " ".join(part for part in parts if isinstance(part, str))
 
 
 def test_the_guide_explains_every_diagnostic() -> None:
-    """Each finding that the code can make is quoted, once, in a section of the guide."""
+    """Each finding of the code is quoted exactly once in a section of the guide."""
     trees = [
         ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
         for module in (checks, diagnostics)
@@ -116,7 +116,7 @@ def test_the_guide_states_the_thresholds_of_the_code() -> None:
     assert limits.keys() - WHERE_IT_SPEAKS_UP.keys() <= {"significance", "common"}
 
 
-def test_the_build_would_see_a_page_that_loads_from_a_server() -> None:
+def test_the_build_detects_a_page_that_loads_from_a_server() -> None:
     pytest.importorskip("sphinx")  # the group `docs`
     offline = importlib.import_module("offline")
     page = '<a href="https://a/b"></a><link rel="icon" href="//c/d.css"><img src="images/e.png">'
@@ -129,7 +129,7 @@ def test_the_build_would_see_a_page_that_loads_from_a_server() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_the_code_of_a_models_page_draws_data_and_fits_them(name: str) -> None:
+def test_the_code_of_a_models_page_runs(name: str) -> None:
     page = (DOCS / "models" / f"{name}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     assert blocks

@@ -1,4 +1,4 @@
-"""What a user sees in IPython: reprs of a line or a few, versions, names to complete, progress."""
+"""Interactive use in IPython: short reprs, versions, name completion, progress bars."""
 
 import io
 import sys
@@ -19,7 +19,7 @@ LONGEST = 4 * 99
 
 @pytest.fixture(scope="module")
 def panel() -> tuple[Votes, np.ndarray]:
-    """Binary votes of 30 judges, so that whole arrays would fill a screen."""
+    """Binary votes of 30 judges, so that full arrays would fill a screen."""
     rng = np.random.default_rng(4)
     labels = rng.integers(0, 2, 40)
     right = rng.random((40, 30)) < 0.8
@@ -93,7 +93,7 @@ def test_versions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_progress_is_silent_where_nobody_watches(
+def test_progress_is_silent_without_a_terminal(
     shown: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with tracked([1, 2, 3], "things", shown) as things:
@@ -106,7 +106,7 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_progress_shows_in_a_terminal_and_hands_it_back_after_an_interrupt(
+def test_progress_shows_in_a_terminal_and_restores_it_after_an_interrupt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     screen = _Terminal()

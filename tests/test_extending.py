@@ -1,4 +1,4 @@
-"""The guide to methods of one's own: its blocks run, and print what it says."""
+"""The guide to writing your own methods: its code blocks run and print the documented output."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "extending.md"
 
 @pytest.fixture
 def forgetting() -> Iterator[None]:
-    """Forget afterwards what the guide declares."""
+    """Remove the guide's declarations afterwards."""
     registries = (registry.AGGREGATORS, registry.CALIBRATORS, registry.FITTED)
     before = [dict(each) for each in registries]
     yield
@@ -24,7 +24,7 @@ def forgetting() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("forgetting")
-def test_the_guide_runs_and_prints_what_it_says(
+def test_the_guide_runs_and_prints_the_documented_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,6 @@
-"""The stories as NumPyro's documentation would write them: the true class is a site, and is enumerated.
+"""The models as in NumPyro's documentation: the true class is a site, and is enumerated.
 
-`test_textbook.py` holds the programs, whose distributions sum the class out, to these.
+`test_textbook.py` compares the programs, whose distributions sum out the class, with these.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ def observe_class_and_votes(
 
 
 def one_coin(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
-    """Each judge is right with a probability of its own; labels are uniform."""
+    """Each judge has its own accuracy; labels are uniform."""
     n_items, n_judges, _ = data.votes.shape
     with numpyro.plate("judge", n_judges):
         accuracy = numpyro.sample("accuracy", dist.Beta(1.0, 1.0))
@@ -53,7 +53,7 @@ def one_coin(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
 
 
 def dawid_skene(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
-    """Each judge has a confusion matrix; labels are known in part."""
+    """Each judge has a confusion matrix; labels are partly known."""
     n_items, n_judges, _ = data.votes.shape
     pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(n_classes, 2.0)))
     wrong = 1 + 0.5 / (n_classes - 1)

@@ -8,7 +8,7 @@ from judgebayes.measures.decide import absolute_loss, bayes_action, zero_one_los
 from judgebayes.votes import Votes, from_counts
 
 
-def threshold_by_hand(counts: np.ndarray, labels: np.ndarray) -> tuple[int, float]:
+def threshold_by_loop(counts: np.ndarray, labels: np.ndarray) -> tuple[int, float]:
     """The least threshold with the least error, by a plain loop."""
     used = labels >= 0
     errors = []
@@ -26,7 +26,7 @@ def test_the_threshold_is_that_of_a_plain_loop(
     counts: np.ndarray, votes: Votes, labels: np.ndarray
 ) -> None:
     fit = MarginThreshold().fit(votes, labels)
-    threshold, error = threshold_by_hand(counts, labels)
+    threshold, error = threshold_by_loop(counts, labels)
     assert int(fit.threshold) == threshold
     decisions = bayes_action(fit(votes), absolute_loss(3))
     assert float(scores.mae(decisions, labels)) == pytest.approx(error)
@@ -42,7 +42,7 @@ def test_all_ties_need_the_highest_threshold_and_no_ties_the_lowest(votes: Votes
 def every_possible_noisy_label(
     votes: Votes, labels: np.ndarray, noise: float
 ) -> tuple[Votes, np.ndarray, np.ndarray]:
-    """Every item once per label that it may show, weighted by how often it does."""
+    """Every item once per possible noisy label, weighted by its probability."""
     confusion = np.full((3, 3), noise / 2) + (1 - 1.5 * noise) * np.eye(3)
     items = np.repeat(np.arange(len(labels)), 3)
     return votes.take(items), np.tile(np.arange(3), len(labels)), confusion[labels].ravel()
@@ -53,12 +53,12 @@ def test_a_threshold_with_label_noise_is_that_of_the_true_labels(
 ) -> None:
     items = np.flatnonzero(labels >= 0)
     true = labels[items]
-    threshold, _ = threshold_by_hand(counts[items], true)
+    threshold, _ = threshold_by_loop(counts[items], true)
     several, noisy_labels, weight = every_possible_noisy_label(votes.take(items), true, 0.6)
     with_noise = MarginThreshold(label_noise=0.6).fit(several, noisy_labels, weight=weight)
     unaware = MarginThreshold().fit(several, noisy_labels, weight=weight)
     assert int(with_noise.threshold) == threshold
-    assert int(unaware.threshold) > threshold  # a tie is the safe answer to a wrong label
+    assert int(unaware.threshold) > threshold  # a tie has a small loss for a wrong label
 
 
 def test_a_threshold_with_label_noise_minimises_the_error_it_estimates(

@@ -24,7 +24,7 @@ from judgebayes.votes import Votes
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Counting:
-    """Naive Bayes on the pooled votes, in closed form: quick to compile, and it overfits a bit."""
+    """Naive Bayes on the pooled votes, in closed form: quick to compile, and it overfits slightly."""
 
     @in_float64
     def fit(
@@ -72,7 +72,7 @@ def places(used: np.ndarray, seed: int = 0) -> np.ndarray:
     return np.asarray(random_places(jnp.asarray(used), jax.random.key(seed)))
 
 
-def test_the_division_is_a_random_order_of_the_used_items_alone() -> None:
+def test_the_division_is_a_random_order_of_the_used_items_only() -> None:
     used = np.random.default_rng(0).random(40) < 0.6
     ranks = places(used)
     assert sorted(ranks[used]) == list(range(used.sum()))
@@ -107,9 +107,7 @@ def test_a_share_of_none_fits_both_on_everything(votes: Votes, labels: np.ndarra
     np.testing.assert_allclose(fit(votes), calibrator(aggregator(votes)), atol=1e-7)
 
 
-def test_cross_fitting_calibrates_answers_to_items_that_were_left_out(
-    votes: Votes, labels: np.ndarray
-) -> None:
+def test_cross_fitting_calibrates_on_held_out_predictions(votes: Votes, labels: np.ndarray) -> None:
     key = jax.random.key(5)
     used = labels >= 0
     first = in_float64(jax.random.split)(key, 2 + 3)[0]
@@ -182,7 +180,7 @@ def test_the_status_is_the_worse_of_the_two(votes: Votes) -> None:
     assert Status(int(fit.status)) is Status.DEGENERATE
 
 
-def test_impossible_protocols_get_a_sentence(votes: Votes, labels: np.ndarray) -> None:
+def test_impossible_protocols_raise_errors(votes: Votes, labels: np.ndarray) -> None:
     with pytest.raises(JudgeBayesError, match=r"share=1\.5; it must be between 0 and 1"):
         Calibrated(BaseRate(), Identity(), 1.5).fit(votes, labels)
     with pytest.raises(JudgeBayesError, match="cross_fit=1; it must be 2 folds"):

@@ -71,7 +71,7 @@ def naive(votes: Votes, labels: np.ndarray, prior: Prior, steps: int) -> Naive:
 
 @pytest.fixture(scope="module")
 def panel() -> tuple[Votes, np.ndarray]:
-    """Three classes, four judges, two samples, holes; a quarter of the labels known."""
+    """Three classes, four judges, two samples, missing votes; a quarter of the labels known."""
     votes, labels = judged(
         np.array([0.9, 0.7, 0.6, 0.5]), 60, n_classes=3, samples=2, missing=0.2, seed=4
     )
@@ -90,7 +90,7 @@ def test_it_is_em_in_plain_python(panel: tuple[Votes, np.ndarray], prior: Prior)
     np.testing.assert_allclose(probs[unknown], np.array(responsibilities)[unknown], atol=1e-6)
 
 
-def test_a_run_that_is_cut_short_says_so(panel: tuple[Votes, np.ndarray]) -> None:
+def test_a_run_that_is_cut_short_has_the_status_max_steps(panel: tuple[Votes, np.ndarray]) -> None:
     fit = DawidSkene(EM(max_steps=3)).fit(*panel)
     assert int(fit.status) == Status.MAX_STEPS
     assert int(fit.steps) == 3
@@ -103,7 +103,7 @@ def test_more_steps_never_lower_the_posterior(panel: tuple[Votes, np.ndarray]) -
     assert (np.diff(values) >= 0).all()
 
 
-def test_renaming_the_classes_renames_the_answers(panel: tuple[Votes, np.ndarray]) -> None:
+def test_permuting_the_classes_permutes_the_result(panel: tuple[Votes, np.ndarray]) -> None:
     votes, labels = panel
     name = np.array([1, 2, 0])
     index = jnp.where(votes.index >= 0, name[np.maximum(votes.index, 0)], -1)
@@ -123,7 +123,7 @@ def test_confusions_are_recovered_without_labels() -> None:
     np.testing.assert_allclose(np.asarray(fit.draws["confusion"])[0], truth, atol=0.05)
 
 
-def test_an_adversarial_judge_is_used_and_not_barred() -> None:
+def test_an_adversarial_judge_is_informative() -> None:
     accuracy = np.array([0.85, 0.8, 0.75, 0.1, 0.7])
     votes, labels = judged(accuracy, 1500, seed=6)
     fit = DawidSkene().fit(votes, np.full(1500, -1))
@@ -136,8 +136,8 @@ def test_an_adversarial_judge_is_used_and_not_barred() -> None:
     assert with_it > (np.asarray(without_judge).argmax(1) == labels).mean()
 
 
-def test_switched_names_are_noticed_unless_labels_vouch_for_them() -> None:
-    """Most judges are adversarial: agreement alone cannot know, a few labels can."""
+def test_switched_classes_are_detected_unless_labels_confirm_them() -> None:
+    """Most judges are adversarial: agreement cannot reveal this, but a few labels can."""
     votes, labels = judged(np.array([0.15, 0.2, 0.1, 0.2, 0.25]), 300, seed=8)
     blind = DawidSkene().fit(votes, np.full(300, -1))
     assert (np.asarray(blind(votes)).argmax(1) == labels).mean() < 0.1
@@ -175,10 +175,12 @@ def test_drawing_agrees_with_the_mode_and_does_not_switch() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The (inplace|copy) keyword")  # the peer is behind pandas 3
+@pytest.mark.filterwarnings(
+    "ignore:The (inplace|copy) keyword"
+)  # crowd-kit does not support pandas 3
 @pytest.mark.parametrize("name", ["rte", "dog", "d_sentiment", "SP_amt"])
-def test_crowd_kit_finds_the_same(name: str, data: Path) -> None:
-    """On bluebird crowd-kit stops after two rounds, short of the maximum: it is not compared."""
+def test_crowd_kit_gives_the_same(name: str, data: Path) -> None:
+    """On bluebird, crowd-kit stops after two rounds, before the maximum, so it is not compared."""
     aggregation = pytest.importorskip("crowdkit.aggregation")
     table = pd.read_parquet(data / "crowd_labels" / "votes.parquet")
     table = table[table["dataset"] == name].drop_duplicates(["item", "worker"])

@@ -78,7 +78,7 @@ def test_intervals_cover_as_often_as_they_say() -> None:
     assert covered == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / 400))
 
 
-def test_a_known_share_of_wrong_labels_is_allowed_for() -> None:
+def test_a_known_share_of_wrong_labels_is_corrected_for() -> None:
     accuracy = np.array([0.95, 0.75, 0.6])
     votes, labels = judged(accuracy, 6000, seed=2)
     wrong = np.random.default_rng(3).random(6000) < 0.2
@@ -100,7 +100,7 @@ def test_log_odds_smoothed_by_one_are_the_one_coin(
     )
 
 
-def test_shares_are_smoothed_counts_and_side_with_the_majority(votes: Votes) -> None:
+def test_shares_are_smoothed_counts_and_agree_with_the_majority(votes: Votes) -> None:
     counts = np.asarray(votes.pooled_counts())
     fit = VoteShare(pseudo_count=2.0).fit(votes, np.full(60, -1))
     expected = (counts + 2) / (counts.sum(1, keepdims=True) + 6)
@@ -112,7 +112,7 @@ def test_shares_are_smoothed_counts_and_side_with_the_majority(votes: Votes) -> 
     np.testing.assert_array_equal(plain.argmax(1)[clear], majority[clear])
 
 
-def test_accuracy_weights_by_hand(panel: tuple[Votes, np.ndarray, np.ndarray]) -> None:
+def test_accuracy_weights_on_an_example(panel: tuple[Votes, np.ndarray, np.ndarray]) -> None:
     votes, labels, _ = panel
     index = np.asarray(votes.index)[:, :, 0]
     agree = (index == labels[:, None]).sum(0)

@@ -14,7 +14,7 @@ from judgebayes.votes import Votes
 
 @pytest.fixture(scope="module")
 def copied() -> tuple[Votes, np.ndarray]:
-    """Two good judges and six copies of a poor one: errors that are anything but independent."""
+    """Two good judges and six copies of a poor one: strongly dependent errors."""
     votes, labels = judged(np.array([0.85, 0.8, 0.6]), 600, seed=0)
     index = np.asarray(votes.index)[:, [0, 1] + [2] * 6]
     with jax.enable_x64(True):
@@ -54,10 +54,10 @@ def test_swapping_changes_the_sign_of_the_log_odds_exactly(
     np.testing.assert_allclose(fit(votes.swapped()), fit(votes)[:, ::-1], atol=1e-12)
 
 
-def test_the_free_form_learns_an_offset_and_what_silence_means() -> None:
+def test_the_free_form_has_an_offset_and_weights_of_missing_votes() -> None:
     votes, labels = judged(np.array([0.6, 0.7]), 1500, seed=3)
     index = np.asarray(votes.index).copy()
-    index[:, 1, 0] = np.where(labels == 1, -1, index[:, 1, 0])  # it is silent where all is well
+    index[:, 1, 0] = np.where(labels == 1, -1, index[:, 1, 0])  # it gives no vote on one class
     with jax.enable_x64(True):
         holed = Votes(jnp.asarray(index), None, None, None, 2)
     fit = Stacking(symmetric=False).fit(holed, labels)

@@ -1,4 +1,4 @@
-"""Items that are alike, as one item with their summed weight."""
+"""Merging of identical items into one item with their summed weight."""
 
 from collections import Counter
 
@@ -16,7 +16,7 @@ from judgebayes.inference import NUTS
 
 @pytest.fixture(scope="module")
 def many() -> Training:
-    """Few judges on many items, holes, repeats, some labels, some weights 0."""
+    """Few judges on many items, missing votes, repeats, some labels, some weights 0."""
     votes, labels = judged(np.array([0.9, 0.7, 0.6]), 400, samples=2, missing=0.2, seed=3)
     some_labels = np.where(np.arange(400) % 3 == 0, labels, -1)
     weight = np.random.default_rng(1).integers(0, 3, 400).astype(float)
@@ -25,7 +25,7 @@ def many() -> Training:
 
 
 def listed(data: Training) -> Counter[tuple[int, ...]]:
-    """Weight by votes (in any order of the samples) and label, one item after another."""
+    """Weight by votes (in any order of the samples) and label, by a loop over items."""
     counter: Counter[tuple[int, ...]] = Counter()
     for votes, label, weight in zip(
         np.asarray(data.votes.index), np.asarray(data.labels), np.asarray(data.weight), strict=True
@@ -55,7 +55,7 @@ def test_the_mode_is_that_of_all_items(many: Training) -> None:
 
 
 @in_float64
-def test_draws_do_not_know_how_often_an_item_was_listed(many: Training) -> None:
+def test_draws_do_not_depend_on_repeated_items(many: Training) -> None:
     sampler = DawidSkene(NUTS(draws=20, warmup=20, chains=2))
     few = unique_items(many)
     one, other = (sampler.fit(x.votes, x.labels, weight=x.weight) for x in (many, few))
@@ -63,7 +63,7 @@ def test_draws_do_not_know_how_often_an_item_was_listed(many: Training) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_all_different_items_stay_as_they_are() -> None:
+def test_distinct_items_are_unchanged() -> None:
     votes, labels = judged(np.full(20, 0.7), 50, seed=4)
     data = training(votes, labels, None, None, labelled_only=False)
     assert unique_items(data) is data

@@ -21,7 +21,7 @@ def answers(n: int, seed: int = 0, n_classes: int = 3) -> tuple[np.ndarray, np.n
 def naive_sets(
     log_probs: np.ndarray, labels: np.ndarray, new: np.ndarray, level: float
 ) -> np.ndarray:
-    """P2 eqs 5, 6 with a sort and a loop."""
+    """P2 eqs 5, 6 by a sort and a loop."""
     scores = sorted(1 - np.exp(log_probs[i, y]) for i, y in enumerate(labels))
     place = int(np.ceil(round((len(scores) + 1) * level, 9)))
     threshold = np.inf if place > len(scores) else scores[place - 1]
@@ -102,7 +102,7 @@ def test_the_coverage_obeys_its_exact_law() -> None:
     law = coverage_law(n, level, m)
     assert law.probability.sum() == pytest.approx(1)
     k = int(np.ceil((n + 1) * level))
-    # How many of m stand below the k-th of n in one random order: negative hypergeometric.
+    # The number of m scores below the k-th of n in a random order: negative hypergeometric.
     j = np.arange(m + 1)
     exact = comb(j + k - 1, j) * comb(n + m - k - j, m - j) / comb(n + m, m)
     np.testing.assert_allclose(law.probability, exact, rtol=1e-8)
@@ -124,13 +124,13 @@ def test_the_coverage_obeys_its_exact_law() -> None:
     )
 
 
-def test_too_small_a_slice_covers_everything() -> None:
+def test_too_few_items_cover_everything() -> None:
     law = coverage_law(5, 0.9, 10)
     assert (law.low, law.mean, law.high) == (1, 1, 1)
     assert law.probability[-1] == 1
 
 
-def test_impossible_requests_get_a_sentence() -> None:
+def test_impossible_requests_raise_errors() -> None:
     log_probs, labels = answers(10)
     with pytest.raises(JudgeBayesError, match=r"level=1\.5; it must be between 0 and 1"):
         SplitConformal(1.5).fit(log_probs, labels)
@@ -141,7 +141,7 @@ def test_impossible_requests_get_a_sentence() -> None:
 
 
 def test_ties_open_the_upper_end_of_the_law() -> None:
-    """Scores of two values: the sets cover all or nearly all, which no law without ties allows."""
+    """Scores with two values: the sets cover all or nearly all, which is impossible without ties."""
     rng = np.random.default_rng(8)
     n, m = 19, 400
     inside = {"with count": 0, "without": 0}
@@ -157,13 +157,11 @@ def test_ties_open_the_upper_end_of_the_law() -> None:
     assert inside["without"] / 100 < 0.9
 
 
-def test_without_ties_the_law_is_what_it_was() -> None:
+def test_without_ties_the_law_is_unchanged() -> None:
     assert coverage_law(19, 0.8, 100, covered=16)[1:] == coverage_law(19, 0.8, 100)[1:]
 
 
-def test_items_of_weight_0_and_2_are_dropped_and_repeated_and_unknown_labels_count_for_nothing() -> (
-    None
-):
+def test_weights_0_and_2_are_dropped_and_repeated_and_unlabelled_items_are_ignored() -> None:
     log_probs, labels = answers(40)
     weight = np.arange(40) % 3 * 1.0
     labels = np.where(np.arange(40) % 7 == 0, -1, labels)
@@ -183,7 +181,7 @@ def test_a_group_that_is_too_small_covers_everything_and_is_degenerate() -> None
     assert np.asarray(fit(log_probs, groups=groups))[20].all()
 
 
-def test_only_what_can_vary_within_a_program_is_a_leaf() -> None:
+def test_only_values_that_can_vary_within_a_program_are_leaves() -> None:
     assert jax.tree.leaves(SplitConformal(0.8, no_empty=True, n_groups=2)) == [0.8]
     assert SplitConformal() == SplitConformal(0.9, no_empty=False, n_groups=1)
     log_probs, labels = answers(20)
@@ -200,7 +198,7 @@ def test_neither_the_request_nor_the_fit_can_be_changed() -> None:
         fit.no_empty = True
 
 
-def test_of_empty_sets_only_the_most_probable_classes_up_to_rounding_are_taken() -> None:
+def test_empty_sets_get_the_most_probable_classes_up_to_rounding() -> None:
     sure = np.log([[0.98, 0.01, 0.01]] * 30)
     p = np.array(
         [
@@ -216,7 +214,7 @@ def test_of_empty_sets_only_the_most_probable_classes_up_to_rounding_are_taken()
 
 
 def naive_law(n: int, k: int, m: int) -> list[float]:
-    """The chance that j of m new scores stand below the k-th of n, in one random order."""
+    """The probability that j of m new scores are below the k-th of n, in a random order."""
     return [comb(j + k - 1, j) * comb(n + m - k - j, m - j) / comb(n + m, m) for j in range(m + 1)]
 
 
@@ -228,7 +226,7 @@ def quantile(law: list[float], q: float) -> int:
 def test_the_ends_of_the_law_are_the_first_counts_that_reach_the_shares(
     covered: int | None, upper: int
 ) -> None:
-    """n = 19 at level 0.8: k = 16; more than k covered is the law of one score more."""
+    """n = 19 at level 0.8 gives k = 16; with more than k covered, the law is that of one more score."""
     law = coverage_law(19, 0.8, 1500, 0.5, covered=covered)
     assert law.low == quantile(naive_law(19, 16, 1500), 0.25) / 1500
     assert law.high == quantile(naive_law(19, upper, 1500), 0.75) / 1500
@@ -237,7 +235,7 @@ def test_the_ends_of_the_law_are_the_first_counts_that_reach_the_shares(
     assert coverage_law(19, 0.8, 1500)[1:] == coverage_law(19, 0.8, 1500, 0.95)[1:]
 
 
-def test_limits_of_what_may_be_asked() -> None:
+def test_limits_of_the_arguments() -> None:
     log_probs, labels = answers(10)
     for level in (0.0, 1.0):
         with pytest.raises(JudgeBayesError, match="must be between 0 and 1"):
@@ -250,7 +248,7 @@ def test_limits_of_what_may_be_asked() -> None:
         SplitConformal(n_groups=2).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="n from 0"):
         coverage_law(-1, 0.5, 10)
-    assert coverage_law(0, 0.5, 1).low == 1  # no scores: every set holds every class
+    assert coverage_law(0, 0.5, 1).low == 1  # no scores: every set contains every class
     assert coverage_law(1, 0.5, 1).probability.tolist() == pytest.approx([0.5, 0.5])
 
 

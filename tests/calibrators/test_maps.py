@@ -1,4 +1,4 @@
-"""What calibration maps do, and each against somebody else's implementation; laws are in laws/."""
+"""Properties of calibration maps, and comparisons with other implementations; laws are in laws/."""
 
 from dataclasses import replace
 from typing import Any
@@ -44,7 +44,7 @@ Answers = tuple[np.ndarray, np.ndarray]
 
 
 def overconfident(n: int = 80, n_classes: int = 2, seed: int = 0) -> Answers:
-    """Answers that double count correlated evidence, as one-coin models of a panel do."""
+    """Overconfident log-probabilities, as from one-coin models of correlated judges."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, n_classes, n)
     logits = 5 * (np.eye(n_classes)[labels] + 0.9 * rng.normal(size=(n, n_classes)))
@@ -60,12 +60,12 @@ def loss(log_probs: Any, labels: np.ndarray) -> float:
     return float(mean_score(nll, log_probs, labels))
 
 
-# --- what all do --------------------------------------------------------------------------------
+# --- common properties----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["chain", "beta", "beta-ridge", "beta-lasso", "beta-free"])
-def test_of_two_classes_the_penalty_knows_no_reference_class(name: str) -> None:
-    """Of more it does: see the laws, which the other maps obey at any number of classes."""
+def test_with_two_classes_the_penalty_has_no_reference_class(name: str) -> None:
+    """With more classes it has one; the other maps obey the laws for all numbers of classes."""
     log_probs, labels = overconfident()
     one = MAPS[name].fit(log_probs, labels)(log_probs)
     other = MAPS[name].fit(log_probs[:, ::-1], 1 - labels)(log_probs[:, ::-1])
@@ -74,7 +74,7 @@ def test_of_two_classes_the_penalty_knows_no_reference_class(name: str) -> None:
 
 @pytest.mark.parametrize("name", SYMMETRIC)
 @both
-def test_symmetric_maps_mirror_their_answers_exactly(name: str, n_classes: int) -> None:
+def test_symmetric_maps_mirror_exactly(name: str, n_classes: int) -> None:
     log_probs, labels = overconfident(n_classes=n_classes)
     fit = MAPS[name].fit(log_probs, labels)
     np.testing.assert_allclose(
@@ -122,9 +122,9 @@ def test_certain_answers_are_clipped_and_converge(name: str) -> None:
     assert Status(int(fit.status)) is Status.CONVERGED
     probs = np.exp(fit(log_probs))
     assert np.isfinite(probs).all()
-    # A map without sides knows one accuracy, the others that of each answer.
+    # A symmetric map has one accuracy, the others have one per class.
     right = (said == labels) if name in SYMMETRIC else labels[said == 1]
-    allowed = 0.06 if "beta" in name or name == "chain" else 1e-5  # the penalty pulls
+    allowed = 0.06 if "beta" in name or name == "chain" else 1e-5  # the penalty shrinks
     np.testing.assert_allclose(probs[said == 1, 1], right.mean(), atol=allowed)
 
 
@@ -177,7 +177,7 @@ def test_temperature_is_the_minimum_in_one_dimension() -> None:
     assert float(fit.objective) <= best.fun + 1e-7
 
 
-def test_temperature_is_infinite_where_the_answers_mislead() -> None:
+def test_temperature_is_infinite_for_misleading_probabilities() -> None:
     log_probs, labels = overconfident()
     fit = Temperature().fit(log_probs, 1 - labels)
     np.testing.assert_array_equal(fit.slopes, np.zeros((1, 2)))
@@ -274,7 +274,7 @@ def test_beta_without_penalty_is_that_of_betacal(seed: int) -> None:
     fit = Beta(penalty=0.0, clip=1e-12).fit(np.log(np.stack([1 - p, p], 1)), labels)
     ours = coefficients(fit)
     assert min(ours[:2]) > 0
-    # betacal stops its regression early, up to 1.4e-3 away and no better; run to its end, it agrees.
+    # betacal stops its regression early, up to 1.4e-3 away; run to convergence, it agrees.
     assert float(fit.objective) <= loss(np.log(two_sided(peer.predict(p[:, None]))), labels) + 1e-12
     table = np.column_stack([np.log(p), -np.log1p(-p)])
     exact = peer.lr_.set_params(tol=1e-12, max_iter=10_000).fit(table, labels)
@@ -344,7 +344,7 @@ def test_a_chain_is_one_map_after_the_other() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_larger_family_fits_its_own_labels_better(seed: int) -> None:
-    """P2's Theorem 2 on the sample itself: identity, temperature, Platt, beta are nested."""
+    """P2's Theorem 2 on the training sample: identity, temperature, Platt, beta are nested."""
     log_probs, labels = overconfident(300, seed=seed)
     losses = [
         loss(MAPS[name].fit(log_probs, labels)(log_probs), labels)
@@ -365,12 +365,12 @@ def test_a_larger_family_fits_its_own_labels_better(seed: int) -> None:
         ({"log_probs": np.log([[0.5, 0.5], [np.nan, 0.5]])}, "Item 1, class 0 has the log-prob"),
     ],
 )
-def test_bad_input_gets_a_sentence(change: dict[str, np.ndarray], sentence: str) -> None:
+def test_bad_input_raises_errors(change: dict[str, np.ndarray], sentence: str) -> None:
     good = {"log_probs": np.log([[0.4, 0.6], [0.7, 0.3]]), "labels": np.array([1, 0])}
     given: dict[str, Any] = good | change
     for method in (Temperature(), Isotonic()):
         if given["labels"].dtype.kind == "f" or len(given["labels"]) == 1:
-            # The type checker of the tests would answer before the library does.
+            # The type checker of the tests would raise before the library does.
             with pytest.raises(Exception, match=r"labels|shape"):
                 method.fit(**given)
             continue
@@ -378,7 +378,7 @@ def test_bad_input_gets_a_sentence(change: dict[str, np.ndarray], sentence: str)
             method.fit(**given)
 
 
-def test_impossible_penalties_get_a_sentence() -> None:
+def test_impossible_penalties_raise_errors() -> None:
     log_probs, labels = overconfident()
     with pytest.raises(JudgeBayesError, match=r"penalty=-1\.0; it must be a number from 0"):
         Beta(penalty=-1.0).fit(log_probs, labels)
@@ -406,7 +406,7 @@ NOISE = 0.2
 
 
 def mislabelled(labels: np.ndarray, n_classes: int = 2) -> np.ndarray:
-    """Labels of which a fifth are some other class."""
+    """Labels of which a fifth are replaced by another class."""
     rng = np.random.default_rng(9)
     other = (labels + rng.integers(1, n_classes, len(labels))) % n_classes
     return np.where(rng.random(len(labels)) < NOISE, other, labels)
@@ -421,7 +421,7 @@ def mislabelled(labels: np.ndarray, n_classes: int = 2) -> np.ndarray:
     ],
     ids=lambda c: type(c).__name__,
 )
-def test_a_map_that_knows_of_label_noise_is_the_minimum_of_the_noisy_likelihood(
+def test_a_map_with_label_noise_is_the_minimum_of_the_noisy_likelihood(
     calibrator: Calibrator,
 ) -> None:
     log_probs, labels = overconfident(seed=3)
@@ -456,7 +456,7 @@ def test_a_map_with_label_noise_is_nearer_to_that_of_the_true_labels(name: str) 
     assert gap < 0.6 * other
 
 
-def test_isotonic_with_label_noise_is_the_bounded_least_squares_staircase() -> None:
+def test_isotonic_with_label_noise_is_the_bounded_least_squares_fit() -> None:
     rng = np.random.default_rng(2)
     p = np.arange(1, 9) / 9
     labels = rng.integers(0, 2, (8, 5))
@@ -473,8 +473,8 @@ def test_isotonic_with_label_noise_is_the_bounded_least_squares_staircase() -> N
     np.testing.assert_allclose(binary(fit(np.log(two_sided(p)))), best.x, atol=1e-5)
 
 
-def test_isotonic_answers_lie_on_the_staircase_where_answers_almost_tie() -> None:
-    """Probabilities a few times 1e-12 apart: interpolation there may round to below 0."""
+def test_isotonic_is_monotone_where_probabilities_almost_tie() -> None:
+    """Probabilities a few times 1e-12 apart, where interpolation may round to below 0."""
     rng = np.random.default_rng(5)
     z = rng.choice([-1, 1], 100) * rng.uniform(24, 29, 100)
     labels = (z > 0) ^ (rng.random(100) < 0.2)
@@ -494,7 +494,7 @@ def test_isotonic_answers_lie_on_the_staircase_where_answers_almost_tie() -> Non
 @pytest.mark.parametrize(("apart", "begun"), [(8.0, np.log(3001 / 1001) / 8), (0.5, 1.0)])
 @in_float64
 def test_the_initial_slope_matches_confidence_and_accuracy(apart: float, begun: float) -> None:
-    """Three in four are right: the best slope where all are equally sure, and never above 1."""
+    """Three in four are right: the optimal slope for equally confident predictions, and at most 1."""
     labels = np.arange(4000) % 2
     margin = apart * np.where(np.arange(4000) % 8 < 2, -1, 1) * (2 * labels - 1)
     log_probs = log_softmax(np.stack([-margin / 2, margin / 2], axis=1), axis=1)

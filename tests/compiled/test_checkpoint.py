@@ -1,4 +1,4 @@
-"""Sweeps that are killed, and go on: bit for bit what an undisturbed one gives."""
+"""Killed and resumed sweeps: bit for bit the result of an uninterrupted one."""
 
 import errno
 import os
@@ -43,7 +43,7 @@ def table(votes: Votes, labels: np.ndarray, parts: Splits, folder: Path | None) 
     )
 
 
-def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
+def test_an_interrupted_sweep_resumes_with_the_same_bits(
     votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = table(votes, labels, parts, tmp_path / "whole")
@@ -63,7 +63,7 @@ def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
     with pytest.raises(KeyboardInterrupt):
         table(votes, labels, parts, tmp_path / "cut")
     resumed = table(votes, labels, parts, tmp_path / "cut")
-    assert len(computed) == 4 + 3  # three were kept, the fourth is made again, and two more
+    assert len(computed) == 4 + 3  # three are stored; the fourth and two more are computed
     pd.testing.assert_frame_equal(whole, resumed, check_exact=True)
     assert {f.name for f in (tmp_path / "cut").iterdir()} == names
     for name in names:
@@ -71,7 +71,7 @@ def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
         assert one == other
 
 
-def test_maps_behind_a_method_are_kept_with_it(
+def test_maps_of_a_method_are_stored_with_it(
     votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path
 ) -> None:
     def run() -> pd.DataFrame:
@@ -159,7 +159,7 @@ def test_a_damaged_part_is_computed_again(tmp_path: Path) -> None:
         assert path.read_bytes() == whole
 
 
-def test_a_full_disk_gets_a_sentence_and_loses_nothing(
+def test_a_full_disk_raises_an_error_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept_part(tmp_path, "first", lambda: {"x": np.zeros(3)})
@@ -191,7 +191,7 @@ def test_batches_grow_smaller_with_the_votes(items: int, judges: int) -> None:
     assert splits_per_batch(Davidson(), votes, parts, "calibration") == int(expected)
 
 
-# What is killed: parts of some size, one after the other, written to a folder.
+# The killed program writes parts of some size, one after the other, to a folder.
 WRITER = """
 import sys
 from pathlib import Path
@@ -215,7 +215,7 @@ def killed(command: list[str], after: float) -> bool:
     return False
 
 
-def test_a_writer_killed_at_any_moment_leaves_whole_parts(tmp_path: Path) -> None:
+def test_a_writer_killed_at_any_time_leaves_complete_parts(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITER]
     start = time.monotonic()
     subprocess.run([*command, str(tmp_path / "whole")], check=True)
@@ -237,7 +237,7 @@ REPRODUCE = ["distribution-calibrated/table3", "distribution-calibrated/table6"]
 
 @pytest.mark.slow
 def test_reproduce_survives_twenty_kills(tmp_path: Path) -> None:
-    """`kill -9` at twenty random moments, resumed each time: the files of an undisturbed run."""
+    """`kill -9` at twenty random times, resumed each time: the files of an uninterrupted run."""
     command = [sys.executable, "-m", "judgebayes", "reproduce", *REPRODUCE, "--twins"]
     command += ["--smoke", "--batch-size", "2", "--out"]
     out = {name: tmp_path / name / "out" for name in ("first", "whole", "cut")}

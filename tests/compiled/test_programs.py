@@ -1,4 +1,4 @@
-"""Programs that are kept for later processes, and what is compiled how often."""
+"""Programs stored for later processes, and numbers of compilations."""
 
 import json
 import os
@@ -35,7 +35,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 class Compilations:
-    """How many programs were compiled since the last look."""
+    """The number of programs compiled since the last call."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -86,11 +86,11 @@ def panel(items: int, seed: int) -> tuple[Votes, np.ndarray]:
     return judged(np.array([0.9, 0.75, 0.6]), items, samples=2, missing=0.1, seed=seed)
 
 
-def test_the_count_counts(compilations: Compilations) -> None:
+def test_compilations_are_counted(compilations: Compilations) -> None:
     assert compilations.during(lambda: jax.jit(lambda x: x + 1)(jnp.ones(3))) > 0
 
 
-def test_small_functions_are_one_program_where_they_are_called_as_they_stand(
+def test_small_functions_are_one_program_outside_compiled_code(
     compilations: Compilations,
 ) -> None:
     rng = np.random.default_rng(0)
@@ -111,7 +111,7 @@ def test_a_sweep_compiles_once_for_all_splits_tables_values_and_numbers_of_votes
 ) -> None:
     tables = {items: panel(items, items) for items in (47, 48)}
     first = tables[48][0].first(1)
-    _keys.cache_clear()  # or seeds that other tests had need no program, and the last one does
+    _keys.cache_clear()  # or seeds used in other tests need no new program, but the last one does
 
     def run(items: int, seed: int, alpha: float, noise: float, n: int = 2) -> object:
         votes, labels = tables[items]
@@ -125,7 +125,9 @@ def test_a_sweep_compiles_once_for_all_splits_tables_values_and_numbers_of_votes
     assert compilations.during(partial(run, 48, 0, 1.0, 0.0)) == 0  # the same again
     assert compilations.during(partial(run, 48, 1, 2.0, 0.05)) == 0  # other splits and values
     assert compilations.during(partial(run, 48, 1, 2.0, 0.05, n=1)) == 0
-    assert compilations.during(partial(run, 47, 2, 1.0, 0.0)) == 0  # another table, same room
+    assert (
+        compilations.during(partial(run, 47, 2, 1.0, 0.0)) == 0
+    )  # another table, same padded size
 
 
 @methods
@@ -170,7 +172,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Be as a new process: nothing is loaded, nothing traced."""
+    """Act as a new process: nothing is loaded, nothing traced."""
     monkeypatch.setattr(programs, "LOADED", {})
     moved.clear_cache()
     TRACED.clear()
@@ -199,7 +201,7 @@ def test_a_cached_program_returns_what_the_function_does(
     forget(monkeypatch)
     for slope, seed in ((2.0, 0), (3.0, 0), (3.0, 4)):
         result = call(Line(slope, 0.5), seed)
-        assert TRACED == []  # values and seeds play no part: it was read, not traced
+        assert TRACED == []  # values and seeds do not matter: the program was read, not traced
         assert same(result, plainly(Line(slope, 0.5), seed))
         TRACED.clear()
     assert len(list(folder.iterdir())) == 1
@@ -214,7 +216,7 @@ def test_a_cached_program_returns_what_the_function_does(
         (Line(jnp.ones(5), 0.5), {}),
     ],
 )
-def test_another_shape_form_or_static_value_is_another_program(
+def test_another_shape_structure_or_static_value_is_another_program(
     folder: Path, line: Line, change: dict[str, int]
 ) -> None:
     call(Line(2.0, 0.5))
@@ -233,7 +235,7 @@ def test_other_source_or_versions_make_another_program(
     assert TRACED == ["a"]
 
 
-def test_a_spoilt_file_or_a_closed_folder_is_no_error(
+def test_a_damaged_file_or_an_unwritable_folder_is_no_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = plainly(Line(2.0, 0.5))
@@ -254,7 +256,7 @@ def test_the_structure_of_a_result_survives_json() -> None:
         programs.to_json(Line(programs.Leaf, 0.5, print))  # type: ignore[arg-type]
 
 
-def test_a_program_that_is_written_takes_the_place_of_the_one_read_longest_ago(
+def test_a_new_program_replaces_the_least_recently_used(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "MOST_FILES", 2)
@@ -293,7 +295,7 @@ def test_a_result_without_a_json_form_is_not_stored(folder: Path) -> None:
         {"class": ["a module that is not there", "Line"], "fields": {}},
     ],
 )
-def test_a_file_makes_no_object_but_dataclasses(encoded: dict[str, object]) -> None:
+def test_a_file_can_only_create_dataclasses(encoded: dict[str, object]) -> None:
     with pytest.raises((TypeError, KeyError)):
         programs.from_json(encoded)
 
@@ -317,7 +319,7 @@ def test_a_later_process_runs_a_cached_factorisation(tmp_path: Path) -> None:
     assert outputs == ["[0. 1. 2.]\n"] * 2
 
 
-def test_nothing_is_kept_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_stored_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(programs.FOLDER, raising=False)
     monkeypatch.chdir(tmp_path)
     assert same(call(Line(2.0, 0.5)), plainly(Line(2.0, 0.5)))

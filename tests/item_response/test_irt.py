@@ -25,7 +25,7 @@ from judgebayes.votes import Votes, from_dense
 ITEMS, JUDGES = 60, 8
 USUAL = Prior()
 APART = 4e-6
-"""Of two modes: the gradient's tolerance over the least curvature, of the difficulties' prior."""
+"""Distance of two modes: the gradient's tolerance over the least curvature, that of the prior."""
 
 
 def simulated(
@@ -119,7 +119,7 @@ def test_the_numpyro_density_is_the_same(n_classes: int, noise: float) -> None:
         return float(log_density(program, (data,), {}, sites)[0])
 
     one, two = rng.normal(size=(2, 15))
-    # Normalising constants of the priors cancel, and the labels' chances, 1 / K each.
+    # Normalising constants of the priors and the labels' probabilities, 1 / K each, cancel.
     expected = loss(two, votes, labels, noise) - loss(one, votes, labels, noise)
     assert at(one) - at(two) == pytest.approx(expected)
 
@@ -190,7 +190,7 @@ def test_draws_agree_with_the_truth_and_between_chains() -> None:
 
 
 @in_float64
-def test_learnt_priors_are_those_the_items_came_from() -> None:
+def test_estimated_priors_are_the_true_ones() -> None:
     rng = np.random.default_rng(6)
     items, judges = 1500, 60
     truth = Parameters(
@@ -204,7 +204,7 @@ def test_learnt_priors_are_those_the_items_came_from() -> None:
     mode, prior, status = jax.jit(empirical_bayes_mode)(Table(given), used)
     assert int(status) == Status.CONVERGED
     (location, scale), (unit, width) = prior
-    # What the abilities' own shift and stretch leave open is granted.
+    # Up to a shift and scale of the abilities, which the votes do not determine.
     stretch, shift = np.polyfit(np.asarray(mode.ability), truth.ability, 1)
     assert stretch == pytest.approx(1.0, abs=0.1)
     assert shift + stretch * float(location) == pytest.approx(0.6, abs=0.05)
@@ -224,7 +224,7 @@ def test_learnt_priors_are_those_the_items_came_from() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
-def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) -> None:
+def test_estimated_priors_and_mode_satisfy_their_equations(noise: float) -> None:
     items, judges = 12, 4
     votes, labels, _ = simulated(items, judges, 1)
     labels[3] = -1
@@ -263,7 +263,7 @@ def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) 
         square = ((values - values.mean()) ** 2 + np.array(variances)[:, k]).sum()
         expected = np.sqrt((usual**2 + square) / (len(labelled) + 1))
         assert scale == pytest.approx(expected, abs=2e-4)
-    assert abs(prior.difficulty[1] - 2.0) > 0.1  # it was learnt
+    assert abs(prior.difficulty[1] - 2.0) > 0.1  # it was estimated
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_in_a_list_value_gradient_and_variances_are_those_of_the_array(
     prior = Prior((0.3, 1.2), (0.1, 0.4))
     room = listed.group.labels.shape
     at = Parameters(*(jnp.asarray(rng.normal(size=n)) for n in (4, 12, 12)))
-    # Items that fill up the slab stand where their prior is highest.
+    # Padding items are at the mode of their prior.
     filled = [
         jnp.pad(x, (0, room[-1] - 12), constant_values=location).reshape(room)
         for x, (location, _) in zip(at[1:], prior, strict=True)
@@ -319,7 +319,7 @@ def test_in_a_list_value_gradient_and_variances_are_those_of_the_array(
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("prior", [Prior(), None], ids=["given", "learnt"])
 @pytest.mark.usefixtures("_small_slabs")
-def test_a_list_of_votes_is_fitted_as_the_array_is(
+def test_a_list_of_votes_has_the_fit_of_the_array(
     prior: Prior | None, noise: float, partly: tuple[Votes, np.ndarray, np.ndarray]
 ) -> None:
     votes, labels, weight = partly
@@ -335,7 +335,7 @@ def test_a_list_of_votes_is_fitted_as_the_array_is(
     assert correlation == pytest.approx(dense.rank_correlation(votes, labels))
 
 
-def test_what_a_list_of_votes_cannot_do_is_said(
+def test_unsupported_uses_of_a_list_raise_errors(
     partly: tuple[Votes, np.ndarray, np.ndarray],
 ) -> None:
     votes, labels, _ = partly
@@ -345,7 +345,7 @@ def test_what_a_list_of_votes_cannot_do_is_said(
         ItemResponse().fit(from_dense(votes), labels[:5])
 
 
-def test_nuts_does_not_learn_priors(small: tuple[Votes, np.ndarray, Parameters]) -> None:
+def test_nuts_does_not_estimate_priors(small: tuple[Votes, np.ndarray, Parameters]) -> None:
     votes, labels, _ = small
     with pytest.raises(JudgeBayesError, match="NUTS needs given priors"):
         ItemResponse(None, NUTS()).fit(votes, labels)

@@ -39,7 +39,10 @@ def test_bayes_action_is_the_median_for_absolute_loss_and_the_mode_for_zero_one(
 @pytest.mark.parametrize(
     ("tied", "taken"),
     [
-        ([True, False, True], 0),  # no tie class among them: the two are equally near, the lower
+        (
+            [True, False, True],
+            0,
+        ),  # no middle class among them: both are equally near, so the lower wins
         ([True, True, True], 1),
         ([False, True, True], 1),
         ([True, True, False], 1),
@@ -70,7 +73,7 @@ def test_rounding_does_not_decide_a_tie_in_risk() -> None:
 
 
 def naive_middle(tied: tuple[bool, ...]) -> int:
-    """The rule in words: the centre of the tied ones, the middle of the scale, the lower."""
+    """The documented rule: nearest to the centre of the tied classes, then to the middle, then lower."""
     k = len(tied)
     classes = [c for c in range(k) if tied[c]]
     centre, middle = (classes[0] + classes[-1]) / 2, (k - 1) / 2
@@ -78,7 +81,7 @@ def naive_middle(tied: tuple[bool, ...]) -> int:
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6])
-def test_every_set_of_tied_classes_is_decided_as_the_rule_says(k: int) -> None:
+def test_every_set_of_tied_classes_follows_the_rule(k: int) -> None:
     sets = [tied for tied in product([False, True], repeat=k) if any(tied)]
     assert middle_most(jnp.array(sets)).tolist() == [naive_middle(tied) for tied in sets]
 
@@ -102,12 +105,12 @@ def test_a_loss_of_any_shape_is_averaged_over_the_classes_of_every_item() -> Non
 
 @pytest.mark.parametrize(("gap", "taken"), [(1e-11, 1), (1e-8, 0)])
 def test_risks_are_tied_up_to_a_billionth(gap: float, taken: int) -> None:
-    # Three actions, the first better by the gap: tied, the middle one is taken.
+    # Three actions, the first better by the gap: if tied, the middle one is chosen.
     loss = np.array([[0.0, 0.0], [gap, gap], [gap, gap]])
     assert int(bayes_action(np.log([0.5, 0.5]), loss)) == taken
 
 
-def test_two_actions_are_weighed_as_more_are() -> None:
+def test_two_actions_agree_with_the_general_case() -> None:
     rng = np.random.default_rng(1)
     p, losses = rng.dirichlet(np.ones(2), (50, 2)), rng.normal(size=(20, 2, 2))
     p[0, 0] = 0.0, 1.0
@@ -119,11 +122,11 @@ def test_two_actions_are_weighed_as_more_are() -> None:
 
 
 @pytest.mark.parametrize(("gap", "taken"), [(1e-11, 0), (1e-8, 1)])
-def test_of_two_actions_that_are_tied_the_first_is_taken(gap: float, taken: int) -> None:
+def test_of_two_tied_actions_the_first_is_chosen(gap: float, taken: int) -> None:
     assert int(bayes_action(np.log([0.5, 0.5]), np.array([[gap, gap], [0.0, 0.0]]))) == taken
 
 
-def test_two_actions_are_decided_as_their_risks_say() -> None:
+def test_two_actions_are_decided_by_their_risks() -> None:
     rng = np.random.default_rng(0)
     margin = np.concatenate([[0.0, np.inf, -np.inf, 800.0, -800.0], rng.normal(size=300) * 5])
     log_probs = np.stack([-np.logaddexp(0, margin), -np.logaddexp(0, -margin)], axis=1)

@@ -19,7 +19,7 @@ def forecasts(n_classes: int, n: int = 40, seed: int = 0) -> tuple[jax.Array, ja
 
 @pytest.mark.parametrize("n_classes", SIZES)
 def test_drps_equals_scoringrules(n_classes: int) -> None:
-    import scoringrules  # compiles for seconds
+    import scoringrules  # compilation takes seconds
 
     log_probs, labels = forecasts(n_classes)
     ours = jax.vmap(scores.drps)(log_probs, labels)
@@ -72,7 +72,7 @@ def test_weight_0_is_a_dropped_item_and_weight_2_a_repeated_one(metric: object) 
     assert float(weighted) == pytest.approx(float(repeated))
 
 
-def test_mean_score_ignores_what_stands_in_rows_of_weight_0() -> None:
+def test_mean_score_ignores_rows_of_weight_0() -> None:
     log_probs = jnp.log(jnp.array([[0.5, 0.5], [1.0, 0.0]]))
     score = scores.mean_score(scores.nll, log_probs, jnp.array([0, 1]), jnp.array([1.0, 0.0]))
     assert float(score) == pytest.approx(np.log(2), rel=1e-6)
@@ -141,7 +141,10 @@ def test_both_calibration_errors_are_a_loop_over_bins_with_weights_and_unknown_l
     labels = rng.integers(-1, 2, 66)
     labels[60:62], labels[-2:] = (0, 1), (1, 0)
     weight = rng.integers(0, 4, 66) / 2.0
-    weight[60:62], weight[-2:] = (0.5, 1.0), 1.0  # together between 1 and 2, alone in their bin
+    weight[60:62], weight[-2:] = (
+        (0.5, 1.0),
+        1.0,
+    )  # total weight between 1 and 2, no other items in their bin
     probs[-2], probs[-1] = (0.88, 0.12), (0.93, 0.07)
     by_bin = naive_bins(probs, labels, weight, bins or 10)
     mass, confidence, right = np.array(by_bin).T
@@ -168,7 +171,7 @@ def test_a_probability_a_rounding_above_1_stays_in_the_last_bin() -> None:
 
 def test_bins_of_opposite_errors_do_not_cancel() -> None:
     probs = np.array([[0.4, 0.3, 0.3]] * 2 + [[0.8, 0.1, 0.1]] * 2)
-    labels = np.array([0, 0, 1, 2])  # the doubtful pair is right, the sure one wrong
+    labels = np.array([0, 0, 1, 2])  # the uncertain pair is right, the confident pair wrong
     assert float(scores.ece(np.log(probs), labels, bins=2)) == pytest.approx((0.6 + 0.8) / 2)
     root = float(scores.ece_debiased(np.log(probs), labels, bins=2))
     assert root == pytest.approx(((0.6**2 + 0.8**2) / 2) ** 0.5)
@@ -183,7 +186,7 @@ def test_a_bin_of_one_item_has_no_debiased_error() -> None:
     )
 
 
-def test_unknown_labels_count_for_nothing_whatever_class_they_would_be() -> None:
+def test_items_with_unknown_labels_are_ignored() -> None:
     log_probs = np.log([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
     labelled_score = float(scores.mean_score(scores.nll, log_probs[:2], np.array([0, 0])))
     score = float(scores.mean_score(scores.nll, log_probs, np.array([0, 0, -1])))

@@ -45,9 +45,9 @@ def test_the_area_is_the_mean_accuracy_over_coverages(decimals: int) -> None:
     assert float(selective.auac(log_probs, labels)) == pytest.approx(naive, abs=0.01)
 
 
-def test_ties_are_shared_out_as_random_orders_do_on_average() -> None:
+def test_ties_are_the_average_over_random_orders() -> None:
     log_probs, labels = forecasts(24, decimals=1)
-    # Of classes that tie, argmax takes the first; here one is guessed: leave such items out.
+    # Among tied classes argmax takes the first, but the library guesses one, so drop such items.
     log_probs[np.isclose(log_probs[:, 0], log_probs[:, 1])] = np.log([0.4, 0.6])
     rng = np.random.default_rng(1)
     curves = []
@@ -85,7 +85,7 @@ def test_swapping_the_classes_changes_nothing() -> None:
         assert float(measure(log_probs, labels)) == pytest.approx(float(swapped))
 
 
-def test_what_a_bar_keeps() -> None:
+def test_accepted_share_and_accuracy_at_a_threshold() -> None:
     log_probs = np.log([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
     accepted = selective.kept_at_confidence(log_probs, np.array([0, 0, 1]), 0.8)
     assert (float(accepted.share), float(accepted.accuracy)) == pytest.approx((2 / 3, 0.5))
@@ -120,7 +120,7 @@ def test_the_largest_gap_bounds_the_mean_one() -> None:
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_bins_of_confidence_are_a_loop_over_answers(grouped: bool) -> None:
+def test_bins_of_confidence_are_a_loop_over_predictions(grouped: bool) -> None:
     log_probs, labels = forecasts()
     items, groups = np.arange(60) // 3, np.arange(20) // 2 if grouped else None
     table = selective.confidence_bins(log_probs, labels, items, groups, bins=5, level=0.9)

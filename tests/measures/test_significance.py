@@ -9,7 +9,7 @@ from judgebayes.measures import significance as sig
 
 
 def exact_p(difference: np.ndarray) -> float:
-    """All sign flips: the brute-force twin of the random permutation test."""
+    """The exact permutation test over all sign flips, by brute force."""
     observed = abs(difference.sum())
     flips = np.array(list(product([-1, 1], repeat=len(difference))))
     return float((np.abs(flips @ difference) >= observed - 1e-12).mean())
@@ -46,7 +46,7 @@ def test_split_permutation_pools_the_splits() -> None:
     assert sig.split_permutation_test(np.zeros_like(better), items) == 1.0
 
 
-def test_filled_places_count_for_nothing() -> None:
+def test_padding_is_ignored() -> None:
     rng = np.random.default_rng(4)
     items = np.array([rng.permutation(20)[:12] for _ in range(3)])
     difference = rng.normal(size=items.shape)
@@ -138,7 +138,7 @@ def test_top_cluster_stops_at_the_first_that_differs() -> None:
     assert sig.top_cluster(errors, items) == ["best", "same"]
 
 
-def test_nothing_to_compare_is_a_sentence() -> None:
+def test_nothing_to_compare_raises_an_error() -> None:
     with pytest.raises(JudgeBayesError, match="every value is missing"):
         sig.permutation_test(np.array([np.nan, np.nan]))
     with pytest.raises(JudgeBayesError, match="at least two"):
@@ -146,7 +146,7 @@ def test_nothing_to_compare_is_a_sentence() -> None:
 
 
 def naive_max_t(differences: np.ndarray, resamples: int) -> tuple[np.ndarray, np.ndarray]:
-    """The paper's wording: normals with the empirical correlation of the centred differences."""
+    """The paper's description: normals with the empirical correlation of the centred differences."""
     t = differences.mean(0) / (differences.std(0, ddof=1) / np.sqrt(len(differences)))
     correlation = np.corrcoef(differences.T)
     rng = np.random.default_rng(1)
@@ -176,7 +176,7 @@ def test_max_t_holds_its_level_over_all_budgets() -> None:
     assert np.mean([(np.abs(result.t) > 1.96).any() for result in joint]) > 0.09
 
 
-def test_one_sided_max_t_asks_for_a_direction() -> None:
+def test_one_sided_max_t_depends_on_the_direction() -> None:
     worse = np.random.default_rng(12).normal(-1, 1, (60, 3))
     assert sig.max_t_test(worse, two_sided=False, resamples=999).p_value > 0.9
     assert sig.max_t_test(worse, resamples=999).p_value < 0.01
@@ -213,7 +213,7 @@ def test_equivalence_is_rarely_found_at_the_margin() -> None:
     assert abs(np.mean(np.array(p_values) < 0.05) - 0.05) < 0.03
 
 
-def test_impossible_joint_and_equivalence_tests_are_sentences() -> None:
+def test_impossible_joint_and_equivalence_tests_raise_errors() -> None:
     with pytest.raises(JudgeBayesError, match="finite difference at every budget"):
         sig.max_t_test(np.array([[1.0, np.nan], [1.0, 2.0]]))
     with pytest.raises(JudgeBayesError, match="at least two units"):
@@ -262,7 +262,7 @@ def test_two_splits_have_an_interval() -> None:
     )
 
 
-def test_a_share_of_one_trial_reaches_the_end_that_it_is_at() -> None:
+def test_the_interval_of_a_share_of_0_or_1_includes_it() -> None:
     low, high = sig.share_interval(np.array([0.0, 1.0]), np.array([1.0, 1.0]), level=0.9)
     # Beta(1, 2) and Beta(2, 1): distribution functions 1 - (1 - x)^2 and x^2.
     np.testing.assert_allclose(low, [0.0, 0.05**0.5])
@@ -279,7 +279,7 @@ def test_bootstrap_interval_is_that_of_a_loop_over_resamples() -> None:
 
 
 def naive_clustered(x: np.ndarray, groups: np.ndarray) -> tuple[float, float, int]:
-    """Mean, standard error and degrees of freedom with a loop over the groups; NaN is left out."""
+    """Mean, standard error and degrees of freedom by a loop over the groups, without NaN."""
     use = ~np.isnan(x)
     x, groups = x[use], groups[use]
     named = sorted(set(groups))
@@ -289,7 +289,7 @@ def naive_clustered(x: np.ndarray, groups: np.ndarray) -> tuple[float, float, in
 
 
 def uneven() -> tuple[np.ndarray, np.ndarray]:
-    """Nine items, one missing, in three groups of other sizes and names."""
+    """Nine items, one missing, in three groups of different sizes and arbitrary names."""
     x = np.append(np.random.default_rng(22).normal(0.1, 0.3, 8), np.nan)
     return x, np.array([9, 2, 2, 5, 9, 2, 9, 9, 7])
 
@@ -358,7 +358,7 @@ def test_a_difference_that_never_varies_is_no_evidence_in_a_joint_test() -> None
 
 
 def naive_exceedances(sums: list[float], flips: np.ndarray) -> int:
-    """How many sign flips of the sums that are not 0 leave a total as far from 0."""
+    """The number of sign flips of the nonzero sums with a total at least as far from 0."""
     own = [s for s in sums if s != 0]
     totals = [sum(s if up else -s for s, up in zip(own, row, strict=True)) for row in flips]
     return sum(abs(total) >= abs(sum(own)) - 1e-9 for total in totals)
@@ -388,9 +388,11 @@ def test_split_permutation_is_a_loop_over_splits_groups_and_flips() -> None:
         assert p_value == (1 + exceed) / 61
 
 
-def test_no_difference_and_the_largest_one_have_the_p_values_that_counting_gives() -> None:
+def test_no_difference_and_the_largest_one_have_their_counted_p_values() -> None:
     assert sig.permutation_test(np.zeros(5), resamples=9) == 1
-    assert sig.permutation_test(np.ones(50), resamples=99) == 1 / 100  # 2^-49: no flip is as far
+    assert (
+        sig.permutation_test(np.ones(50), resamples=99) == 1 / 100
+    )  # 2^-49: no other flip is as extreme
     x = np.arange(-1.0, 7)  # a 0 and a 1 among them
     flips = np.random.default_rng(4).integers(0, 2, (60, 7), dtype=np.int8)
     p_value = sig.permutation_test(x, resamples=60, seed=4)

@@ -43,8 +43,8 @@ def test_without_dispersion_it_is_the_binomial() -> None:
 
 
 @in_float64
-def test_the_error_of_a_majority_is_that_of_all_outcomes_enumerated() -> None:
-    """Eq 5 at k = 5, from the chances of all 32 sequences of votes."""
+def test_the_error_of_a_majority_is_that_of_enumeration() -> None:
+    """Eq 5 at k = 5, from the probabilities of all 32 sequences of votes."""
     wrong = 0.0
     for code in range(32):
         right = bin(code).count("1")
@@ -104,7 +104,7 @@ def test_the_models_density_is_prior_times_mixture() -> None:
 
 @in_float64
 def test_unordered_components_are_the_same_posterior_twice() -> None:
-    """A negative gap names the components the other way round; the density is half of the ordered."""
+    """A negative gap swaps the components; the density is half of the ordered one."""
     data = CountData(jnp.array([3, 0, 5]), jnp.full(3, 5), jnp.ones(3))
     program = BetaBinomialModel(5)
 

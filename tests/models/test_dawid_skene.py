@@ -76,7 +76,7 @@ def test_the_stated_log_prior_is_the_models_up_to_a_constant() -> None:
 
 
 @in_float64
-def test_the_start_is_above_chance_and_moved_by_labelled_votes(index: np.ndarray) -> None:
+def test_the_start_is_above_chance_and_depends_on_labelled_votes(index: np.ndarray) -> None:
     count = dawid_skene.counts(jnp.asarray(index), K)
     log_pi, blind = dawid_skene.start(count, jnp.full(5, -1), jnp.ones(5), K)
     np.testing.assert_allclose(jnp.exp(log_pi), 1 / 3)
@@ -88,7 +88,7 @@ def test_the_start_is_above_chance_and_moved_by_labelled_votes(index: np.ndarray
 
 
 @in_float64
-def test_a_label_of_a_class_that_cannot_be_is_impossible_and_not_undefined() -> None:
+def test_a_label_of_an_impossible_class_has_probability_0_and_not_nan() -> None:
     data = PanelData(jnp.zeros((3, J, 1), int), jnp.array([0, 1, -1]))
     sites = {"pi": jnp.array([0.6, 0.0, 0.4]), "confusion": jnp.asarray(CONFUSION)}
     each = log_likelihoods(DawidSkeneModel(K), data, sites)

@@ -1,4 +1,4 @@
-"""`sample` against `log_prob`: over all values they add to one, and draws have their frequencies."""
+"""`sample` against `log_prob`: probabilities sum to one, and samples have these frequencies."""
 
 import itertools
 from collections.abc import Callable
@@ -62,7 +62,7 @@ PANELS: dict[str, Callable[[], Any]] = {
 
 
 def every_vote(panel: Any) -> list[np.ndarray]:
-    """Return all votes that a panel can cast, on both items alike where both cast them."""
+    """Return all possible votes of a panel, the same on both items where both have votes."""
     n_classes = panel.log_class.shape[1]
     shape = panel.cast.shape[1:]
     return [
@@ -72,7 +72,7 @@ def every_vote(panel: Any) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("name", PANELS)
 @in_float64
-def test_votes_add_to_one_and_are_drawn_so_often(name: str) -> None:
+def test_vote_probabilities_sum_to_one_and_match_samples(name: str) -> None:
     panel = PANELS[name]()
     samples = np.asarray(panel.sample(jax.random.key(1), (DRAWS,)))
     cast = np.asarray(panel.cast)
@@ -97,7 +97,7 @@ def test_votes_add_to_one_and_are_drawn_so_often(name: str) -> None:
 
 @pytest.mark.parametrize("name", PANELS)
 @in_float64
-def test_an_item_without_votes_says_nothing(name: str) -> None:
+def test_an_item_without_votes_has_likelihood_one(name: str) -> None:
     panel = PANELS[name]()
     none = jnp.full(panel.cast.shape, -1)
     np.testing.assert_allclose(panel.log_prob(none), 0, atol=1e-12)
@@ -127,7 +127,7 @@ def correct_votes() -> CorrectVotes:
 
 
 @in_float64
-def test_counts_add_to_one_and_are_drawn_so_often() -> None:
+def test_count_probabilities_sum_to_one_and_match_samples() -> None:
     votes = correct_votes()
     every = np.arange(8)
     probs = np.exp([np.asarray(votes.log_prob(jnp.full(3, s))) for s in every])
@@ -154,7 +154,7 @@ def test_one_component_is_scipys_beta_binomial() -> None:
 
 
 @in_float64
-def test_without_replacement_is_scipys_and_drawn_so() -> None:
+def test_the_hypergeometric_is_scipys_and_matches_samples() -> None:
     total, valid, taken = np.array([20, 8]), np.array([13, 8]), np.array([6, 5])
     own = Hypergeometric(*(jnp.asarray(x) for x in (total, valid, taken)), most=10)
     samples = np.asarray(own.sample(jax.random.key(3), (DRAWS,)))
@@ -172,7 +172,7 @@ def test_without_replacement_is_scipys_and_drawn_so() -> None:
 
 
 @in_float64
-def test_a_quasi_likelihood_is_the_binomials_and_is_not_drawn() -> None:
+def test_a_quasi_likelihood_is_the_binomials_and_cannot_be_sampled() -> None:
     p = jnp.array([0.3, 0.8])
     own = QuasiBinomial(jnp.array([10.0, 7.0]), p)
     log_binomial = stats.binom.logpmf([4, 6], [10, 7], p) - stats.binom.logpmf([2, 1], [10, 7], p)
@@ -185,7 +185,7 @@ def test_a_quasi_likelihood_is_the_binomials_and_is_not_drawn() -> None:
 
 @pytest.mark.parametrize("scale", [1e3, 1e10, 1e27])
 def test_votes_of_extreme_judges_have_no_log_probability_above_zero(scale: float) -> None:
-    # A difference of large numbers had: a chain of a sampler that met one stayed there.
+    # A difference of large numbers did have, and a sampler's chain got stuck there.
     rng = np.random.default_rng(0)
     votes = jnp.asarray(rng.integers(-1, 2, (24, 3)))[..., None]
     base, shift = (jnp.asarray(np.sqrt(scale) * rng.normal(size=(2, n))) for n in (3, 2))

@@ -51,7 +51,7 @@ def test_one_task_is_the_flat_link() -> None:
 
 @in_float64
 def test_deviations_have_the_stated_spread_and_share_it() -> None:
-    """Student t with 4 degrees of freedom: variance scale^2 * 4 / 2, large together."""
+    """Student t with 4 degrees of freedom: variance scale^2 * 4 / 2, with dependent magnitudes."""
     evidence = davidson.features(jnp.zeros((1, 3), int))
     program = HierarchicalDavidsonModel(3, 3, prior=HierarchicalPrior(df=12.0))
     data = HierarchicalData(evidence, jnp.array([0]), jnp.array([-1]))

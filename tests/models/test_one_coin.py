@@ -46,7 +46,7 @@ def test_agreement_counted_as_digits_is_the_same_number(kind: type) -> None:
     index, labels = rng.integers(-1, 3, (2000, 7, 1)), rng.integers(-1, 3, 2000)
     often = rng.integers(0, 4, 2000)
     index[:, 0], index[:, 1], index[:, 2] = -1, labels[:, None], (labels[:, None] + 1) % 3
-    often[np.cumsum(often) >= DIGIT_LIMIT] = 0  # as many as single precision bears
+    often[np.cumsum(often) >= DIGIT_LIMIT] = 0  # as many as single precision can count exactly
     counts = packed_agreement(
         jnp.asarray(index[..., 0]), jnp.asarray(labels), jnp.asarray(often.astype(kind))
     )
@@ -153,7 +153,7 @@ def test_a_judge_may_be_always_right_or_always_wrong(accuracy: float, likelihood
     data = PanelData(jnp.array([[[0], [0]], [[1], [0]]]), jnp.array([0, 1]))
     sites = {"accuracy": jnp.array([accuracy, 0.6])}
     density, _ = log_density(OneCoinModel(2), (data,), {}, sites)
-    assert math.exp(density) == pytest.approx(likelihood / 4)  # two labels of chance 1 / 2
+    assert math.exp(density) == pytest.approx(likelihood / 4)  # two labels of probability 1 / 2
     predicted = jnp.exp(OneCoinModel(2).predict(sites, data))
     np.testing.assert_allclose(predicted, np.eye(2) if accuracy else 1 - np.eye(2))
 

@@ -69,7 +69,7 @@ def test_binary_log_odds_are_the_weighted_sum_of_votes() -> None:
 
 @pytest.mark.parametrize("symmetric", [True, False])
 @in_float64
-def test_splitting_undoes_joining(symmetric: bool) -> None:
+def test_split_is_the_inverse_of_join(symmetric: bool) -> None:
     form = Form(3, 4, symmetric)
     size = sum(math.prod(shape) for shape in form.blocks().values())
     flat = jnp.arange(float(size))
@@ -81,7 +81,7 @@ def test_the_centre_is_the_unit_vector_of_one_coin_log_odds() -> None:
     index = jnp.array([[2, 0], [0, 1], [2, -1], [0, 2]])[:, :, None]
     labels = jnp.array([2, 0, 2, 1])
     centre = stacking.centre(index, labels, jnp.array([1.0, 2.0, 1.0, 1.0]), Form(2, 3, True))
-    # The label in the middle and the vote in the middle say nothing: 4 right : 0, and 0 : 1.
+    # A label or a vote in the middle carries no information: 4 right : 0, and 0 : 1.
     log_odds = np.array([math.log(5), -math.log(2)])
     np.testing.assert_allclose(centre, log_odds / np.linalg.norm(log_odds), rtol=1e-12)
     nothing = stacking.centre(index, jnp.full(4, -1), jnp.ones(4), Form(2, 3, True))
@@ -90,7 +90,7 @@ def test_the_centre_is_the_unit_vector_of_one_coin_log_odds() -> None:
 
 @in_float64
 def test_the_precision_is_that_of_the_models_prior() -> None:
-    """Weights drawn from the sites have the covariance whose inverse is stated."""
+    """Weights sampled from the sites have the covariance whose inverse is implemented."""
     form, prior, tau = Form(3, 3, False), Prior(kappa=2.0), 0.4
     direction = jnp.array([0.6, 0.0, 0.8])
     precision, log_det = prior_precision(tau, direction, prior, form)

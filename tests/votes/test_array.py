@@ -11,7 +11,7 @@ def test_counts_come_back_from_counts(counts: np.ndarray, votes: Votes) -> None:
     np.testing.assert_array_equal(votes.pooled_counts(), counts)
 
 
-def test_missing_votes_count_nowhere() -> None:
+def test_missing_votes_are_ignored() -> None:
     index = jnp.array([[[0, MISSING, 2, 2]]], jnp.int8)
     assert Votes(index, None, None, None, 3).counts().tolist() == [[[1, 0, 2]]]
 

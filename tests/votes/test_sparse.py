@@ -1,4 +1,4 @@
-"""Votes as a list: the same answers as from the array, at every slab size, and the edge to files."""
+"""Votes as a list: the same results as from the array, at every slab size, and input from files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,21 +18,21 @@ from judgebayes.votes import sparse as module
 
 @pytest.fixture(scope="module")
 def panel() -> Votes:
-    """Three classes, five judges, up to two samples, many holes, items without votes."""
+    """Three classes, five judges, up to two samples, many missing votes, items without votes."""
     votes, _ = judged(
         np.array([0.9, 0.7, 0.6, 0.5, 0.8]), 50, n_classes=3, samples=2, missing=0.6, seed=4
     )
     return replace(votes, index=votes.index.at[jnp.array([0, 7, 48, 49])].set(-1))
 
 
-def test_a_list_becomes_the_same_array_but_for_the_place_of_samples(panel: Votes) -> None:
+def test_a_list_becomes_the_same_array_up_to_sample_positions(panel: Votes) -> None:
     again = from_dense(panel).dense()
     np.testing.assert_array_equal(again.counts(), panel.counts())
     assert again.index.shape == panel.index.shape
 
 
 @pytest.mark.parametrize("rows", [1, 12, 40, 1000])
-def test_slabs_hold_every_vote_and_item_once(panel: Votes, rows: int) -> None:
+def test_slabs_contain_every_vote_and_item_once(panel: Votes, rows: int) -> None:
     votes = from_dense(panel)
     shape = votes.slab_shape(rows)
     slabs = list(votes.slabs(shape))
@@ -63,7 +63,7 @@ def test_an_item_larger_than_a_slab_makes_slabs_larger() -> None:
         list(votes.slabs(module.SlabShape(4, 4)))
 
 
-def test_what_a_list_cannot_hold_is_refused(panel: Votes) -> None:
+def test_unsupported_votes_raise_an_error(panel: Votes) -> None:
     with pytest.raises(JudgeBayesError, match="carry orders"):
         from_dense(replace(panel, order=jnp.zeros_like(panel.index)))
 
