@@ -39,7 +39,7 @@ on the item::
     logit P(vote_ij = 1 | label = 0) = alpha_j - gap_j + tau z_i + w_0g
     w_yg ~ Normal(follow (eta_g - mu_g), sigma_y)
 
-with g the item's generator: its shifts have a part that follows its quality and a part of its own.
+with g the item's generator: its shifts partly follow its quality and are partly independent of it.
 """
 
 import math

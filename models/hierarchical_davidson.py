@@ -2,7 +2,7 @@
 
 Our answer to P1's question of transfer (its section 5 and Fig 3 carry one task's parameters over
 to another, all or nothing). The story: the parameters of task g are those of the population plus a
-deviation of its own, ::
+deviation of the task, ::
 
     log beta_g = log_beta + a_g
     tie_g      = tie + b_g          the tie logit at t = -1, about one vote in three a tie

@@ -126,7 +126,7 @@ def minimise_each(
     starts
         The starting points, projected onto the box.
     lower, upper
-        Bounds, infinite where there is none; None if there are none at all.
+        Bounds, infinite for parameters without a bound; None if no parameter has one.
     max_steps
         The most steps from each start, accepted and rejected together.
     tolerance

@@ -123,7 +123,7 @@ def canonical(value: object) -> Hashable | None:
 
 
 def written(name: object) -> str | None:
-    """Return the name of an item or a judge as text, None where there is none.
+    """Return the name of an item or a judge as text, None if it is missing.
 
     Text is only stripped: 007 is not 7, and 2.10 is not 2.1. True is 1 as a vote, but not as a name.
     """

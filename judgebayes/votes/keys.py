@@ -30,7 +30,7 @@ def keys(column: pd.Series, name: str) -> pd.Index:
 
 
 def positions(items: pd.Index, names: pd.Index) -> Int[np.ndarray, " row"]:
-    """Return the position of each name among the items, -1 where there is none.
+    """Return the position of each name among the items, -1 if it is not there.
 
     Where one table holds numbers and the other text, both are compared as text.
     """

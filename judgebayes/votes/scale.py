@@ -42,7 +42,7 @@ def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndar
     Raises
     ------
     JudgeBayesError
-        For a value that is none of the classes.
+        For a value that is not one of the classes.
     """
     code, values = pd.factorize(column, use_na_sentinel=True)
     indices = [classes.index(value) for value in values]
@@ -59,7 +59,7 @@ def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndar
             if isinstance(value, str) and "," in value:
                 hint = " Put a name that contains a comma in double quotes: --classes '\"a, b\",c'."
             raise JudgeBayesError(
-                f"Row {column.index[row]} of {what} holds {value!r}, which is none of the classes "
+                f"Row {column.index[row]} of {what} holds {value!r}, which is not one of the classes "
                 f"{listing(classes.values)}.{hint}"
             )
     table = np.array([*(k for k in indices if k is not None), MISSING], dtype=np.int64)

@@ -196,11 +196,11 @@ def from_dense(votes: Votes) -> SparseVotes:
     Raises
     ------
     JudgeBayesError
-        If the votes carry scores, orders or tasks, which a list does not hold.
+        If the votes have scores, orders or tasks, which a list cannot store.
     """
     for name, array in (("scores", votes.score), ("orders", votes.order), ("tasks", votes.task)):
         if array is not None:
-            raise JudgeBayesError(f"The votes carry {name}; sparse votes hold none.")
+            raise JudgeBayesError(f"The votes have {name}, which sparse votes cannot store.")
     index = np.asarray(votes.index)
     item, judge, sample = np.nonzero(index >= 0)
     most = (index >= 0).sum(2).max(initial=1)

@@ -113,7 +113,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "unknown class",
         lambda: encode(LONG.assign(vote=[1, 0, -1, 0, 7]), classes=(-1, 0, 1)),
-        "Row 4 of column 'vote' holds 7.*none of the classes -1, 0, 1",
+        "Row 4 of column 'vote' holds 7.*not one of the classes -1, 0, 1",
     ),
     (
         "a scale to be named",
@@ -161,7 +161,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "label of an unknown class",
         lambda: encode(LONG)[1].labels(pd.DataFrame({"item": ["x"], "label": [2]})),
-        "Row 0 of column 'label' holds 2, which is none of the classes",
+        "Row 0 of column 'label' holds 2, which is not one of the classes",
     ),
     (
         "two labels of an item",

@@ -64,7 +64,7 @@ def test_an_item_larger_than_a_slab_makes_slabs_larger() -> None:
 
 
 def test_unsupported_votes_raise_an_error(panel: Votes) -> None:
-    with pytest.raises(JudgeBayesError, match="carry orders"):
+    with pytest.raises(JudgeBayesError, match="have orders"):
         from_dense(replace(panel, order=jnp.zeros_like(panel.index)))
 
 
@@ -147,7 +147,7 @@ def test_bad_sources_are_named(frame: pd.DataFrame, tmp_path: Path) -> None:
         encode_sparse(tmp_path / "bad.parquet")
     with pytest.raises(JudgeBayesError, match="no column 'vote'"):
         encode_sparse(frame.drop(columns="vote"))
-    with pytest.raises(JudgeBayesError, match="none of the classes"):
+    with pytest.raises(JudgeBayesError, match="not one of the classes"):
         encode_sparse(frame, classes=("B", "A"))
     with pytest.raises(JudgeBayesError, match="no row"):
         encode_sparse(frame[:0])
