@@ -53,7 +53,7 @@ class FittedCounting:
         return jax.nn.log_softmax(votes.pooled_counts() @ self.log_rates.T)
 
 
-FEW = Counting()
+COUNTING = Counting()
 MAPS = {"raw": Identity(), "isotonic": Isotonic()}
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "nested": {"share": 0.7},
@@ -94,16 +94,16 @@ def test_nested_fits_are_two_fits_on_two_parts(votes: Votes, labels: np.ndarray)
     first, second = in_float64(halves)(labels, 0.7, key)
     assert len(first) == 35
     assert len(second) == 15
-    aggregator = FEW.fit(votes.take(first), labels[first])
+    aggregator = COUNTING.fit(votes.take(first), labels[first])
     calibrator = Temperature().fit(aggregator(votes.take(second)), labels[second])
-    fit = Calibrated(FEW, Temperature(), 0.7).fit(votes, labels, key=key)
+    fit = Calibrated(COUNTING, Temperature(), 0.7).fit(votes, labels, key=key)
     np.testing.assert_allclose(fit(votes), calibrator(aggregator(votes)), atol=1e-7)
 
 
 def test_a_share_of_none_fits_both_on_everything(votes: Votes, labels: np.ndarray) -> None:
-    aggregator = FEW.fit(votes, labels)
+    aggregator = COUNTING.fit(votes, labels)
     calibrator = Platt().fit(aggregator(votes), labels)
-    fit = Calibrated(FEW, Platt(), None).fit(votes, labels)
+    fit = Calibrated(COUNTING, Platt(), None).fit(votes, labels)
     np.testing.assert_allclose(fit(votes), calibrator(aggregator(votes)), atol=1e-7)
 
 
@@ -115,11 +115,11 @@ def test_cross_fitting_calibrates_on_held_out_predictions(votes: Votes, labels: 
     raw = np.zeros((60, 3))
     for which in range(3):
         inside, outside = np.flatnonzero(used & (fold != which)), np.flatnonzero(fold == which)
-        fit = FEW.fit(votes.take(inside), labels[inside])
+        fit = COUNTING.fit(votes.take(inside), labels[inside])
         raw[outside] = fit(votes.take(outside))
     calibrator = Temperature().fit(raw, labels)
-    fit = Calibrated(FEW, Temperature(), cross_fit=3).fit(votes, labels, key=key)
-    whole = FEW.fit(votes, labels)
+    fit = Calibrated(COUNTING, Temperature(), cross_fit=3).fit(votes, labels, key=key)
+    whole = COUNTING.fit(votes, labels)
     np.testing.assert_allclose(fit(votes), calibrator(whole(votes)), atol=1e-6)
 
 
@@ -127,7 +127,7 @@ def test_cross_fitting_calibrates_on_held_out_predictions(votes: Votes, labels: 
 def test_unused_items_and_other_code_paths_change_nothing(
     protocol: str, votes: Votes, labels: np.ndarray
 ) -> None:
-    method = Calibrated(FEW, Temperature(), **PROTOCOLS[protocol])
+    method = Calibrated(COUNTING, Temperature(), **PROTOCOLS[protocol])
     weight = np.ones(60)
     weight[10:25] = 0
     keep = np.flatnonzero((weight > 0) & (labels >= 0))
@@ -148,12 +148,12 @@ def test_a_sweep_of_calibrators_is_a_sweep_of_calibrated_methods(
 ) -> None:
     given = PROTOCOLS[protocol]
     shared: dict[str, Any] = {"fit_on": "calibration", "metrics": ["nll", "accuracy"], "seed": 2}
-    one = sweep({"few": FEW}, votes, labels, parts, calibrators=MAPS, **given, **shared)
+    one = sweep({"few": COUNTING}, votes, labels, parts, calibrators=MAPS, **given, **shared)
     columns = ["method", "calibrator", "split", "metric", "value", "status"]
     assert list(one.columns) == columns
     assert list(one["calibrator"].unique()) == list(MAPS)
     for name, calibrator in MAPS.items():
-        method = {"few": Calibrated(FEW, calibrator, **given)}
+        method = {"few": Calibrated(COUNTING, calibrator, **given)}
         other = sweep(method, votes, labels, parts, **shared)
         own = one[one["calibrator"] == name].reset_index(drop=True)
         np.testing.assert_allclose(own["value"], other["value"], atol=1e-9)
@@ -164,7 +164,7 @@ def test_the_evaluation_labels_do_not_leak(votes: Votes, labels: np.ndarray, par
     other = labels.copy()
     one_split = Splits(parts.calibration[:1], parts.evaluation[:1])
     other[parts.evaluation[0]] = (labels[parts.evaluation[0]] + 1) % 3
-    method = Calibrated(FEW, Temperature())
+    method = Calibrated(COUNTING, Temperature())
     for fit_on in ("calibration", "all"):
         log_probs = [
             evaluate_splits(method, votes, y, one_split, fit_on=fit_on).log_probs

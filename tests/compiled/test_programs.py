@@ -158,7 +158,7 @@ class Line:
 
 
 @partial(jax.jit, static_argnames="power")
-def moved(line: Line, x: jax.Array, key: jax.Array, power: int) -> tuple[Line, jax.Array]:
+def shifted_line(line: Line, x: jax.Array, key: jax.Array, power: int) -> tuple[Line, jax.Array]:
     TRACED.append(line.name)
     y = line.slope * x**power + line.offset + jax.random.normal(key, x.shape)
     return Line(y.mean(), line.offset, line.name), y
@@ -174,18 +174,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Act as a new process: nothing is loaded, nothing traced."""
     monkeypatch.setattr(programs, "LOADED", {})
-    moved.clear_cache()
+    shifted_line.clear_cache()
     TRACED.clear()
 
 
 @in_float64
 def call(line: Line, seed: int = 0, size: int = 5, power: int = 2) -> tuple[Line, jax.Array]:
-    return cached_export(moved, line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
+    return cached_export(
+        shifted_line, line, jnp.arange(size) / 7, jax.random.key(seed), power=power
+    )
 
 
 @in_float64
 def plainly(line: Line, seed: int = 0, size: int = 5, power: int = 2) -> tuple[Line, jax.Array]:
-    return moved(line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
+    return shifted_line(line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
 
 
 def same(one: tuple[Line, jax.Array], other: tuple[Line, jax.Array]) -> bool:
