@@ -136,7 +136,7 @@ def test_impossible_requests_raise_errors() -> None:
         SplitConformal(1.5).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="3 groups; pass the group of each item"):
         SplitConformal(n_groups=3).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match="items from 1"):
+    with pytest.raises(JudgeBayesError, match="items at least 1"):
         coverage_law(5, 0.9, 0)
 
 
@@ -246,7 +246,7 @@ def test_limits_of_the_arguments() -> None:
             coverage_law(5, 0.5, 10, level)
     with pytest.raises(JudgeBayesError, match="2 groups; pass the group of each item"):
         SplitConformal(n_groups=2).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match="n from 0"):
+    with pytest.raises(JudgeBayesError, match="n must be at least 0"):
         coverage_law(-1, 0.5, 10)
     assert coverage_law(0, 0.5, 1).low == 1  # no scores: every set contains every class
     assert coverage_law(1, 0.5, 1).probability.tolist() == pytest.approx([0.5, 0.5])
