@@ -1,14 +1,14 @@
-"""Aggregating and calibrating LLM judges.
+"""Aggregation and calibration of LLM judges.
 
-Votes in, probabilities one can bet on out::
+From votes to calibrated probabilities::
 
     votes, coding = judgebayes.encode(frame, item="item", judge="judge", vote="vote")
     labels = coding.labels(frame, label="label")
     fit = judgebayes.Davidson().fit(votes, labels)
     table = coding.decode(fit(votes))
 
-Importing this package imports nothing else, changes no setting and reads no file: names are looked
-up in `__init__.pyi` when they are used.
+Importing this package imports nothing else, changes no setting and reads no data: names are loaded
+from `__init__.pyi` when they are used.
 """
 
 import lazy_loader

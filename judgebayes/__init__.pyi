@@ -1,4 +1,4 @@
-"""The public names and where they live: `__init__.py` looks them up here, and type checkers read it."""
+"""The public names and their modules: `__init__.py` loads names from here, and type checkers read it."""
 
 from . import priors as priors
 from . import testing as testing

@@ -1,4 +1,4 @@
-"""Names for arrays at the edge, where NumPy's and JAX's are equally welcome."""
+"""Types for arguments that may be NumPy or JAX arrays."""
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -9,4 +9,4 @@ AnyArray = Array | np.ndarray
 """An array of either kind: `Float[AnyArray, "item class"]`."""
 
 Scalar = float | Float[Array, ""]
-"""A number, or its place in compiled code."""
+"""A number, or a traced number in compiled code."""

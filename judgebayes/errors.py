@@ -1,4 +1,4 @@
-"""The one error that users meet: a sentence that says what, where, and what would be right."""
+"""The error class for users: one sentence on what is wrong, where, and what to do."""
 
 from judgebayes.sentence import sentence
 
@@ -8,5 +8,5 @@ __all__ = ["JudgeBayesError"]
 class JudgeBayesError(ValueError):
     """Bad input or an impossible request, in one clear sentence."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(sentence(said))
+    def __init__(self, message: str) -> None:
+        super().__init__(sentence(message))

@@ -1,4 +1,4 @@
-"""One thing that a diagnostic says, in words."""
+"""A finding of a diagnostic."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ Severity = Literal["good", "note", "bad"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What a diagnostic found, how grave it is, and which judges it is about."""
+    """A sentence from a diagnostic, with its severity, its topic and the judges concerned."""
 
     severity: Severity
     sentence: str

@@ -1,7 +1,7 @@
-"""The priors of the models, by the names of the methods that take them.
+"""The priors of the models, under the names of the methods that use them.
 
-Frozen, with the defaults of the models' files: `Davidson(MAP(), prior=priors.Davidson(beta=(1, 0.5)))`.
-A method whose inference would ignore its prior refuses any but the default.
+They are immutable and have defaults: `Davidson(MAP(), prior=priors.Davidson(beta=(1, 0.5)))`.
+A method whose inference ignores the prior raises an error for any but the default.
 """
 
 from judgebayes.generators.impression import ImpressionPrior as Impression

@@ -1,4 +1,4 @@
-"""Progress of long work, for someone who watches."""
+"""Progress bars and progress callbacks for long computations."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,64 +13,64 @@ __all__ = ["Progress", "followed", "shown", "stepped", "tracked"]
 T = TypeVar("T")
 
 Progress = Callable[[str, int, int], None]
-"""What long work calls: what is being done, how many parts of it are done, and how many there are."""
+"""A callback with the name of the task, the number of finished parts, and the number of all parts."""
 
 
-def followed(things: Collection[T], what: str, progress: Progress | None) -> Iterator[T]:
-    """Yield things, and call `progress` before each and after the last."""
-    tell = progress or (lambda *_: None)
-    for done, thing in enumerate(things):
-        tell(what, done, len(things))
-        yield thing
-    tell(what, len(things), len(things))
+def followed(items: Collection[T], what: str, progress: Progress | None) -> Iterator[T]:
+    """Yield items, and call `progress` before each and after the last."""
+    report = progress or (lambda *_: None)
+    for done, item in enumerate(items):
+        report(what, done, len(items))
+        yield item
+    report(what, len(items), len(items))
 
 
 @contextmanager
 def shown() -> Iterator[Progress]:
-    """Give a callback that draws a bar for each thing that is being done, where `tracked` does."""
+    """Yield a callback that shows a progress bar for each task, under the conditions of `tracked`."""
     with _bar() as bars:
         tasks: dict[str, TaskID] = {}
 
-        def tell(what: str, done: int, total: int) -> None:
+        def report(what: str, done: int, total: int) -> None:
             task = tasks.get(what)
             if task is None:
                 task = tasks[what] = bars.add_task(what, total=total)
             bars.update(task, completed=done)
 
-        yield tell
+        yield report
 
 
 @contextmanager
-def tracked(things: Collection[T], what: str, shown: bool) -> Iterator[Iterable[T]]:
-    """Give things to loop over; show how many are done and the time left, if asked and if it is seen.
+def tracked(items: Collection[T], what: str, shown: bool) -> Iterator[Iterable[T]]:
+    """Yield items to loop over; if `shown`, display the number done and the time left.
 
-    The bar goes to standard error, in a terminal or a notebook, and is gone when the block ends, by an
-    interrupt too. Elsewhere, in a log say, nothing is written.
+    The bar is written to standard error, in a terminal or a notebook, and disappears when the block
+    ends, also by an interrupt. Elsewhere, for example in a log, nothing is written.
     """
     if not shown:
-        yield things
+        yield items
         return
     with _bar() as progress:
-        yield progress.track(things, description=what)
+        yield progress.track(items, description=what)
 
 
 @contextmanager
 def stepped(total: int) -> Iterator[Callable[[int, str], None] | None]:
-    """Give what to call with how many of `total` steps are done, and with words beside the bar.
+    """Yield a callback that takes the number of finished steps, out of `total`, and a description.
 
-    The bar stands where that of `tracked` does; None is given where nobody would see it.
+    The bar is shown under the conditions of `tracked`; where it is hidden, None is yielded.
     """
     with _bar() as progress:
         bar = progress.add_task("compiling", total=total)
 
-        def tell(done: int, words: str) -> None:
-            progress.update(bar, completed=done, description=words)
+        def report(done: int, description: str) -> None:
+            progress.update(bar, completed=done, description=description)
 
-        yield None if progress.disable else tell
+        yield None if progress.disable else report
 
 
 def _bar() -> "Bars":
-    """Return a bar of progress on standard error, hidden where that is not watched."""
+    """Return a progress bar on standard error, hidden unless it is a terminal or a notebook."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -1,17 +1,17 @@
-"""Sentences that hold what a user's file says: one line, printable, not without end."""
+"""Sentences with text from a user's file: one line, printable, of limited length."""
 
 __all__ = ["sentence"]
 
 LONGEST = 2000
-"""A longer sentence loses its middle; what is wrong stands at its beginning, what to do at its end."""
+"""A longer sentence loses its middle: its beginning says what is wrong, and its end what to do."""
 HEAD, TAIL = 1400, 500
 
 
 def sentence(text: str) -> str:
     r"""Return a text as one line that a terminal can show.
 
-    What is no printable character (a line's end, an escape of a terminal, a mark that turns the
-    direction of writing, half a character) is written as Python escapes it.
+    Characters that are not printable (line ends, terminal escapes, marks of writing direction,
+    surrogates) are written as Python escapes.
 
     >>> sentence("Judge \x1b[2J has\nno vote.")
     'Judge \\x1b[2J has\\nno vote.'
@@ -20,5 +20,5 @@ def sentence(text: str) -> str:
         text = f"{text[:HEAD]} ... {text[-TAIL:]}"
     if text.isprintable():
         return text
-    whole = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return sentence(whole) if len(whole) > LONGEST else whole
+    escaped = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return sentence(escaped) if len(escaped) > LONGEST else escaped

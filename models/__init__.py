@@ -1,4 +1,4 @@
-"""The generative models, one NumPyro story per file, to be read beside the papers.
+"""The generative models, one NumPyro program per file, to be read with the papers.
 
 Import them as ``judgebayes.models``: a second name would make a second copy of every class.
 They may import no other part of the library.

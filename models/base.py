@@ -1,15 +1,15 @@
-"""What a generative program is, and how its observed sites are sampled.
+"""The interface of generative programs, and the sampling of their observed sites.
 
 A program is a frozen object that is called with its data and runs `numpyro.sample` for the parameters
-and for what is observed. NumPyro's own tools take it as it is::
+and for the observations. NumPyro's own tools accept it::
 
-    Predictive(model, num_samples=100)(key, data, observed=())      # parameters and data, drawn
+    Predictive(model, num_samples=100)(key, data, observed=())      # sampled parameters and data
     MCMC(NUTS(model), ...).run(key, data)                           # the posterior
-    log_likelihood(model, draws, data)                              # a number per item and site
+    log_likelihood(model, draws, data)                              # one number per item and site
 
-`observed` names the sites whose values are given; the others are drawn, in the shape of the data. So
-that labels are known in part, they are -1 where unknown: such an item's `label` is masked, and its
-`votes` are those of an item of unknown class.
+`observed` names the sites whose values are given; the others are sampled, in the shape of the data.
+Labels may be partly known: they are -1 where unknown; the `label` of such an item is masked, and its
+`votes` have the distribution for an unknown class.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -22,7 +22,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.models.distributions import LEAST, PanelVotes
-from judgebayes.models.label_noise import class_given_label, log_seen
+from judgebayes.models.label_noise import class_given_label, with_label_noise
 
 __all__ = [
     "Model",
@@ -42,16 +42,16 @@ Sites = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class Traits:
-    """What a program learns from."""
+    """The data that a program is fitted to."""
 
     sites: tuple[str, ...]
-    """Its observed sites, in their order."""
+    """Its observed sites, in order."""
     enters: Literal["labelled items", "all items", "items with a count", "all cells"]
-    """What counts in the likelihood; the rest is masked."""
+    """The items that enter the likelihood; the others are masked."""
     given: tuple[str, ...] = ()
     """Data that the program conditions on and does not generate."""
     latent_data: tuple[str, ...] = ()
-    """Sites that are drawn with the data, and are given data where these are observed."""
+    """Sites that are sampled together with the data, but are data where these are observed."""
 
 
 @runtime_checkable
@@ -60,38 +60,39 @@ class Model(Protocol):
 
     @property
     def traits(self) -> Traits:
-        """What it learns from."""
+        """The data that it is fitted to."""
         ...
 
     @property
     def dims(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of the axes of each site, and of each of its `quantities`, where it has any.
+        """The names of the axes of each site, and of each of its `quantities`, if it has any.
 
-        `quantities(sites, data)` returns what a reader looks at of one draw, on the scale of the
-        story; of a program without it, its parameters. `coords`, where it has it, names places along
-        axes that are the program's own.
+        `quantities(sites, data)` returns the reported quantities of one draw, on the scale of the
+        docstring; without it, these are the parameters. `coords`, if defined, has the names along axes
+        that are specific to the program.
         """
         ...
 
     def __call__(self, data: Any, *, observed: Collection[str] | None = None) -> None:
-        """Sample parameters and data; sites in `observed` (all by default) have the data's values."""
+        """Sample parameters and data; sites in `observed` (by default all) take the data's values."""
         ...
 
 
 @runtime_checkable
 class Predictor(Protocol):
-    """A program with items whose labels, or counts of correct votes, it predicts."""
+    """A program that predicts the labels, or counts of correct votes, of items."""
 
     def predict(self, sites: Sites, data: Any) -> Float[Array, "item class"]:
-        """Return the log-probabilities of what scores look at, under one draw.
+        """Return the log-probabilities that scores are computed from, under one draw.
 
-        Of the items' true labels, from all but their labels; of counts, where these are observed.
+        These are of the items' true labels, given everything except their labels, or of counts if the
+        program observes counts.
         """
         ...
 
 
 class PanelData(NamedTuple):
-    """Votes of a panel and what is known of the labels."""
+    """Votes of a panel, and partly known labels."""
 
     votes: Int[Array, "item judge sample"]
     """Class indices, -1 where a vote is missing."""
@@ -102,12 +103,12 @@ class PanelData(NamedTuple):
 
 
 def uniform_class(n_items: int, n_classes: int) -> Float[Array, "item class"]:
-    """Return the log-probabilities of classes that are equally likely before the votes are seen."""
+    """Return the log-probabilities of a uniform prior over classes."""
     return jnp.full((n_items, n_classes), -jnp.log(n_classes))
 
 
 def drawn(name: str, observed: Collection[str] | None) -> bool:
-    """Tell whether a site is drawn and not given."""
+    """Return whether a site is sampled instead of observed."""
     return observed is not None and name not in observed
 
 
@@ -119,24 +120,24 @@ def observe(
     weight: Float[Array, " item"] | None,
     observed: Collection[str] | None,
 ) -> Int[Array, "item ..."]:
-    """Sample a site with a number an item: at its value if it is observed, else drawn.
+    """Sample a site with one value per item, or condition on its value if the site is observed.
 
-    Items that are not `used`, or whose weight is 0, count for nothing where the site is observed; the
-    others' log-probabilities are multiplied by their weights. `numpyro.handlers.scale` refuses 0,
-    hence the mask.
+    Items that are not `used`, or have weight 0, are masked if the site is observed; the other
+    log-probabilities are multiplied by their weights. The mask is needed because
+    `numpyro.handlers.scale` does not accept 0.
     """
     n_items = value.shape[0]
     given = not drawn(name, observed)
-    seen = jnp.ones(n_items, bool) if used is None or not given else used
+    counts = jnp.ones(n_items, bool) if used is None or not given else used
     weight = jnp.ones(n_items) if weight is None else weight
-    seen = seen & (weight > 0)
+    counts = counts & (weight > 0)
     with (
         numpyro.plate("item", n_items),
-        numpyro.handlers.mask(mask=seen),
-        numpyro.handlers.scale(scale=jnp.where(seen, weight, 1.0)),
+        numpyro.handlers.mask(mask=counts),
+        numpyro.handlers.scale(scale=jnp.where(counts, weight, 1.0)),
     ):
-        at: Array = numpyro.sample(name, distribution, obs=value if given else None)
-    return at
+        sample: Array = numpyro.sample(name, distribution, obs=value if given else None)
+    return sample
 
 
 def observe_label(
@@ -146,11 +147,11 @@ def observe_label(
     observed: Collection[str] | None,
     noise: float | Float[Array, ""] = 0.0,
 ) -> tuple[Int[Array, " item"], Bool[Array, " item"]]:
-    """Sample `label`, of which a share is wrong; return the labels, and which are known."""
-    known = labels >= 0
-    category = dist.Categorical(logits=jnp.maximum(log_seen(log_probs, noise), LEAST))
-    at = observe("label", category, jnp.maximum(labels, 0), known, weight, observed)
-    return at, jnp.ones_like(known) if drawn("label", observed) else known
+    """Sample `label` with label noise; return the labels, and whether each is known."""
+    labelled = labels >= 0
+    category = dist.Categorical(logits=jnp.maximum(with_label_noise(log_probs, noise), LEAST))
+    sample = observe("label", category, jnp.maximum(labels, 0), labelled, weight, observed)
+    return sample, jnp.ones_like(labelled) if drawn("label", observed) else labelled
 
 
 def observe_panel(
@@ -167,7 +168,7 @@ def observe_panel(
     Parameters
     ----------
     log_class
-        The items' classes before label and votes are seen.
+        The log prior of the items' classes.
     panel
         The votes' distribution given the log-probabilities of the true class.
     data
@@ -175,8 +176,8 @@ def observe_panel(
     noise
         The known share of the labels that are wrong.
     labelled_only
-        Whether the votes of items without a label count for nothing.
+        Whether the votes on items without a label are masked.
     """
-    labels, known = observe_label(log_class, data.labels, data.weight, observed, noise)
-    votes = panel(class_given_label(log_class, labels, known, noise))
-    observe("votes", votes, data.votes, known if labelled_only else None, data.weight, observed)
+    labels, labelled = observe_label(log_class, data.labels, data.weight, observed, noise)
+    votes = panel(class_given_label(log_class, labels, labelled, noise))
+    observe("votes", votes, data.votes, labelled if labelled_only else None, data.weight, observed)

@@ -7,9 +7,9 @@ theta of a correct vote is Beta(alpha, beta), and given theta the votes are inde
 
     S | k ~ w BB(k, alpha_1, beta_1) + (1 - w) BB(k, alpha_2, beta_2)               (eq 4)
 
-Component 1 holds the hard items, component 2 the easy ones. We state a component by its mean
-mu = alpha / (alpha + beta) and its dispersion d = 1 / (alpha + beta), in which the Beta-Binomial
-needs no Beta function and has the Binomial as its value at d = 0::
+Component 1 has the hard items, component 2 the easy ones. A component is parametrised by its mean
+mu = alpha / (alpha + beta) and its dispersion d = 1 / (alpha + beta). In this form the Beta-Binomial
+needs no Beta function and equals the Binomial at d = 0::
 
     P(S = s) = C(k, s) prod_{i<s} (mu + i d) prod_{i<k-s} (1 - mu + i d) / prod_{i<k} (1 + i d)
 
@@ -17,8 +17,8 @@ k may differ from item to item.
 
 Identification. The components are ordered by their means: with logit mu = centre -+ gap / 2 and
 gap >= 0 the first is never the easier one. Two independent Normal(m, s^2) logits, put in order,
-have exactly the independent centre and gap below, so that the order costs no information. Samplers
-run on the two logits without their order (`unordered`), and put each draw in order (`in_order`)::
+have exactly the independent centre and gap below, so that the ordering loses no information. Samplers
+run on the two logits without an order (`unordered`), and order each draw afterwards (`in_order`)::
 
     centre ~ Normal(m, s^2 / 2),  gap ~ HalfNormal(sqrt(2) s)      m = 1, s = 1.5
     share  ~ Beta(2, 2)                                            w, of the hard items
@@ -26,7 +26,7 @@ run on the two logits without their order (`unordered`), and put each draw in or
     (one component: centre ~ Normal(m, s^2), no gap and no share)
 
 All priors are proper and the likelihood is bounded, so the posterior is proper, and its mode
-finite, whatever the data: no item at all, S = 0 on every item, or S = k on every item.
+finite, for all data, including no items, S = 0 on every item, or S = k on every item.
 """
 
 from collections.abc import Collection, Mapping
@@ -60,7 +60,7 @@ __all__ = [
 
 
 FAR = 3
-"""The errors of a majority are told up to so many times the observed votes, and must be agreed on."""
+"""The largest majority size reported, relative to the observed votes; chains must agree on it."""
 
 
 class Parameters(NamedTuple):
@@ -113,15 +113,15 @@ def majority_error(theta: Parameters, votes: int) -> Float[Array, ""]:
 
 
 def error_sizes(most: int) -> tuple[int, ...]:
-    """Return one vote, all there are at most, and far more, as odd numbers."""
+    """Return three odd sizes: one vote, the most votes observed, and far more."""
     return tuple(dict.fromkeys(n - 1 + n % 2 for n in (1, most, FAR * most)))
 
 
 def majority_errors(theta: Parameters, most: int) -> Float[Array, " size"]:
-    """Return the errors of a majority of so many votes (`error_sizes`), for one draw.
+    """Return the errors of majorities of several sizes (`error_sizes`), for one draw.
 
-    The components themselves are often undetermined: a mixture of two that are nearly alike is as
-    good whichever is the broader one, and says the same of a majority.
+    The components themselves are often not identified: with two nearly equal components, the data do
+    not determine which is broader, but the errors of majorities are the same.
     """
     return jnp.stack([majority_error(theta, size) for size in error_sizes(most)])
 
@@ -138,7 +138,7 @@ def parameters(sites: Mapping[str, Array]) -> Parameters:
 
 
 class CountData(NamedTuple):
-    """How many votes items have, which is given, and how many are correct."""
+    """The numbers of votes on items, which are given, and of correct votes."""
 
     correct: Int[Array, " item"]
     """-1 where the label is unknown, or there are no votes."""
@@ -160,7 +160,7 @@ class BetaBinomialModel:
     components: int = 2
     prior: Prior = Prior()
     ordered: bool = True
-    """Whether the harder component is the first; without, the gap has either sign."""
+    """Whether the harder component is the first; otherwise the gap may have either sign."""
     traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "log_dispersion": ("component",),
@@ -201,11 +201,11 @@ class BetaBinomialModel:
         return {"majority_error": majority_errors(theta, self.most), **theta._asdict()}
 
     def predict(self, sites: Mapping[str, Array], data: CountData) -> Float[Array, "item count"]:
-        """Return log P(S = s) of every item at s = 0 .. most: the counts are what it predicts."""
+        """Return log P(S = s) of every item at s = 0 .. most."""
         return log_pmfs(parameters(sites), data.given, self.most)
 
     def unordered(self) -> "BetaBinomialModel":
-        """Return the same posterior over a larger space, without an edge that stops chains."""
+        """Return the program of the same posterior without the order constraint, for samplers."""
         return replace(self, ordered=False)
 
     def in_order(self, sites: dict[str, Array]) -> dict[str, Array]:
@@ -222,8 +222,8 @@ def observe_counts(
 ) -> None:
     """Sample `correct` of every item, by the components of its data set."""
     votes = CorrectVotes(theta.share, theta.mean, theta.dispersion, member, data.given, most)
-    known = data.correct >= 0
-    observe("correct", votes, jnp.maximum(data.correct, 0), known, data.weight, observed)
+    observed_items = data.correct >= 0
+    observe("correct", votes, jnp.maximum(data.correct, 0), observed_items, data.weight, observed)
 
 
 @partial(jax.jit, static_argnames="most", inline=True)
@@ -237,16 +237,18 @@ def log_pmfs(
 
 
 def gap_prior(scale: Float[Array, ""] | float, ordered: bool) -> dist.Distribution:
-    """Return the prior of the gap between two logits of this scale, by size or with its sign."""
+    """Return the prior of the gap between two logits: half-normal if ordered, else normal."""
     wide = scale * jnp.sqrt(2.0)
     return dist.HalfNormal(wide) if ordered else dist.Normal(0.0, wide)
 
 
 def in_order(sites: dict[str, Array]) -> dict[str, Array]:
     """Return one draw of the unordered components' sites with the harder component first."""
-    turn = sites["gap"] < 0
+    reversed_order = sites["gap"] < 0
     return sites | {
         "gap": jnp.abs(sites["gap"]),
-        "share": jnp.where(turn, 1 - sites["share"], sites["share"]),
-        "log_dispersion": jnp.where(turn, sites["log_dispersion"][::-1], sites["log_dispersion"]),
+        "share": jnp.where(reversed_order, 1 - sites["share"], sites["share"]),
+        "log_dispersion": jnp.where(
+            reversed_order, sites["log_dispersion"][::-1], sites["log_dispersion"]
+        ),
     }

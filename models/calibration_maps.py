@@ -1,4 +1,4 @@
-r"""Temperature scaling, Platt's map and the beta map: a label, given somebody's probabilities.
+r"""Temperature scaling, Platt's map and the beta map: models of a label given probabilities.
 
 The story. An aggregator (or any classifier) has given item i log-probabilities l_ik = log p_ik of K
 classes, clipped so that they are finite. Its label is drawn from ::
@@ -8,24 +8,25 @@ classes, clipped so that they are finite. Its label is drawn from ::
 with a slope s and an intercept c per class. The identity is s = 1, c = 0. Three maps are members:
 
 - **temperature** (Guo et al. 2017): one slope 1 / T > 0, no intercept;
-- **Platt** (Platt 1999; of more classes, Alexandari et al. 2020): one slope of any sign, intercepts;
+- **Platt** (Platt 1999; for more classes, Alexandari et al. 2020): one slope of any sign, intercepts;
   item features x add gamma_k^T x to the intercepts;
-- **beta** (Kull, Silva Filho & Flach 2017; of more classes, Kull et al. 2019): a slope >= 0 for each
-  class, intercepts. Of two classes, logit q = a log p - b log(1 - p) + c with a = s_1, b = s_0.
+- **beta** (Kull, Silva Filho & Flach 2017; for more classes, Kull et al. 2019): a slope >= 0 for each
+  class, intercepts. For two classes, logit q = a log p - b log(1 - p) + c with a = s_1, b = s_0.
 
-The symmetric form ties each class to its mirror image, k and K - 1 - k: of two classes s_0 = s_1 and
-c = 0 remain. There item features act on the slopes, too.
+The symmetric form ties each class to its mirror image, k and K - 1 - k: for two classes s_0 = s_1 and
+c = 0. In this form item features also act on the slopes.
 
-Priors, weakly informative, whose mode is the identity::
+Weakly informative priors, whose mode is the identity::
 
     s_k   ~ Normal(1, 2)      above 0 where the form is monotone, else free
     c_k   ~ Normal(0, 2)      log-odds at p_k = p_0
     gamma ~ Normal(0, 1)      log-odds per unit of a feature
 
-The density of a positive slope does not vanish at 0: answers that say nothing, or are far too sure, are
-not excluded beforehand. (A standard log-normal slope leaves 74 % coverage at 90 % where s = 0.2 and 50
-labels are known.) The prior is proper, so that separated or constant labels, or none, leave a posterior.
-Of more than two classes the first is the reference, and its intercept has no prior of its own.
+The density of a positive slope does not vanish at 0, so the prior does not exclude probabilities that
+carry no information or are far too confident. (With a standard log-normal slope, 90 % intervals cover
+74 % where s = 0.2 and 50 labels are known.) The prior is proper, so that a posterior exists also for
+separated or constant labels, and without labels. With more than two classes the first is the reference,
+and its intercept has no prior.
 """
 
 from collections.abc import Collection, Mapping
@@ -47,14 +48,14 @@ Scalar = float | Float[Array, ""]
 
 
 class Form(NamedTuple):
-    """Which member of the family: what is tied, what is absent, what is bounded."""
+    """A member of the family: which parameters are tied, absent or bounded."""
 
     tied: bool
     """One slope for all classes."""
     intercepts: bool
     symmetric: bool
     monotone: bool
-    """Slopes are at least 0, so that a class never loses by a higher probability."""
+    """Slopes are at least 0, so that a higher input probability never lowers the output."""
 
 
 class Prior(NamedTuple):
@@ -66,10 +67,10 @@ class Prior(NamedTuple):
 
 
 class MapData(NamedTuple):
-    """An aggregator's answers and item features, which are given, and the labels."""
+    """An aggregator's log-probabilities and item features, which are given, and the labels."""
 
     log_probs: Float[Array, "item class"]
-    """Finite: clipped."""
+    """Clipped, so that they are finite."""
     labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
@@ -78,7 +79,7 @@ class MapData(NamedTuple):
 
 
 def members(form: Form, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which classes each slope, and each intercept, belongs to: (parameter, class), 0 or 1."""
+    """Return 0/1 matrices (parameter, class): the classes of each slope and of each intercept."""
     k = np.arange(n_classes)
     group = np.minimum(k, n_classes - 1 - k) if form.symmetric else k
     own = (np.unique(group)[:, None] == group).astype(float)
@@ -88,7 +89,7 @@ def members(form: Form, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class CalibrationMapModel:
-    """The program: slopes and intercepts, then each item's label given the aggregator's answer.
+    """The program: slopes and intercepts, then each item's label given its log-probabilities.
 
     Sites: `slope` (slope group); `intercept` (intercept group) where the form has any; with item
     features `slope_by_feature` (feature, slope group) in the symmetric form and

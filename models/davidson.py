@@ -1,4 +1,4 @@
-"""Davidson's model of a label, given the votes that one judge gave an item again and again.
+"""Davidson's model of a label, given repeated votes of one judge on the item.
 
 Source: *Distribution-calibrated inference-time compute for thinking LLM-as-a-judge* (P1).
 
@@ -22,10 +22,10 @@ adjacent-categories form, which is Davidson's at K = 3)::
 
 with eta_k = 0 at both ends. An inner class has a *level* l with its own eta0_l and gamma_l and the
 evidence t_l of the votes for that level. Symmetric form: k and its mirror image share a level, so
-that swapping the two responses of a pair mirrors the answer exactly. Free form, for scales whose
-ends mean different things (valid or not, one to five stars): each inner class is a level of its
-own, and the margin has an offset, u = delta + beta s. With K = 2 no level is left, and the free
-form is logistic regression on the smoothed log-odds of the votes.
+that swapping the two responses of a pair mirrors the result exactly. Free form, for scales whose
+ends mean different things (valid or not, one to five stars): each inner class is its own level, and
+the margin has an offset, u = delta + beta s. With K = 2 there is no level, and the free form is
+logistic regression on the smoothed log-odds of the votes.
 
 Priors. The box of the paper's Appendix E is the support; inside it the priors are weakly
 informative and truncated to the box::
@@ -75,7 +75,7 @@ BOX: dict[str, tuple[float, float]] = {
 
 
 class Features(NamedTuple):
-    """What the model sees of an item's votes: the margin s and the tie evidence t (eqs 2, 3)."""
+    """The statistics of an item's votes: the margin s and the tie evidence t (eqs 2, 3)."""
 
     margin: Float[Array, "*item"]
     tie: Float[Array, "*item level"]
@@ -124,7 +124,7 @@ def level_of_class(n_classes: int, symmetric: bool) -> tuple[int, ...]:
 
 
 def n_levels(n_classes: int, symmetric: bool) -> int:
-    """Return how many levels the inner classes have: 1 when there are three classes."""
+    """Return the number of levels of the inner classes: 1 for three classes."""
     return max(level_of_class(n_classes, symmetric)) + 1
 
 

@@ -1,24 +1,23 @@
-"""Dawid and Skene's model: each judge has a confusion matrix, labels are known in part.
+"""Dawid and Skene's model: each judge has a confusion matrix, and labels are partly known.
 
-Source: Dawid & Skene (1979), as P2 (section 4.1) compares with; P4's validators are its judges.
+Source: Dawid & Skene (1979), a comparison in P2 (section 4.1); P4's validators are its judges.
 
 The story. Item i has the label y_i ~ Categorical(pi); each vote of judge j on it is l with
-probability theta_jkl where y_i = k; votes are independent given the label. With y summed out by
-hand ::
+probability theta_jkl where y_i = k; votes are independent given the label. With y summed out ::
 
     p(votes of i) = sum_k pi_k prod_j prod_l theta_jkl^(c_ijl)
 
-A known label z is its own vote that is wrong with probability e: p(z | k) multiplies the sum's
-terms, and for e = 0 it clamps y.
+A known label z acts like a vote that is wrong with probability e: p(z | k) multiplies the terms of the
+sum, and for e = 0 it fixes y.
 
-Priors, as pseudo-counts above those of the flat Dirichlet, so that the mode with none is the
-maximum of the likelihood ::
+Priors, as pseudo-counts above those of the flat Dirichlet, so that the mode without pseudo-counts
+maximises the likelihood ::
 
     theta_jk ~ Dirichlet(1 + right at l = k, 1 + wrong / (K - 1) elsewhere),   pi ~ Dirichlet(1 + s)
 
-The likelihood is the same for labels under other names. What tells the names is that judges are
-right more often than chance *on the average*: right > wrong / (K - 1), and fits that start at
-accuracy 0.75 and at the majority vote. No judge is barred from being worse than chance.
+The likelihood does not change when the labels are permuted. They are identified by a prior under which
+judges are right more often than chance *on average*, right > wrong / (K - 1), and by fits that start
+at accuracy 0.75 and at the majority vote. Single judges may be worse than chance.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,17 +1,17 @@
 r"""Distributions of votes and counts that NumPyro does not have.
 
-Votes of a panel. An item has a true class y that nobody sees; given y the judges' votes are
-independent, and y is summed out inside the distribution::
+Votes of a panel. An item has a latent true class y; given y the judges' votes are independent, and y
+is summed out inside the distribution::
 
     log p(votes of i) = log sum_y p_i(y) prod_js p(v_ijs | y)
 
-so that `log_prob` is one number an item, `sample` draws y and then the votes, and neither a program
-nor a reader needs a discrete latent site. A missing vote is -1 and stays where it was (`cast`): it is
-a factor of one.
+so that `log_prob` is one number per item, `sample` draws y and then the votes, and programs need no
+discrete latent site. A missing vote is -1 and contributes a factor of one; the pattern of missing
+votes is fixed (`cast`).
 
-Counts. `CorrectVotes` is the Beta-Binomial, or a mixture of two of them, stated by means and
-dispersions; `Hypergeometric` is a draw without replacement; `QuasiBinomial` is a binomial
-log-likelihood for counts that are not whole, which cannot be drawn.
+Counts. `CorrectVotes` is the Beta-Binomial, or a mixture of two of them, parametrised by means and
+dispersions; `Hypergeometric` is sampling without replacement; `QuasiBinomial` is a binomial
+log-likelihood for counts that are not whole, which cannot be sampled.
 """
 
 from collections.abc import Callable
@@ -39,15 +39,15 @@ __all__ = [
 
 MISSING = -1
 LEAST = -1e30
-"""The log-likelihood of what cannot be; finite also in 32 bits, so that weight 0 makes it 0."""
+"""The log-likelihood of impossible values; finite also in 32 bits, so that weight 0 makes it 0."""
 
 
 class _Counts(constraints.integer_greater_than):  # type: ignore[misc]
     """Whole numbers from 0, or -1 for a missing vote; masked values are not replaced.
 
-    NumPyro would put a feasible value where a mask hides one. Over many sets of weights, and so masks,
-    the values would then differ, and what they share be computed for each set. A support without
-    feasible values, as the base class is, leaves masked values as they are.
+    NumPyro replaces masked values by feasible ones. Under `vmap` over weights, and so masks, the values
+    would then differ between lanes, and shared computations would be repeated. A support without
+    feasible values, like the base class, leaves masked values unchanged.
     """
 
     feasible_like = constraints.Constraint.feasible_like
@@ -57,14 +57,14 @@ class PanelVotes(Distribution):  # type: ignore[misc]
     """Votes of a panel on items whose true class is summed out.
 
     Batch shape (item), event shape (judge, sample). The value is class indices, -1 where a vote is
-    missing. Subclasses say how likely votes are given the class, and draw them.
+    missing. Subclasses define the likelihood of votes given the class, and sample them.
 
     Parameters
     ----------
     log_class
-        The log-probabilities of the items' true classes before the votes are seen.
+        The log prior probabilities of the items' true classes.
     cast
-        Which votes are drawn; the others stay missing.
+        Which votes are sampled; the others stay missing.
     """
 
     support = constraints.independent(_Counts(MISSING), 2)
@@ -120,7 +120,7 @@ class ConfusionVotes(PanelVotes):
         n_classes = self.log_confusion.shape[-1]
         count = jnp.stack([(value == k).sum(-1) for k in range(n_classes)], axis=-1)
         table = jnp.swapaxes(self.log_confusion, 1, 2).reshape(-1, n_classes)
-        # Counts that are 0 leave out what is impossible.
+        # `LEAST` is finite, so that impossible votes with count 0 contribute 0.
         flat = count.reshape(len(value), -1).astype(table.dtype)
         return flat @ jnp.maximum(table, LEAST)
 
@@ -134,7 +134,7 @@ class ConfusionVotes(PanelVotes):
 
 
 class CoinVotes(PanelVotes):
-    """A vote is the class with a probability, and otherwise any other class alike.
+    """A vote is the true class with some probability, otherwise each other class with equal probability.
 
     `log_right` and `log_wrong` are log P(right) and log P(not right), by judge, or by item and judge.
     """
@@ -154,7 +154,7 @@ class CoinVotes(PanelVotes):
     ) -> Float[Array, "item class"]:
         """Return log prod_j P(right)^n_jk ((1 - P(right)) / (K - 1))^(n_j - n_jk)."""
         n_classes = self.log_class.shape[-1]
-        # Counts that are 0 leave out what is impossible.
+        # `LEAST` is finite, so that impossible votes with count 0 contribute 0.
         right = jnp.maximum(self.log_right, LEAST)
         wrong = jnp.maximum(self.log_wrong, LEAST) - np.log(n_classes - 1)
         cast = (value >= 0).sum(-1)
@@ -165,7 +165,7 @@ class CoinVotes(PanelVotes):
     def draw_given(
         self, key: PRNGKeyArray, truth: Int[Array, " item"]
     ) -> Int[Array, "item judge sample"]:
-        """Draw whether each vote is right, and another class where it is not."""
+        """Draw whether each vote is right, and another class if it is not."""
         n_classes = self.log_class.shape[-1]
         of_right, of_other = jax.random.split(key)
         chance = jnp.broadcast_to(jnp.exp(self.log_right), self.cast.shape[:2])[..., None]
@@ -175,7 +175,7 @@ class CoinVotes(PanelVotes):
 
 
 class LeaningVotes(PanelVotes):
-    r"""Judges who accept or reject, and whom an item's leaning z ~ Normal(0, 1) moves together.
+    r"""Accepting or rejecting judges with a common effect of each item, its leaning z ~ Normal(0, 1).
 
     .. math:: \mathrm{logit}\, p(v_{ij} = 1 | y, z) = b_{yj} + s_{y g(i)} + \tau z
 
@@ -185,15 +185,15 @@ class LeaningVotes(PanelVotes):
     Parameters
     ----------
     log_class, cast
-        As in `PanelVotes`; classes are invalid (0) and valid (1), one vote a judge.
+        As in `PanelVotes`; classes are invalid (0) and valid (1), with one vote per judge.
     base, shift
         The logits by class and judge, and by class and generator.
     tau
-        How far leanings move logits.
+        The effect of the leaning on the logits.
     generator
-        Of each item.
+        The generator of each item.
     points
-        Nodes of the quadrature.
+        The number of nodes of the quadrature.
     """
 
     def __init__(
@@ -214,18 +214,20 @@ class LeaningVotes(PanelVotes):
         """Return log p(votes | y), the leaning summed out."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
         log_weight = jnp.asarray(np.log(weights / weights.sum()))
-        # A vote's probability depends on the item's generator only: products of matrices instead of a
-        # logarithm for every vote and node. Log-probabilities of both kinds of votes are added, none is
-        # subtracted: at logits of 1e20 a difference would be rounding errors, as large as 1e4.
+        # A vote's probability depends on the item only through its generator: matrix products replace a
+        # logarithm for every vote and node. Log-probabilities of both kinds of votes are only added,
+        # because at logits of 1e20 a difference would have rounding errors of 1e4.
         member = self.generator[:, None] == jnp.arange(self.shift.shape[1])
-        gave = jnp.stack([value[..., 0] == 1, value[..., 0] == 0], axis=1)
-        gave = jnp.asarray(member[:, None, :, None] & gave[:, :, None, :], self.base.dtype)
-        gave = gave.reshape(len(value), -1)
+        indicator = jnp.stack([value[..., 0] == 1, value[..., 0] == 0], axis=1)
+        indicator = jnp.asarray(
+            member[:, None, :, None] & indicator[:, :, None, :], self.base.dtype
+        )
+        indicator = indicator.reshape(len(value), -1)
 
         def of_class(base: Array, shift: Array) -> Array:
             logit = (base + shift[:, None])[..., None] + self.tau * nodes  # generator, judge, node
             log_probs = jnp.stack([jax.nn.log_sigmoid(logit), jax.nn.log_sigmoid(-logit)])
-            each = gave @ log_probs.reshape(-1, self.points)
+            each = indicator @ log_probs.reshape(-1, self.points)
             return jax.nn.logsumexp(each + log_weight, axis=1)
 
         return jnp.stack([of_class(self.base[k], self.shift[k]) for k in range(2)], axis=1)
@@ -243,15 +245,15 @@ class LeaningVotes(PanelVotes):
 
 
 class CorrectVotes(Distribution):  # type: ignore[misc]
-    r"""How many of an item's k votes are correct: a mixture of Beta-Binomials.
+    r"""The number of correct votes among an item's k votes: a mixture of Beta-Binomials.
 
     .. math:: P(S = s) = \sum_c w_c \binom{k}{s}
               \frac{\prod_{i<s} (\mu_c + i d_c) \prod_{i<k-s} (1 - \mu_c + i d_c)}
                    {\prod_{i<k} (1 + i d_c)}
 
     (P3 eq 4, by means and dispersions: d = 0 is the Binomial). Batch shape (item). NumPyro's
-    `MixtureSameFamily` refuses components whose support depends on a size, and its `BetaBinomial`
-    is off by 1.3e-6 at alpha = 4, beta = 1, n = 5.
+    `MixtureSameFamily` does not accept components whose support depends on a size, and its
+    `BetaBinomial` has an error of 1.3e-6 at alpha = 4, beta = 1, n = 5.
 
     Parameters
     ----------
@@ -260,7 +262,7 @@ class CorrectVotes(Distribution):  # type: ignore[misc]
     member
         The data set of each item.
     given
-        k, how many votes each item has.
+        k, the number of votes on each item.
     most
         The largest k, a size.
     """
@@ -312,8 +314,8 @@ def component_log_pmf(
 ) -> Float[Array, "item component"]:
     """Return log P(S = correct | k = given) under the components of each item's data set.
 
-    It is -inf where S > k. `most` is the largest k, a size: the sums over i < k are made once, for
-    all items.
+    It is -inf where S > k. `most` is the largest k, a static size: the sums over i < k are computed
+    once for all items.
     """
     s, f = jnp.clip(correct, 0, given), jnp.clip(given - correct, 0, given)
     steps = jnp.arange(most) * dispersion[..., None]
@@ -332,7 +334,7 @@ def log_choose(n: Int[Array, "*any"], s: Int[Array, "*any"]) -> Float[Array, "*a
 
 
 class Hypergeometric(Distribution):  # type: ignore[misc]
-    r"""How many of `drawn` items are valid, taken without replacement from `total` with `valid`.
+    r"""The number of valid items among `drawn`, taken without replacement from `total` with `valid`.
 
     .. math:: P(X = x) = \binom{v}{x} \binom{n - v}{m - x} / \binom{n}{m}
 
@@ -363,7 +365,7 @@ class Hypergeometric(Distribution):  # type: ignore[misc]
         return jnp.where(possible, log_ways - log_choose(self.total, self.drawn), LEAST)
 
     def sample(self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
-        """Draw from the table of all counts up to `most`."""
+        """Sample from the table of all counts up to `most`."""
         every = jax.vmap(self.log_prob)(
             jnp.broadcast_to(
                 jnp.arange(self.most + 1).reshape(-1, *[1] * len(self.batch_shape)),
@@ -375,12 +377,12 @@ class Hypergeometric(Distribution):  # type: ignore[misc]
 
 
 class QuasiBinomial(Distribution):  # type: ignore[misc]
-    r"""The binomial log-likelihood of counts that may be shares of items, without its constant.
+    r"""The binomial log-likelihood for counts that may be fractions, without its constant.
 
     .. math:: \ell(c) = c \log p + (n - c) \log(1 - p)
 
-    A quasi-likelihood: it has the binomial's mode and curvature, but is the density of no
-    distribution over such counts, and so cannot be drawn.
+    A quasi-likelihood: it has the binomial's mode and curvature, but is not the density of a
+    distribution over such counts, and so cannot be sampled.
     """
 
     support = constraints.nonnegative
@@ -398,7 +400,7 @@ class QuasiBinomial(Distribution):  # type: ignore[misc]
         key: PRNGKeyArray,  # noqa: ARG002
         sample_shape: tuple[int, ...] = (),  # noqa: ARG002
     ) -> Array:
-        """Refuse: counts that are not whole have no distribution.
+        """Raise an error, because fractional counts have no distribution.
 
         Raises
         ------
@@ -406,6 +408,6 @@ class QuasiBinomial(Distribution):  # type: ignore[misc]
             Always.
         """
         raise ValueError(
-            "These counts are shares of items, not whole numbers: they have a quasi-likelihood, from "
-            "which nothing can be drawn. Give whole counts."
+            "These counts are fractions of items, not whole numbers: they have a quasi-likelihood, "
+            "which cannot be sampled. Use whole counts."
         )

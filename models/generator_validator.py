@@ -1,4 +1,4 @@
-"""How many of a generator's items are valid, given the votes of biased judges.
+"""The share of a generator's items that are valid, given the votes of biased judges.
 
 Source: *Beyond consensus: mitigating the agreeableness bias in LLM judge evaluations* (P4), whose
 judges are called validators.
@@ -14,32 +14,32 @@ Labelled items are data, not a penalty (the paper's eq 3)::
     TP_ij ~ Binomial(valid_ij, TPR_ij),   FP_ij ~ Binomial(invalid_ij, 1 - TNR_ij)
     valid_i ~ Binomial(labelled_i, g_i)
 
-Each item is counted once, as a labelled or as an unlabelled one; pairs of generator and judge that
-were not run have zero counts and say nothing.
+Each item is counted once, as labelled or as unlabelled; pairs of generator and judge without votes have
+zero counts and carry no information.
 
-Flat: the rates belong to the judge, TPR_ij = TPR_j, as in the paper. Hierarchical: every generator
-shifts its judges' rates on the logit scale::
+Flat: the rates depend on the judge only, TPR_ij = TPR_j, as in the paper. Hierarchical: every
+generator shifts its judges' rates on the logit scale::
 
     logit k_ij = kappa_j + u_i,   logit q_ij = a_j + lambda eta_i + d_i,   eta_i = logit g_i
     TPR_ij = k_ij + (1 - k_ij) q_ij,   1 - TNR_ij = (1 - k_ij) q_ij
 
-where k is the probability that the judge *knows* whether the item is valid and q that it accepts
-one that it judges by its impression of the generator. The shifts u_i and d_i are common to all
-judges of a generator, which is what correlates the errors of judges who read the same items. And
-each cell has a deviation e_ij of its own (one judge's taste for one generator's style)::
+where k is the probability that the judge *knows* whether the item is valid, and q the probability that
+it otherwise accepts, by its impression of the generator. The shifts u_i and d_i are common to all
+judges of a generator, so that the errors of judges on the same items are correlated. Each cell also has
+its own deviation e_ij (one judge's preference for one generator's style)::
 
     u_i ~ Normal(0, sigma_u), d_i ~ Normal(0, sigma_d), e_ij ~ Normal(0, sigma_cell)
     eta_i ~ Normal(mu_g, 1.5)
 
-Item level, where the votes of each item are at hand: the label of an unlabelled item is latent and
-summed out; so is an item's leaning z_i ~ Normal(0, 1), which moves all of its judges together and
-is what makes their errors on a shared item correlate::
+Item level, for votes by item: the label of an unlabelled item is latent and summed out, and so is an
+item's leaning z_i ~ Normal(0, 1), a common effect on all of its judges, which correlates their errors
+on the item::
 
     logit P(vote_ij = 1 | label = 1) = alpha_j + tau z_i + w_1g
     logit P(vote_ij = 1 | label = 0) = alpha_j - gap_j + tau z_i + w_0g
     w_yg ~ Normal(follow (eta_g - mu_g), sigma_y)
 
-with g the item's generator: its shifts follow its quality or are its own.
+with g the item's generator: its shifts partly follow its quality and are partly independent of it.
 """
 
 import math
@@ -89,7 +89,7 @@ class FlatPrior(NamedTuple):
 
 
 class HierarchicalPrior(NamedTuple):
-    """Normal priors, (location, scale), of the means, and how much judges and generators differ."""
+    """Normal priors, (location, scale), of the means, and spreads of judges and generators."""
 
     slope: Pair = (0.9, 0.3)
     """lambda."""
@@ -118,27 +118,27 @@ class ItemPrior(NamedTuple):
     quality: Pair = (1.5, 1.5)
     """The mean over generators of eta_g."""
     judge_spread: Scalar = 0.7
-    """Of alpha_j and of gap_j, over judges."""
+    """The standard deviation of alpha_j and of gap_j over judges."""
     quality_spread: Scalar = 1.5
-    """Of eta_g, over generators."""
+    """The standard deviation of eta_g over generators."""
     log_sigma_invalid: Pair = (math.log(0.3), 0.5)
     """sigma_0, of the generators' shifts on invalid items."""
     log_sigma_valid: Pair = (math.log(0.3), 0.5)
     """sigma_1, on valid items."""
     follow: Pair = (0.5, 0.5)
     log_tau: Pair = (0.0, 0.7)
-    """How far items lean; no parameter where judges are independent given the label."""
+    """log tau, the spread of the leanings; not a parameter if judges are independent given the label."""
 
 
 def _normals(*priors: Pair) -> dist.Distribution:
-    """Return independent normal distributions as one site's; a scale that all share is one number."""
+    """Return independent normal distributions for one site; a common scale stays a plain number."""
     location, scale = zip(*priors, strict=True)
     shared = all(type(x) is float and x == scale[0] for x in scale)
     return dist.Normal(jnp.array(location), scale[0] if shared else jnp.array(scale)).to_event(1)
 
 
 class Counted(NamedTuple):
-    """Counts by generator and judge: what the model sees. Zeros where nothing was counted."""
+    """The data of the model: counts by generator and judge, 0 where there are no votes."""
 
     accepted: Float[Array, "generator judge"]
     judged: Float[Array, "generator judge"]
@@ -150,7 +150,7 @@ class Counted(NamedTuple):
     labelled: Float[Array, " generator"]
 
     def filled(self, **drawn: Array) -> "Counted":
-        """Return the counts with drawn ones in their places; judged invalid items are the rest."""
+        """Return the counts with sampled values in place; invalid judged items are the remainder."""
         judged = self.valid_judged + self.invalid_judged
         counts = self._replace(**{name: x.astype(judged.dtype) for name, x in drawn.items()})
         return counts._replace(invalid_judged=judged - counts.valid_judged)
@@ -168,19 +168,19 @@ def link(
 def rates(
     know: Float[Array, "generator judge"], accept: Float[Array, "generator judge"]
 ) -> tuple[Float[Array, "generator judge"], Float[Array, "generator judge"]]:
-    """Return TPR and 1 - TNR of judges who know with one probability, or else accept with another."""
+    """Return TPR and 1 - TNR of judges who know the label, or else accept, with these probabilities."""
     return know + (1 - know) * accept, (1 - know) * accept
 
 
 def _observe(
     name: str, count: Array, n: Array, p: Array, *, whole: bool, observed: Collection[str] | None
 ) -> Array:
-    """Sample counts, each its own Binomial: of shares of items the quasi-likelihood."""
+    """Sample independent binomial counts; fractional counts have the quasi-likelihood."""
     p = jnp.clip(p, 1e-9, 1 - 1e-9)
     counts = dist.Binomial(n.astype(int), p) if whole else QuasiBinomial(n, p)
     value = count.astype(int) if whole else count
-    at: Array = numpyro.sample(name, counts, obs=None if drawn(name, observed) else value)
-    return at
+    sample: Array = numpyro.sample(name, counts, obs=None if drawn(name, observed) else value)
+    return sample
 
 
 def _observe_all(
@@ -195,9 +195,9 @@ def _observe_all(
 ) -> None:
     """Sample the labels and the votes of all cells.
 
-    Given are how many items are labelled, and how many of them and of the others each judge voted
-    on. How many of its labelled items are valid depends on the labels: where these are drawn, it is
-    drawn too, without replacement.
+    Given are the number of labelled items, and how many labelled and unlabelled items each judge voted
+    on. The number of valid items among a judge's labelled items depends on the labels: if these are
+    sampled, it is sampled too, without replacement.
     """
     options: dict[str, Any] = {"whole": model.whole, "observed": observed}
     valid = _observe("valid", data.valid, data.labelled, g, **options)
@@ -215,12 +215,12 @@ def _observe_all(
 
 
 def _most_labelled(model: "FlatModel | HierarchicalModel", data: Counted) -> int:
-    """Return the size of a table of counts of labelled items."""
+    """Return the size of the table of counts of labelled items."""
     if model.most_labelled:
         return model.most_labelled
     if isinstance(data.labelled, jax.core.Tracer):
         raise ValueError(
-            "To draw counts inside compiled code, say most_labelled=... of the program."
+            "To sample counts inside compiled code, set most_labelled=... of the program."
         )
     return int(np.asarray(data.labelled).max())
 
@@ -246,9 +246,9 @@ class FlatModel:
 
     prior: FlatPrior = FlatPrior()
     whole: bool = True
-    """Whether counts are whole numbers; shares of items have a quasi-likelihood, and are not drawn."""
+    """Whether counts are whole; fractions have a quasi-likelihood and cannot be sampled."""
     most_labelled: int = 0
-    """At least the largest number of labelled items of a generator, a size; 0 is that of the data."""
+    """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
     traits: ClassVar[Traits] = Traits(COUNTS, "all cells", GIVEN, ("valid_judged",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "g": ("generator",),
@@ -306,7 +306,7 @@ class HierarchicalModel:
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
         """Sample judges, generators and their shifts, then the counts."""
         prior, (generators, judges) = self.prior, data.judged.shape
-        steep = numpyro.sample("slope", dist.Normal(*prior.slope))
+        slope = numpyro.sample("slope", dist.Normal(*prior.slope))
         means = _normals(prior.impression, prior.knowledge, prior.quality)
         centre = numpyro.sample("centre", means)
         spreads = _normals(prior.log_sigma_d, prior.log_sigma_u, prior.log_sigma_cell)
@@ -319,7 +319,7 @@ class HierarchicalModel:
         cell = sigma[2] * _standard("e", (generators, judges))
         g = numpyro.deterministic("g", jax.nn.sigmoid(eta))
         tpr, fpr = rates(
-            jax.nn.sigmoid(kappa + u[:, None]), jax.nn.sigmoid(a + (steep * eta + d)[:, None])
+            jax.nn.sigmoid(kappa + u[:, None]), jax.nn.sigmoid(a + (slope * eta + d)[:, None])
         )
 
         def with_cell(p: Array) -> Array:
@@ -335,13 +335,13 @@ class HierarchicalModel:
 
 
 def _standard(name: str, shape: tuple[int, ...]) -> Array:
-    """Sample a site of standard normal numbers."""
-    at: Array = numpyro.sample(name, dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape)))
-    return at
+    """Sample a site with independent standard normal values."""
+    sample: Array = numpyro.sample(name, dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape)))
+    return sample
 
 
 class ItemSites(NamedTuple):
-    """The item-level parameters, in the units of the story."""
+    """The item-level parameters, on the logit scale."""
 
     eta: Float[Array, " generator"]
     alpha: Float[Array, " judge"]
@@ -391,7 +391,7 @@ class ItemModel:
     points: int = POINTS
     """Nodes of the quadrature over an item's leaning."""
     independent: bool = False
-    """Whether no leaning makes the judges of an item err together; then one node will do."""
+    """Whether judges are independent given the label, without leanings; then one node suffices."""
     prior: ItemPrior = ItemPrior()
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items", given=("generator",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {

@@ -1,23 +1,23 @@
-"""Davidson's model for several tasks at once: each has its own parameters, near a common centre.
+"""Davidson's model for several tasks: each task has its own parameters, near a common centre.
 
 Our answer to P1's question of transfer (its section 5 and Fig 3 carry one task's parameters over
 to another, all or nothing). The story: the parameters of task g are those of the population plus a
-deviation of its own, ::
+deviation of the task, ::
 
     log beta_g = log_beta + a_g
     tie_g      = tie + b_g          the tie logit at t = -1, about one vote in three a tie
     gamma_g    = gamma + c_g,       eta0_g = tie_g + gamma_g
     delta_g    = delta + d_g        (free form only)
 
-eta0 and gamma of eq 5 trade off against each other, since t is never far from -1; pooled in `tie`
-and `gamma` they do not. How much tasks differ is learnt: the deviations of one parameter are
-Normal(0, tau^2) with tau^2 ~ InverseGamma(df / 2, df scale^2 / 2), and tau is integrated out by
-hand, which leaves a multivariate Student t over the tasks::
+eta0 and gamma of eq 5 are strongly correlated, since t is never far from -1; `tie` and `gamma` are
+not. The spread of the tasks is estimated: the deviations of one parameter are Normal(0, tau^2) with
+tau^2 ~ InverseGamma(df / 2, df scale^2 / 2), and tau is integrated out analytically, which gives a
+multivariate Student t over the tasks::
 
     (a_1 .. a_G) ~ MultivariateStudentT(df, 0, scale I)
 
-so that the posterior has a mode (with tau in it, it has none) and no funnel. A deviation that many
-labels ask for is granted, at a price that grows with its logarithm only.
+so that the posterior has a mode (with tau as a parameter, it has none) and no funnel. The penalty of a
+large deviation, if many labels support it, grows only with its logarithm.
 
 Centres: log_beta ~ Normal(log 1.5, 0.75), tie ~ Normal(0, 2), gamma ~ Normal(1, 1),
 delta ~ Normal(0, 1.5). Scales: 0.1 for log beta, gamma and delta, 0.2 for tie; df = 4.
@@ -133,7 +133,7 @@ class HierarchicalDavidsonModel:
         )
 
     def quantities(self, sites: Sites, data: HierarchicalData) -> dict[str, Array]:  # noqa: ARG002
-        """Return the sites, and beta, eta0, gamma and delta of every task, as `davidson` has them."""
+        """Return the sites, and beta, eta0, gamma and delta of every task, as in `davidson`."""
         theta = task_parameters(sites, jnp.arange(self.n_tasks))
         own = {f"{n}_of_task": x for n, x in theta._asdict().items() if x.size}
         if self.symmetric:
@@ -146,8 +146,8 @@ def task_parameters(sites: Mapping[str, Array], task: Int[Array, " item"]) -> Pa
 
     def of(name: str) -> Array:
         deviation = jnp.moveaxis(sites[f"{name}_by_task"], -1, 0)[task]
-        known = (task >= 0).reshape(-1, *[1] * (deviation.ndim - 1))
-        return sites[name] + jnp.where(known, deviation, 0.0)
+        is_fitted = (task >= 0).reshape(-1, *[1] * (deviation.ndim - 1))
+        return sites[name] + jnp.where(is_fitted, deviation, 0.0)
 
     log_beta = of("log_beta")
     none = jnp.zeros((task.shape[0], 0), log_beta.dtype)

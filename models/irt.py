@@ -1,4 +1,4 @@
-"""The two-parameter logistic model of judges' correct answers: abilities, difficulties, slopes.
+"""The two-parameter logistic model of right votes: abilities, difficulties, discriminations.
 
 Source: *Calibrate, don't curate* (P2), section 2.5 and Appendix H.5; Lord & Novick (1968).
 
@@ -7,24 +7,24 @@ Each vote of judge j on item i is right with the probability ::
 
     logit P(right_ij) = a_i (theta_j - b_i)
 
-The likelihood does not change if abilities and difficulties are shifted together, or stretched
-while the discriminations shrink: the priors fix the scale, ::
+The likelihood does not change if abilities and difficulties are shifted together, or scaled while the
+discriminations are scaled inversely: the priors fix the scale, ::
 
     theta_j ~ Normal(0, 1),   b_i ~ Normal(0, 2),   log a_i ~ Normal(0, 0.5)
 
-The paper states no priors. Ours put nearly all discriminations between 1/3 and 3, and let items be
-harder than any judge can do.
+The paper states no priors. Ours put nearly all discriminations between 1/3 and 3, and allow items that
+are too hard for all judges.
 
-Whether a vote is right is known only where the label is; a missing vote says nothing.
+Whether a vote is right is known only for labelled items; a missing vote carries no information.
 
-Label noise. A label z may be wrong with probability e, any other class alike. With the true class y
-uniform and summed out, a wrong vote being any of the K - 1 others alike, the votes of an item have
-the probability ::
+Label noise. A label z may be wrong with probability e, any other class alike. If the true class y is
+uniform and summed out, and a wrong vote is any of the K - 1 other classes with equal probability, the
+votes of an item have the probability ::
 
     sum_y p(z | y) prod_j P(right_ij)^n_ijy ((1 - P(right_ij)) / (K - 1))^(n_ij - n_ijy)
 
-with n_ijy of the n_ij votes of judge j for class y. A wrong label turns the votes of all judges on
-an item together: without noise in the model it passes for an item on which the able do worst.
+where n_ijy of the n_ij votes of judge j are for class y. A wrong label reverses the votes of all judges
+on an item: a model without label noise treats it as an item on which able judges do worst.
 """
 
 from collections.abc import Collection, Mapping
@@ -50,9 +50,9 @@ __all__ = [
 ]
 
 NODES = 121, 15
-"""Places of the grid over an item's difficulty and log-discrimination."""
+"""The number of grid points over an item's difficulty and log-discrimination."""
 REACH = 4.5, 4.0
-"""How many prior standard deviations it reaches to each side."""
+"""The half-width of the grid in prior standard deviations."""
 
 
 Scalar = float | Float[Array, ""]
@@ -67,7 +67,7 @@ class Parameters(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Location and scale of the normal prior of each parameter; abilities fix the unit."""
+    """Location and scale of the normal prior of each parameter; abilities are standard normal."""
 
     difficulty: tuple[Scalar, Scalar] = (0.0, 2.0)
     log_discrimination: tuple[Scalar, Scalar] = (0.0, 0.5)
@@ -75,8 +75,8 @@ class Prior(NamedTuple):
 
 def link(parameters: Parameters) -> Float[Array, "*draw item judge"]:
     """Return the logit of a right vote, for every item and judge."""
-    apart = parameters.ability[..., None, :] - parameters.difficulty[..., :, None]
-    return jnp.exp(parameters.log_discrimination)[..., None] * apart
+    difference = parameters.ability[..., None, :] - parameters.difficulty[..., :, None]
+    return jnp.exp(parameters.log_discrimination)[..., None] * difference
 
 
 def marginal(
@@ -94,30 +94,33 @@ def marginal(
 
     .. math:: \log \int\!\!\int \prod_j p(v_{ij} | \theta_j, b, a) \, p(b) p(a) \, da \, db
 
-    so that items are exchangeable given the abilities. A wrong vote is any of the other classes
-    alike.
+    so that items are exchangeable given the abilities. A wrong vote is any of the other classes with
+    equal probability.
 
     Parameters
     ----------
     ability
-        Of the judges.
+        The abilities of the judges.
     right, cast
-        How many votes of each judge name the label, of how many.
+        The number of votes of each judge for the label, and of all its votes.
     n_classes
-        How many classes a vote can name.
+        The number of classes.
     prior
-        That of `model`.
+        The prior of the model.
     nodes
-        Sizes of the grid.
+        The sizes of the grid.
     """
-    places = [
+    axes = [
         location + scale * jnp.linspace(-reach, reach, n)
         for (location, scale), reach, n in zip(prior, REACH, nodes, strict=True)
     ]
-    hard, slope = (x.ravel() for x in jnp.meshgrid(*places, indexing="ij"))
-    mass = [dist.Normal(*of).log_prob(x) for of, x in zip(prior, (hard, slope), strict=True)]
+    difficulty, log_discrimination = (x.ravel() for x in jnp.meshgrid(*axes, indexing="ij"))
+    mass = [
+        dist.Normal(*of).log_prob(x)
+        for of, x in zip(prior, (difficulty, log_discrimination), strict=True)
+    ]
     log_mass = jax.nn.log_softmax(mass[0] + mass[1])
-    logits = jnp.exp(slope) * (ability[:, None] - hard)  # judge, node
+    logits = jnp.exp(log_discrimination) * (ability[:, None] - difficulty)  # judge, node
     each = right @ logits - cast @ jnp.logaddexp(0.0, logits) + log_mass
     return jax.nn.logsumexp(each, axis=1) - (cast - right).sum(1) * np.log(n_classes - 1)
 
@@ -151,10 +154,10 @@ class ItemResponseModel:
             ability = numpyro.sample("ability", dist.Normal(0.0, 1.0))
         with numpyro.plate("item", n_items):
             difficulty = numpyro.sample("difficulty", dist.Normal(*self.prior.difficulty))
-            slope = numpyro.sample(
+            log_discrimination = numpyro.sample(
                 "log_discrimination", dist.Normal(*self.prior.log_discrimination)
             )
-        logits = link(Parameters(ability, difficulty, slope))
+        logits = link(Parameters(ability, difficulty, log_discrimination))
         observe_panel(
             uniform_class(len(data.votes), self.n_classes),
             lambda log_class: self._votes(log_class, logits, data),
@@ -166,8 +169,8 @@ class ItemResponseModel:
 
     def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
         """Return abilities, difficulties and discriminations."""
-        known = {name: sites[name] for name in ("ability", "difficulty")}
-        return known | {"discrimination": jnp.exp(sites["log_discrimination"])}
+        unchanged = {name: sites[name] for name in ("ability", "difficulty")}
+        return unchanged | {"discrimination": jnp.exp(sites["log_discrimination"])}
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
@@ -179,7 +182,7 @@ class ItemResponseModel:
     ) -> dict[str, Float[Array, " item"]]:
         """Return log p(votes | label) of every labelled item, its own parameters integrated out.
 
-        They are fitted to the very votes that leaving the item out should predict.
+        They must be integrated out, because they are fitted to the votes that are left out.
         """
         labels = jnp.maximum(data.labels, 0)[:, None, None]
         right, cast = ((x.sum(2)).astype(float) for x in (data.votes == labels, data.votes >= 0))

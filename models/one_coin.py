@@ -1,14 +1,13 @@
-"""The one-coin model: each judge is right with a probability of its own, whatever the class.
+"""The one-coin model: each judge has its own accuracy, which does not depend on the class.
 
 Source: *Calibrate, don't curate* (P2), section 2.1 and eq 1.
 
 The story. Judge j has the accuracy r_j ~ Beta(a, b), a = b = 1 in the paper. Item i has the label
 y_i among K classes; each vote of judge j on it, given y_i and r_j, is the label with probability
-r_j and each other class with probability (1 - r_j) / (K - 1). Votes that were not given say
-nothing, whoever gave none.
+r_j and each other class with probability (1 - r_j) / (K - 1). Missing votes carry no information.
 
 Label noise. An observed label z may be wrong with probability e, any other class alike; the program
-sums the true class y out, judge by judge and vote by vote.
+sums out the true class y of each item.
 
 `judgebayes.inference.fast.one_coin` has the conjugate posterior and the paper's weights (eq 1).
 """
@@ -37,7 +36,7 @@ class Prior(NamedTuple):
     """The Beta prior of every judge's accuracy."""
 
     accuracy: tuple[Scalar, Scalar] = (1.0, 1.0)
-    """a and b, both positive: how many right and wrong votes it counts for."""
+    """a and b, both positive: pseudo-counts of right and wrong votes."""
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,21 @@
 """The number of correct votes on the items of several data sets: partial pooling.
 
-Our answer to P3's prior transfer (its section 6), which averages the Beta parameters of the
-components of different data sets. Such an average is not a distribution that either data set
-suggests: the components have no order, (alpha, beta) = (2, 2) and (200, 200) have the same mean,
-and the mean of the parameters depends on which component is called the first. Here the data sets
-share one model instead. In data set g::
+An alternative to P3's prior transfer (its section 6), which averages the Beta parameters of the
+components of different data sets. Such an average does not describe either data set: the components
+have no order, (alpha, beta) = (2, 2) and (200, 200) have the same mean, and the average depends on
+which component is called the first. Here the data sets share one model instead. In data set g::
 
     logit share_g = logit_share + tau_1 a_g,   centre_g = centre + tau_2 b_g
 
 with the gap between the components and their dispersions common to all, as in
-`judgebayes.models.beta_binomial`. How much data sets differ is learnt, through tau; the deviations
-have heavy tails, so that a data set unlike the others is let go instead of being drawn to them::
+`judgebayes.models.beta_binomial`. The spread tau of the data sets is estimated; the deviations have
+heavy tails, so that a data set unlike the others is not shrunk to them::
 
     a_g, b_g ~ StudentT(3, 0, 1)            log tau_1 ~ Normal(log 0.7, 0.5^2)
     logit_share ~ Normal(0, 1.5^2)          log tau_2 ~ Normal(log 0.5, 0.5^2)
 
-and the other priors as for one data set. Stated by a_g and b_g and not by their products with tau,
-the posterior has a mode and no funnel.
+and the other priors as for one data set. With a_g and b_g as parameters, instead of their products
+with tau, the posterior has a mode and no funnel.
 """
 
 import math
@@ -73,18 +72,20 @@ def set_parameters(sites: Mapping[str, Array]) -> Parameters:
 
 def in_order(sites: dict[str, Array]) -> dict[str, Array]:
     """Return one draw of the unordered components' sites with the harder component first."""
-    turn = sites["gap"] < 0
-    sign = jnp.where(turn, -1.0, 1.0)
+    reversed_order = sites["gap"] < 0
+    sign = jnp.where(reversed_order, -1.0, 1.0)
     return sites | {
         "gap": jnp.abs(sites["gap"]),
         "logit_share": sign * sites["logit_share"],
         "share_by_set": sign * sites["share_by_set"],
-        "log_dispersion": jnp.where(turn, sites["log_dispersion"][::-1], sites["log_dispersion"]),
+        "log_dispersion": jnp.where(
+            reversed_order, sites["log_dispersion"][::-1], sites["log_dispersion"]
+        ),
     }
 
 
 class PooledData(NamedTuple):
-    """How many votes items have and which data set they are of, which are given, and the counts."""
+    """The number of votes and the data set of each item, which are given, and the correct votes."""
 
     correct: Int[Array, " item"]
     """-1 where the label is unknown, or there are no votes."""
@@ -108,7 +109,7 @@ class PooledBetaBinomialModel:
     """The largest number of votes on an item, a size."""
     prior: PooledPrior = PooledPrior()
     ordered: bool = True
-    """Whether the harder component is the first; without, the gap has either sign."""
+    """Whether the harder component is the first; otherwise the gap may have either sign."""
     traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given", "member"))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "log_dispersion": ("component",),
@@ -156,14 +157,14 @@ class PooledBetaBinomialModel:
         return {"majority_error": errors, **theta._asdict()}
 
     def predict(self, sites: Mapping[str, Array], data: PooledData) -> Float[Array, "item count"]:
-        """Return log P(S = s) of every item at s = 0 .. most: the counts are what it predicts."""
+        """Return log P(S = s) of every item at s = 0 .. most."""
         theta = set_parameters(sites)
         every = jnp.arange(self.most + 1)
         by_set = jax.vmap(lambda one: log_pmfs(one, every, self.most))(theta)
         return by_set[data.member, data.given]
 
     def unordered(self) -> "PooledBetaBinomialModel":
-        """Return the same posterior over a larger space, without an edge that stops chains."""
+        """Return the program of the same posterior without the order constraint, for samplers."""
         return replace(self, ordered=False)
 
     def in_order(self, sites: dict[str, Array]) -> dict[str, Array]:

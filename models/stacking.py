@@ -1,24 +1,24 @@
-"""Logistic stacking of the whole vote vector: a model of judges whose errors are correlated.
+"""Logistic stacking of the whole vote vector: a model for judges with correlated errors.
 
-The audit's answer to *Calibrate, don't curate* (P2), which weighs judges as if they erred
+The audit's alternative to *Calibrate, don't curate* (P2), which weights judges as if they erred
 independently. The story, for pairs and K = 2. Judge j's vote on item i is x_ij in {-1, +1}, or 0
-where it gave none or said "tie" (the mean of its votes where it gave several), and ::
+for a missing vote or a tie (the mean of its votes if there are several), and ::
 
     log p(1) / p(0) = u,   u = sum_j w_j x_ij
 
-without an intercept: swapping the two responses changes the sign of x, hence of u, exactly. Nothing
-is assumed of the votes given the label, so that judges may copy one another.
+without an intercept: swapping the two responses changes the sign of x, hence of u, exactly. The model
+makes no assumption on the votes given the label, so that judges may copy one another.
 
 K ordered classes, as in Davidson's model (`judgebayes.models.davidson`), at x_1 = -1 < ... <
-x_K = +1: a vote counts as its place, and an inner class has a level l with a logit of its own, from
-the shares t_ijl of the judges' votes for that level ::
+x_K = +1: a vote has the value of its class, and an inner class has a level l with its own logit, which
+depends on the shares t_ijl of the judges' votes for that level ::
 
     log p(k) = x_k u / 2 + eta_k + const,   eta_l = eta0_l + sum_j v_jl t_ijl,   0 at both ends
 
-Free form, for scales whose ends mean different things: u gains an offset delta and a weight m_j for
-each judge that gave no vote, and each inner class is a level of its own.
+Free form, for scales whose ends mean different things: u has an offset delta and a weight m_j for
+each judge without a vote, and each inner class is its own level.
 
-Priors. Judges differ by tau, which is learnt; the weights may also share a direction, the one-coin
+Priors. The spread tau of the weights is estimated; the weights may also share a direction, the one-coin
 log-odds l_j = log((1 + right_j) / (1 + wrong_j)) of votes and labels off the middle, scaled to
 length 1: an empirical-Bayes centre, kappa = 1 ::
 
@@ -59,7 +59,7 @@ Scalar = float | Float[Array, ""]
 
 
 class Prior(NamedTuple):
-    """How much judges differ, what they share, and the scales of what votes do not touch."""
+    """The spread and common direction of the weights, and the scales of the other parameters."""
 
     kappa: Scalar = 1.0
     """The weight of the common direction, 0 or more; 0 for none."""
@@ -72,7 +72,7 @@ class Prior(NamedTuple):
 
 
 class Form(NamedTuple):
-    """Sizes of the model; the parameters stand in the order of `blocks`."""
+    """Sizes of the model; the parameters are in the order of `blocks`."""
 
     n_judges: int
     n_classes: int
@@ -80,7 +80,7 @@ class Form(NamedTuple):
 
     @property
     def levels(self) -> int:
-        """How many levels the inner classes have."""
+        """The number of levels of the inner classes."""
         return n_levels(self.n_classes, self.symmetric)
 
     def blocks(self) -> dict[str, tuple[int, ...]]:
@@ -98,12 +98,12 @@ class Form(NamedTuple):
 
     def split(self, flat: Float[Array, "*draw parameter"]) -> dict[str, Array]:
         """Return the parameters by name from their vector."""
-        found, start = {}, 0
+        named, start = {}, 0
         for name, shape in self.blocks().items():
             stop = start + math.prod(shape)
-            found[name] = flat[..., start:stop].reshape(*flat.shape[:-1], *shape)
+            named[name] = flat[..., start:stop].reshape(*flat.shape[:-1], *shape)
             start = stop
-        return found
+        return named
 
     def join(self, named: dict[str, Array]) -> Float[Array, " parameter"]:
         """Return the vector of one draw of the named parameters."""
@@ -128,11 +128,11 @@ def features(
     index: Int[Array, "item judge sample"], form: Form
 ) -> Float[Array, "item predictor parameter"]:
     """Return the design: each predictor (u, eta_1, ...) of an item is linear in the parameters."""
-    given = index >= 0
-    cast = given.sum(-1)
+    present = index >= 0
+    cast = present.sum(-1)
     share = 1 / jnp.maximum(cast, 1)
-    place = jnp.asarray(positions(form.n_classes))[jnp.maximum(index, 0)]
-    vote = jnp.where(given, place, 0.0).sum(-1) * share
+    class_position = jnp.asarray(positions(form.n_classes))[jnp.maximum(index, 0)]
+    vote = jnp.where(present, class_position, 0.0).sum(-1) * share
     level = jnp.asarray(level_of_class(form.n_classes, form.symmetric))[jnp.maximum(index, 0)]
     n_items = index.shape[0]
     blocks: dict[str, Array] = {"weight": vote}
@@ -144,10 +144,10 @@ def features(
     ]
     rows = [jnp.concatenate(first, axis=1)]
     for m in range(form.levels):
-        of_level = jnp.where(given & (level == m), 1.0, 0.0).sum(-1) * share
-        here = jnp.zeros((n_items, form.levels, form.n_judges)).at[:, m].set(of_level)
-        mine = jnp.zeros((n_items, form.levels)).at[:, m].set(1.0)
-        blocks = {"level_weight": here.reshape(n_items, -1), "level": mine}
+        of_level = jnp.where(present & (level == m), 1.0, 0.0).sum(-1) * share
+        by_weight = jnp.zeros((n_items, form.levels, form.n_judges)).at[:, m].set(of_level)
+        by_level = jnp.zeros((n_items, form.levels)).at[:, m].set(1.0)
+        blocks = {"level_weight": by_weight.reshape(n_items, -1), "level": by_level}
         row = [
             blocks.get(name, jnp.zeros((n_items, math.prod(shape))))
             for name, shape in form.blocks().items()
@@ -171,7 +171,7 @@ def centre(
     weight: Float[Array, " item"],
     form: Form,
 ) -> Float[Array, " judge"]:
-    """Return the judges' one-coin log-odds scaled to length 1, 0 where no label is known."""
+    """Return the judges' one-coin log-odds scaled to length 1, or 0 without labels."""
     side = jnp.sign(jnp.asarray(positions(form.n_classes)))
     truth = side[jnp.maximum(labels, 0)][:, None, None]
     agree = jnp.where(index >= 0, side[jnp.maximum(index, 0)] * truth, 0.0)
@@ -199,11 +199,11 @@ def parameters(
 
 
 class StackingData(NamedTuple):
-    """The design of the votes and the weights' direction, which are given, and the labels."""
+    """The design of the votes and the direction of the weights, which are given, and the labels."""
 
     design: Float[Array, "item predictor parameter"]
     direction: Float[Array, " judge"]
-    """Where the prior of the weights points, of length 1 or 0: `centre` of votes and labels."""
+    """The direction of the weights' prior, of length 1 or 0: `centre` of votes and labels."""
     labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None

@@ -1,4 +1,4 @@
-"""Shared fixtures. Every annotation of the library, array shapes too, is checked while tests run."""
+"""Shared fixtures. All annotations of the library, including array shapes, are checked in tests."""
 
 import gc
 import os
@@ -6,26 +6,26 @@ from importlib.metadata import version
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
-# Matrices here are small and many: threads of one factorisation only wait for one another.
+# The matrices are small and many, so threads within one factorisation only add overhead.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Most of the time of a test goes into compiling a program that runs once, on a few numbers. This
-# takes two thirds off it; `JUDGEBAYES_TEST_OPTIMISED=1` tests the programs as users run them.
+# Most of the time of a test is compilation of a program that runs once, on a few numbers. This saves
+# two thirds of it; `JUDGEBAYES_TEST_OPTIMISED=1` tests the programs as users run them.
 if not os.environ.get("JUDGEBAYES_TEST_OPTIMISED"):
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-    # The workers keep all cores busy: to compile one program in 32 parts is only more to do.
+    # The workers keep all cores busy, so compiling a program in 32 parts only adds work.
     flags = "--xla_cpu_parallel_codegen_split_count=1"
-    # Versions from 0.11 have no other emitters.
+    # Versions from 0.11 on have no other emitters.
     if [int(part) for part in version("jaxlib").split(".")[:2]] < [0, 11]:
         flags += " --xla_cpu_use_fusion_emitters=false"
     os.environ.setdefault("XLA_FLAGS", flags)
-# Many tests compile the same program: once is enough, also over processes and runs.
+# Many tests compile the same program, so compiled programs are shared over processes and runs.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
-# Whose line an operation comes from is for those who read compiled programs.
+# The source line of an operation only matters to readers of compiled programs.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 
-# Tracing makes objects by the hundred thousand, few of them rubbish: to look for it every 700 takes a
-# tenth of the time.
+# Tracing creates hundreds of thousands of objects, few of them garbage: collecting after every 700 takes
+# a tenth of the time.
 gc.set_threshold(100_000, 20, 100)
 
 from jaxtyping import install_import_hook
@@ -41,16 +41,16 @@ from judgebayes.experiments.core import Run, default_data
 from judgebayes.votes import Votes, from_counts
 
 ROOMY, MORE = 3e9, 5e8
-"""Bytes that a process of tests may hold, and that it may add to what it could not give back."""
+"""Bytes that a test process may use, and that it may add to memory that it could not free."""
 
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of public data sets; without it, the test is skipped, and says so."""
-    found = default_data()
-    if found is None or not found.is_dir():
+    """The folder of public data sets; without it, the test is skipped with a message."""
+    folder = default_data()
+    if folder is None or not folder.is_dir():
         pytest.skip("NO DATA: set JUDGEBAYES_DATA to run this test on real votes")
-    return found
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -65,15 +65,15 @@ def counts() -> np.ndarray:
     rng = np.random.default_rng(11)
     quality = rng.normal(size=60)
     p = np.stack([np.exp(-quality), np.full(60, 0.7), np.exp(quality)], 1)
-    drawn = rng.multinomial(4, p / p.sum(1, keepdims=True))
-    drawn[3] = 0
-    drawn[7] = (1, 0, 0)
-    return drawn
+    votes = rng.multinomial(4, p / p.sum(1, keepdims=True))
+    votes[3] = 0
+    votes[7] = (1, 0, 0)
+    return votes
 
 
 @pytest.fixture(scope="session")
 def votes(counts: np.ndarray) -> Votes:
-    """The same as votes."""
+    """The counts as votes."""
     return from_counts(counts)
 
 
@@ -82,9 +82,9 @@ def labels(counts: np.ndarray) -> np.ndarray:
     """Labels that follow the votes with noise; a sixth unknown."""
     rng = np.random.default_rng(12)
     margin = counts[:, 2] - counts[:, 0] + rng.normal(scale=1.5, size=60)
-    found = np.where(margin > 1, 2, np.where(margin < -1, 0, 1))
-    found[::6] = -1
-    return found
+    labels = np.where(margin > 1, 2, np.where(margin < -1, 0, 1))
+    labels[::6] = -1
+    return labels
 
 
 @pytest.fixture(scope="session")
@@ -96,9 +96,9 @@ def tasked(votes: Votes) -> Votes:
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled_programs_forgotten(held: dict[str, int]) -> object:
-    """Compiled programs of finished files are dropped where they would fill the memory."""
+    """Drop compiled programs of finished files before they fill the memory."""
     yield
-    # Against what was left the last time: freed memory is not always given back.
+    # Compared with the last time, because freed memory is not always returned to the system.
     if resident() > max(ROOMY, held["after"] + MORE):
         jax.clear_caches()
         held["after"] = resident()
@@ -106,19 +106,19 @@ def _compiled_programs_forgotten(held: dict[str, int]) -> object:
 
 @pytest.fixture(scope="session")
 def held() -> dict[str, int]:
-    """How much memory this process held when it last forgot its programs."""
+    """The memory of this process after it last dropped its programs."""
     return {"after": 0}
 
 
 def resident() -> int:
-    """Return the bytes that this process holds, 0 where the system does not tell (Linux does)."""
-    told = Path("/proc/self/statm")
-    return int(told.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") if told.exists() else 0
+    """Return the memory of this process in bytes, 0 on systems without /proc (Linux has it)."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") if statm.exists() else 0
 
 
 @pytest.fixture(autouse=True)
 def _setting_unchanged() -> object:
-    """No test, and nothing that it calls, may leave JAX in 64-bit mode."""
+    """Check that no test leaves JAX in 64-bit mode."""
     before = jax.config.jax_enable_x64
     yield
     assert jax.config.jax_enable_x64 == before

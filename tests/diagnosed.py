@@ -1,4 +1,4 @@
-"""A panel of six judges to diagnose, and what is said of it."""
+"""A panel of six judges to diagnose, and helpers for its findings."""
 
 import jax
 import jax.numpy as jnp
@@ -18,12 +18,12 @@ def as_votes(index: np.ndarray, n_classes: int = 2, order: np.ndarray | None = N
         return Votes(jnp.asarray(index), None, given, None, n_classes)
 
 
-def topics(found: list[Finding], severity: str | None = None) -> set[str]:
-    return {f.topic for f in found if severity in (None, f.severity)}
+def topics(findings: list[Finding], severity: str | None = None) -> set[str]:
+    return {f.topic for f in findings if severity in (None, f.severity)}
 
 
-def about(found: list[Finding], topic: str) -> Finding:
-    return next(f for f in found if f.topic == topic)
+def about(findings: list[Finding], topic: str) -> Finding:
+    return next(f for f in findings if f.topic == topic)
 
 
 def with_judge(index: np.ndarray, votes: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A judge of one's own: a small server that answers, ties, stalls, fails and talks nonsense."""
+"""A fake judge: a small server that answers, ties, stalls, fails and returns invalid replies."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass
 class Reply:
-    """What the server does with one request."""
+    """The reply of the server to one request."""
 
     text: str | None = "[[A]]"
     status: int = 200
@@ -22,13 +22,13 @@ class Reply:
     finish: str = "stop"
     usage: bool = True
     body: str | None = None
-    """Sent as it is, in place of a completion."""
+    """Raw text, sent instead of a completion."""
     hang_up: bool = False
 
 
 @dataclass
 class Fake:
-    """A running server, and what it has seen."""
+    """A running server, and the requests that it received."""
 
     url: str
     asked: Counter[str] = field(default_factory=Counter)
@@ -38,13 +38,13 @@ class Fake:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     times: dict[str, list[float]] = field(default_factory=dict)
-    """When, by prompt."""
+    """Times of requests, by prompt."""
     at_once: int = 0
     most_at_once: int = 0
 
 
 Answering = Callable[[str, int], Reply]
-"""From a prompt, and how often it was sent before, to what the server does."""
+"""Maps a prompt and the number of earlier requests with it to a reply."""
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def serving(answering: Answering) -> Iterator[Fake]:
                 self.end_headers()
                 self.wfile.write(sent)
             except OSError:
-                self.close_connection = True  # the client has gone
+                self.close_connection = True  # the client has disconnected
 
         def log_message(self, format: str, *args: object) -> None:
             pass

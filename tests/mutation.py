@@ -1,14 +1,14 @@
-"""Mutation testing by hand: is every operator of a module missed by its tests when it changes?
+"""Mutation testing: do the tests of a module fail when one of its operators changes?
 
     python tests/mutation.py measures.scores measures.decide calibrators.conformal measures.significance
 
 changes one operator, constant or call of a module at a time, runs the module's own tests on it
 (`tests/<room>/test_<module>.py`, and the examples in its docstrings) and lists the changes that
-no test fails on. What came out, and why the survivors may live, is in `mutation.md`.
+make no test fail. The results, and why the survivors are acceptable, are in `mutation.md`.
 
-No file is changed: a change lives in the memory of one child process. What is found is kept in
-`build/mutation`, so that an interrupted run goes on where it was; a change of the module or of its
-tests starts it afresh, except that `--survivors` tries only the survivors again after new tests.
+No file is changed: a change exists only in the memory of one child process. Results are stored in
+`build/mutation`, so that an interrupted run can resume; a change of the module or of its tests starts
+again, except that `--survivors` tries only the survivors again after new tests.
 """
 
 import argparse
@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "build" / "mutation"
+FOLDER = ROOT / "build" / "mutation"
 HUNG = 900
-"""Seconds after which a child that waits for nothing is killed."""
+"""Seconds after which a child that does not respond is killed."""
 OPERATORS: dict[type, type] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -62,7 +62,7 @@ def files(module: str) -> tuple[Path, Path]:
 
 
 class Mutant(NamedTuple):
-    """A change: where, what, and the source with it."""
+    """A change: its position, its description, and the changed source."""
 
     line: int
     column: int
@@ -71,14 +71,14 @@ class Mutant(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What became of a source: the test that failed first, "" if all passed, and the seconds."""
+    """The result for a source: the first failing test, "" if all passed, and the seconds."""
 
     killer: str
     seconds: float
 
 
 def changes(tree: ast.Module) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield a node and what it is changed to; docstrings, annotations and messages stay."""
+    """Yield a node and its replacement; docstrings, annotations and messages are not changed."""
     skipped = {
         id(inside)
         for node in ast.walk(tree)
@@ -139,15 +139,15 @@ def mutants(source: str) -> Iterator[Mutant]:
     for which in range(count):
         tree = ast.parse(source)
         old, new = list(changes(tree))[which]
-        told = f"{ast.unparse(old)}  ->  {ast.unparse(new)}"
+        description = f"{ast.unparse(old)}  ->  {ast.unparse(new)}"
         whole = ast.fix_missing_locations(_Replace(old, new).visit(tree))
-        yield Mutant(old.lineno, old.col_offset, told, ast.unparse(whole))
+        yield Mutant(old.lineno, old.col_offset, description, ast.unparse(whole))
 
 
 def prepare() -> None:
-    """Import once what every child needs, as the tests do; no program runs before the forks."""
-    # Most programs of a change are those of another one: every one of them is kept.
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(KEPT / "jax")
+    """Import once everything that the children need; no program runs before the forks."""
+    # Most programs of a change are shared with other changes, so all are cached.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(FOLDER / "jax")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.chdir(ROOT)
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -156,7 +156,7 @@ def prepare() -> None:
     import hypothesis
     import scipy.stats  # noqa: F401
 
-    # The first example that fails is enough, and is the same in every run.
+    # The first failing example suffices, and it is the same in every run.
     hypothesis.settings.register_profile(
         "mutation",
         phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
@@ -167,7 +167,7 @@ def prepare() -> None:
 
 
 class _FirstFailure:
-    """Keeps the name of the first test, or file, that fails."""
+    """Stores the name of the first test, or file, that fails."""
 
     name = ""
 
@@ -183,10 +183,10 @@ class _FirstFailure:
 
 
 def _replace(module: str, source: str) -> None:
-    """Put a changed module in the place of the imported one, its types checked as tests do."""
+    """Replace an imported module by a changed one, with types checked as in tests."""
     name = f"judgebayes.{module}"
     held = sys.modules[name]
-    # A name of its own: the type checker remembers what the classes of the other one were.
+    # A new name, because the type checker remembers the classes of the original module.
     new = types.ModuleType(f"{name}_changed")
     new.__file__ = held.__file__
     sys.modules[name] = sys.modules[new.__name__] = new
@@ -195,8 +195,8 @@ def _replace(module: str, source: str) -> None:
     exec(held.__spec__.loader.source_to_code(source.encode(), held.__file__), vars(new))
 
 
-def _child(module: str, source: str, told: Path) -> None:
-    """Take the source in the place of the module, run its tests, tell what failed."""
+def _child(module: str, source: str, output: Path) -> None:
+    """Replace the module by the source, run its tests, and report the first failure."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1), os.dup2(nothing, 2)
     import pytest
@@ -204,25 +204,25 @@ def _child(module: str, source: str, told: Path) -> None:
     try:
         _replace(module, source)
     except Exception as error:
-        told.write_text(f"import: {type(error).__name__}")
+        output.write_text(f"import: {type(error).__name__}")
         return
     first = _FirstFailure()
     names = [str(file) for file in files(module)]
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     ignored = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     code = pytest.main([*options, *ignored, *names], plugins=[first])
-    told.write_text(first.name or ("" if code == 0 else f"exit {code}"))
+    output.write_text(first.name or ("" if code == 0 else f"exit {code}"))
 
 
 class Children:
-    """Sources on trial, several at once, each in a child with a limit of processor time."""
+    """Runs sources in parallel, each in a child process with a limit of processor time."""
 
     def __init__(self, folder: Path, workers: int) -> None:
         self.folder, self.workers = folder, workers
         self.running: dict[int, Callable[[Tried], None]] = {}
 
     def start(self, module: str, source: str, limit: int, done: Callable[[Tried], None]) -> None:
-        """Try a source as soon as there is a place; `done` is told what became of it."""
+        """Try a source as soon as a process is free; `done` is called with the result."""
         while len(self.running) >= self.workers:
             self.wait()
         child = os.fork()
@@ -238,9 +238,9 @@ class Children:
     def wait(self) -> None:
         """Wait for one child."""
         child, _, used = os.wait4(-1, 0)
-        told = self.folder / str(child)
-        killer = told.read_text() if told.exists() else "time"
-        told.unlink(missing_ok=True)
+        output = self.folder / str(child)
+        killer = output.read_text() if output.exists() else "time"
+        output.unlink(missing_ok=True)
         self.running.pop(child)(Tried(killer, used.ru_utime + used.ru_stime))
 
     def finish(self) -> None:
@@ -253,8 +253,8 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
-def kept(path: Path, digests: dict[str, str], *, survivors: bool) -> dict[str, str]:
-    """Return the killer of every change that need not be tried again."""
+def recorded(path: Path, digests: dict[str, str], *, survivors: bool) -> dict[str, str]:
+    """Return the failing test of every change that need not be tried again."""
     if not path.exists():
         return {}
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -267,10 +267,10 @@ def kept(path: Path, digests: dict[str, str], *, survivors: bool) -> dict[str, s
 
 
 def trial(module: str, children: Children, *, survivors: bool) -> str:
-    """Try every change of a module, print the survivors, return the line of the table."""
+    """Try every change of a module, print the survivors, and return the row of the table."""
     path, tests = files(module)
     digests = {"module": _digest(path), "tests": _digest(tests)}
-    source, record = path.read_text(), KEPT / f"{module}.jsonl"
+    source, record = path.read_text(), FOLDER / f"{module}.jsonl"
     __import__(f"judgebayes.{module}")
     baseline: list[Tried] = []
     children.start(module, ast.unparse(ast.parse(source)), 600, baseline.append)
@@ -278,12 +278,12 @@ def trial(module: str, children: Children, *, survivors: bool) -> str:
     if baseline[0].killer:
         sys.exit(f"{tests.name} fails as it is: {baseline[0].killer}")
     limit = 30 + 5 * int(baseline[0].seconds)
-    found = kept(record, digests, survivors=survivors)
+    survivors_by_mutant = recorded(record, digests, survivors=survivors)
     every = {f"{m.line}:{m.column}: {m.change}": m for m in mutants(source)}
 
     def note(name: str) -> Callable[[Tried], None]:
         def noted(tried: Tried) -> None:
-            found[name] = tried.killer
+            survivors_by_mutant[name] = tried.killer
             row = digests | {"mutant": name, **tried._asdict()}
             with record.open("a") as file:
                 file.write(json.dumps(row) + "\n")
@@ -291,13 +291,13 @@ def trial(module: str, children: Children, *, survivors: bool) -> str:
         return noted
 
     for name, mutant in every.items():
-        if name not in found:
+        if name not in survivors_by_mutant:
             children.start(module, mutant.source, limit, note(name))
     children.finish()
-    lived = [name for name in every if not found[name]]
+    lived = [name for name in every if not survivors_by_mutant[name]]
     for name in lived:
         print(f"{module}.py:{name}", flush=True)
-    timed = sum(found[name] == "time" for name in every)
+    timed = sum(survivors_by_mutant[name] == "time" for name in every)
     return f"| `{module}` | {len(every)} | {len(every) - len(lived)} ({timed}) | {len(lived)} |"
 
 
@@ -308,7 +308,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--survivors", action="store_true", help="try these alone again")
     asked = parser.parse_args()
-    KEPT.mkdir(parents=True, exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     prepare()
     with tempfile.TemporaryDirectory() as folder:
         children = Children(Path(folder), asked.workers)

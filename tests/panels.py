@@ -36,8 +36,8 @@ def confused(
     """Return votes drawn from confusion matrices (judge, label, vote)."""
     rng = np.random.default_rng(seed)
     ends = confusion.cumsum(-1)[:, labels].swapaxes(0, 1)[:, :, None]
-    drawn = rng.random((len(labels), len(confusion), samples))
-    index = (drawn[..., None] > ends).sum(-1).clip(max=confusion.shape[-1] - 1)
+    uniform = rng.random((len(labels), len(confusion), samples))
+    index = (uniform[..., None] > ends).sum(-1).clip(max=confusion.shape[-1] - 1)
     index = np.where(rng.random(index.shape) < missing, -1, index)
     with jax.enable_x64(True):
         return Votes(jnp.asarray(index, jnp.int8), None, None, None, confusion.shape[-1])

@@ -1,4 +1,4 @@
-"""Experiments for tests of how experiments are run: each does what a file in a folder tells it to.
+"""Experiments for tests of the runner: a file in a folder controls what each one does.
 
 They run in processes that import this module. `PLANTED` names the folder: `NAME.ran` counts runs, a
 letter each; `NAME.do` holds what an experiment does before it answers: `raise`, `die`, `wait`, or
@@ -37,9 +37,9 @@ def answer(run: Run, name: str) -> Output:
             time.sleep(60)
         case "unwritable":
             raise JudgeBayesError("no room") from OSError(errno.ENOSPC, "no room")
-    kept = run.keep((name,), np.arange(3), lambda: {"x": np.arange(3.0) + run.seed})
+    part = run.keep((name,), np.arange(3), lambda: {"x": np.arange(3.0) + run.seed})
     figure = Figure()
-    figure.subplots().plot(kept["x"])
+    figure.subplots().plot(part["x"])
     records = [
         {"dataset": "d", "n": n, "method": "m", "metric": "mae", "value": value, "grade": grade}
         for n, value, grade in ((4, 0.1 + 0.2, "replicated"), (None, np.pi, ""))

@@ -1,4 +1,4 @@
-"""Every program with small data: votes missing, labels unknown, weights. A new one joins by a line."""
+"""All programs with small data: missing votes, unknown labels, weights. Add a new program here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ ITEMS, JUDGES, SAMPLES, CLASSES = 12, 4, 2, 3
 
 @dataclass(frozen=True)
 class Program:
-    """A program and data for it, made when asked for."""
+    """A program and its data, created on demand."""
 
     model: Callable[[], Model]
     data: Callable[[], Any]
@@ -44,7 +44,7 @@ class Program:
 
 
 def panel(classes: int = CLASSES, samples: int = SAMPLES) -> PanelData:
-    """Return votes of judges who are right in most cases; a fifth is missing, labels in part."""
+    """Return votes of mostly right judges; a fifth is missing, and some labels are unknown."""
     rng = np.random.default_rng(7)
     truth = rng.integers(0, classes, ITEMS)
     shape = (ITEMS, JUDGES, samples)
@@ -58,7 +58,7 @@ def panel(classes: int = CLASSES, samples: int = SAMPLES) -> PanelData:
 
 
 def evidence(symmetric: bool) -> davidson.Features:
-    """Return what Davidson's model sees of the votes."""
+    """Return the features of the votes in Davidson's model."""
     votes = np.asarray(panel().votes).reshape(ITEMS, -1)
     counts = np.stack([(votes == k).sum(1) for k in range(CLASSES)], axis=1)
     return davidson.features(jnp.asarray(counts), symmetric=symmetric)
@@ -71,7 +71,7 @@ def of_davidson(symmetric: bool) -> DavidsonData:
 
 
 def of_tasks() -> HierarchicalData:
-    """Return the same of three tasks."""
+    """Return evidence and labels for three tasks."""
     data = panel()
     return HierarchicalData(evidence(True), jnp.arange(ITEMS) % 3, data.labels, data.weight)
 
@@ -85,7 +85,7 @@ def of_stacking(symmetric: bool) -> StackingData:
 
 
 def answers(features: bool = False) -> MapData:
-    """Return probabilities that somebody gave, item features, and labels."""
+    """Return log-probabilities, item features, and labels."""
     data, rng = panel(), np.random.default_rng(8)
     logits = jnp.asarray(2 * rng.normal(size=(ITEMS, CLASSES)))
     some = jnp.asarray(rng.normal(size=(ITEMS, 2))) if features else None
@@ -100,7 +100,7 @@ def counts() -> CountData:
 
 
 def pooled_counts() -> PooledData:
-    """Return the same, of two data sets."""
+    """Return numbers of correct votes for two data sets."""
     data = counts()
     return PooledData(data.correct, data.given, jnp.arange(10) % 2, data.weight)
 

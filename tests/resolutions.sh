@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Are the version bounds in pyproject.toml true? Installs the lowest or the newest versions that they
+# Checks the version bounds in pyproject.toml: installs the lowest or the newest versions that they
 # allow into a new environment, runs the main commands there, and the fast tests.
 #
 #   tests/resolutions.sh [lowest] [newest]       both, if none is named
@@ -25,7 +25,7 @@ try() {
   "$python" -m venv "$home/venv"
   local bin=$home/venv/bin
   "$uv" pip install --quiet --python "$bin/python" --resolution "$resolution" ".[collect,data]"
-  # The tools of the tests are the newest that go with these.
+  # The test tools are the newest that are compatible with these.
   "$uv" pip freeze --quiet --python "$bin/python" --exclude judgebayes >"$home/fixed.txt"
   "$uv" pip install --quiet --python "$bin/python" --constraint "$home/fixed.txt" --group dev
   cp "$home/fixed.txt" "${LOGS:-$home}/$which.txt"

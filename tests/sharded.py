@@ -1,4 +1,4 @@
-"""Run as a program by test_devices: a sweep and a sparse fit on one device and on all there are.
+"""A script for test_devices: a sweep and a sparse fit on one device and on all devices.
 
 `sharded.py` alone uses the virtual devices of its environment; `sharded.py RANK COUNT PORT` is one
 of several processes that share the work.
@@ -17,15 +17,15 @@ from judgebayes.aggregators.dawid_skene import fit_sparse
 from judgebayes.calibrators import Identity
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
-from judgebayes.item_response.sparse import listed_mode
+from judgebayes.item_response.sparse import sparse_mode
 from judgebayes.models.irt import Prior
 from judgebayes.votes import from_dense
 
 
 def swept(devices: list[Any] | None) -> list[float]:
-    """Splits that divide evenly or not, in batches of which the last is short, with calibrators."""
+    """Splits that divide evenly or not, in batches with a short last one, with calibrators."""
     votes, labels = judged(np.array([0.9, 0.7, 0.6]), 24, missing=0.2, seed=1)
-    found = []
+    values = []
     for n, maps in ((5, None), (8, None), (12, None), (5, {"none": Identity()})):
         splits = random_splits(24, splits=n, calibration=16, seed=0)
         batches = {"batch_size": 1} if n == 12 else {}
@@ -40,28 +40,28 @@ def swept(devices: list[Any] | None) -> list[float]:
             devices=devices,
             **batches,
         )
-        found += table["value"].tolist()
+        values += table["value"].tolist()
         if n == 12:
             whole = evaluate_splits(
                 OneCoin(), votes, labels, splits, fit_on="all", devices=devices, batch_size=1
             )
-            found += np.exp(whole.log_probs).ravel().tolist()
-    return found
+            values += np.exp(whole.log_probs).ravel().tolist()
+    return values
 
 
 def fitted(devices: list[Any] | None, rank: int, count: int) -> list[float]:
     votes, labels = judged(np.array([0.9, 0.8, 0.7, 0.6]), 90, missing=0.3, seed=2)
     some = np.where(np.arange(90) % 5 == 0, labels, -1)
-    mine = np.arange(rank, 90, count)  # each process has items of its own
+    mine = np.arange(rank, 90, count)  # each process has its own items
     fit = fit_sparse(DawidSkene(), from_dense(votes.take(mine)), some[mine], devices=devices)
-    told = (fit.log_posterior, fit.steps, fit.status)
-    return [*np.asarray(fit.draws["confusion"]).ravel().tolist(), *map(float, told)]
+    results = (fit.log_posterior, fit.steps, fit.status)
+    return [*np.asarray(fit.draws["confusion"]).ravel().tolist(), *map(float, results)]
 
 
 def rated(devices: list[Any]) -> list[float]:
     votes, labels = judged(np.array([0.9, 0.8, 0.7, 0.6]), 90, missing=0.3, seed=2)
     some = np.where(np.arange(90) % 5 == 0, -1, labels)
-    mode, used, status = listed_mode(
+    mode, used, status = sparse_mode(
         from_dense(votes), some, np.ones(90), Prior(), 0.1, devices=devices
     )
     return [*np.concatenate([*mode, used]).tolist(), float(status)]
@@ -75,7 +75,7 @@ def main() -> None:
     answer = {
         "devices": len(jax.devices()),
         "sweep": [swept(None), swept(jax.devices())],
-        # One device of one process has all items; of several processes each has its own.
+        # A single process has all items; of several processes, each has its own.
         "fit": [fitted(jax.devices()[:1], 0, 1)] if count == 1 else [],
         "2pl": [rated(d) for d in (jax.devices()[:1], jax.devices())] if count == 1 else [],
     }

@@ -1,4 +1,4 @@
-"""Work on several devices: virtual ones of one process, and of two processes on one machine."""
+"""Several devices: virtual devices of one process, and two processes on one machine."""
 
 import json
 import os
@@ -30,25 +30,25 @@ def answer(program: subprocess.Popen[str]) -> dict:
     return json.loads(out.splitlines()[-1])
 
 
-def test_eight_devices_answer_as_one() -> None:
-    found = answer(start(8))
-    assert found["devices"] == 8
+def test_eight_devices_give_the_result_of_one() -> None:
+    answers = answer(start(8))
+    assert answers["devices"] == 8
     for name in ("sweep", "fit"):
-        alone, together = found[name]
-        np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-12)
-    # Sums are rounded otherwise, and a mode is found up to a gradient of 1e-6.
-    np.testing.assert_allclose(*found["2pl"], atol=4e-6)
+        single, together = answers[name]
+        np.testing.assert_allclose(together, single, rtol=1e-9, atol=1e-12)
+    # Sums are rounded differently, and the mode has a gradient tolerance of 1e-6.
+    np.testing.assert_allclose(*answers["2pl"], atol=4e-6)
 
 
 @pytest.mark.slow
-def test_two_processes_answer_as_one() -> None:
+def test_two_processes_give_the_result_of_one() -> None:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    alone = start(1)
+    single = start(1)
     programs = [start(1, rank, 2, port) for rank in range(2)]
-    expected, *found = [answer(p) for p in (alone, *programs)]
-    for one in found:
+    expected, *answers = [answer(p) for p in (single, *programs)]
+    for one in answers:
         assert one["devices"] == 2
         np.testing.assert_allclose(one["sweep"][1], expected["sweep"][0], rtol=1e-9)
         np.testing.assert_allclose(one["fit"][0], expected["fit"][0], rtol=1e-9, atol=1e-12)

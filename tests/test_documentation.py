@@ -1,4 +1,4 @@
-"""The site says everything that it should; what it draws and lists, it draws and lists from the code."""
+"""The site is complete, and its diagrams and lists are generated from the code."""
 
 import ast
 import importlib
@@ -15,7 +15,7 @@ from judgebayes.panel import checks, diagnostics
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SHARED = {"__init__", "base", "distributions", "label_noise"}
-"""Files of `models/` that hold no program."""
+"""Files of `models/` without a program."""
 MODELS = sorted({path.stem for path in (ROOT / "models").glob("*.py")} - SHARED)
 
 
@@ -42,12 +42,12 @@ def test_a_diagram_has_the_sites_and_the_arrows_of_its_program() -> None:
     plates = importlib.import_module("plates")
     if not plates.drawable():
         pytest.skip("plate diagrams need Graphviz: its program `dot` is not installed")
-    drawn = plates.diagram("irt")
+    diagram = plates.diagram("irt")
     for name in ("ability", "difficulty", "log_discrimination", "votes", "judge", "item"):
-        assert f">{name}</text>" in drawn
-    assert drawn.count('class="edge"') == 4  # into votes, from its parameters and the label
-    assert drawn.count('fill="#bebebe"') + drawn.count('fill="grey"') == 2
-    assert "<title>" not in drawn
+        assert f">{name}</text>" in diagram
+    assert diagram.count('class="edge"') == 4  # into votes, from its parameters and the label
+    assert diagram.count('fill="#bebebe"') + diagram.count('fill="grey"') == 2
+    assert "<title>" not in diagram
 
 
 def test_the_reference_lists_every_name_and_every_command() -> None:
@@ -62,17 +62,17 @@ def test_the_reference_lists_every_name_and_every_command() -> None:
     commands = reference.command_page()
     for command in ("calibrate", "reproduce", "import"):
         assert f"## `judgebayes {command}`" in commands
-    assert "…" not in commands  # no sentence is broken off
+    assert "…" not in commands  # no sentence is incomplete
 
 
 def said(call: ast.Call) -> str:
-    """The constant words of a finding's sentence."""
+    """The constant parts of a finding's sentence."""
     parts = (n.value for n in ast.walk(call.args[1]) if isinstance(n, ast.Constant))
     return " ".join(part for part in parts if isinstance(part, str))
 
 
 def test_the_guide_explains_every_diagnostic() -> None:
-    """Each finding that the code can make is quoted, once, in a section of the guide."""
+    """Each finding of the code is quoted exactly once in a section of the guide."""
     trees = [
         ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
         for module in (checks, diagnostics)
@@ -87,8 +87,8 @@ def test_the_guide_explains_every_diagnostic() -> None:
     quotes = re.findall(r"^> (.+)$", guide, re.MULTILINE)
     assert len(calls) > 10
     matches = {quote: [call for call in calls if quote in said(call)] for quote in quotes}
-    assert {quote: len(found) for quote, found in matches.items()} == dict.fromkeys(quotes, 1)
-    explained = {id(found[0]) for found in matches.values()}
+    assert {quote: len(headings) for quote, headings in matches.items()} == dict.fromkeys(quotes, 1)
+    explained = {id(headings[0]) for headings in matches.values()}
     assert explained == {id(call) for call in calls}
 
 
@@ -116,7 +116,7 @@ def test_the_guide_states_the_thresholds_of_the_code() -> None:
     assert limits.keys() - WHERE_IT_SPEAKS_UP.keys() <= {"significance", "common"}
 
 
-def test_the_build_would_see_a_page_that_loads_from_a_server() -> None:
+def test_the_build_detects_a_page_that_loads_from_a_server() -> None:
     pytest.importorskip("sphinx")  # the group `docs`
     offline = importlib.import_module("offline")
     page = '<a href="https://a/b"></a><link rel="icon" href="//c/d.css"><img src="images/e.png">'
@@ -129,14 +129,14 @@ def test_the_build_would_see_a_page_that_loads_from_a_server() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_the_code_of_a_models_page_draws_data_and_fits_them(name: str) -> None:
+def test_the_code_of_a_models_page_runs(name: str) -> None:
     page = (DOCS / "models" / f"{name}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     assert blocks
     for block in blocks:
         assert "judgebayes.models" in block
         few = re.sub(r"num_(warmup|samples)=500", r"num_\1=50", block)
-        found: dict[str, object] = {}
-        exec(compile(few, f"{name}.md", "exec"), found)
-        samples = found["mcmc"].get_samples()  # type: ignore[attr-defined]
+        namespace: dict[str, object] = {}
+        exec(compile(few, f"{name}.md", "exec"), namespace)
+        samples = namespace["mcmc"].get_samples()  # type: ignore[attr-defined]
         assert all(np.isfinite(x).all() for x in samples.values())

@@ -1,4 +1,4 @@
-"""What a user sees in IPython: reprs of a line or a few, versions, names to complete, progress."""
+"""Interactive use in IPython: short reprs, versions, name completion, progress bars."""
 
 import io
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 import judgebayes as jb
 from judgebayes.inference.status import Status
-from judgebayes.inference.summary import ended, summary
+from judgebayes.inference.summary import status_text, summary
 from judgebayes.progress import tracked
 from judgebayes.votes import Votes
 
@@ -19,7 +19,7 @@ LONGEST = 4 * 99
 
 @pytest.fixture(scope="module")
 def panel() -> tuple[Votes, np.ndarray]:
-    """Binary votes of 30 judges, so that whole arrays would fill a screen."""
+    """Binary votes of 30 judges, so that full arrays would fill a screen."""
     rng = np.random.default_rng(4)
     labels = rng.integers(0, 2, 40)
     right = rng.random((40, 30)) < 0.8
@@ -60,21 +60,21 @@ def test_maps_summarise(calibrator: object) -> None:
 
 
 def test_a_status_is_named_and_a_batch_counted() -> None:
-    assert ended(jnp.asarray(int(Status.DEGENERATE))) == "degenerate"
+    assert status_text(jnp.asarray(int(Status.DEGENERATE))) == "degenerate"
     batch = jnp.asarray([0, 0, int(Status.MAX_STEPS), 0])
-    assert ended(batch) == "converged 3, max_steps 1"
+    assert status_text(batch) == "converged 3, max_steps 1"
 
 
 def test_a_repr_is_there_inside_a_transformation() -> None:
-    seen = []
+    reprs = []
 
     def look(p: jax.Array) -> jax.Array:
         fit = jb.Identity().fit(jnp.log(jnp.stack([1 - p, p], 1)), jnp.zeros(3, int))
-        seen.append(summary(fit))
+        reprs.append(summary(fit))
         return p
 
     jax.jit(look)(jnp.full(3, 0.5))
-    assert seen[0].startswith("FittedIdentity(status=")
+    assert reprs[0].startswith("FittedIdentity(status=")
 
 
 def test_every_public_name_is_there_and_completes() -> None:
@@ -93,7 +93,7 @@ def test_versions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_progress_is_silent_where_nobody_watches(
+def test_progress_is_silent_without_a_terminal(
     shown: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with tracked([1, 2, 3], "things", shown) as things:
@@ -106,7 +106,7 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_progress_shows_in_a_terminal_and_hands_it_back_after_an_interrupt(
+def test_progress_shows_in_a_terminal_and_restores_it_after_an_interrupt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     screen = _Terminal()

@@ -1,4 +1,4 @@
-"""The guide to methods of one's own: its blocks run, and print what it says."""
+"""The guide to writing your own methods: its code blocks run and print the documented output."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,21 +14,21 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "extending.md"
 
 @pytest.fixture
 def forgetting() -> Iterator[None]:
-    """Forget afterwards what the guide declares."""
-    known = (registry.AGGREGATORS, registry.CALIBRATORS, registry.FITTED)
-    before = [dict(each) for each in known]
+    """Remove the guide's declarations afterwards."""
+    registries = (registry.AGGREGATORS, registry.CALIBRATORS, registry.FITTED)
+    before = [dict(each) for each in registries]
     yield
-    for each, own in zip(known, before, strict=True):
+    for each, own in zip(registries, before, strict=True):
         each.clear()
         each.update(own)
 
 
 @pytest.mark.usefixtures("forgetting")
-def test_the_guide_runs_and_prints_what_it_says(
+def test_the_guide_runs_and_prints_the_documented_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for kind, code, expected in blocks(GUIDE.read_text(encoding="utf-8")):
-        found = printed(kind, code, names)
-        assert agree(expected, found), found
+        output = printed(kind, code, names)
+        assert agree(expected, output), output

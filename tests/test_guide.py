@@ -1,4 +1,4 @@
-"""The guide to priors, posteriors and ArviZ: its blocks run, and print what it says."""
+"""The guide to priors, posteriors and ArviZ: its code blocks run and print the documented output."""
 
 import contextlib
 import io
@@ -20,14 +20,14 @@ REAL = "## The same on real votes"
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
 NUMBER = re.compile(r"(?<![\w.-])[+-]?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w-])")
 ABSOLUTE, RELATIVE, LAST = 0.05, 0.1, 1.5
-"""How far a number may be off, whichever is most, the last in units of its last decimal: draws are
+"""Tolerances of a number, of which the largest counts, the last in units of its last decimal: draws are
 random, and differ between versions and machines."""
 COUNT, OF_COUNTS = 200, 3
-"""Larger whole numbers are effective sample sizes, and may be off by this factor."""
+"""Larger whole numbers are effective sample sizes, with this factor as tolerance."""
 
 
 def blocks(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the kind of each block, what it runs, and what it should print."""
+    """Yield the kind of each block, its code, and its expected output."""
     for kind, code, output in BLOCK.findall(text):
         if kind == "console":
             command, _, output = code.removeprefix("$ ").partition("\n")
@@ -46,13 +46,13 @@ def printed(kind: str, code: str, names: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def agree(expected: str, found: str) -> bool:
-    """Tell whether the words are the same and the numbers near; `...` stands for any words.
+def agree(expected: str, actual: str) -> bool:
+    """Return whether the words are equal and the numbers close; `...` matches any words.
 
-    How lines are broken plays no part.
+    Line breaks are ignored.
     """
     first, *rest = (piece.split() for piece in re.split(r"(?<!\S)\.\.\.(?!\S)", expected))
-    words, place = found.split(), len(first)
+    words, place = actual.split(), len(first)
     if not alike(first, words[:place]):
         return False
     for piece in rest[:-1]:
@@ -65,22 +65,22 @@ def agree(expected: str, found: str) -> bool:
     return alike(last, after[len(after) - len(last) :]) if rest else not after
 
 
-def alike(expected: list[str], found: list[str]) -> bool:
-    return len(expected) == len(found) and all(map(near, expected, found))
+def alike(expected: list[str], actual: list[str]) -> bool:
+    return len(expected) == len(actual) and all(map(near, expected, actual))
 
 
-def near(expected: str, found: str) -> bool:
-    """Tell whether two words are the same, but for the digits of numbers that are close."""
-    if expected == found:
+def near(expected: str, actual: str) -> bool:
+    """Return whether two words are equal, up to the digits of close numbers."""
+    if expected == actual:
         return True
-    if NUMBER.sub("#", expected) != NUMBER.sub("#", found):
+    if NUMBER.sub("#", expected) != NUMBER.sub("#", actual):
         return False
-    pairs = zip(NUMBER.findall(expected), NUMBER.findall(found), strict=True)
+    pairs = zip(NUMBER.findall(expected), NUMBER.findall(actual), strict=True)
     return all(close(*pair) for pair in pairs)
 
 
-def close(expected: str, found: str) -> bool:
-    a, b = float(expected), float(found)
+def close(expected: str, actual: str) -> bool:
+    a, b = float(expected), float(actual)
     if "." not in expected and a >= COUNT:
         return a / OF_COUNTS <= b <= a * OF_COUNTS
     decimals = len(expected.partition(".")[2])
@@ -90,13 +90,15 @@ def close(expected: str, found: str) -> bool:
 def follow(text: str) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     for kind, code, expected in blocks(text):
-        found = printed(kind, code, names)
-        assert agree(expected, found), f"{code}\nshould print\n{expected}\nand prints\n{found}"
+        output = printed(kind, code, names)
+        assert agree(expected, output), f"{code}\nshould print\n{expected}\nand prints\n{output}"
     plt.close("all")
 
 
-@pytest.mark.filterwarnings("ignore")  # of matplotlib and ArviZ while they draw
-def test_the_guide_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.filterwarnings("ignore")  # of matplotlib and ArviZ while plotting
+def test_the_guide_prints_the_documented_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     simulated, _, _ = GUIDE.read_text(encoding="utf-8").partition(REAL)
     follow(simulated)
@@ -106,16 +108,14 @@ def test_the_guide_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_its_last_section_does_so_on_real_votes(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_last_section_runs_on_real_votes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEBAYES_DATA", str(data))
     _, _, real = GUIDE.read_text(encoding="utf-8").partition(REAL)
     assert list(blocks(real))
     follow(real)
 
 
-def test_its_table_quotes_what_is_said_of_chains() -> None:
+def test_its_table_quotes_the_findings_on_chains() -> None:
     text = GUIDE.read_text(encoding="utf-8")
     quotes = re.findall(r"^\| .*?`([a-z ]+)`.*\| ", text[text.index("| the sentence says") :], re.M)
     source = Path(posterior.__file__).read_text(encoding="utf-8")
@@ -124,7 +124,7 @@ def test_its_table_quotes_what_is_said_of_chains() -> None:
         assert quote in source, quote
 
 
-def test_words_must_be_the_same_and_numbers_near() -> None:
+def test_words_must_be_equal_and_numbers_close() -> None:
     assert agree("beta 2.61 (ESS 900)", "beta   2.6 (ESS\n1200)")
     assert not agree("beta 2.61", "beta 3.1")
     assert not agree("beta 2.61", "gamma 2.61")

@@ -1,4 +1,4 @@
-"""Imports go one way: a room imports from itself and from those before it, never from a later one."""
+"""Imports go one way: a package imports from itself and from earlier ones, never from a later one."""
 
 import ast
 import graphlib
@@ -16,14 +16,14 @@ sentence errors progress finding arrays compiled models votes measures io infere
 aggregators item_response panel evaluate majority generators priors posterior collect public
 simulate workflow testing plots report judgebayes experiments cli __main__
 """
-"""`judgebayes` is the package itself, which offers names of all rooms: only its version is below it."""
+"""`judgebayes` is the top-level package, which exports names of all packages below it."""
 ORDER = ROOMS.split()
 LOOSE = 8
-"""So many files may lie beside the rooms."""
+"""The number of files allowed beside the packages."""
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Yield what is imported from this package, in functions too, but not where only types are."""
+    """Yield imports from this library, also in functions, but not under TYPE_CHECKING."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
@@ -38,40 +38,40 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 @cache
 def edges(source: str) -> list[str]:
-    """Return what a module imports from this package."""
+    """Return the imports of a module from this library."""
     return list(imports(ast.parse(source)))
 
 
 def room(module: str) -> str:
-    """Return the part of the package that a module is in."""
+    """Return the package of a module."""
     name = module.split(".")[1] if "." in module else "judgebayes"
     return name if name in ORDER else "judgebayes"
 
 
 def wrong(files: Mapping[str, str]) -> list[str]:
-    """Return every import of a later room."""
-    found = []
+    """Return every import of a later package."""
+    wrong_imports = []
     for module, source in files.items():
         for target in edges(source):
             here, there = room(module), room(target)
             barred = here == "models" != there or ORDER.index(there) > ORDER.index(here)
             if barred and target != "judgebayes.__version__":
-                found.append(f"{module} -> {target}")
-    return found
+                wrong_imports.append(f"{module} -> {target}")
+    return wrong_imports
 
 
 @cache
 def modules() -> Mapping[str, str]:
-    """Return the source of every module, by its name."""
-    found = {}
+    """Return the source of every module, by name."""
+    sources = {}
     for top in ("judgebayes", "judgebayes/models", "judgebayes/experiments"):
         for path in (ROOT / top).rglob("*.py"):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            found[name] = path.read_text(encoding="utf-8")
-    return found
+            sources[name] = path.read_text(encoding="utf-8")
+    return sources
 
 
-def test_a_room_imports_from_those_before_it_only() -> None:
+def test_a_package_imports_from_earlier_ones_only() -> None:
     assert not wrong(modules())
 
 
@@ -85,13 +85,13 @@ def test_a_room_imports_from_those_before_it_only() -> None:
         ("judgebayes.experiments.core", "from judgebayes.cli.comparing import best"),
     ],
 )
-def test_a_planted_wrong_import_is_seen(module: str, source: str) -> None:
-    (seen,) = set(wrong({**modules(), module: source})) - set(wrong(modules()))
-    assert seen.startswith(f"{module} -> ")
+def test_a_planted_wrong_import_is_detected(module: str, source: str) -> None:
+    (detected,) = set(wrong({**modules(), module: source})) - set(wrong(modules()))
+    assert detected.startswith(f"{module} -> ")
 
 
 def circle(files: Mapping[str, str]) -> list[str]:
-    """Return modules that import one another in a circle, none if there is no circle."""
+    """Return modules in an import cycle, or none if there is no cycle."""
     graph = {
         module: {
             target if target in files else target.rpartition(".")[0] for target in edges(source)
@@ -106,14 +106,14 @@ def circle(files: Mapping[str, str]) -> list[str]:
     return []
 
 
-def test_no_modules_import_one_another() -> None:
+def test_there_is_no_import_cycle() -> None:
     assert circle(modules()) == []
     below, above = "judgebayes.votes.array", "judgebayes.votes.sparse"
     planted = {**modules(), below: modules()[below] + f"\nfrom {above} import SparseVotes"}
     assert {below, above} <= set(circle(planted))
 
 
-def test_every_room_has_a_place_in_the_order_and_few_files_lie_beside_them() -> None:
+def test_every_package_has_a_position_and_few_files_lie_beside_them() -> None:
     children = {path.stem for path in (ROOT / "judgebayes").iterdir() if path.name[:2] != "__"}
     loose = list((ROOT / "judgebayes").glob("*.py"))
     assert children <= set(ORDER)
@@ -121,7 +121,7 @@ def test_every_room_has_a_place_in_the_order_and_few_files_lie_beside_them() -> 
 
 
 def expected_map() -> list[tuple[list[str], str]]:
-    """Return the rows of the map by the order: names, and what they may import."""
+    """Return the rows of the map in order: names, and their allowed imports."""
     first = ORDER.index("compiled")
     rows = [(ORDER[:first], "those to the left")]
     for before, here in pairwise(ORDER[first - 1 :]):
@@ -130,17 +130,17 @@ def expected_map() -> list[tuple[list[str], str]]:
     return rows
 
 
-def test_the_map_for_contributors_is_the_order() -> None:
+def test_the_map_for_contributors_has_the_same_order() -> None:
     page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
     table = page.partition("\n| package |")[2].partition("\n\n")[0]
     cells = [line.strip("|").split("|") for line in table.splitlines()[2:]]
-    found = [(re.findall(r"`(\w+)`", names), may.strip()) for names, _, may in cells]
-    assert found == expected_map()
+    rows = [(re.findall(r"`(\w+)`", names), may.strip()) for names, _, may in cells]
+    assert rows == expected_map()
     in_tree = {path.stem for path in (ROOT / "judgebayes").glob("[!_]*")} | {"__main__"}
-    assert {name for names, _ in found for name in names} - {"judgebayes"} == in_tree
+    assert {name for names, _ in rows for name in names} - {"judgebayes"} == in_tree
 
 
-def test_a_package_says_what_it_may_not_import() -> None:
+def test_a_package_documents_what_it_may_not_import() -> None:
     for here, after in pairwise(ORDER):
         path = ROOT / "judgebayes" / here / "__init__.py"
         if path.exists():

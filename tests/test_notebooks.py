@@ -1,4 +1,4 @@
-"""The notebooks: kept without outputs, and they run, shrunken, from the first cell to the last."""
+"""The notebooks: stored without outputs; reduced versions run from the first cell to the last."""
 
 import json
 from pathlib import Path
@@ -26,8 +26,8 @@ def test_there_is_one_for_each_paper_and_a_quickstart() -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_no_output_is_kept(path: Path) -> None:
-    """Kept outputs grow stale; the site shows fresh ones."""
+def test_no_output_is_stored(path: Path) -> None:
+    """Stored outputs become outdated; the site shows fresh ones."""
     for cell in code_cells(path):
         assert cell["outputs"] == []
         assert cell["execution_count"] is None

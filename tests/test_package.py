@@ -24,7 +24,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = judgebayes.Davidsson
 
 
-def test_the_models_know_nothing_of_the_library() -> None:
+def test_the_models_do_not_import_the_library() -> None:
     for path in (ROOT / "models").glob("*.py"):
         imports = [line for line in path.read_text().splitlines() if "import" in line]
         outside = [
@@ -51,8 +51,8 @@ def test_every_module_imports_and_changes_no_setting() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
-def test_no_module_takes_the_place_of_a_public_name() -> None:
-    """A module that is imported becomes an attribute of its package, whatever stood there."""
+def test_no_module_replaces_a_public_name() -> None:
+    """An imported module becomes an attribute of its package and overwrites any other."""
     for module in pkgutil.walk_packages(judgebayes.__path__, "judgebayes."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
@@ -65,12 +65,12 @@ def test_no_module_takes_the_place_of_a_public_name() -> None:
     }
     assert set(homes) == set(judgebayes.__all__)
     for name, home in homes.items():
-        found = getattr(judgebayes, name)
-        assert isinstance(found, ModuleType) == (name in ("priors", "testing")), name
+        attribute = getattr(judgebayes, name)
+        assert isinstance(attribute, ModuleType) == (name in ("priors", "testing")), name
         if name == "priors":
-            assert found is importlib.import_module("judgebayes.priors")
+            assert attribute is importlib.import_module("judgebayes.priors")
         else:
-            assert found is getattr(importlib.import_module(home), name), name
+            assert attribute is getattr(importlib.import_module(home), name), name
 
 
 def test_every_module_and_public_function_is_documented() -> None:

@@ -1,4 +1,4 @@
-"""Priors: frozen, used or refused, and the same in the models, the methods and the command line."""
+"""Priors: immutable, used or rejected, and equal in the models, the methods and the command line."""
 
 import dataclasses
 import inspect
@@ -49,9 +49,9 @@ OWN = {
         "nuts": INFERENCES["nuts"],
     },
 }
-"""Methods that take inferences of their own."""
+"""Methods with their own inferences."""
 BOUNDED = ("mixture", "pooled")
-"""Their parameters have bounds, which a normal at the mode does not know."""
+"""Methods whose parameters have bounds, which a normal at the mode ignores."""
 METHODS = {
     name: case
     for name, case in registry.CASES.items()
@@ -59,7 +59,7 @@ METHODS = {
 }
 
 
-def moved(prior: Any) -> Any:
+def shifted(prior: Any) -> Any:
     """Return a prior with all numbers changed."""
     return jax.tree.map(lambda x: x + 0.5, prior)
 
@@ -72,10 +72,10 @@ def of_form(method: Any) -> Any:
 
 
 def pairs() -> list[Any]:
-    """Return every method with every inference, those that sample or compile for long as slow."""
-    found = []
+    """Return all pairs of method and inference; those that take long are marked slow."""
+    pairs_of_fits = []
     for name, case in METHODS.items():
-        if case.estimator == jb.ItemResponse(None):  # learns its priors, and takes none
+        if case.estimator == jb.ItemResponse(None):  # estimates its priors, and accepts none
             continue
         own: dict[str, Any] = OWN.get(type(case.estimator), INFERENCES)
         if isinstance(case.estimator, jb.ItemResponse):
@@ -87,13 +87,13 @@ def pairs() -> list[Any]:
                 continue
             quick = how in NO_PRIOR or not case.costly or (name == "mixture" and how == "map")
             marks = [] if quick and how != "nuts" else [pytest.mark.slow]
-            found.append(pytest.param(name, each, marks=marks, id=f"{name}, {how}"))
-    return found
+            pairs_of_fits.append(pytest.param(name, each, marks=marks, id=f"{name}, {how}"))
+    return pairs_of_fits
 
 
 @pytest.mark.parametrize(("name", "how"), pairs())
 @in_float64
-def test_another_prior_is_used_or_refused(name: str, how: Any) -> None:
+def test_another_prior_is_used_or_rejected(name: str, how: Any) -> None:
     case = METHODS[name]
     family, change = (
         case.family,
@@ -101,8 +101,8 @@ def test_another_prior_is_used_or_refused(name: str, how: Any) -> None:
     )
     usual = dataclasses.replace(case.estimator, **change)
     given = family.takes(drawn(case.n_classes[0]))
-    prior = moved(of_form(usual))
-    # Models of generators have nothing to score, and say so.
+    prior = shifted(of_form(usual))
+    # Scores are not defined for models of generators, which raise an error.
     scored = family in (PRECISION, ITEMS_OF_GENERATORS) and getattr(how, "score", None) is not None
     if scored or not getattr(how, "uses_prior", True):
         with pytest.raises(JudgeBayesError, match="MAP"):
@@ -126,7 +126,7 @@ def test_another_prior_is_used_or_refused(name: str, how: Any) -> None:
         (jb.ItemResponse, jb.priors.ItemResponse(difficulty=(0, 1))),
     ],
 )
-def test_what_would_ignore_a_prior_names_those_that_do_not(
+def test_the_error_for_an_ignored_prior_names_inferences_that_use_it(
     how: str, method: Any, prior: Any
 ) -> None:
     with pytest.raises(JudgeBayesError, match="does not use the prior") as refused:
@@ -143,15 +143,15 @@ def test_the_inferences_that_use_a_prior_are_those_that_are_named() -> None:
     assert solving - ignoring == set(USE_PRIOR)
 
 
-def test_methods_without_a_prior_take_none() -> None:
-    """P4's regressions, P3's EM, the Binomial: an unknown argument, not one that is ignored."""
+def test_methods_without_a_prior_do_not_accept_one() -> None:
+    """P4's regressions, P3's EM, the Binomial: the argument is unknown instead of ignored."""
     makers = {as_published, true_minimum, PaperEM, Binomial, Thinning}
     makers |= {type(case.estimator) for n, case in registry.CASES.items() if n not in METHODS}
     for make in makers:
         assert "prior" not in inspect.signature(make).parameters, make
 
 
-def test_a_method_in_compiled_code_is_not_mistaken() -> None:
+def test_a_method_in_compiled_code_raises_no_error() -> None:
     method = jb.Davidson()
     assert jax.jit(lambda m: m)(method) == jax.tree.map(jnp.asarray, method)
     jax.tree.map(jnp.zeros_like, method)
@@ -177,7 +177,7 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
     assert method(*given).prior == prior
 
 
-def test_a_prior_of_the_other_form_is_refused() -> None:
+def test_a_prior_of_the_other_form_is_rejected() -> None:
     case = registry.CASES["generator-validator"]
     given = case.family.takes(drawn(2))
     with pytest.raises(JudgeBayesError, match="'flat'; right would be a FlatPrior"):
@@ -215,7 +215,7 @@ def test_the_prior_predictive_is_that_of_the_changed_prior(name: str) -> None:
 
 
 @in_float64
-def test_data_drawn_from_a_changed_prior_change_too() -> None:
+def test_data_sampled_from_a_changed_prior_change() -> None:
     data = PROGRAMS["one coin"].data()
     model = dataclasses.replace(
         PROGRAMS["one coin"].model(), prior=jb.priors.OneCoin((900.0, 100.0))
@@ -236,7 +236,7 @@ def test_data_drawn_from_a_changed_prior_change_too() -> None:
     ids=lambda method: type(method).__name__,
 )
 @in_float64
-def test_a_saved_fit_answers_as_its_prior_has_it(method: Any, tmp_path: Path) -> None:
+def test_a_saved_fit_has_the_results_of_its_prior(method: Any, tmp_path: Path) -> None:
     votes, labels, weight = AGGREGATOR.takes(drawn(3))
     fit, usual = (m.fit(votes, labels, weight=weight) for m in (method, type(method)()))
     save_fit(tmp_path / "f.json", SavedFit("m", fit, Classes((-1, 0, 1), True), profile(votes)))
@@ -244,6 +244,6 @@ def test_a_saved_fit_answers_as_its_prior_has_it(method: Any, tmp_path: Path) ->
     np.testing.assert_array_equal(again(votes), fit(votes))
     assert np.abs(np.asarray(again(votes) - usual(votes))).max() > 1e-4
     if hasattr(fit, "reliability"):
-        for ours, kept in zip(fit.reliability(), again.reliability(), strict=True):
-            np.testing.assert_array_equal(kept, ours)
+        for ours, saved in zip(fit.reliability(), again.reliability(), strict=True):
+            np.testing.assert_array_equal(saved, ours)
     assert json.loads((tmp_path / "f.json").read_text())["version"] == 1

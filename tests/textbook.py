@@ -1,6 +1,6 @@
-"""The stories as NumPyro's documentation would write them: the true class is a site, and is enumerated.
+"""The models as in NumPyro's documentation: the true class is a site, and is enumerated.
 
-`test_textbook.py` holds the programs, whose distributions sum the class out, to these.
+`test_textbook.py` compares the programs, whose distributions sum out the class, with these.
 """
 
 from typing import Any
@@ -22,20 +22,20 @@ def observe_class_and_votes(
     y: Array, votes_given: Any, data: Any, n_classes: int, noise: float, labelled_only: bool
 ) -> None:
     """Observe the noisy label of a class, and votes given it, where there are any."""
-    known = data.labels >= 0
-    with numpyro.handlers.mask(mask=known):
+    labelled = data.labels >= 0
+    with numpyro.handlers.mask(mask=labelled):
         label = dist.Categorical(noise_matrix(noise, n_classes)[y])
         numpyro.sample("label", label, obs=jnp.maximum(data.labels, 0))
     for j in range(data.votes.shape[1]):
         for s in range(data.votes.shape[2]):
             vote = data.votes[:, j, s]
-            used = (vote >= 0) & (known | (not labelled_only))
+            used = (vote >= 0) & (labelled | (not labelled_only))
             with numpyro.handlers.mask(mask=used):
                 numpyro.sample(f"vote {j} {s}", votes_given(j, y), obs=jnp.maximum(vote, 0))
 
 
 def one_coin(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
-    """Each judge is right with a probability of its own; labels are uniform."""
+    """Each judge has its own accuracy; labels are uniform."""
     n_items, n_judges, _ = data.votes.shape
     with numpyro.plate("judge", n_judges):
         accuracy = numpyro.sample("accuracy", dist.Beta(1.0, 1.0))
@@ -53,7 +53,7 @@ def one_coin(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
 
 
 def dawid_skene(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
-    """Each judge has a confusion matrix; labels are known in part."""
+    """Each judge has a confusion matrix; labels are partly known."""
     n_items, n_judges, _ = data.votes.shape
     pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(n_classes, 2.0)))
     wrong = 1 + 0.5 / (n_classes - 1)

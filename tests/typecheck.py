@@ -1,4 +1,4 @@
-"""The run-time type checker of the tests: beartype, with int accepted where float is asked for."""
+"""The run-time type checker of the tests: beartype, with int accepted for float."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
 
 
 def checker(function: Any) -> Any:
-    """Check a function's annotations, but not what dataclasses are built from.
+    """Check a function's annotations, but not the fields of dataclasses.
 
     JAX rebuilds its pytrees from tracers, axis numbers and placeholders; what the fields hold is
     checked where functions take them.

@@ -29,7 +29,7 @@ from numpyro.diagnostics import effective_sample_size
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.derived import drawn_from_prior, filled, log_likelihoods
-from judgebayes.inference.numpyro_lock import alone
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Chains, Sites
 from judgebayes.models.base import Model
 
@@ -136,7 +136,7 @@ def of_program(
         Quantities of a draw that are ranked beside its parameters.
     """
 
-    @alone
+    @numpyro_lock
     def generate(key: PRNGKeyArray) -> tuple[Sites, Any]:
         sites, data = drawn_from_prior(model, blank, key)
         whole = filled(blank, data)
@@ -149,7 +149,7 @@ def of_program(
         chains = fit(data, key)
         return replace(chains, draws=jax.vmap(jax.vmap(with_more))(chains.draws))
 
-    @alone
+    @numpyro_lock
     def log_likelihood(sites: Sites, data: Any) -> Float[Array, ""]:
         each = log_likelihoods(model, data, sites)
         return jnp.stack([x.sum() for x in each.values()]).sum()

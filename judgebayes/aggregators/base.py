@@ -1,4 +1,4 @@
-"""What every aggregator has in common: votes in, log-probabilities of the classes out."""
+"""The common interface of aggregators: votes in, log-probabilities of the classes out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import Status
-from judgebayes.inference.summary import FEW, summary
+from judgebayes.inference.summary import MAX_SHOWN, summary
 from judgebayes.votes.array import Votes
 from judgebayes.votes.sparse import AnyVotes, SlabShape
 
@@ -40,11 +40,11 @@ __all__ = [
 
 @runtime_checkable
 class FittedAggregator(Protocol):
-    """A fitted aggregator: votes -> log-probabilities of every item's classes."""
+    """A fitted aggregator, which maps votes to log-probabilities of every item's classes."""
 
     @property
     def status(self) -> Int[Array, "*batch"]:
-        """How the fit ended, a `Status` as a number."""
+        """The status of the fit, a `Status` as a number."""
         ...
 
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
@@ -54,7 +54,7 @@ class FittedAggregator(Protocol):
 
 @runtime_checkable
 class Aggregator(Protocol):
-    """Hyper-parameters of an aggregator; `fit` returns a fitted one and changes nothing.
+    """Hyper-parameters of an aggregator; `fit` returns a fitted one and does not change this object.
 
     `labels` are class indices, -1 where unknown; a `weight` of 0 equals a dropped item.
     """
@@ -67,25 +67,25 @@ class Aggregator(Protocol):
         weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> FittedAggregator:
-        """Learn from votes and labels."""
+        """Fit to votes and labels."""
         ...
 
 
 @runtime_checkable
 class ByAgreement(Protocol):
-    """An aggregator that sees no more of the votes than how often each judge agrees with the labels.
+    """An aggregator whose fit depends on the votes only through each judge's agreement with the labels.
 
-    Over many splits these are products of matrices, the same votes with many weights: far cheaper
-    than a copy of each split's votes.
+    For many splits, these counts are matrix products of the same votes with many weights: far cheaper
+    than a copy of the votes for each split.
     """
 
-    def from_agreement(self, seen: Agreement) -> FittedAggregator:
-        """Learn from how often each judge agrees with the labels."""
+    def from_agreement(self, counts: Agreement) -> FittedAggregator:
+        """Fit to the counts of each judge's agreement with the labels."""
         ...
 
 
 class Training(NamedTuple):
-    """What a fit learns from, checked and as arrays."""
+    """The training data of a fit, as checked arrays."""
 
     votes: Votes
     labels: Int[Array, " item"]
@@ -98,8 +98,8 @@ def training(
 ) -> Training:
     """Return votes, labels, weights and key as arrays, checked against each other.
 
-    With `labelled_only`, items without a label or with weight 0 are left out where the labels are
-    known outside compiled code: they would cost time and change nothing.
+    With `labelled_only`, items without a label or with weight 0 are dropped outside compiled code,
+    because they would take time without any effect.
 
     Raises
     ------
@@ -120,19 +120,19 @@ def training(
 def checked(
     votes: AnyVotes, labels: Any, weight: Any
 ) -> tuple[Int[Array, " item"], Float[Array, " item"]]:
-    """Return labels and weights as arrays, checked against the votes as `training` says."""
+    """Return labels and weights as arrays, checked against the votes as in `training`."""
     labels, n_items = jnp.asarray(labels), votes.n_items
     weight = jnp.ones(n_items) if weight is None else jnp.asarray(weight, dtype=float)
     for name, array in (("labels", labels), ("weight", weight)):
         if array.shape != (n_items,):
             raise JudgeBayesError(
                 f"The {name} have the shape {array.shape}; the votes have {n_items} items, "
-                f"so right would be ({n_items},)."
+                f"so the shape must be ({n_items},)."
             )
     if not jnp.issubdtype(labels.dtype, jnp.integer):
         raise JudgeBayesError(
-            f"The labels are of type {labels.dtype}; right would be class indices (integers), -1 "
-            "where unknown: Coding.labels makes them."
+            f"The labels are of type {labels.dtype}; they must be class indices (integers), -1 "
+            "where unknown, as Coding.labels returns them."
         )
     if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
         return labels, weight
@@ -147,24 +147,26 @@ def checked(
 
 
 def by_slab(
-    answer: Callable[[AnyVotes], Float[Array, "item class"]],
+    predict: Callable[[AnyVotes], Float[Array, "item class"]],
     votes: AnyVotes,
     shape: SlabShape | None = None,
 ) -> Float[Array, "item class"]:
-    """Return the items' answers; those of a list of votes slab by slab, so that memory stays low.
+    """Return the predictions for all items, for a list of votes slab by slab, to limit memory.
 
-    `answer` should be compiled: all slabs have one shape.
+    `predict` should be compiled, because all slabs have one shape.
     """
     if isinstance(votes, Votes):
-        return answer(votes)
-    found = np.empty((votes.n_items, votes.n_classes))
+        return predict(votes)
+    log_probs = np.empty((votes.n_items, votes.n_classes))
     for slab in votes.slabs(shape):
-        found[slab.items] = np.asarray(answer(slab.votes))[: slab.items.stop - slab.items.start]
-    return jnp.asarray(found)
+        log_probs[slab.items] = np.asarray(predict(slab.votes))[
+            : slab.items.stop - slab.items.start
+        ]
+    return jnp.asarray(log_probs)
 
 
 class Reliability(NamedTuple):
-    """How reliable the judges are: posterior mean and central interval, judge by judge."""
+    """The reliability of each judge: posterior mean and central interval."""
 
     mean: Float[np.ndarray, "*batch judge"]
     low: Float[np.ndarray, "*batch judge"]
@@ -172,7 +174,7 @@ class Reliability(NamedTuple):
 
 
 class Rule(ABC):
-    """An aggregator that learns nothing: its answer depends on an item's votes alone."""
+    """An aggregator without parameters: its prediction depends only on an item's votes."""
 
     def fit(
         self,
@@ -188,22 +190,22 @@ class Rule(ABC):
 
     @abstractmethod
     def apply(self, votes: Votes) -> Float[Array, "item class"]:
-        """Return log-probabilities, certain of one class unless the rule leaves a draw."""
+        """Return log-probabilities, certain of one class unless the rule returns a tie."""
 
 
 class CountingRule(Rule):
-    """A rule that only counts votes, so that sparse ones will do."""
+    """A rule that only counts votes, so that it also accepts sparse votes."""
 
     @abstractmethod
     def apply(self, votes: AnyVotes) -> Float[Array, "item class"]:
-        """Return log-probabilities, certain of one class unless the rule leaves a draw."""
+        """Return log-probabilities, certain of one class unless the rule returns a tie."""
 
 
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedRule:
-    """A rule that needed no fitting."""
+    """A rule, which needs no fitting."""
 
     rule: Rule
     status: Int[Array, "*batch"]
@@ -217,8 +219,8 @@ class FittedRule:
             return self.rule.apply(votes)
         if not isinstance(self.rule, CountingRule):
             raise JudgeBayesError(
-                f"{type(self.rule).__name__} does not take sparse votes; SparseVotes.dense() makes "
-                "an array of them."
+                f"{type(self.rule).__name__} does not accept sparse votes; use SparseVotes.dense() to "
+                "convert them to an array."
             )
         return by_slab(partial(_apply, self.rule), votes)
 
@@ -228,9 +230,9 @@ def _apply(rule: CountingRule, votes: AnyVotes) -> Float[Array, "item class"]:
     return rule.apply(votes)
 
 
-@fused("n_classes")
+@jit_inline("n_classes")
 def certain(decisions: Int[Array, "*item"], n_classes: int) -> Float[Array, "*item class"]:
-    """Return log-probabilities that put everything on one class: 0 there, -inf elsewhere."""
+    """Return log-probabilities with all mass on one class: 0 there, -inf elsewhere."""
     chosen = decisions[..., None] == jnp.arange(n_classes)
     return jnp.where(chosen, 0.0, -jnp.inf)
 
@@ -240,17 +242,17 @@ def summarised(fitted: Any) -> str:
     name = type(fitted).__name__
     try:
         means = ", ".join(
-            f"{k} {_few(np.asarray(np.asarray(v).mean(0)))}" for k, v in fitted.draws.items()
+            f"{k} {_shortened(np.asarray(np.asarray(v).mean(0)))}" for k, v in fitted.draws.items()
         )
         draws = len(next(iter(fitted.draws.values())))
-        ended = Status(int(fitted.status)).name.lower()
+        status = Status(int(fitted.status)).name.lower()
     except (TypeError, ValueError, StopIteration):  # inside a transformation, or a batch of fits
         return f"{name}(...)"
-    return f"{name}({means}; {draws} draw(s), {ended})"
+    return f"{name}({means}; {draws} draw(s), {status})"
 
 
-def _few(values: np.ndarray) -> str:
-    """Return up to `FEW` numbers as they are, and the shape of more."""
-    if values.size <= FEW:
+def _shortened(values: np.ndarray) -> str:
+    """Return up to `MAX_SHOWN` numbers as text; for larger arrays, the type and shape."""
+    if values.size <= MAX_SHOWN:
         return np.array2string(values, precision=3)
     return f"{values.dtype.name}[{','.join(map(str, values.shape))}]"

@@ -1,4 +1,4 @@
-"""The baseline that every method must beat: the labels' frequencies, whatever the votes say."""
+"""The baseline for every method: the labels' frequencies, independent of the votes."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status, when
 from judgebayes.inference.summary import summary
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes.array import Votes
 
 __all__ = ["BaseRate", "FittedBaseRate"]
@@ -22,12 +22,12 @@ __all__ = ["BaseRate", "FittedBaseRate"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BaseRate:
-    r"""Answer every item with the label frequencies of the labelled ones.
+    r"""Predict the label frequencies of the labelled items for every item.
 
     .. math:: p(k) = \frac{a + \sum_i w_i 1\{y_i = k\}}{K a + \sum_i w_i}
 
-    with a pseudo-count a; without labels and pseudo-count all classes are alike. Its Bayes action is
-    the best constant under any loss: the median label for MAE, the commonest for accuracy.
+    with a pseudo-count a; without labels and pseudo-count it is uniform. Its Bayes action is the best
+    constant under any loss: the median label for MAE, the most frequent label for accuracy.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class BaseRate:
         a.
     label_noise
         The known share e of the labels that are wrong, any other class alike: frequencies are
-        turned back, :math:`(p - e') / (1 - e - e')` with :math:`e' = e / (K - 1)`, and cut off at 0.
+        corrected, :math:`(p - e') / (1 - e - e')` with :math:`e' = e / (K - 1)`, and clipped at 0.
 
     Examples
     --------
@@ -68,14 +68,16 @@ class BaseRate:
             If lengths differ, or a weight is negative.
         """
         data = training(votes, labels, weight, key, labelled_only=False)
-        used = known(data.labels, data.weight)
+        used = labelled_weight(data.labels, data.weight)
         mass = used @ jax.nn.one_hot(data.labels, votes.n_classes, dtype=used.dtype)
         share = mass + self.pseudo_count
-        share = jnp.where(share.sum() > 0, share, 1.0)  # nothing is known
-        slip = self.label_noise / (votes.n_classes - 1)
-        clean = jnp.maximum((share / share.sum() - slip) / (1 - self.label_noise - slip), 0.0)
+        share = jnp.where(share.sum() > 0, share, 1.0)  # uniform without labels
+        flip_rate = self.label_noise / (votes.n_classes - 1)
+        corrected = jnp.maximum(
+            (share / share.sum() - flip_rate) / (1 - self.label_noise - flip_rate), 0.0
+        )
         return FittedBaseRate(
-            jnp.log(clean / clean.sum()), when(used.sum() == 0, Status.DEGENERATE)
+            jnp.log(corrected / corrected.sum()), when(used.sum() == 0, Status.DEGENERATE)
         )
 
 

@@ -1,4 +1,4 @@
-"""An aggregator and a calibrator behind it, as one aggregator."""
+"""An aggregator followed by a calibrator, as one aggregator."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["Calibrated", "FittedCalibrated", "random_places"]
@@ -23,32 +23,32 @@ __all__ = ["Calibrated", "FittedCalibrated", "random_places"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Calibrated:
-    """Aggregate, then calibrate: both learnt from the labelled items.
+    """Aggregate, then calibrate: both steps are fitted to the labelled items.
 
-    The items that a map is learnt from should be new to the aggregator, or the map learns to trust
-    answers that were fitted to their own labels. Three protocols:
+    A map should be fitted to items that the aggregator was not fitted to; otherwise it trusts
+    predictions that were fitted to their own labels. Three protocols:
 
-    - `share=0.7`: the aggregator learns from 70 % of the labelled items, the calibrator from the
+    - `share=0.7`: the aggregator is fitted to 70 % of the labelled items, the calibrator to the
       other 30 %. P2's nested protocol (section 4.4 and Appendix H.10).
-    - `share=None`: both learn from all labelled items. P2's Table 11 ("uses the full calibration
-      half for both steps", H.10). Honest only where the aggregator has few parameters.
+    - `share=None`: both are fitted to all labelled items. P2's Table 11 ("uses the full calibration
+      half for both steps", H.10). Reliable only if the aggregator has few parameters.
     - `cross_fit=5`: the aggregator is fitted five times, each time without a fifth of the labelled
-      items, and answers for these; the calibrator learns from all of these answers, and stands
-      behind an aggregator that was fitted to all labelled items. Not in the paper: no label is
-      spent on one step only.
+      items, and predicts these; the calibrator is fitted to all of these predictions and applied to
+      an aggregator that is fitted to all labelled items. Not in the paper. It uses every label in
+      both steps.
 
-    The division is random, decided by the key, and concerns labelled items alone: items without a
-    label or with weight 0 do not move it. Items that the aggregator must not see are treated as
-    the unlabelled ones are: left out, or seen without their label where there are any.
+    The division of the labelled items is random and determined by the key; it does not depend on items
+    without a label or with weight 0. Items held out from the aggregator are treated like unlabelled
+    items: they are dropped, or, if there are unlabelled items, used without their label.
 
     Parameters
     ----------
     aggregator, calibrator
-        What is fitted first, and what is fitted to its answers.
+        The aggregator, and the map that is fitted to its predictions.
     share
-        The aggregator's share of the labelled items; None to share all of them.
+        The aggregator's share of the labelled items; None to use all of them for both.
     cross_fit
-        The number of folds; `share` then plays no part.
+        The number of folds; `share` is then ignored.
 
     Examples
     --------
@@ -77,12 +77,12 @@ class Calibrated:
         weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedCalibrated":
-        """Return the aggregator and the calibrator behind it.
+        """Return the fitted aggregator and calibrator.
 
         Raises
         ------
         JudgeBayesError
-            If the share or the number of folds is impossible, lengths differ, or a weight is
+            If the share or the number of folds is invalid, lengths differ, or a weight is
             negative.
         """
         data = training(votes, labels, weight, key, labelled_only=False)
@@ -95,7 +95,7 @@ class Calibrated:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedCalibrated:
-    """A fitted aggregator and the map behind it."""
+    """A fitted aggregator and its calibration map."""
 
     aggregator: FittedAggregator
     calibrator: FittedCalibrator
@@ -115,7 +115,7 @@ class FittedCalibrated:
 
 
 class FirstStage(NamedTuple):
-    """A fitted aggregator, and what a calibrator behind it may learn from."""
+    """A fitted aggregator, and the training data of its calibrator."""
 
     aggregator: FittedAggregator
     log_probs: Float[Array, "item class"]
@@ -125,12 +125,12 @@ class FirstStage(NamedTuple):
 def first_stage(
     aggregator: Aggregator, data: Training, share: Scalar | None, cross_fit: int | None
 ) -> FirstStage:
-    """Return the fitted aggregator and its answers for the calibrator's part of the items.
+    """Return the fitted aggregator and its predictions for the calibrator's part of the items.
 
     Raises
     ------
     JudgeBayesError
-        If the share or the number of folds is impossible.
+        If the share or the number of folds is invalid.
     """
     if cross_fit is not None:
         return _cross_fitted(aggregator, data, cross_fit)
@@ -139,46 +139,46 @@ def first_stage(
         return FirstStage(fitted, fitted(data.votes), data.weight)
     within = (share > 0) & (share < 1)
     require("share", share, within, "between 0 and 1, or None for all items to both steps")
-    own, key = jax.random.split(data.key)
-    used = known(data.labels, data.weight) > 0
-    held = used & (random_places(used, own) >= jnp.round(share * used.sum()))
-    fitted = _fit_without(aggregator, data, held, key)
-    return FirstStage(fitted, fitted(data.votes), jnp.where(held, data.weight, 0.0))
+    division_key, key = jax.random.split(data.key)
+    used = labelled_weight(data.labels, data.weight) > 0
+    held_out = used & (random_places(used, division_key) >= jnp.round(share * used.sum()))
+    fitted = _fit_without(aggregator, data, held_out, key)
+    return FirstStage(fitted, fitted(data.votes), jnp.where(held_out, data.weight, 0.0))
 
 
 def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstStage:
     require("cross_fit", folds, folds >= 2, "2 folds or more")
-    own, last, *keys = jax.random.split(data.key, 2 + folds)
-    used = known(data.labels, data.weight) > 0
-    fold = random_places(used, own) % folds
+    division_key, last, *keys = jax.random.split(data.key, 2 + folds)
+    used = labelled_weight(data.labels, data.weight) > 0
+    fold = random_places(used, division_key) % folds
 
-    def answers(
+    def fit_and_predict(
         which: Int[Array, ""], key: PRNGKeyArray
     ) -> tuple[Float[Array, "item class"], FittedAggregator]:
         fitted = _fit_without(aggregator, data, used & (fold == which), key)
         return fitted(data.votes), fitted
 
-    # One more fold, which holds no item: the fit to all of them, by the same program.
-    by_fold, fits = jax.vmap(answers)(jnp.arange(folds + 1), jnp.stack([*keys, last]))
+    # The last fold is empty: the same program fits the aggregator to all items.
+    by_fold, fits = jax.vmap(fit_and_predict)(jnp.arange(folds + 1), jnp.stack([*keys, last]))
     fitted = jax.tree.map(lambda x: x[folds], fits)
     return FirstStage(fitted, by_fold[fold, jnp.arange(len(fold))], data.weight)
 
 
 def _fit_without(
-    aggregator: Aggregator, data: Training, held: Bool[Array, " item"], key: PRNGKeyArray
+    aggregator: Aggregator, data: Training, held_out: Bool[Array, " item"], key: PRNGKeyArray
 ) -> FittedAggregator:
     """Return the aggregator fitted without the labels of some items."""
     unlabelled = jnp.any((data.labels < 0) & (data.weight > 0))
     return aggregator.fit(
         data.votes,
-        jnp.where(held, MISSING, data.labels),
-        weight=jnp.where(held & ~unlabelled, 0.0, data.weight),
+        jnp.where(held_out, MISSING, data.labels),
+        weight=jnp.where(held_out & ~unlabelled, 0.0, data.weight),
         key=key,
     )
 
 
 def random_places(used: Bool[Array, " item"], key: PRNGKeyArray) -> Int[Array, " item"]:
-    """Return each used item's place in a random order of them, whatever stands between them."""
+    """Return each used item's rank in a random order that depends only on the used items."""
     place = used.cumsum() - 1
-    draw = jax.vmap(lambda i: jax.random.uniform(jax.random.fold_in(key, i)))(place)
-    return jnp.argsort(jnp.argsort(jnp.where(used, draw, jnp.inf)))
+    draws = jax.vmap(lambda i: jax.random.uniform(jax.random.fold_in(key, i)))(place)
+    return jnp.argsort(jnp.argsort(jnp.where(used, draws, jnp.inf)))

@@ -1,4 +1,4 @@
-"""Davidson's model fitted to a small labelled part of the items (P1, section 4)."""
+"""Davidson's model, fitted to a small labelled part of the items (P1, section 4)."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,14 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import DRPS
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
+from judgebayes.inference.problem import (
+    Chains,
+    Inference,
+    Problem,
+    Sites,
+    check_prior,
+    degenerate_status,
+)
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.softmax import Design
@@ -31,7 +38,7 @@ __all__ = ["Davidson", "FittedDavidson"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Davidson:
-    r"""Aggregate repeated votes by Davidson's model, learnt from labelled items.
+    r"""Aggregate repeated votes by Davidson's model, fitted to labelled items.
 
     .. math::
         p(\pm 1) \propto e^{\pm \beta s}, \qquad p(0) \propto e^{\eta_0 + \gamma t}
@@ -43,16 +50,16 @@ class Davidson:
     Parameters
     ----------
     inference
-        How the parameters are found: `DRPS()` (P1's, eq 12), `MinimumScore(score)` for another
-        proper score, `MAP()`, `NUTS()`, or `MinimumLoss()` (P1 eq 8).
+        The estimation method: `DRPS()` (P1 eq 12), `MinimumScore(score)` for another proper score,
+        `MAP()`, `NUTS()`, or `MinimumLoss()` (P1 eq 8).
     alpha, kappa
         Smoothing of the margin and of the tie evidence (eqs 2, 3).
     symmetric
-        Whether swapping the responses must mirror the answer. Right for pairs; a scale whose ends
-        differ (valid or not, one to five stars) wants `symmetric=False`.
+        Whether swapping the responses must mirror the result. Use it for pairs; for a scale with
+        different ends (valid or not, one to five stars) use `symmetric=False`.
     prior
-        Location and scale of the priors inside the box of Appendix E. Scores and `MinimumLoss` do
-        not use it: beside them any but the default raises a JudgeBayesError. `MAP` and `NUTS` do.
+        Location and scale of the priors inside the box of Appendix E. `MAP` and `NUTS` use it. Scores
+        and `MinimumLoss` do not, and raise a JudgeBayesError for any prior but the default.
     label_noise
         The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
         use it.
@@ -79,7 +86,7 @@ class Davidson:
     label_noise: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse a prior that the inference would ignore."""
+        """Check that the inference uses the prior."""
         check_prior(self)
 
     @in_float64
@@ -96,7 +103,7 @@ class Davidson:
         Parameters
         ----------
         votes
-            The votes, of labelled and unlabelled items alike; only labelled ones count.
+            The votes on labelled and unlabelled items; only labelled ones are used.
         labels
             Class indices, -1 where unknown.
         weight
@@ -118,7 +125,7 @@ class Davidson:
         labels: Int[AnyArray, " item"],
         weight: Float[Array, " item"] | None = None,
     ) -> Problem:
-        """Return the program with these data, what every inference solves."""
+        """Return the problem for the inference: the program with these data."""
         shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": self.symmetric}
         evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
         return Problem(
@@ -132,7 +139,7 @@ class Davidson:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedDavidson(Sampled):
-    """Davidson's model with parameters, one draw of a point estimate or many of a posterior."""
+    """Fitted Davidson model: one draw for a point estimate, or many of a posterior."""
 
     draws: Sites
     """`beta` (draw), `eta0` and `gamma` (draw, level); `delta` (draw) if not symmetric."""
@@ -156,17 +163,17 @@ class FittedDavidson(Sampled):
         return _by_draw(self, votes)
 
     def __repr__(self) -> str:
-        """Summarise."""
+        """Return a short summary."""
         return summarised(self)
 
     @in_float64
     def plug_in(self) -> "FittedDavidson":
-        """Return the same model at the mean of its parameters: one draw, no averaging."""
+        """Return the model at the mean of its parameters, as one draw."""
         mean = {name: x.mean(0, keepdims=True) for name, x in self.draws.items()}
         return replace(self, draws=mean, chains=None)
 
     def estimates(self) -> dict[str, float]:
-        """Return the mean of each parameter, nu = exp(eta0) beside eta0."""
+        """Return the mean of each parameter, with a suffix for the level where there are several."""
         mean: dict[str, float] = {}
         for name, draws in self.draws.items():
             values = np.asarray(draws)
@@ -180,7 +187,7 @@ class FittedDavidson(Sampled):
         return mean
 
     def words(self) -> list[str]:
-        """Return what the parameters mean, and which of them sit on a bound of the box."""
+        """Return sentences on the parameters, and on those at a bound of the box."""
         est = self.estimates()
         lines = [
             "Davidson: "
@@ -192,8 +199,8 @@ class FittedDavidson(Sampled):
             low, high = davidson.BOX[name.split("[")[0]]
             if value <= low or value >= high:
                 lines.append(
-                    f"{name} sits on its {'lower' if value <= low else 'upper'} bound, "
-                    f"{low if value <= low else high:.4g}: the labelled items do not pin it down."
+                    f"{name} is at its {'lower' if value <= low else 'upper'} bound, "
+                    f"{low if value <= low else high:.4g}: the labelled items do not determine it."
                 )
         if est["beta"] <= davidson.BOX["beta"][0]:
             lines.append("The margin of the votes carries no signal about the labels.")
@@ -214,14 +221,16 @@ def _fit(
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
 ) -> FittedDavidson:
-    found = method.inference.solve(method.problem(votes, labels, weight), key)
-    n_parameters = sum(x[0].size for x in found.draws.values())
+    result = method.inference.solve(method.problem(votes, labels, weight), key)
+    n_parameters = sum(x[0].size for x in result.draws.values())
     return FittedDavidson(
-        draws=found.draws,
-        status=worst(found.status, identified(labels, weight, votes.n_classes, n_parameters)),
-        objective=found.objective,
-        projected_gradient=found.projected_gradient,
-        chains=found.chains,
+        draws=result.draws,
+        status=worst(
+            result.status, degenerate_status(labels, weight, votes.n_classes, n_parameters)
+        ),
+        objective=result.objective,
+        projected_gradient=result.projected_gradient,
+        chains=result.chains,
         alpha=method.alpha,
         kappa=method.kappa,
         n_classes=votes.n_classes,

@@ -1,4 +1,4 @@
-"""Dawid and Skene's aggregator: confusion matrices learnt from labels, or from agreement alone."""
+"""Dawid and Skene's aggregator: confusion matrices from labels, or from the judges' agreement only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Reliability, by_slab, checked, summarised, training
-from judgebayes.aggregators.unique_items import merged
+from judgebayes.aggregators.unique_items import unique_items
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -20,9 +20,9 @@ from judgebayes.inference.fast.dawid_skene import (
     SAME_MODE,
     Counts,
     Mode,
-    believed,
     from_columns,
     in_columns,
+    responsibilities,
     switched,
     updated,
 )
@@ -45,12 +45,12 @@ __all__ = ["EM", "DawidSkene", "FittedDawidSkene", "fit_sparse"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class EM:
-    """Expectation maximisation: the higher of the modes that two starts lead to.
+    """Expectation maximisation from two starts; the higher mode is chosen.
 
-    The starts are accuracy 0.75 beside the labelled votes, and the majority vote.
+    One start has accuracy 0.75, updated by the labelled votes; the other is the majority vote.
 
-    It ends when a step raises the log posterior by less than `tolerance` per item, or with the
-    status MAX_STEPS.
+    It ends when a step raises the log posterior by less than `tolerance` per item, or after
+    `max_steps` with the status MAX_STEPS.
     """
 
     tolerance: float = 1e-12
@@ -69,22 +69,22 @@ class EM:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class DawidSkene:
-    r"""Learn a confusion matrix for each judge from labelled and unlabelled items together.
+    r"""Estimate a confusion matrix for each judge from labelled and unlabelled items together.
 
     .. math:: p(y_i = k \mid \text{votes}) \propto \pi_k \prod_j \prod_l \theta_{jkl}^{c_{ijl}}
 
-    (`judgebayes.models.dawid_skene`.) Known labels clamp y; with none at all the judges'
-    agreement is all there is. Given the label judges are taken to err independently.
+    (`judgebayes.models.dawid_skene`.) Known labels fix y; without labels, the estimates rest on the
+    judges' agreement only. The model assumes that judges err independently given the label.
 
-    The classes could change names without changing the likelihood. The starts (accuracy 0.75 and
-    the majority vote, with the labelled items) and a prior that is above chance on the average
-    choose the names, and no judge is barred from being adversarial; where most judges end below
-    chance although the labelled items do not say so, the status is SWITCHED.
+    The likelihood does not change when classes are permuted. The starts (accuracy 0.75 and the
+    majority vote, with the labelled items) and a prior above chance on average identify the classes;
+    single judges may still be adversarial. If most judges end below chance although the labelled items
+    do not show this, the status is SWITCHED.
 
     Parameters
     ----------
     inference
-        `EM()`, or `NUTS()` for the posterior, started at the mode that EM finds.
+        `EM()`, or `NUTS()` for the posterior, started at EM's mode.
     prior
         Pseudo-counts; `Prior(0.0, 0.0, 0.0)` is maximum likelihood.
     label_noise
@@ -118,19 +118,19 @@ class DawidSkene:
         weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedDawidSkene":
-        """Return the confusion matrices learnt from all items, labelled or not.
+        """Return the confusion matrices estimated from all items, labelled or not.
 
-        Sparse votes are fitted with memory linear in votes, on every device there is.
+        Sparse votes are fitted with memory linear in votes, on all devices.
 
         Raises
         ------
         JudgeBayesError
-            If lengths differ, or a weight is negative, or sparse votes should be sampled.
+            If lengths differ, a weight is negative, or sparse votes are used with NUTS.
         """
         if isinstance(votes, Votes):
             data = training(votes, labels, weight, key, labelled_only=False)
             if isinstance(self.inference, NUTS):  # thousands of passes over the items
-                data = merged(data)
+                data = unique_items(data)
             fit = _fit(self, *data, _counted(data.votes))
             return with_source(fit, self, votes, labels, weight)
         return fit_sparse(self, votes, labels, weight=weight)
@@ -141,7 +141,7 @@ class DawidSkene:
         labels: Int[AnyArray, " item"],
         weight: Float[Array, " item"] | None = None,
     ) -> Problem:
-        """Return the program with these data, what NUTS samples."""
+        """Return the problem for NUTS: the program with these data."""
         return Problem(
             DawidSkeneModel(votes.n_classes, self.prior, self.label_noise),
             PanelData(jnp.asarray(votes.index, int), jnp.asarray(labels), weight),
@@ -152,25 +152,25 @@ class DawidSkene:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedDawidSkene(Sampled):
-    """Class shares and confusion matrices: one draw of a mode, or many of a posterior."""
+    """Class shares and confusion matrices: one draw for a mode, or many of a posterior."""
 
     draws: Sites
     """`pi` (draw, class) and `confusion` (draw, judge, class, vote)."""
     votes_by_class: Float[Array, "*batch judge class"]
-    """How many votes of each judge fell, in expectation, on items of each class."""
+    """The expected number of votes of each judge on items of each class."""
     status: Int[Array, "*batch"]
     log_posterior: Float[Array, "*batch"]
-    """At the mode, up to the constants of the priors; NaN if sampled."""
+    """The log posterior at the mode, up to the constants of the priors; NaN if sampled."""
     steps: Int[Array, "*batch"]
     chains: Chains | None
     pseudo_votes: Float[Array, "*batch"]
-    """How many votes on each class the prior counts for."""
+    """The number of votes on each class that the prior is worth."""
 
     @in_float64
     def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
-        """Return the items' log-probabilities given their votes alone."""
+        """Return the items' log-probabilities given only their votes."""
         if isinstance(votes, SparseVotes):
-            return by_slab(partial(_answer_slab, self.draws), votes)
+            return by_slab(partial(_predict_slab, self.draws), votes)
         unknown = jnp.full(votes.n_items, MISSING)
         return _pooled(self, _counted(votes), unknown)
 
@@ -181,17 +181,17 @@ class FittedDawidSkene(Sampled):
         return _by_draw(self, _counted(votes), unknown)
 
     def __repr__(self) -> str:
-        """Summarise."""
+        """Return a short summary."""
         return summarised(self)
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's accuracy averaged over classes: posterior mean and interval.
 
-        Draws give it as it is. At a mode the rows of the confusion matrix have Beta posteriors
-        given the items' classes, whose uncertainty is left out; their average is matched by a Beta.
-        Both hold under the model only: where judges err together, as on most real panels, unlabelled
-        items count as if their classes were known, and intervals are far too narrow.
-        `judgebayes.panel.judges.judge_table` counts labelled items alone, and holds.
+        With draws, these are posterior quantiles. At a mode, the rows of the confusion matrix have Beta
+        posteriors given the items' classes, whose uncertainty is ignored; their average is approximated
+        by a Beta. Both are valid under the model only: if judges make common errors, as on most real
+        panels, unlabelled items are treated as if their classes were known, and the intervals are far
+        too narrow. `judgebayes.panel.judges.judge_table` uses labelled items only and stays valid.
         """
         tails = (1 - level) / 2, (1 + level) / 2
         confusion = np.asarray(self.draws["confusion"])
@@ -216,7 +216,7 @@ class FittedDawidSkene(Sampled):
 
 
 class _State(NamedTuple):
-    """Where EM is, from each start."""
+    """The state of EM, for each start."""
 
     log_pi: Float[Array, "start class"]
     log_confusion: Float[Array, "start judge class vote"]
@@ -236,7 +236,7 @@ def _maximise(
 ) -> Mode:
     """Run EM from both starts and return the higher mode; every step raises the log posterior.
 
-    The starts are columns of the same products, so that the votes are read once for both.
+    Both starts are columns of the same products, so that the votes are read once.
     """
     total, classes = jnp.maximum(weight.sum(), 1.0), range(n_classes)
     clamped = dawid_skene.clamp(labels, noise, n_classes)
@@ -245,36 +245,36 @@ def _maximise(
         log_pi: Float[Array, "start class"], log_confusion: Float[Array, "start judge class vote"]
     ) -> tuple[Float[Array, " start"], Float[Array, "column item"]]:
         evidence = count @ in_columns(log_confusion)
-        values, belief = [], []
+        values, expected = [], []
         for start, prior_share in enumerate(log_pi):
             first = start * n_classes
             joint = [prior_share[k] + clamped[:, k] + evidence[:, first + k] for k in classes]
-            each, own = believed(joint)
+            each, own = responsibilities(joint)
             values.append(jnp.where(weight > 0, weight * each, 0.0).sum())
-            belief += [weight * x for x in own]
-        surprise = jax.vmap(dawid_skene.log_prior, (0, 0, None))(log_pi, log_confusion, prior)
-        return jnp.stack(values) + surprise, jnp.stack(belief)
+            expected += [weight * x for x in own]
+        log_prior = jax.vmap(dawid_skene.log_prior, (0, 0, None))(log_pi, log_confusion, prior)
+        return jnp.stack(values) + log_prior, jnp.stack(expected)
 
-    def tally(belief: Float[Array, "column item"]) -> Float[Array, "start judge class vote"]:
-        return from_columns((belief @ count).T, len(belief) // n_classes, n_classes)
+    def tally(expected: Float[Array, "column item"]) -> Float[Array, "start judge class vote"]:
+        return from_columns((expected @ count).T, len(expected) // n_classes, n_classes)
 
-    def unfinished(state: _State) -> Bool[Array, " start"]:
+    def running(state: _State) -> Bool[Array, " start"]:
         return (state.step < em.max_steps) & (state.gain > em.tolerance * total)
 
     def advance(state: _State) -> _State:
-        value, belief = expect(state.log_pi, state.log_confusion)
-        there = _State(
+        value, expected = expect(state.log_pi, state.log_confusion)
+        next_state = _State(
             *jax.vmap(updated, (0, 0, None))(
-                belief.sum(1).reshape(-1, n_classes), tally(belief), prior
+                expected.sum(1).reshape(-1, n_classes), tally(expected), prior
             ),
             value,
             jnp.where(state.step < 1, jnp.inf, value - state.value),
             state.step + 1,
         )
-        going = unfinished(state)
+        active = running(state)
         return jax.tree.map(
-            lambda new, old: jnp.where(going.reshape(-1, *[1] * (new.ndim - 1)), new, old),
-            there,
+            lambda new, old: jnp.where(active.reshape(-1, *[1] * (new.ndim - 1)), new, old),
+            next_state,
             state,
         )
 
@@ -284,23 +284,23 @@ def _maximise(
     ]
     log_pi, log_confusion = (jnp.stack(x) for x in zip(*starts, strict=True))
     unknown = jnp.full(len(starts), -jnp.inf)
-    begun = _State(log_pi, log_confusion, unknown, -unknown, jnp.zeros(len(starts), int))
-    end = jax.lax.while_loop(lambda state: unfinished(state).any(), advance, begun)
-    value, belief = expect(end.log_pi, end.log_confusion)
+    initial = _State(log_pi, log_confusion, unknown, -unknown, jnp.zeros(len(starts), int))
+    end = jax.lax.while_loop(lambda state: running(state).any(), advance, initial)
+    value, expected = expect(end.log_pi, end.log_confusion)
     status = jnp.select(
         [~jnp.isfinite(value), end.gain <= em.tolerance * total],
         [int(Status.NONFINITE), int(Status.CONVERGED)],
         int(Status.MAX_STEPS),
     )
-    higher = value[1] > value[0] + SAME_MODE * jnp.abs(value[0])
-    modes = Mode(end.log_pi, end.log_confusion, tally(belief).sum(-1), value, end.step, status)
-    return jax.tree.map(lambda x: x[jnp.where(higher, 1, 0)], modes)
+    second_is_higher = value[1] > value[0] + SAME_MODE * jnp.abs(value[0])
+    modes = Mode(end.log_pi, end.log_confusion, tally(expected).sum(-1), value, end.step, status)
+    return jax.tree.map(lambda x: x[jnp.where(second_is_higher, 1, 0)], modes)
 
 
 def _counted(votes: Votes) -> Counts:
-    """Return the counts, packed where there are many items and this is not one of many fits.
+    """Return the vote counts, packed if there are many items and the code is not traced.
 
-    A program of its own: inside another one the compiler packs again for every use.
+    It is a separate program, because inside another one the compiler packs again for every use.
     """
     if isinstance(votes.index, jax.core.Tracer):
         return dawid_skene.counts(votes.index, votes.n_classes)
@@ -319,9 +319,9 @@ def _switched(
     weight: Float[Array, " item"],
 ) -> Int[Array, ""]:
     n_judges, n_classes, _ = log_confusion.shape
-    belief = dawid_skene.known_belief(labels, weight, n_classes)
+    labelled = dawid_skene.labelled_responsibilities(labels, weight, n_classes)
     cast = (weight[None] @ count).reshape(n_judges, n_classes).sum(-1)
-    return switched(log_confusion, dawid_skene.tally(belief, count), cast)
+    return switched(log_confusion, dawid_skene.tally(labelled, count), cast)
 
 
 @jax.jit
@@ -337,25 +337,25 @@ def _fit(
     em = method.inference if isinstance(method.inference, EM) else EM()
     mode = _maximise(em, count, labels, weight, method.prior, method.label_noise, n_classes)
     if isinstance(method.inference, EM):
-        ended = worst(mode.status, _switched(mode.log_confusion, count, labels, weight))
-        return _at_mode(mode._replace(status=ended), method.prior)
+        status = worst(mode.status, _switched(mode.log_confusion, count, labels, weight))
+        return _at_mode(mode._replace(status=status), method.prior)
 
-    inside = {
+    interior = {
         "pi": 0.99 * jnp.exp(mode.log_pi) + 0.01 / n_classes,
         "confusion": 0.99 * jnp.exp(mode.log_confusion) + 0.01 / n_classes,
     }
-    whole = method.problem(votes, labels, weight)
-    assert isinstance(whole.model, DawidSkeneModel)
-    by_counts = dawid_skene.problem(whole.model, whole.data, inside, count)
-    found = method.inference.solve(by_counts, key)
-    mean = jnp.log(found.draws["confusion"].mean(0))
+    problem = method.problem(votes, labels, weight)
+    assert isinstance(problem.model, DawidSkeneModel)
+    with_counts = dawid_skene.problem(problem.model, problem.data, interior, count)
+    result = method.inference.solve(with_counts, key)
+    mean = jnp.log(result.draws["confusion"].mean(0))
     return FittedDawidSkene(
-        draws=found.draws,
+        draws=result.draws,
         votes_by_class=mode.votes_by_class,
-        status=worst(found.status, _switched(mean, count, labels, weight)),
+        status=worst(result.status, _switched(mean, count, labels, weight)),
         log_posterior=jnp.asarray(jnp.nan),
         steps=mode.steps,
-        chains=found.chains,
+        chains=result.chains,
         pseudo_votes=jnp.asarray(method.prior.right + method.prior.wrong),
     )
 
@@ -382,29 +382,30 @@ def fit_sparse(
     devices: Sequence[jax.Device] | None = None,
     rows: int | None = None,
 ) -> FittedDawidSkene:
-    """Return the fit that `DawidSkene.fit` gives the same votes as an array.
+    """Return the same fit as `DawidSkene.fit` for the votes as an array.
 
     Parameters
     ----------
     method
-        Priors, label noise and when to stop; `inference` must be `EM`.
+        Priors, label noise and stopping rule; `inference` must be `EM`.
     votes, labels, weight
-        As in `DawidSkene.fit`. In a program of several processes (`jax.distributed`), each one's
-        own items; judges and classes are numbered alike in all of them, and so is the answer.
+        As in `DawidSkene.fit`. In a program of several processes (`jax.distributed`), each process
+        passes its own items; judges and classes have the same indices in all of them, and all get the
+        same result.
     devices
-        Those to work on; all by default, of every process.
+        The devices to use; by default all, of every process.
     rows
-        About how many votes a slab holds.
+        The approximate number of votes in a slab.
 
     Raises
     ------
     JudgeBayesError
-        If lengths differ, or a weight is negative, or NUTS is asked for.
+        If lengths differ, a weight is negative, or the inference is NUTS.
     """
     em = method.inference
     if not isinstance(em, EM):
         raise JudgeBayesError(
-            "Sparse votes are fitted by EM; for NUTS make an array of them: SparseVotes.dense()."
+            "Sparse votes are fitted by EM; for NUTS, convert them to an array with SparseVotes.dense()."
         )
     truth, used = (np.asarray(x) for x in checked(votes, labels, weight))
     limits = Limits(em.tolerance, em.max_steps)
@@ -420,12 +421,12 @@ def _posterior(
     log_confusion = jnp.log(sites["confusion"])
     joint = dawid_skene.log_joint(jnp.log(sites["pi"]), log_confusion, count, labels, 0.0)
     classes = [joint[:, k] for k in range(joint.shape[1])]
-    total, _ = believed(classes)
+    total, _ = responsibilities(classes)
     return jnp.stack([x - total for x in classes], axis=1)
 
 
 @jax.jit
-def _answer_slab(draws: Sites, votes: SparseVotes) -> Float[Array, "item class"]:
+def _predict_slab(draws: Sites, votes: SparseVotes) -> Float[Array, "item class"]:
     def one(sites: Sites) -> Float[Array, "item class"]:
         flat = jnp.swapaxes(jnp.log(sites["confusion"]), 1, 2).reshape(-1, votes.n_classes)
         return log_softmax(jnp.log(sites["pi"]) + votes.item_sums(flat))

@@ -14,7 +14,14 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior, identified
+from judgebayes.inference.problem import (
+    Chains,
+    Inference,
+    Problem,
+    Sites,
+    check_prior,
+    degenerate_status,
+)
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
@@ -33,7 +40,7 @@ DRPS_TEMPERATURE = 0.5
 
 
 def _penalised_drps() -> MAP:
-    # The prior leaves one mode: five starts found the same one in every split tried.
+    # The posterior has one mode: five starts gave the same one in every split that was tried.
     return MAP(temperature=DRPS_TEMPERATURE, score=drps, starts=1)
 
 
@@ -41,10 +48,11 @@ def _penalised_drps() -> MAP:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class HierarchicalDavidson:
-    """Aggregate repeated votes by Davidson's model, learnt over several tasks at once.
+    """Aggregate repeated votes by Davidson's model, fitted to several tasks at once.
 
-    Tasks with few labels borrow from the others, tasks with many keep to their own; how much they
-    differ is learnt (`judgebayes.models.hierarchical_davidson`). The votes must carry tasks.
+    Tasks with few labels borrow strength from the others, tasks with many labels rely on their own; the
+    amount of pooling is estimated (`judgebayes.models.hierarchical_davidson`). The votes must have
+    tasks.
 
     Parameters
     ----------
@@ -55,8 +63,8 @@ class HierarchicalDavidson:
     alpha, kappa, symmetric
         As in `Davidson`.
     prior
-        The centres' priors and how much tasks may differ; `HierarchicalPrior(differ=...)`. Any but
-        the default raises a JudgeBayesError beside an inference that does not use it, as in
+        The priors of the centres and of the differences between tasks; `HierarchicalPrior(differ=...)`.
+        Any but the default raises a JudgeBayesError if the inference does not use it, as in
         `Davidson`.
     label_noise
         The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
@@ -71,7 +79,7 @@ class HierarchicalDavidson:
     label_noise: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse a prior that the inference would ignore."""
+        """Check that the inference uses the prior."""
         check_prior(self)
 
     @in_float64
@@ -88,7 +96,7 @@ class HierarchicalDavidson:
         Raises
         ------
         JudgeBayesError
-            If the votes carry no tasks, lengths differ, or a weight is negative.
+            If the votes have no tasks, lengths differ, or a weight is negative.
         """
         data = training(votes, labels, weight, key, labelled_only=True)
         tasks_of(data.votes)
@@ -100,7 +108,7 @@ class HierarchicalDavidson:
         labels: Int[AnyArray, " item"],
         weight: Float[Array, " item"] | None = None,
     ) -> Problem:
-        """Return the program with these data, what every inference solves."""
+        """Return the problem for the inference: the program with these data."""
         evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
         return Problem(
             HierarchicalDavidsonModel(
@@ -114,7 +122,7 @@ class HierarchicalDavidson:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedHierarchicalDavidson(Sampled):
-    """The centres and the tasks' deviations, one draw of a point estimate or many."""
+    """The centres and the tasks' deviations: one draw for a point estimate, or many."""
 
     draws: Sites
     status: Int[Array, "*batch"]
@@ -130,7 +138,7 @@ class FittedHierarchicalDavidson(Sampled):
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities, averaged over the draws.
 
-        An item of task -1, one that was not among the fitted tasks, is answered from the centre.
+        An item of task -1, which is not among the fitted tasks, is predicted from the centre.
         """
         return log_mean_exp(_by_draw(self, votes))
 
@@ -140,7 +148,7 @@ class FittedHierarchicalDavidson(Sampled):
         return _by_draw(self, votes)
 
     def __repr__(self) -> str:
-        """Summarise."""
+        """Return a short summary."""
         return summarised(self)
 
     @in_float64
@@ -163,14 +171,14 @@ def _fit(
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
 ) -> FittedHierarchicalDavidson:
-    found = method.inference.solve(method.problem(votes, labels, weight), key)
-    centres = sum(x[0].size for name, x in found.draws.items() if not name.endswith("_by_task"))
+    result = method.inference.solve(method.problem(votes, labels, weight), key)
+    centres = sum(x[0].size for name, x in result.draws.items() if not name.endswith("_by_task"))
     return FittedHierarchicalDavidson(
-        draws=found.draws,
-        status=worst(found.status, identified(labels, weight, votes.n_classes, centres)),
-        objective=found.objective,
-        projected_gradient=found.projected_gradient,
-        chains=found.chains,
+        draws=result.draws,
+        status=worst(result.status, degenerate_status(labels, weight, votes.n_classes, centres)),
+        objective=result.objective,
+        projected_gradient=result.projected_gradient,
+        chains=result.chains,
         alpha=method.alpha,
         kappa=method.kappa,
         n_classes=votes.n_classes,

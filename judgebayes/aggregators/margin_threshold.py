@@ -1,4 +1,4 @@
-"""The audit's baseline: a tie unless the margin of the votes is large enough."""
+"""A baseline of the audit: a tie unless the margin of the votes is large enough."""
 
 from dataclasses import dataclass
 
@@ -9,37 +9,37 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.aggregators.base import certain, training
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 from judgebayes.measures.decide import absolute_loss
-from judgebayes.measures.scores import average, known
+from judgebayes.measures.scores import average, labelled_weight
 from judgebayes.votes.array import Votes
 
 __all__ = ["FittedMarginThreshold", "MarginThreshold"]
 
 TIED = 1e-12
-"""Errors closer than this are equal: rounding must not choose between thresholds."""
+"""Errors closer than this count as equal, so that rounding does not choose the threshold."""
 
 
 @aggregator("margin-threshold", rule=True, compared="baseline", n_classes=3, place=80)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class MarginThreshold:
-    r"""Decide "tie unless :math:`|c^+ - c^-| \ge k`", with k learnt on the labelled items.
+    r"""Decide "tie unless :math:`|c^+ - c^-| \ge k`", with k estimated from the labelled items.
 
     k is the threshold from 1 (ties only where the margin is 0) to n + 1 (always a tie) with the
-    least mean absolute error; of several, the lowest. Ternary votes only. One parameter, no
-    probabilities: what is left of P1's method when only the tie boundary is calibrated.
+    least mean absolute error; of several, the lowest. Ternary votes only. It has one parameter and
+    no probabilities: P1's method reduced to a calibrated tie boundary.
 
     Parameters
     ----------
     label_noise
         The known share e of the labels that are wrong, any other class alike. The error against
-        such labels favours ties, which are never two steps off. What is minimised is the error
-        against the true labels, as the seen ones z estimate it without bias
+        such labels favours ties, which are never two steps off. Therefore the fit minimises an
+        unbiased estimate of the error against the true labels from the observed labels z
         (Natarajan et al. 2013, eq 1, for K classes):
 
         .. math:: \tilde L(a, z) = \frac{L(a, z) - e' \sum_k L(a, k)}{1 - e - e'},
@@ -68,7 +68,7 @@ class MarginThreshold:
         weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedMarginThreshold":
-        """Return the rule with the threshold of least error on the labelled items.
+        """Return the rule with the threshold that minimises the error on the labelled items.
 
         Raises
         ------
@@ -82,12 +82,12 @@ class MarginThreshold:
         data = training(votes, labels, weight, key, labelled_only=False)
         most = votes.n_judges * votes.n_samples
         thresholds = jnp.arange(1, most + 2)
-        losses = _seen_loss(self.label_noise)[:, jnp.maximum(data.labels, 0)]
-        used = known(data.labels, data.weight)
+        losses = _noisy_loss(self.label_noise)[:, jnp.maximum(data.labels, 0)]
+        used = labelled_weight(data.labels, data.weight)
 
         def error(threshold: Int[Array, ""]) -> Float[Array, ""]:
-            made = _decide(votes, threshold)
-            return average(jnp.take_along_axis(losses, made[None], 0)[0], used)
+            decisions = _decide(votes, threshold)
+            return average(jnp.take_along_axis(losses, decisions[None], 0)[0], used)
 
         errors = jax.vmap(error)(thresholds)
         return FittedMarginThreshold(
@@ -113,14 +113,14 @@ class FittedMarginThreshold:
         return certain(_decide(votes, self.threshold), 3)
 
 
-def _seen_loss(noise: Scalar) -> Float[Array, "action seen"]:
-    """Return the loss by seen label whose mean, given the true label, is the absolute loss."""
+def _noisy_loss(noise: Scalar) -> Float[Array, "action label"]:
+    """Return the loss by observed label whose mean, given the true label, is the absolute loss."""
     loss = jnp.asarray(absolute_loss(3))
-    slip = jnp.asarray(noise) / 2
-    return (loss - slip * loss.sum(1, keepdims=True)) / (1 - noise - slip)
+    flip_rate = jnp.asarray(noise) / 2
+    return (loss - flip_rate * loss.sum(1, keepdims=True)) / (1 - noise - flip_rate)
 
 
-@fused()
+@jit_inline()
 def _decide(votes: Votes, threshold: Int[Array, ""]) -> Int[Array, " item"]:
     counts = votes.pooled_counts()
     margin = counts[:, 2] - counts[:, 0]

@@ -15,11 +15,11 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.fast.log_softmax import log_softmax, log_softmax_by_class
-from judgebayes.inference.problem import identified
+from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.summary import summary
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.one_coin import Prior
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
@@ -32,26 +32,26 @@ ClassPrior = Literal["uniform", "labels"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class OneCoin:
-    r"""Weigh judges by their accuracy on the labelled items, the accuracy integrated out.
+    r"""Weight judges by their accuracy on the labelled items, with the accuracy integrated out.
 
     .. math:: \log p(y = k \mid \text{votes}) = \log \pi_k
               + \sum_{j: v_j = k} \log \frac{(K - 1)\,\alpha_j}{\beta_j} + \text{const}
 
     with :math:`\alpha_j = a + \text{correct}_j`, :math:`\beta_j = b + \text{wrong}_j` (P2 eq 1;
-    `judgebayes.inference.fast.one_coin` has several votes of one judge). A judge whose accuracy is
-    unknown weighs nothing; one below chance weighs negatively. Given the label judges are taken to err
-    independently; where they do not, the answers are too sure of themselves and need a calibration
-    map, or `Stacking`. Closed form.
+    `judgebayes.inference.fast.one_coin` for several votes of one judge). A judge of unknown accuracy has
+    weight 0 for K = 2; a judge below chance has a negative weight. The model assumes that judges err
+    independently given the label; if they do not, the probabilities are overconfident and need a
+    calibration map, or use `Stacking`. Closed form.
 
-    Several human labels of one item: repeat the item once for each, with weights that add to one.
+    For several human labels of one item, repeat the item once for each, with weights that sum to one.
 
     Parameters
     ----------
     prior
         The Beta prior of every judge's accuracy, `Prior(accuracy=(a, b))`.
     class_prior
-        `uniform`, or `labels`: the labels' frequencies, each class counted once more. Uniform is
-        right for pairs, whose order means nothing.
+        `uniform`, or `labels`: the labels' frequencies, with a pseudo-count of 1 for each class. Use
+        uniform for pairs, whose order has no meaning.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -92,9 +92,9 @@ class OneCoin:
         """
         return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
 
-    def from_agreement(self, seen: Agreement) -> "FittedOneCoin":
-        """Return the same from how often each judge agrees with the labels: all there is to see."""
-        return _fit(self, *seen[:4], n_classes=seen.n_classes)
+    def from_agreement(self, counts: Agreement) -> "FittedOneCoin":
+        """Return the same fit from the counts of each judge's agreement with the labels."""
+        return _fit(self, *counts[:4], n_classes=counts.n_classes)
 
 
 @in_files
@@ -109,8 +109,8 @@ class FittedOneCoin(Sampled):
     status: Int[Array, "*batch"]
 
     _unsampled = (
-        "is a posterior in closed form, Beta(alpha, beta) of each judge, and holds no draws: "
-        "`judgebayes posterior --model one-coin` samples it."
+        "is a posterior in closed form, Beta(alpha, beta) of each judge, and has no draws; "
+        "use `judgebayes posterior --model one-coin` to sample it."
     )
     __repr__ = summary
 
@@ -121,7 +121,7 @@ class FittedOneCoin(Sampled):
 
     @in_float64
     def log_odds(self) -> Float[Array, "*batch judge"]:
-        """Return what one vote of each judge adds to the log-odds of its class."""
+        """Return the log-odds that one vote of each judge adds to its class."""
         n_classes = self.log_prior.shape[-1]
         return one_coin.log_odds(self.alpha, self.beta, n_classes)
 
@@ -142,14 +142,14 @@ def class_log_prior(
     *,
     n_classes: int,
 ) -> Float[Array, " class"]:
-    """Return log pi: uniform, or the labels' frequencies with one more of each, noise removed."""
+    """Return log pi: uniform, or the labels' frequencies (pseudo-count 1), corrected for label noise."""
     if kind == "uniform":
         return jnp.full(n_classes, -np.log(n_classes))
-    used = known(labels, weight)
-    seen = used @ jax.nn.one_hot(labels, n_classes, dtype=used.dtype) + 1.0
-    slip = jnp.asarray(noise) / (n_classes - 1)
-    share = (seen / seen.sum() - slip) / (1 - noise - slip)
-    share = jnp.maximum(share, 1 / seen.sum())
+    used = labelled_weight(labels, weight)
+    counts = used @ jax.nn.one_hot(labels, n_classes, dtype=used.dtype) + 1.0
+    flip_rate = jnp.asarray(noise) / (n_classes - 1)
+    share = (counts / counts.sum() - flip_rate) / (1 - noise - flip_rate)
+    share = jnp.maximum(share, 1 / counts.sum())
     return jnp.log(share / share.sum())
 
 
@@ -171,7 +171,7 @@ def _fit(
         class_log_prior(
             labels, weight, method.class_prior, method.label_noise, n_classes=n_classes
         ),
-        identified(labels, weight, n_classes, 1),
+        degenerate_status(labels, weight, n_classes, 1),
     )
 
 
@@ -180,8 +180,8 @@ def _apply(fitted: FittedOneCoin, votes: AnyVotes) -> Float[Array, "item class"]
     alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
     if isinstance(votes, SparseVotes):
         return log_softmax(_evidence(fitted, votes) + fitted.log_prior)
-    said = one_coin.log_likelihood_by_class(votes.index, alpha, beta, n_classes=n_classes)
-    logits = [own + fitted.log_prior[k] for k, own in enumerate(said)]
+    log_likelihood = one_coin.log_likelihood_by_class(votes.index, alpha, beta, n_classes=n_classes)
+    logits = [own + fitted.log_prior[k] for k, own in enumerate(log_likelihood)]
     return jnp.stack(log_softmax_by_class(logits), axis=1)
 
 
@@ -190,7 +190,7 @@ def _evidence(fitted: FittedOneCoin, votes: SparseVotes) -> Float[Array, "item c
     alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
     if votes.n_samples == 1:
         return votes.weighted_counts(one_coin.log_odds(alpha, beta, n_classes))
-    # The votes of one judge on one item are a group; what they say depends on their counts.
+    # The votes of one judge on one item are a group; their likelihood depends on the counts.
     group = jnp.cumsum(votes.starts()) - 1
     size = len(votes)
     voted = jnp.asarray(votes.index)[:, None] == jnp.arange(n_classes)
@@ -201,9 +201,11 @@ def _evidence(fitted: FittedOneCoin, votes: SparseVotes) -> Float[Array, "item c
     cast, judge = count.sum(1), jnp.maximum(judge, 0)
     if votes.n_judges * (votes.n_samples + 1) ** 2 > n_classes * size:
         rest = cast[:, None] - count
-        said = one_coin.log_votes(alpha[judge, None], beta[judge, None], count, rest, n_classes)
+        log_likelihood = one_coin.log_votes(
+            alpha[judge, None], beta[judge, None], count, rest, n_classes
+        )
     else:
         table = one_coin.table(alpha, beta, votes.n_samples, n_classes=n_classes)
-        said = table[judge[:, None], cast[:, None], count]
-    said = jnp.where(cast[:, None] > 0, said, 0.0)
-    return jax.ops.segment_sum(said, jnp.maximum(item, 0), votes.n_items)
+        log_likelihood = table[judge[:, None], cast[:, None], count]
+    log_likelihood = jnp.where(cast[:, None] > 0, log_likelihood, 0.0)
+    return jax.ops.segment_sum(log_likelihood, jnp.maximum(item, 0), votes.n_items)

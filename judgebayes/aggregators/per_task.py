@@ -1,4 +1,4 @@
-"""One fit for each task, none knowing of the others."""
+"""A separate fit for each task."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ __all__ = ["FittedPerTask", "PerTask"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PerTask:
-    """Fit a method to the labelled items of each task on their own."""
+    """Fit a method separately to the labelled items of each task."""
 
     method: Aggregator
 
@@ -37,7 +37,7 @@ class PerTask:
         Raises
         ------
         JudgeBayesError
-            If the votes carry no tasks, lengths differ, or a weight is negative.
+            If the votes have no tasks, lengths differ, or a weight is negative.
         """
         data = training(votes, labels, weight, key, labelled_only=True)
         task = tasks_of(data.votes)
@@ -67,8 +67,8 @@ class FittedPerTask:
     @in_float64
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the log-probabilities of each item under its own task's fit."""
-        answers = jax.vmap(lambda fitted: fitted(votes))(self.by_task)
-        return answers[tasks_of(votes), jnp.arange(votes.n_items)]
+        predictions = jax.vmap(lambda fitted: fitted(votes))(self.by_task)
+        return predictions[tasks_of(votes), jnp.arange(votes.n_items)]
 
 
 def tasks_of(votes: Votes) -> Int[Array, " item"]:
@@ -77,10 +77,10 @@ def tasks_of(votes: Votes) -> Int[Array, " item"]:
     Raises
     ------
     JudgeBayesError
-        If the votes carry none.
+        If the votes have no tasks.
     """
     if votes.task is None:
         raise JudgeBayesError(
-            "These votes carry no tasks: name the column that tells them, encode(task=...)."
+            "These votes have no tasks; name the column of the tasks with encode(task=...)."
         )
     return votes.task

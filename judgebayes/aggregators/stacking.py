@@ -22,11 +22,11 @@ from judgebayes.inference.laplace import (
     leave_one_out,
 )
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Result, Sites, identified
+from judgebayes.inference.problem import Chains, Problem, Result, Sites, degenerate_status
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.models import stacking
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.stacking import Form, Prior, StackingData, StackingModel
@@ -35,14 +35,14 @@ from judgebayes.votes.array import Votes
 __all__ = ["FittedStacking", "Stacking"]
 
 TAUS = (0.03, 2.0)
-"""Least and largest tau tried."""
+"""Least and largest tau of the grid."""
 
 
 @aggregator("stacking", knows_judges=True, compared="panel", inferences=("nuts",), place=40)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Stacking:
-    r"""Regress the labels on the whole vote vector; how much judges differ is learnt.
+    r"""Regress the labels on the whole vote vector; the spread of the judges' weights is estimated.
 
     .. math:: \log \frac{p(1)}{p(0)} = \sum_j w_j x_j, \qquad
               w = \tau \bigl(z + \sqrt{\kappa}\, c\, \hat l\bigr), \quad z_j, c \sim N(0, 1)
@@ -50,26 +50,26 @@ class Stacking:
     with votes :math:`x_j \in \{-1, +1\}`, 0 where missing, and the direction :math:`\hat l` of
     the one-coin log-odds (`judgebayes.models.stacking`, which has the form for K ordered classes).
     Judges that copy one another share a weight instead of being counted twice, so weak judges may
-    stay in the panel. Where labels are binary, let a judge's "tie" be a missing vote.
+    stay in the panel. With binary labels, encode a judge's "tie" as a missing vote.
 
-    Several human labels of one item: repeat the item once for each, with weights that add to one.
+    For several human labels of one item, repeat the item once for each, with weights that sum to one.
 
     Parameters
     ----------
     inference
-        `Laplace()`: the mode, at the tau under which labels are best foretold by the others
-        (leave-one-out). Where the model is wrong, as with many judges of a kind, the evidence
-        prefers a tau that is too large. `Laplace(averaged=True)` averages over the Gaussian
-        approximation: with many judges and few labels (separable data) it is far too unsure,
-        because the posterior of the logits is skewed. `NUTS()` samples everything, tau too.
+        `Laplace()`: the mode, at the tau that maximises the leave-one-out log-probability of the
+        labels. The evidence would prefer a tau that is too large where the model is wrong, for example
+        with many similar judges. `Laplace(averaged=True)` averages over the Gaussian approximation:
+        with many judges and few labels (separable data) it is far too uncertain, because the posterior
+        of the logits is skewed. `NUTS()` samples all parameters, including tau.
     symmetric
-        Whether swapping the responses must mirror the answer, exactly. Right for pairs;
-        otherwise there is an offset, and a weight for each judge's silence.
+        Whether swapping the responses must mirror the result exactly. Use it for pairs; otherwise
+        there is an offset, and a weight for each judge's missing votes.
     prior
-        `Prior(kappa=...)`: how much of it lies in the direction of the one-coin log-odds, 0 for
-        none. With kappa = 0 weights shrink to zero, which suits many alike judges; a small panel of
-        unequal ones gains from the centre. And the priors of log tau (`Laplace` looks for tau
-        between 0.03 and 2) and of what votes do not touch.
+        `Prior(kappa=...)`: the weight of the direction of the one-coin log-odds, 0 for none. With
+        kappa = 0 weights shrink to zero, which suits many similar judges; a small panel of unequal
+        judges gains from the direction. It also has the priors of log tau (`Laplace` searches tau
+        between 0.03 and 2) and of the parameters that do not depend on votes.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -100,7 +100,7 @@ class Stacking:
         weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedStacking":
-        """Return the weights learnt from the labelled items.
+        """Return the weights estimated from the labelled items.
 
         Raises
         ------
@@ -116,14 +116,17 @@ class Stacking:
         labels: Int[AnyArray, " item"],
         weight: Float[Array, " item"] | None = None,
     ) -> Problem:
-        """Return the program with these data, what NUTS samples."""
+        """Return the problem for NUTS: the program with these data."""
         form = Form(votes.n_judges, votes.n_classes, self.symmetric)
         design = stacking.features(votes.index, form)
-        given = jnp.asarray(labels), jnp.ones(votes.n_items) if weight is None else weight
-        direction = stacking.centre(votes.index, *given, form)
+        labels_and_weight = (
+            jnp.asarray(labels),
+            jnp.ones(votes.n_items) if weight is None else weight,
+        )
+        direction = stacking.centre(votes.index, *labels_and_weight, form)
         return Problem(
             StackingModel(form, self.prior, self.label_noise),
-            StackingData(design, direction, *given),
+            StackingData(design, direction, *labels_and_weight),
         )
 
 
@@ -131,12 +134,12 @@ class Stacking:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedStacking(Sampled):
-    """The judges' weights: one draw of a point estimate, or many of a posterior."""
+    """The judges' weights: one draw for a point estimate, or many of a posterior."""
 
     draws: Sites
-    """`tau` (draw), `weight` (draw, judge), and what else the form has."""
+    """`tau` (draw), `weight` (draw, judge), and the other parameters of the form."""
     covariance: Float[Array, "*batch parameter parameter"] | None
-    """Of the parameters in the order of the form, given tau; None if sampled."""
+    """Covariance of the parameters in the order of the form, given tau; None if sampled."""
     status: Int[Array, "*batch"]
     log_evidence: Float[Array, "*batch"]
     """Log of the Laplace evidence, with the prior of tau; NaN if sampled."""
@@ -158,15 +161,15 @@ class FittedStacking(Sampled):
         return _by_draw(self, votes)
 
     def __repr__(self) -> str:
-        """Summarise."""
+        """Return a short summary."""
         return summarised(self)
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's weight (log-odds per vote): posterior mean and central interval.
 
-        A weight is what a judge adds to the others, not how often it is right. The interval is that
-        of a posterior whose prior draws weights to a common direction: weights far from it are
-        covered less often than the level says.
+        A weight is the contribution of a judge given the others, not its accuracy. The prior shrinks
+        weights towards a common direction: the intervals of weights far from it have less than
+        nominal coverage.
         """
         weight = np.asarray(self.draws["weight"])
         tails = (1 - level) / 2, (1 + level) / 2
@@ -194,24 +197,24 @@ def _fit(
     key: PRNGKeyArray,
 ) -> FittedStacking:
     form = Form(votes.n_judges, votes.n_classes, method.symmetric)
-    pinned = identified(labels, weight, votes.n_classes, 1)
-    whole = method.problem(votes, labels, weight)
+    degenerate = degenerate_status(labels, weight, votes.n_classes, 1)
+    full_problem = method.problem(votes, labels, weight)
     if isinstance(method.inference, NUTS):
-        return _sampled(whole, method.inference.solve(whole, key), form, pinned)
-    design, direction = whole.data.design, whole.data.direction
+        return _sampled(full_problem, method.inference.solve(full_problem, key), form, degenerate)
+    design, direction = full_problem.data.design, full_problem.data.direction
     problem = SoftmaxProblem(
         design,
         jnp.asarray(stacking.read_out(form)),
         noise_matrix(method.label_noise, votes.n_classes),
         labels,
-        known(labels, weight),
+        labelled_weight(labels, weight),
     )
-    log_tau, found = _learnt(method.inference, problem, direction, method.prior, form)
+    log_tau, approximation = _select_tau(method.inference, problem, direction, method.prior, form)
     return FittedStacking(
-        draws={"tau": jnp.exp(log_tau)[None], **form.split(found.mode[None])},
-        covariance=jnp.linalg.inv(found.precision),
-        status=worst(found.status, pinned),
-        log_evidence=found.log_evidence,
+        draws={"tau": jnp.exp(log_tau)[None], **form.split(approximation.mode[None])},
+        covariance=jnp.linalg.inv(approximation.precision),
+        status=worst(approximation.status, degenerate),
+        log_evidence=approximation.log_evidence,
         chains=None,
         n_classes=votes.n_classes,
         symmetric=method.symmetric,
@@ -219,59 +222,65 @@ def _fit(
     )
 
 
-def _learnt(
+def _select_tau(
     inference: Laplace,
     problem: SoftmaxProblem,
     direction: Float[Array, " judge"],
     prior: Prior,
     form: Form,
 ) -> tuple[Float[Array, ""], Approximation]:
-    """Return log tau at the peak of the criterion, and the approximation there.
+    """Return log tau at the maximum of the criterion, and the approximation there.
 
-    From strong shrinkage to weak, each mode the start of the next. The peak is that of the
-    parabola through the best tau and its neighbours.
+    The grid runs from strong shrinkage to weak, and each mode is the start of the next. The maximum is
+    that of the parabola through the best tau and its neighbours.
     """
     location, scale = prior.log_tau
 
-    def at(log_tau: Float[Array, ""], start: Float[Array, " parameter"]) -> Approximation:
-        given = prior_precision(jnp.exp(log_tau), direction, prior, form)
-        found = approximate(problem, *given, start, inference.max_steps)
+    def approximate_at(
+        log_tau: Float[Array, ""], start: Float[Array, " parameter"]
+    ) -> Approximation:
+        precision_and_log_det = prior_precision(jnp.exp(log_tau), direction, prior, form)
+        approximation = approximate(problem, *precision_and_log_det, start, inference.max_steps)
         log_prior = -0.5 * ((log_tau - location) / scale) ** 2
-        return found._replace(log_evidence=found.log_evidence + log_prior)
+        return approximation._replace(log_evidence=approximation.log_evidence + log_prior)
 
-    def worth(log_tau: Float[Array, ""], found: Approximation) -> Float[Array, ""]:
+    def criterion(log_tau: Float[Array, ""], approximation: Approximation) -> Float[Array, ""]:
         if inference.criterion == "evidence":
-            return found.log_evidence
-        return leave_one_out(problem, found) - 0.5 * ((log_tau - location) / scale) ** 2
+            return approximation.log_evidence
+        return leave_one_out(problem, approximation) - 0.5 * ((log_tau - location) / scale) ** 2
 
-    def climb(
+    def next_tau(
         start: Float[Array, " parameter"], log_tau: Float[Array, ""]
     ) -> tuple[Float[Array, " parameter"], tuple[Float[Array, " parameter"], Float[Array, ""]]]:
-        found = at(log_tau, start)
-        return found.mode, (found.mode, worth(log_tau, found))
+        approximation = approximate_at(log_tau, start)
+        return approximation.mode, (approximation.mode, criterion(log_tau, approximation))
 
-    tried = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), inference.scales)
+    grid = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), inference.scales)
     zero = jnp.zeros(problem.design.shape[-1])
-    _, (modes, values) = jax.lax.scan(climb, zero, tried)
+    _, (modes, values) = jax.lax.scan(next_tau, zero, grid)
     best = jnp.argmax(values)
     inner = jnp.clip(best, 1, inference.scales - 2)
-    before, here, after = values[inner - 1], values[inner], values[inner + 1]
-    bend = before - 2 * here + after
-    shift = jnp.where(bend < 0, 0.5 * (before - after) / jnp.where(bend < 0, bend, 1.0), 0.0)
-    peak = tried[inner] + jnp.clip(shift, -1, 1) * (tried[1] - tried[0])
-    log_tau = jnp.where(best == inner, peak, tried[best])
-    return log_tau, at(log_tau, modes[best])
+    before, middle, after = values[inner - 1], values[inner], values[inner + 1]
+    curvature = before - 2 * middle + after
+    shift = jnp.where(
+        curvature < 0, 0.5 * (before - after) / jnp.where(curvature < 0, curvature, 1.0), 0.0
+    )
+    peak = grid[inner] + jnp.clip(shift, -1, 1) * (grid[1] - grid[0])
+    log_tau = jnp.where(best == inner, peak, grid[best])
+    return log_tau, approximate_at(log_tau, modes[best])
 
 
-def _sampled(problem: Problem, found: Result, form: Form, pinned: Int[Array, ""]) -> FittedStacking:
+def _sampled(
+    problem: Problem, result: Result, form: Form, degenerate: Int[Array, ""]
+) -> FittedStacking:
     assert isinstance(problem.model, StackingModel)
     model = problem.model
     return FittedStacking(
-        draws=jax.vmap(lambda sites: model.quantities(sites, problem.data))(found.draws),
+        draws=jax.vmap(lambda sites: model.quantities(sites, problem.data))(result.draws),
         covariance=None,
-        status=worst(found.status, pinned),
+        status=worst(result.status, degenerate),
         log_evidence=jnp.asarray(jnp.nan),
-        chains=found.chains,
+        chains=result.chains,
         n_classes=form.n_classes,
         symmetric=form.symmetric,
     )

@@ -1,4 +1,4 @@
-"""Items with the same votes and label as one item: what a sampler would do again and again, once."""
+"""Items with the same votes and label merged into one weighted item, for samplers."""
 
 from dataclasses import replace
 
@@ -9,36 +9,36 @@ import numpy as np
 from judgebayes.aggregators.base import Training
 from judgebayes.votes.array import MISSING
 
-__all__ = ["merged"]
+__all__ = ["unique_items"]
 
 STEPS = 4
 """Sizes between one power of two and the next, so that similar panels share a compilation."""
 
 
-def merged(data: Training) -> Training:
-    r"""Return an item for every distinct combination of votes and label, with their summed weight.
+def unique_items(data: Training) -> Training:
+    r"""Return one item for every distinct combination of votes and label, with the summed weight.
 
-    A likelihood that is a product over items with the same factor for the same votes stays what it
-    was, at the cost of the distinct ones:
+    A likelihood that is a product over items, with the same factor for the same votes, is unchanged,
+    but costs only as much as the distinct items:
 
     .. math:: \prod_i p(v_i, y_i)^{w_i} = \prod_{(v, y)} p(v, y)^{\sum_{i: v_i = v, y_i = y} w_i}
 
-    Which of a judge's samples said what does not matter; scores, orders and tasks are dropped.
-    Items of weight 0 without votes fill up to one of a few sizes. Inside compiled code, where the
-    number of distinct items cannot be known, everything is returned as it is.
+    The order of a judge's samples does not matter; scores, orders and tasks are dropped. Items with
+    weight 0 and without votes pad the result to one of a few sizes. Inside compiled code, where the
+    number of distinct items is unknown, the data are returned unchanged.
     """
     votes, labels, weight, key = data
     if any(isinstance(x, jax.core.Tracer) for x in (votes.index, labels, weight)):
         return data
     index, used = np.sort(np.asarray(votes.index), axis=2), np.asarray(weight) > 0
     rows = np.column_stack([index.reshape(len(index), -1), np.asarray(labels)])[used]
-    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    distinct, position = np.unique(rows, axis=0, return_inverse=True)
     extra = _rounded(len(distinct)) - len(distinct)
     if len(distinct) + extra >= votes.n_items:
         return data
     fill = ((0, extra), (0, 0))
     distinct = np.pad(distinct, fill, constant_values=MISSING)
-    summed = np.bincount(place.ravel(), np.asarray(weight)[used], len(distinct))
+    summed = np.bincount(position.ravel(), np.asarray(weight)[used], len(distinct))
     return Training(
         replace(
             votes,

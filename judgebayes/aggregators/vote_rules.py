@@ -1,7 +1,7 @@
 """The rules that P1 compares with: majority votes, plain and weighted by confidence.
 
-None of them learns anything. Where classes tie, the rule says what is done: the paper does not,
-and at four votes it decides much.
+The rules have no parameters to fit. Each has an explicit rule for tied classes: the paper has none,
+and with four votes it has a large effect.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import CountingRule, Rule, certain
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.votes.array import Votes
@@ -21,11 +21,11 @@ from judgebayes.votes.sparse import AnyVotes, SparseVotes
 __all__ = ["ConfidenceVote", "MajorityVote", "RoundedMedian", "SoftVote", "TieRule", "Verdict"]
 
 TieRule = Literal["middle", "outer", "first"]
-"""What happens when several classes have the most support.
+"""The decision when several classes have the most support.
 
-`middle`: the centre of the tied classes, halves rounded towards the middle of the scale: a vote of
-2 : 2 between tie and A is a tie. `outer`: halves rounded away from it (P1's rounded median). Either
-way votes of 2 : 2 between A and B are a tie. `first`: the tied class that was voted first.
+`middle`: the centre of the tied classes, with halves rounded towards the middle of the scale: votes of
+2 : 2 between tie and A are a tie. `outer`: halves are rounded away from it (P1's rounded median). In
+both cases, votes of 2 : 2 between A and B are a tie. `first`: the tied class that was voted first.
 """
 
 TIED = 1e-12
@@ -127,10 +127,10 @@ class RoundedMedian(Rule):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Verdict(Rule):
-    """The verdict of one judge, taken as it is: an answer that was made elsewhere.
+    """The verdict of one judge, unchanged: an aggregation that was computed elsewhere.
 
-    For aggregations that ask a language model (USC, GSA, few-shot): put their verdicts among the
-    votes as a judge of its own. An item without one is undecided, all classes alike.
+    For aggregations by a language model (USC, GSA, few-shot): add their verdicts to the votes as
+    another judge. An item without a verdict gets a uniform distribution.
     """
 
     judge: int = field(metadata={"static": True})
@@ -148,7 +148,7 @@ def _members(
     """Return which votes are for which class (item, vote, class), and their confidences."""
     if votes.score is None:
         raise JudgeBayesError(
-            "This rule weighs votes by their confidence, and these votes carry no score: name its "
+            "This rule weights votes by their confidence, but these votes have no score; name its "
             "column with encode(score=...)."
         )
     given = votes.index.reshape(votes.n_items, -1)
@@ -156,13 +156,13 @@ def _members(
     return member, votes.score.reshape(votes.n_items, -1, 1)
 
 
-@fused("tie")
+@jit_inline("tie")
 def most_supported(
     support: Float[Array, "item class"], votes: AnyVotes, tie: TieRule
 ) -> Float[Array, "item class"]:
-    """Return the class with the most support, certain of it unless two are left equal.
+    """Return the class with the most support, with certainty unless two classes remain tied.
 
-    An item without votes has no majority: all its classes tie, and the answer is the middle.
+    An item without votes has no majority: all its classes tie, and the result is the middle.
     """
     most = support.max(1, keepdims=True)
     tied = (support >= most - TIED * jnp.abs(most)) | jnp.isinf(most)
@@ -173,11 +173,11 @@ def most_supported(
     return _at_centre(lowest + highest, votes.n_classes, tie)
 
 
-@fused("n_classes", "tie")
+@jit_inline("n_classes", "tie")
 def _at_centre(
     twice: Int[Array, " item"], n_classes: int, tie: Literal["middle", "outer"]
 ) -> Float[Array, "item class"]:
-    """Return the class at `twice / 2`; a half goes to the middle or outwards, or stays a draw."""
+    """Return the class at `twice / 2`; a half is rounded to the middle or outwards, or is a tie."""
     middle = n_classes - 1
     below, above = twice // 2, (twice + 1) // 2
     towards = jnp.where(twice < middle, above, below)

@@ -1,6 +1,6 @@
-"""Votes counted as probabilities: all alike, by accuracy, or by the log-odds of accuracy.
+"""Shares of votes as probabilities: unweighted, or weighted by accuracy or its log-odds.
 
-The uncalibrated baselines of P2 (section 4.1, Table 1). Where the paper leaves the smoothing open,
+The uncalibrated baselines of P2 (section 4.1, Table 1). The paper does not specify the smoothing, so
 it is a parameter here.
 """
 
@@ -18,7 +18,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
-from judgebayes.inference.problem import identified
+from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.summary import summary
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
@@ -37,7 +37,7 @@ __all__ = [
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class VoteShare(CountingRule):
-    r"""Answer with the smoothed share of the votes: the majority vote as probabilities.
+    r"""Predict the smoothed share of the votes: the majority vote as probabilities.
 
     .. math:: p(k) = \frac{c_k + a}{n + K a}
 
@@ -55,7 +55,7 @@ class VoteShare(CountingRule):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class AccuracyWeighted:
-    r"""Answer with the share of the votes, each weighing as much as its judge is accurate.
+    r"""Predict the share of the votes, weighted by the judges' accuracies.
 
     .. math:: p(k) \propto a + \sum_{j: v_j = k} \hat r_j, \qquad
               \hat r_j = \frac{\text{correct}_j + s}{\text{correct}_j + \text{wrong}_j + 2 s}
@@ -63,10 +63,10 @@ class AccuracyWeighted:
     Parameters
     ----------
     smoothing
-        s, of the accuracies; 1 makes them P2's posterior means. Without any, a judge that no label
-        speaks of has 1/2, the limit.
+        s of the accuracies; with 1 they are P2's posterior means. With 0, a judge without votes on
+        labelled items has 1/2, the limit.
     pseudo_count
-        a, of the share.
+        a of the share.
     label_noise
         The known share of the labels that are wrong.
     """
@@ -93,10 +93,10 @@ class AccuracyWeighted:
         """
         return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
 
-    def from_agreement(self, seen: Agreement) -> "FittedAccuracyWeighted":
-        """Return the same from how often each judge agrees with the labels: all there is to see."""
-        alpha, beta = _posterior(seen, self.smoothing, self.label_noise)
-        status = identified(seen.labels, seen.weight, seen.n_classes, 1)
+    def from_agreement(self, counts: Agreement) -> "FittedAccuracyWeighted":
+        """Return the same fit from the counts of each judge's agreement with the labels."""
+        alpha, beta = _posterior(counts, self.smoothing, self.label_noise)
+        status = degenerate_status(counts.labels, counts.weight, counts.n_classes, 1)
         total = alpha + beta
         accuracy = jnp.where(total > 0, alpha / jnp.where(total > 0, total, 1.0), 0.5)
         return FittedAccuracyWeighted(accuracy, self.pseudo_count, status)
@@ -125,18 +125,18 @@ class FittedAccuracyWeighted:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class LogOddsWeighted:
-    r"""Add up the votes, each weighing the log-odds of its judge's accuracy, taken as known.
+    r"""Sum the votes, weighted by the log-odds of the judges' estimated accuracies.
 
     .. math:: \log p(k) = \sum_{j: v_j = k} \log \frac{(K - 1)\, \hat r_j}{1 - \hat r_j}
               + \text{const}
 
-    The plug-in twin of `OneCoin`, to which it is equal at `smoothing=1` where every judge votes
-    once on an item: one half, the default, is the usual correction of a sample log-odds.
+    The plug-in counterpart of `OneCoin`; both are equal at `smoothing=1` if every judge votes once on
+    an item. The default, one half, is the usual correction of a sample log-odds.
 
     Parameters
     ----------
     smoothing
-        As in `AccuracyWeighted`, and above 0: the log-odds of a judge that is always right would be
+        As in `AccuracyWeighted`, but above 0: the log-odds of a judge that is always right would be
         infinite.
     label_noise
         The known share of the labels that are wrong.
@@ -162,14 +162,14 @@ class LogOddsWeighted:
             If lengths differ, or a weight is negative, or the smoothing is not above 0.
         """
         if isinstance(self.smoothing, (int, float)) and not self.smoothing > 0:
-            raise JudgeBayesError(f"smoothing={self.smoothing}; right would be a number above 0.")
+            raise JudgeBayesError(f"smoothing={self.smoothing}; it must be a number above 0.")
         return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
 
-    def from_agreement(self, seen: Agreement) -> "FittedLogOddsWeighted":
-        """Return the same from how often each judge agrees with the labels: all there is to see."""
-        alpha, beta = _posterior(seen, self.smoothing, self.label_noise)
-        log_odds = one_coin.log_odds(alpha, beta, seen.n_classes)
-        status = identified(seen.labels, seen.weight, seen.n_classes, 1)
+    def from_agreement(self, counts: Agreement) -> "FittedLogOddsWeighted":
+        """Return the same fit from the counts of each judge's agreement with the labels."""
+        alpha, beta = _posterior(counts, self.smoothing, self.label_noise)
+        log_odds = one_coin.log_odds(alpha, beta, counts.n_classes)
+        status = degenerate_status(counts.labels, counts.weight, counts.n_classes, 1)
         return FittedLogOddsWeighted(log_odds, status)
 
 
@@ -192,10 +192,12 @@ class FittedLogOddsWeighted:
 
 
 def _posterior(
-    seen: Agreement, smoothing: Scalar, noise: Scalar
+    counts: Agreement, smoothing: Scalar, noise: Scalar
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     prior = (smoothing, smoothing)
-    return one_coin.posterior(seen.correct, seen.wrong, prior, noise, n_classes=seen.n_classes)
+    return one_coin.posterior(
+        counts.correct, counts.wrong, prior, noise, n_classes=counts.n_classes
+    )
 
 
 @jax.jit

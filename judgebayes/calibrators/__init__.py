@@ -1,4 +1,4 @@
-"""Calibration maps, one file each, and conformal sets: probabilities in, better ones out.
+"""Calibration maps, one file each, and conformal prediction sets.
 
 This package may not import `aggregators` or any package after it.
 """

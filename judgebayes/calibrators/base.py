@@ -1,4 +1,4 @@
-"""What every calibrator has in common: log-probabilities and labels in, a map out."""
+"""The common interface of calibrators: log-probabilities and labels in, a map out."""
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -8,28 +8,28 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 
 __all__ = ["CLIP", "CalibrationData", "Calibrator", "FittedCalibrator", "calibration_data"]
 
 CLIP = 1e-6
-"""Probabilities below this count as this much: a certain answer that is wrong costs 13.8 nats."""
+"""Lower probabilities are raised to this value: a certain but wrong prediction costs 13.8 nats."""
 NO_POSTERIOR = (
-    "{} has no posterior, and its probabilities no interval; Temperature, Platt and Beta have one: "
-    "right would be BayesianMap(Platt())."
+    "{} has no posterior, so its probabilities have no interval. Temperature, Platt and Beta have one; "
+    "use, for example, BayesianMap(Platt())."
 )
 
 
 @runtime_checkable
 class FittedCalibrator(Protocol):
-    """A fitted map: log-probabilities of the classes -> better ones."""
+    """A fitted map from log-probabilities of the classes to calibrated ones."""
 
     @property
     def status(self) -> Int[Array, "*batch"]:
-        """How the fit ended, a `Status` as a number."""
+        """The status of the fit, a `Status` as a number."""
         ...
 
     def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
@@ -39,10 +39,10 @@ class FittedCalibrator(Protocol):
 
 @runtime_checkable
 class Calibrator(Protocol):
-    """Hyper-parameters of a map; `fit` returns a fitted one and changes nothing.
+    """Hyper-parameters of a map; `fit` returns a fitted map and does not change this object.
 
     `labels` are class indices, -1 where unknown; a `weight` of 0 equals a dropped item. Items
-    without a label or with weight 0 may hold anything, NaN too.
+    without a label or with weight 0 are ignored, even if they hold NaN.
     """
 
     def fit(
@@ -52,12 +52,12 @@ class Calibrator(Protocol):
         *,
         weight: Float[AnyArray, " item"] | None = None,
     ) -> FittedCalibrator:
-        """Learn the map from an aggregator's answers and the labels."""
+        """Fit the map to an aggregator's log-probabilities and the labels."""
         ...
 
 
 class CalibrationData(NamedTuple):
-    """What a map is learnt from, checked and as arrays; items that do not count weigh 0."""
+    """The training data of a map as checked arrays; ignored items have weight 0."""
 
     log_probs: Float[Array, "item class"]
     labels: Int[Array, " item"]
@@ -80,11 +80,11 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
         if array.shape != (n_items,):
             raise JudgeBayesError(
                 f"The {name} have the shape {array.shape}; there are log-probabilities of "
-                f"{n_items} items, so right would be ({n_items},)."
+                f"{n_items} items, so the shape must be ({n_items},)."
             )
     if not jnp.issubdtype(labels.dtype, jnp.integer):
         raise JudgeBayesError(
-            f"The labels are of type {labels.dtype}; right would be class indices (integers), -1 "
+            f"The labels are of type {labels.dtype}; they must be class indices (integers), -1 "
             "where unknown."
         )
     if not any(isinstance(x, jax.core.Tracer) for x in (log_probs, labels, weight)):
@@ -92,29 +92,29 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
     return _used_only(log_probs, labels, weight)
 
 
-@fused()
+@jit_inline()
 def _used_only(
     log_probs: Float[Array, "item class"],
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
 ) -> CalibrationData:
-    """Return the data with weight 0 and all classes alike where the label is unknown."""
-    used = known(labels, weight)
+    """Return the data with weight 0 and uniform probabilities where the label is unknown."""
+    used = labelled_weight(labels, weight)
     n_classes = log_probs.shape[1]
     uniform = jnp.full(n_classes, -jnp.log(n_classes))
     return CalibrationData(jnp.where(used[:, None] > 0, log_probs, uniform), labels, used)
 
 
-def require(name: str, value: Any, holds: bool | Array, right: str) -> None:
-    """Check a hyper-parameter where its value is known, outside compiled code.
+def require(name: str, value: Any, holds: bool | Array, requirement: str) -> None:
+    """Check a hyper-parameter that is a plain number, outside compiled code.
 
     Raises
     ------
     JudgeBayesError
-        If it does not hold.
+        If the condition `holds` is false; the message states the `requirement`.
     """
     if isinstance(value, (int, float)) and not holds:
-        raise JudgeBayesError(f"{name}={value}; right would be {right}.")
+        raise JudgeBayesError(f"{name}={value}; it must be {requirement}.")
 
 
 def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_classes: int) -> None:
@@ -129,30 +129,32 @@ def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_clas
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise JudgeBayesError(
-            f"Item {row}, class {column} has the log-probability {log_probs[row, column]:g}; right "
-            "would be a number up to 0, or -inf."
+            f"Item {row}, class {column} has the log-probability {log_probs[row, column]:g}; it must "
+            "be at most 0; -inf is allowed."
         )
 
 
 def clipped(log_probs: Float[Array, "item class"], clip: Scalar) -> Float[Array, "item class"]:
-    r"""Return log-probabilities with every probability at least `clip`, summing to 1 again.
+    r"""Return log-probabilities with every probability at least `clip`, renormalised.
 
-    Of two classes, this is clipping to [clip, 1 - clip]. Certain answers become finite, and answers
-    within the limits stay as they are.
+    For two classes, this is clipping to [clip, 1 - clip]. Infinite log-probabilities become finite, and
+    probabilities within the limits are unchanged.
     """
     return jnp.stack(clipped_by_class(log_probs, clip), axis=1)
 
 
-@fused()
+@jit_inline()
 def clipped_by_class(
     log_probs: Float[Array, "item class"], clip: Scalar
 ) -> list[Float[Array, " item"]]:
-    """Return the same class by class (`log_softmax.log_softmax_by_class` says why)."""
-    given = list(log_probs.T)
-    if len(given) == 2:  # no exponential: what compilers take for cheap they take for each use anew
-        return [jnp.clip(own, jnp.log(clip), jnp.log1p(-clip)) for own in given]
-    raised = [jnp.maximum(own, jnp.log(clip)) for own in given]
-    above = [r > own for r, own in zip(raised, given, strict=True)]
-    changed = jnp.stack(above).any(0)
-    again = log_softmax_by_class(raised)
-    return [jnp.where(changed, new, own) for new, own in zip(again, given, strict=True)]
+    """Return `clipped` class by class (see `log_softmax.log_softmax_by_class`)."""
+    log_prob_of_class = list(log_probs.T)
+    if len(log_prob_of_class) == 2:  # no exponential, which compilers would recompute for each use
+        return [jnp.clip(own, jnp.log(clip), jnp.log1p(-clip)) for own in log_prob_of_class]
+    raised = [jnp.maximum(own, jnp.log(clip)) for own in log_prob_of_class]
+    is_raised = [r > own for r, own in zip(raised, log_prob_of_class, strict=True)]
+    changed = jnp.stack(is_raised).any(0)
+    normalised = log_softmax_by_class(raised)
+    return [
+        jnp.where(changed, new, own) for new, own in zip(normalised, log_prob_of_class, strict=True)
+    ]

@@ -31,7 +31,7 @@ from judgebayes.inference.problem import (
     Problem,
     Sites,
     check_prior,
-    identified,
+    degenerate_status,
 )
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.sampled import Sampled, with_source
@@ -42,7 +42,7 @@ from judgebayes.models.calibration_maps import CalibrationMapModel, Form, MapDat
 __all__ = ["BayesianMap", "FittedBayesianMap", "ProbabilityInterval"]
 
 ITEMS_AT_ONCE = 1024
-"""Items whose draws are held side by side for their quantiles."""
+"""Items whose quantiles are computed at a time."""
 
 
 class ProbabilityInterval(NamedTuple):
@@ -55,18 +55,18 @@ class ProbabilityInterval(NamedTuple):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BayesianMap:
-    r"""Find the posterior of a map's parameters, so that what it answers has an interval.
+    r"""Compute the posterior of a map's parameters, so that its probabilities have intervals.
 
     .. math:: \pi(\theta \mid y) \propto \pi(\theta) \prod_i q_\theta(y_i \mid p_i)^{w_i}
 
-    with the map :math:`q_\theta` of `Temperature`, `Platt` or `Beta`, whose settings hold
-    (`symmetric`, `free_slopes`, `clip`, `label_noise`), and weakly informative priors centred on the
-    identity (`judgebayes.models.calibration_maps`). `Beta`'s penalty is of its point fit: the prior
-    stands in its place. The answer is the probability averaged over the posterior.
+    with the map :math:`q_\theta` of `Temperature`, `Platt` or `Beta` and its settings (`symmetric`,
+    `free_slopes`, `clip`, `label_noise`), and weakly informative priors centred on the identity
+    (`judgebayes.models.calibration_maps`). The prior replaces the penalty of `Beta`. The calibrated
+    probability is the average over the posterior.
 
-    The interval is about the map: where the frequency of the label, among items that are answered
-    alike, may lie, as far as these labels tell and if the map's family holds it. It knows nothing of
-    the aggregator's own uncertainty, and takes labelled items as independent.
+    The interval is for the map: for the frequency of a class among items with the same predicted
+    probability, assuming that the map's family contains the true map. It does not include the
+    aggregator's own uncertainty, and treats labelled items as independent.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ class BayesianMap:
         `Temperature()`, `Platt()` or `Beta()`. Isotonic regression has no parameters, and no
         posterior here.
     inference
-        `NormalAtMode(weighted=True)`, draws at the mode, weighed by the posterior; `NUTS()`;
-        `PriorImportance()`; or `MAP()`, the mode alone, which has no interval. The plain
-        `NormalAtMode()` knows no bound and no skewness: with few labels its intervals are too low
-        or too high at the ends.
+        `NormalAtMode(weighted=True)`, draws around the mode, weighted by the posterior; `NUTS()`;
+        `PriorImportance()`; or `MAP()`, the mode only, which has no interval. The plain
+        `NormalAtMode()` ignores bounds and skewness: with few labels its intervals are too low or too
+        high near 0 and 1.
     prior
-        Standard deviations of the priors. Any but the default raises a JudgeBayesError beside a
+        Standard deviations of the priors. Any but the default raises a JudgeBayesError together with a
         minimum score, which does not use it.
 
     Examples
@@ -101,7 +101,7 @@ class BayesianMap:
     prior: Prior = field(default_factory=Prior)
 
     def __post_init__(self) -> None:
-        """Refuse a prior that the inference would ignore."""
+        """Check that the inference uses the prior."""
         check_prior(self)
 
     @in_float64
@@ -119,9 +119,9 @@ class BayesianMap:
         Parameters
         ----------
         log_probs, labels, weight
-            As of the map itself.
+            As in the `fit` of the map.
         features
-            Item features, of Platt's map only.
+            Item features, for Platt's map only.
         key
             Random key of the draws; a fixed one by default.
 
@@ -129,7 +129,7 @@ class BayesianMap:
         ------
         JudgeBayesError
             If the map has no posterior or takes no features, a prior's standard deviation is not
-            above 0, lengths differ, a label is not a class index, or a number is not one.
+            above 0, lengths differ, a label is not a class index, or a value is NaN.
         """
         own = self.calibrator
         if not isinstance(own, Temperature | Platt | Beta):
@@ -144,7 +144,7 @@ class BayesianMap:
         return with_source(_fit(self, own.form, *given, key), self, *given)
 
     def problem(self, data: CalibrationData, features: Float[Array, "item feature"]) -> Problem:
-        """Return the program with these data, what every inference solves."""
+        """Return the problem for the inference: the program with these data."""
         own = self.calibrator
         assert isinstance(own, Temperature | Platt | Beta)
         log_probs = clipped(data.log_probs, own.clip)
@@ -158,7 +158,7 @@ class BayesianMap:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedBayesianMap(Sampled):
-    """A map with many draws of its parameters, or one of a point estimate."""
+    """A fitted map, with several draws of its parameters or one point estimate."""
 
     draws: Sites
     """By site of the program (`judgebayes.models.calibration_maps`), each with a leading draw axis."""
@@ -182,7 +182,7 @@ class FittedBayesianMap(Sampled):
         Raises
         ------
         JudgeBayesError
-            If the features are not those, by number, that the map was fitted with.
+            If the number of features is not that of the fit.
         """
         return log_mean_exp(self.by_draw(log_probs, features))
 
@@ -197,7 +197,7 @@ class FittedBayesianMap(Sampled):
         Raises
         ------
         JudgeBayesError
-            If the features are not those, by number, that the map was fitted with.
+            If the number of features is not that of the fit.
         """
         return _by_draw(self, *self._given(log_probs, features))
 
@@ -214,13 +214,13 @@ class FittedBayesianMap(Sampled):
         Raises
         ------
         JudgeBayesError
-            If the level is not between 0 and 1, the fit is a single point, or the features are not
-            those, by number, that the map was fitted with.
+            If the level is not between 0 and 1, the fit is a point estimate, or the number of features
+            is not that of the fit.
         """
         require("level", level, 0 < level < 1, "a number between 0 and 1")
         if next(iter(self.draws.values())).shape[0] == 1:
             raise JudgeBayesError(
-                "A point estimate has no interval; right would be NormalAtMode(weighted=True) or NUTS()."
+                "A point estimate has no interval; use NormalAtMode(weighted=True) or NUTS()."
             )
         return _interval(self, *self._given(log_probs, features), level)
 
@@ -231,12 +231,12 @@ class FittedBayesianMap(Sampled):
     ) -> tuple[Float[Array, "item class"], Float[Array, "item feature"]]:
         expected = self.draws.get("intercept_by_feature", self.draws.get("slope_by_feature"))
         n_features = 0 if expected is None else expected.shape[-2]
-        found = with_constant(features, len(log_probs))[:, 1:]
-        if found.shape[1] != n_features:
+        given = with_constant(features, len(log_probs))[:, 1:]
+        if given.shape[1] != n_features:
             raise JudgeBayesError(
-                f"This map was fitted with {n_features} item feature(s) and is given {found.shape[1]}."
+                f"This map was fitted with {n_features} item feature(s), but {given.shape[1]} are given."
             )
-        return jnp.asarray(log_probs, dtype=float), found
+        return jnp.asarray(log_probs, dtype=float), given
 
 
 @partial(jax.jit, static_argnames="form")
@@ -248,7 +248,7 @@ def _fit(
     key: PRNGKeyArray,
 ) -> FittedBayesianMap:
     result = method.inference.solve(method.problem(data, features), key)
-    degenerate = identified(data.labels, data.weight, data.log_probs.shape[1], 1)
+    degenerate = degenerate_status(data.labels, data.weight, data.log_probs.shape[1], 1)
     return FittedBayesianMap(
         draws=result.draws,
         status=worst(result.status, degenerate),
@@ -266,7 +266,7 @@ def _by_draw(
     log_probs: Float[Array, "item class"],
     features: Float[Array, "item feature"],
 ) -> Float[Array, "draw item class"]:
-    form = Form(*fitted.form)  # a file keeps a plain tuple
+    form = Form(*fitted.form)  # a fit file stores a plain tuple
     model, labels = CalibrationMapModel(log_probs.shape[1], form), jnp.zeros(len(log_probs), int)
     data = MapData(clipped(log_probs, fitted.clip), labels, features=features)
     return jax.vmap(lambda sites: model.predict(sites, data))(fitted.draws)

@@ -19,33 +19,33 @@ __all__ = ["Beta"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Beta:
-    r"""Fit the beta map, which bends near 0 and near 1 on its own (Kull et al. 2017; P2 eq 4).
+    r"""Fit the beta map, with separate slopes near 0 and near 1 (Kull et al. 2017; P2 eq 4).
 
     .. math:: \mathrm{logit}\, q = a \log p - b \log(1 - p) + c
 
-    by least mean negative log-likelihood plus
+    by minimising the mean negative log-likelihood plus
     :math:`\lambda (\rho \lVert\delta\rVert_1 + \frac{1 - \rho}{2} \lVert\delta\rVert_2^2)` with
-    :math:`\delta = (a - 1, b - 1, c)`, the distance from the identity. Of two classes 0 and 1,
+    :math:`\delta = (a - 1, b - 1, c)`, the distance from the identity. For two classes 0 and 1,
     a is `slopes[0, 1]`, b is `slopes[0, 0]` and c is `intercepts[0, 1]` of the fit. More classes:
     :math:`\log q_k = a_k \log p_k + c_k - \log Z` (`judgebayes.calibrators.softmax`).
 
-    P2 uses a light elastic net; its strength is not legible in the text at hand, so the default is
-    ours. Without a penalty it is Kull's map.
+    P2 uses a light elastic net; its strength is not legible in our copy of the text, so the default is
+    our choice. Without a penalty it is Kull's map.
 
     Parameters
     ----------
     penalty
-        lambda, on the scale of the mean negative log-likelihood. None is none: the answer of 0,
-        found faster.
+        lambda, on the scale of the mean negative log-likelihood. None means no penalty: the same result
+        as 0, but faster.
     l1_share
         rho, from 0 (ridge) to 1 (lasso).
     free_slopes
-        Whether a and b may be negative. Bounded at 0, the default, the map keeps the order of the
-        answers. (The `betacal` package instead drops a log-probability whose slope is negative.)
+        Whether a and b may be negative. By default they are at least 0, and the map is monotone.
+        (The `betacal` package instead drops a log-probability whose slope is negative.)
     symmetric
-        Whether swapping the responses must mirror the answer: a = b and c = 0 of two classes.
+        Whether swapping the responses must mirror the result: a = b and c = 0 for two classes.
     clip
-        Probabilities below this count as this much.
+        Lower probabilities are raised to this value.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -69,7 +69,7 @@ class Beta:
 
     @property
     def form(self) -> Form:
-        """Which member of the family this is."""
+        """The member of the family of maps."""
         return Form(
             tied=False,
             intercepts=True,
@@ -85,13 +85,13 @@ class Beta:
         *,
         weight: Float[AnyArray, " item"] | None = None,
     ) -> FittedSoftmax:
-        """Return the map of least penalised negative log-likelihood on the labelled items.
+        """Return the map with the minimum penalised negative log-likelihood on the labelled items.
 
         Raises
         ------
         JudgeBayesError
             If the penalty is negative or `l1_share` is not from 0 to 1, lengths differ, a label is
-            not a class index, or a number is not one.
+            not a class index, or a value is NaN.
         """
         rho = self.l1_share
         if self.penalty is not None:

@@ -1,4 +1,4 @@
-"""Several maps one after another: P2's steps 2 and 3."""
+"""A sequence of calibration maps: P2's steps 2 and 3."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ __all__ = ["Chain", "FittedChain"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Chain:
-    """Fit each map to the answers of those before it, all on the same labelled items.
+    """Fit each map to the output of the previous one, all on the same labelled items.
 
     `Chain((Platt(), Beta()))` is P2's pipeline of a residual bias correction and a distribution
     calibration (sections 2.2 and 2.3).
@@ -41,7 +41,7 @@ class Chain:
         Raises
         ------
         JudgeBayesError
-            If there is no map, or one of them refuses its input.
+            If there is no map, or a map raises an error for its input.
         """
         if not self.calibrators:
             raise JudgeBayesError(
@@ -58,7 +58,7 @@ class Chain:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedChain:
-    """Fitted maps, the first to be applied first."""
+    """Fitted maps, in the order in which they are applied."""
 
     maps: tuple[FittedCalibrator, ...]
 
@@ -73,7 +73,7 @@ class FittedChain:
     @in_float64
     def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
         """Return the calibrated log-probabilities of each item."""
-        answer = jnp.asarray(log_probs, dtype=float)
+        result = jnp.asarray(log_probs, dtype=float)
         for fitted in self.maps:
-            answer = fitted(answer)
-        return answer
+            result = fitted(result)
+        return result

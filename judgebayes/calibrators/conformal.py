@@ -1,4 +1,4 @@
-"""Sets of classes that hold the label with a stated probability, whatever the calibration."""
+"""Conformal prediction sets: they contain the label with a stated probability, for any calibration."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrators.base import calibration_data, require
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.status import Status, when
 from judgebayes.inference.summary import summary
-from judgebayes.measures.scores import average, known
+from judgebayes.measures.scores import average, labelled_weight
 
 __all__ = [
     "CoverageLaw",
@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 ROUNDING = 1e-9
-"""(n + 1) (1 - alpha) that is whole up to this is whole: rounding must not cost an item. A score that
-equals the threshold up to this conforms: 1 - 0.7 is not 0.3 to the last bit."""
+"""Tolerance for rounding: (n + 1) (1 - alpha) counts as whole within it, and a score within it of the
+threshold conforms (1 - 0.7 is not 0.3 to the last bit)."""
 
 
 @jax.tree_util.register_dataclass
@@ -39,21 +39,20 @@ class SplitConformal:
     .. math:: C(x) = \{k : 1 - p_k(x) \le \hat q\}, \qquad
               \hat q = s_{(\lceil (n + 1)(1 - \alpha) \rceil)}
 
-    with the nonconformity :math:`s_i = 1 - p_{y_i}` of n labelled items that played no part in
-    fitting p. The set holds the label with probability at least 1 - alpha, and at most 1/(n + 1)
-    more if no scores tie. Where n is too small for the level, the set holds every class.
+    with the nonconformity :math:`s_i = 1 - p_{y_i}` of n labelled items that were not used to fit p.
+    The set contains the label with probability at least 1 - alpha, and at most 1/(n + 1) more if no
+    scores tie. If n is too small for the level, the set contains every class.
 
     Parameters
     ----------
     level
-        1 - alpha, the coverage that is asked for.
+        1 - alpha, the requested coverage.
     no_empty
-        What to do where no class conforms: the empty set is kept (False; an alarm, and MAPIE's
-        answer), or the most probable class is taken, all of them where they tie (True; coverage
-        can only rise).
+        What to do if no class conforms: return the empty set (False; a warning sign, as in MAPIE), or
+        the most probable class, all of them if they tie (True; coverage can only rise).
     n_groups
-        The number of groups of Mondrian conformal prediction: every group (task, difficulty) has a
-        threshold and the guarantee of its own, learnt from its own items. One group by default.
+        The number of groups of Mondrian conformal prediction: every group (task, difficulty) has its
+        own threshold and guarantee, computed from its own items. One group by default.
 
     Examples
     --------
@@ -80,18 +79,18 @@ class SplitConformal:
         weight: Float[AnyArray, " item"] | None = None,
         groups: Int[AnyArray, " item"] | None = None,
     ) -> "FittedConformal":
-        """Return the thresholds of a slice of items, disjoint from those that p was fitted to.
+        """Return the thresholds from a set of items, disjoint from those that p was fitted to.
 
         Parameters
         ----------
         log_probs
-            The calibrated answers on the slice.
+            The calibrated log-probabilities of these items.
         labels
             Class indices, -1 where unknown.
         weight
-            How often each item counts; 0 equals a dropped item.
+            The weight of each item; 0 equals a dropped item.
         groups
-            The group of each item, from 0; needed if there is more than one.
+            The group of each item, from 0; required if there is more than one.
 
         Raises
         ------
@@ -111,9 +110,9 @@ class SplitConformal:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedConformal:
-    """Thresholds of the nonconformity, one per group; infinite where its slice was too small.
+    """Thresholds of the nonconformity, one per group; infinite where a group has too few items.
 
-    `status` is degenerate if any is: the sets are valid, and say nothing.
+    `status` is DEGENERATE if any threshold is infinite: its sets are valid but contain every class.
     """
 
     threshold: Float[Array, "*batch group"]
@@ -141,7 +140,7 @@ class FittedConformal:
         return _sets(log_probs, self.threshold[group], self.no_empty)
 
 
-@fused("n_groups")
+@jit_inline("n_groups")
 def _thresholds(
     own: Float[Array, " item"],
     weight: Float[Array, " item"],
@@ -155,14 +154,14 @@ def _thresholds(
 
     def threshold(which: Int[Array, ""]) -> Float[Array, ""]:
         mass = jnp.where(group == which, weight, 0.0)[order].cumsum()
-        wanted = (mass[-1] + 1) * level - ROUNDING
-        place = jnp.searchsorted(mass, wanted)
-        return jnp.where(mass[-1] >= wanted, sorted_scores.at[place].get(mode="clip"), jnp.inf)
+        needed = (mass[-1] + 1) * level - ROUNDING
+        position = jnp.searchsorted(mass, needed)
+        return jnp.where(mass[-1] >= needed, sorted_scores.at[position].get(mode="clip"), jnp.inf)
 
     return jax.vmap(threshold)(jnp.arange(n_groups))
 
 
-@fused("no_empty")
+@jit_inline("no_empty")
 def _sets(
     log_probs: Float[Array, "item class"], threshold: Float[Array, " item"], no_empty: bool
 ) -> Bool[Array, "item class"]:
@@ -184,7 +183,7 @@ def _groups(
     if groups is None:
         if n_groups > 1:
             raise JudgeBayesError(
-                f"There are thresholds for {n_groups} groups: tell each item's with groups=."
+                f"There are thresholds for {n_groups} groups; pass the group of each item as groups=."
             )
         return jnp.zeros(n_items, int)
     return jnp.asarray(groups)
@@ -196,7 +195,7 @@ def coverage(
     labels: Int[AnyArray, " item"],
     weight: Float[AnyArray, " item"] | None = None,
 ) -> Float[Array, ""]:
-    """Return the share of items whose set holds the label (P2 section 4.1).
+    """Return the share of items whose set contains the label (P2 section 4.1).
 
     Examples
     --------
@@ -208,7 +207,7 @@ def coverage(
     own = jnp.take_along_axis(
         jnp.asarray(sets), jnp.maximum(jnp.asarray(labels), 0)[:, None], axis=1
     )
-    return average(own[:, 0].astype(float), known(labels, weight))
+    return average(own[:, 0].astype(float), labelled_weight(labels, weight))
 
 
 @in_float64
@@ -226,36 +225,36 @@ def set_size(
     >>> float(set_size(sets, np.array([0, 1, 0])))
     1.333
     """
-    return average(jnp.asarray(sets).sum(1).astype(float), known(labels, weight))
+    return average(jnp.asarray(sets).sum(1).astype(float), labelled_weight(labels, weight))
 
 
 class CoverageLaw(NamedTuple):
     """The exact distribution of a split conformal coverage."""
 
     probability: Float[np.ndarray, " covered"]
-    """Of 0, 1, ..., m covered items among m."""
+    """The probabilities of 0, 1, ..., m covered items among m."""
     mean: float
     low: float
     high: float
-    """Ends of the central interval of the share covered."""
+    """Ends of the central interval of the coverage."""
 
 
 def coverage_law(
     n: int, level: float, items: int, interval: float = 0.95, *, covered: int | None = None
 ) -> CoverageLaw:
-    r"""Return the law of the coverage on `items` new items, given n conformal ones.
+    r"""Return the distribution of the coverage on `items` new items, given n calibration items.
 
     .. math:: m \cdot \mathrm{coverage} \sim \mathrm{BetaBinomial}(m, k, n + 1 - k),
               \qquad k = \lceil (n + 1)(1 - \alpha) \rceil
 
-    Exact where the n + m items are exchangeable and their scores do not tie: a random split of a
-    finite pool, too. Vovk (2012). Coverages of several splits of one pool share items: each obeys
-    the law, their mean does not.
+    Exact if the n + m items are exchangeable and their scores do not tie, also for a random split of a
+    finite pool. Vovk (2012). Coverages of several splits of one pool share items: each follows this
+    distribution, but their mean does not.
 
-    Ties, as few distinct votes or probabilities of 1 make them, push the coverage up, by more than
-    any law of n and the level can say. Then `covered` of the n conformal items, c > k, lie in
-    their own sets, and the upper end is that of :math:`\mathrm{BetaBinomial}(m, c + 1, n - c)`; the
-    interval errs on the wide side.
+    Ties, from few distinct votes or from probabilities of 1, raise the coverage by an amount that does
+    not follow from n and the level. Then `covered` of the n calibration items, c > k, lie in their own
+    sets, and the upper end is that of :math:`\mathrm{BetaBinomial}(m, c + 1, n - c)`; the interval is
+    then conservative.
 
     Raises
     ------
@@ -273,15 +272,17 @@ def coverage_law(
     for name, value in (("level", level), ("interval", interval)):
         require(name, value, 0 < value < 1, "between 0 and 1")
     if items < 1 or n < 0:
-        raise JudgeBayesError(f"n={n} and items={items}; right would be n from 0, items from 1.")
+        raise JudgeBayesError(
+            f"n={n} and items={items}; n must be at least 0 and items at least 1."
+        )
     every = np.arange(items + 1)
     k = int(np.ceil((n + 1) * level - ROUNDING))
-    if k > n:  # every set holds every class
+    if k > n:  # every set contains every class
         return CoverageLaw((every == items).astype(float), 1.0, 1.0, 1.0)
     law = betabinom(items, k, n + 1 - k)
     low, high = (float(law.ppf(q)) / items for q in ((1 - interval) / 2, (1 + interval) / 2))
     if covered is not None and covered > k:
-        # With ties the quantiles of the scores at the threshold lie between two order statistics.
-        more = betabinom(items, covered + 1, n - covered) if covered < n else None
-        high = 1.0 if more is None else float(more.ppf((1 + interval) / 2)) / items
+        # With ties, the threshold's quantile lies between two order statistics.
+        tied_law = betabinom(items, covered + 1, n - covered) if covered < n else None
+        high = 1.0 if tied_law is None else float(tied_law.ppf((1 + interval) / 2)) / items
     return CoverageLaw(law.pmf(every), float(law.mean()) / items, low, high)

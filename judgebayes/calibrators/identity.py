@@ -1,4 +1,4 @@
-"""The null map, which every other one must beat."""
+"""The identity map, the baseline for all other maps."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ __all__ = ["FittedIdentity", "Identity"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Identity:
-    """Leave the answers as they are, infinite log-probabilities included."""
+    """Return the log-probabilities unchanged, including infinite ones."""
 
     @in_float64
     def fit(
@@ -29,7 +29,7 @@ class Identity:
         *,
         weight: Float[AnyArray, " item"] | None = None,
     ) -> "FittedIdentity":
-        """Return the identity, after the same checks as every other map makes."""
+        """Return the identity, after the same checks as for other maps."""
         calibration_data(log_probs, labels, weight)
         return FittedIdentity(jnp.asarray(int(Status.CONVERGED)))
 

@@ -1,4 +1,4 @@
-"""Isotonic regression: the best map that never decreases, a staircase."""
+"""Isotonic regression: the best non-decreasing map."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
@@ -17,14 +17,14 @@ from judgebayes.calibrators.base import (
 )
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.problem import identified
+from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.summary import summary
 
 __all__ = ["FittedIsotonic", "Isotonic"]
 
 DECIMALS = 12
-"""Probabilities that agree to this many decimals are one: rounding must not order them."""
+"""Probabilities are rounded to this many decimals, so that rounding errors do not order them."""
 
 
 @calibrator("isotonic")
@@ -36,20 +36,21 @@ class Isotonic:
     .. math:: \min_g \sum_i w_i (1\{y_i = k\} - g(p_{ik}))^2, \qquad g \text{ non-decreasing}
 
     Zadrozny & Elkan (2002): pool adjacent violators, linear between the data points and constant
-    outside them, as scikit-learn's IsotonicRegression. Of more than two classes one class against
-    the rest, normalised. Frequencies of 0 and 1 are clipped, or one surprise would cost everything.
+    outside them, as scikit-learn's IsotonicRegression. With more than two classes, each class is fitted
+    against the rest, and the result is normalised. Frequencies of 0 and 1 are clipped, because one
+    error would otherwise have an infinite loss.
 
     Parameters
     ----------
     symmetric
-        Whether swapping the responses must mirror the answer: every item is counted in both
+        Whether swapping the responses must mirror the result: every item is used in both
         orientations, which gives the least-squares fit among the maps with g(1 - p) = 1 - g(p).
     clip
-        The least probability of an answer.
+        The least calibrated probability.
     label_noise
-        The known share e of the labels that are wrong, any other class alike. A label is then seen
-        as k with the frequency :math:`e' + (1 - e - e')\, g`, :math:`e' = e / (K - 1)`, and the
-        least-squares g between 0 and 1 is the staircase turned back and cut off there.
+        The known share e of the labels that are wrong, any other class alike. The observed label is
+        then k with the frequency :math:`e' + (1 - e - e')\, g`, :math:`e' = e / (K - 1)`, and the
+        least-squares g between 0 and 1 is the isotonic fit, transformed back and clipped.
 
     Examples
     --------
@@ -79,11 +80,11 @@ class Isotonic:
         Raises
         ------
         JudgeBayesError
-            If lengths differ, a label is not a class index, or a number is not one.
+            If lengths differ, a label is not a class index, or a value is NaN.
         """
         data = calibration_data(log_probs, labels, weight)
         n_classes = data.log_probs.shape[1]
-        status = identified(data.labels, data.weight, n_classes, 1)
+        status = degenerate_status(data.labels, data.weight, n_classes, 1)
         if self.symmetric:
             data = CalibrationData(
                 jnp.concatenate([data.log_probs, data.log_probs[:, ::-1]]),
@@ -91,9 +92,9 @@ class Isotonic:
                 jnp.concatenate([data.weight, data.weight]),
             )
         knot, level = _fit(data)
-        slip = self.label_noise / (n_classes - 1)
-        clean = jnp.clip((level - slip) / (1 - self.label_noise - slip), 0.0, 1.0)
-        level = jnp.where(data.weight.sum() > 0, clean, level)
+        flip_rate = self.label_noise / (n_classes - 1)
+        without_noise = jnp.clip((level - flip_rate) / (1 - self.label_noise - flip_rate), 0.0, 1.0)
+        level = jnp.where(data.weight.sum() > 0, without_noise, level)
         return FittedIsotonic(knot, level, self.clip, status)
 
 
@@ -101,7 +102,7 @@ class Isotonic:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedIsotonic:
-    """A staircase for each class: `level` at the probability `knot`, linear in between."""
+    """A piecewise linear map for each class: `level` at the probability `knot`."""
 
     knot: Float[Array, "*batch class item"]
     level: Float[Array, "*batch class item"]
@@ -115,18 +116,18 @@ class FittedIsotonic:
         """Return the calibrated log-probabilities of each item."""
         probs = jnp.exp(jnp.asarray(log_probs, dtype=float)).round(DECIMALS)
         level = jax.vmap(jnp.interp, in_axes=(1, 0, 0), out_axes=1)(probs, self.knot, self.level)
-        level = jnp.maximum(level, 0.0)  # rounding on a steep stair may fall below
-        # Where every class is at level 0 nothing is known: all alike.
+        level = jnp.maximum(level, 0.0)  # rounding on a steep segment may fall below 0
+        # Where every class has level 0, the result is uniform.
         level = jnp.where(level.sum(1, keepdims=True) > 0, level, 1.0)
         return clipped(jnp.log(level / level.sum(1, keepdims=True)), self.clip)
 
     def interval(self, *_: Any, **__: Any) -> NoReturn:
-        """Say that there is none.
+        """Raise an error, because isotonic regression has no posterior here.
 
         Raises
         ------
         JudgeBayesError
-            Always: a staircase has no parameters, and no posterior here.
+            Always.
         """
         raise JudgeBayesError(NO_POSTERIOR.format("Isotonic"))
 
@@ -139,32 +140,32 @@ def _fit(
     n_classes = probs.shape[1]
 
     def one(k: Int[Array, ""]) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
-        return _staircase(probs[:, k], (data.labels == k).astype(float), data.weight)
+        return _pool_adjacent_violators(probs[:, k], (data.labels == k).astype(float), data.weight)
 
     if n_classes > 2:
         return jax.vmap(one)(jnp.arange(n_classes))
-    # Of two classes, the second's staircase is the first's upside down.
+    # With two classes, the fit of the first is the mirrored fit of the second.
     knot, level = one(jnp.asarray(1))
     return jnp.stack([1 - knot[::-1], knot]), jnp.stack([1 - level[::-1], level])
 
 
 class _Blocks(NamedTuple):
-    """A stack of blocks of points, the last at `top`, and the number of points taken so far."""
+    """A stack of blocks of points, the last at `top`, and the number of points used so far."""
 
     total: Float[Array, " item"]
     weight: Float[Array, " item"]
     end: Int[Array, " item"]
     top: Int[Array, ""]
-    taken: Int[Array, ""]
+    n_used: Int[Array, ""]
 
 
-def _staircase(
+def _pool_adjacent_violators(
     x: Float[Array, " item"], y: Float[Array, " item"], weight: Float[Array, " item"]
 ) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
-    """Return the distinct x that carry weight, the last repeated to fill up, and the fit there.
+    """Return the distinct x with positive weight, padded by repeating the last, and the fit there.
 
-    Pool adjacent violators. Every step either takes the next point or merges the last two blocks,
-    so 2n steps do, and no lane of a `vmap` waits for another.
+    Pool adjacent violators. Every step either adds the next point or merges the last two blocks, so
+    2n steps suffice, and all lanes of a `vmap` take the same number of steps.
     """
     n = x.shape[0]
     order = jnp.argsort(jnp.where(weight > 0, x, jnp.inf))
@@ -182,21 +183,21 @@ def _staircase(
         last, before = jnp.maximum(at.top, 0), jnp.maximum(at.top - 1, 0)
         violated = at.total[before] * at.weight[last] >= at.total[last] * at.weight[before]
         merge = (at.top > 0) & violated
-        take = ~merge & (at.taken < n_points)
-        here = jnp.where(merge, before, jnp.where(take, at.top + 1, n))
-        new = jnp.minimum(at.taken, n - 1)
+        add = ~merge & (at.n_used < n_points)
+        target = jnp.where(merge, before, jnp.where(add, at.top + 1, n))
+        new = jnp.minimum(at.n_used, n - 1)
 
         def put(stack: Array, points: Array) -> Array:
-            return stack.at[here].set(
+            return stack.at[target].set(
                 jnp.where(merge, stack[before] + stack[last], points[new]), mode="drop"
             )
 
         return _Blocks(
             total=put(at.total, total),
             weight=put(at.weight, mass),
-            end=at.end.at[here].set(jnp.where(merge, at.end[last], at.taken + 1), mode="drop"),
-            top=at.top - merge + take,
-            taken=at.taken + take,
+            end=at.end.at[target].set(jnp.where(merge, at.end[last], at.n_used + 1), mode="drop"),
+            top=at.top - merge + add,
+            n_used=at.n_used + add,
         )
 
     begin = _Blocks(zeros, zeros, jnp.full(n, n), jnp.asarray(-1), jnp.asarray(0))
@@ -205,7 +206,7 @@ def _staircase(
     block = jnp.searchsorted(ends, jnp.arange(n), side="right")
     mean = blocks.total / jnp.where(blocks.weight > 0, blocks.weight, 1.0)
     fill = jnp.minimum(jnp.arange(n), jnp.maximum(n_points - 1, 0))
-    identity = jnp.linspace(0.0, 1.0, n)  # where there is nothing to learn from
+    identity = jnp.linspace(0.0, 1.0, n)  # the fit without labels
     return (
         jnp.where(n_points > 0, knot[fill], identity),
         jnp.where(n_points > 0, mean[jnp.minimum(block, n - 1)][fill], identity),

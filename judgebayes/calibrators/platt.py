@@ -23,22 +23,22 @@ class Platt:
 
     .. math:: \mathrm{logit}\, q = c + b\, \mathrm{logit}\, p + \gamma^T x
 
-    Platt (1999), without his smoothing of the labels; x are item features, if given. Of more than
+    Platt (1999), without his smoothing of the labels; x are item features, if given. For more than
     two classes, :math:`\log q_k = b \log p_k + c_k + \gamma_k^T x - \log Z` with c and gamma of the
     first class 0 (bias-corrected temperature scaling, Alexandari et al. 2020). The slope is free:
-    below 0 it reverses an aggregator that is wrong more often than right.
+    a negative slope reverses an aggregator that is wrong more often than right.
 
-    Where the classes are separated, no finite slope is best: the fit stops where the objective is
-    flat, and its answers are nearly certain.
+    If the classes are separated, no finite slope is optimal: the fit stops where the objective is
+    flat, and its probabilities are nearly 0 and 1.
 
     Parameters
     ----------
     symmetric
-        Whether swapping the responses must mirror the answer: for pairs whose orientation is
-        arbitrary. Of two classes the slope alone is left, and features act on it:
+        Whether swapping the responses must mirror the result: for pairs whose orientation is
+        arbitrary. For two classes only the slope remains, and features act on it:
         :math:`\mathrm{logit}\, q = (b + \gamma^T x)\, \mathrm{logit}\, p`.
     clip
-        Probabilities below this count as this much.
+        Lower probabilities are raised to this value.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -59,7 +59,7 @@ class Platt:
 
     @property
     def form(self) -> Form:
-        """Which member of the family this is."""
+        """The member of the family of maps."""
         return Form(tied=True, intercepts=True, symmetric=self.symmetric, monotone=False)
 
     @in_float64
@@ -71,12 +71,12 @@ class Platt:
         weight: Float[AnyArray, " item"] | None = None,
         features: Float[AnyArray, "item feature"] | None = None,
     ) -> FittedSoftmax:
-        """Return the map of least negative log-likelihood on the labelled items.
+        """Return the map with the minimum negative log-likelihood on the labelled items.
 
         Parameters
         ----------
         log_probs
-            The aggregator's answers.
+            The aggregator's log-probabilities.
         labels
             Class indices, -1 where unknown.
         weight
@@ -88,7 +88,7 @@ class Platt:
         Raises
         ------
         JudgeBayesError
-            If lengths differ, a label is not a class index, or a number is not one.
+            If lengths differ, a label is not a class index, or a value is NaN.
         """
         data = calibration_data(log_probs, labels, weight)
         terms = with_constant(features, len(data.labels))

@@ -1,19 +1,19 @@
-r"""The family that temperature scaling, Platt's map and beta calibration belong to.
+r"""The family of maps with temperature scaling, Platt's map and beta calibration as members.
 
 .. math:: \log q_k = \sigma_k \log p_k + c_k - \log Z
 
-with a slope and an intercept per class; the first class has no intercept. Of two classes,
+with a slope and an intercept per class; the first class has no intercept. For two classes,
 
 .. math:: \mathrm{logit}\, q = a \log p - b \log(1 - p) + c,
           \qquad a = \sigma_1,\; b = \sigma_0,\; c = c_1,
 
 which is beta calibration (Kull et al. 2017; P2 eq 4); a = b makes it Platt's map on the log-odds
-(P2 eq 2), and c = 0 too makes it temperature scaling. Of more classes it is vector scaling of the
+(P2 eq 2), and c = 0 too makes it temperature scaling. For more classes it is vector scaling of the
 log-probabilities (Guo et al. 2017), Dirichlet calibration with a diagonal matrix (Kull et al.
-2019). The negative log-likelihood is convex in slopes and intercepts: one start is enough.
+2019). The negative log-likelihood is convex in slopes and intercepts, so one start suffices.
 
 The symmetric form ties each class to its mirror image, so that swapping the two responses of a
-pair mirrors the answer exactly: of two classes a = b and c = 0 remain.
+pair mirrors the result exactly: for two classes a = b and c = 0.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
-from judgebayes.inference.problem import identified
+from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.softmax import Design, scaled, score_derivatives
 from judgebayes.inference.status import worst
@@ -43,7 +43,7 @@ from judgebayes.models.calibration_maps import Form, members
 __all__ = ["FittedSoftmax", "Form", "fit_softmax"]
 
 UNSURE = 0.25
-"""Nats between the classes where answers are right no more often than chance."""
+"""The least log-odds for the initial slope, where predictions are no better than chance."""
 TINY = 1e-300
 
 
@@ -78,13 +78,13 @@ class FittedSoftmax:
         Raises
         ------
         JudgeBayesError
-            If the features are not those, by number, that the map was fitted with.
+            If the number of features is not that of the fit.
         """
         terms = with_constant(features, len(log_probs))
         if terms.shape[1] != self.slopes.shape[-2]:
             raise JudgeBayesError(
-                f"This map was fitted with {self.slopes.shape[-2] - 1} item feature(s) and is "
-                f"given {terms.shape[1] - 1}."
+                f"This map was fitted with {self.slopes.shape[-2] - 1} item feature(s), but "
+                f"{terms.shape[1] - 1} were passed."
             )
         return _apply(
             clipped_by_class(jnp.asarray(log_probs, dtype=float), self.clip),
@@ -97,18 +97,20 @@ class FittedSoftmax:
 def with_constant(
     features: Float[AnyArray, "item feature"] | None, n_items: int
 ) -> Float[Array, "item term"]:
-    """Return the features behind a column of ones.
+    """Return a column of ones followed by the features.
 
     Raises
     ------
     JudgeBayesError
-        If there are features of another number of items.
+        If the features have another number of items.
     """
     constant = jnp.ones((n_items, 1))
     if features is None:
         return constant
     if len(features) != n_items:
-        raise JudgeBayesError(f"There are features of {len(features)} items, but {n_items} items.")
+        raise JudgeBayesError(
+            f"The features have {len(features)} items, but there are {n_items} items."
+        )
     return jnp.concatenate([constant, jnp.asarray(features, dtype=float)], axis=1)
 
 
@@ -134,24 +136,23 @@ def fit_softmax(
     l1_share: Scalar = 0.0,
     label_noise: Scalar = 0.0,
 ) -> FittedSoftmax:
-    r"""Return the map of least penalised negative log-likelihood.
+    r"""Return the map with the minimum penalised negative log-likelihood.
 
     .. math:: -\frac{\sum_i w_i \log q_{y_i}}{\sum_i w_i}
               + \lambda \Bigl(\rho \lVert\delta\rVert_1
               + \frac{1 - \rho}{2} \lVert\delta\rVert_2^2\Bigr)
 
-    with the parameters' distance delta from the identity, and the probability of the label as it
-    was seen in place of q where labels are noisy. The distance's parts above and below the identity
-    are variables of their own, both from 0: the penalty is then smooth, and the box minimiser
-    finds the minimum to its exact zeros.
+    with the parameters' distance delta from the identity; with label noise, q is the probability of
+    the observed label. The positive and negative parts of the distance are separate variables with the
+    lower bound 0: the penalty is then smooth, and the box minimiser returns exact zeros.
 
     Parameters
     ----------
     data
-        What to learn from.
+        The training data.
     terms
-        A column of ones, and the item features behind it. They act on the intercepts; in the
-        symmetric form, where an intercept would take sides, on the slopes as well.
+        A column of ones, followed by the item features. They act on the intercepts and, in the
+        symmetric form, where intercepts would break the symmetry, on the slopes.
     clip
         The least probability.
     form
@@ -161,7 +162,7 @@ def fit_softmax(
     label_noise
         The known share of the labels that are wrong, any other class alike.
     """
-    # Kept as they are: their logarithms and exponentials would be taken for each use anew.
+    # The barrier keeps compilers from recomputing logarithms and exponentials for each use.
     log_probs = optimization_barrier(clipped_by_class(data.log_probs, clip))
     n_classes, n_terms = len(log_probs), terms.shape[1]
     slope_of, intercept_of = members(form, n_classes)
@@ -192,9 +193,9 @@ def fit_softmax(
     size = n_slopes + n_terms * len(intercept_of)
     identity = (jnp.arange(size) < len(slope_of)).astype(float)  # slopes of the constant term
     lower = jnp.where(identity > 0, 0.0, -jnp.inf) if form.monotone else None
-    # Where answers are far too sure the likelihood is all but linear at the identity, and Newton's
-    # steps lost: begin where they are. The minimum is the same, the loss is convex.
-    start = _as_sure_as_right(log_probs, data) * identity
+    # Where predictions are far too confident, the likelihood is nearly linear at the identity and
+    # Newton's steps fail, so start at a matching slope. The loss is convex: the minimum is the same.
+    start = initial_slope(log_probs, data) * identity
     if penalty is None:
         ends = minimise_each(loss, start[None], lower)
         theta = ends.x[0]
@@ -207,41 +208,41 @@ def fit_softmax(
             jnp.concatenate([infinite, infinite if lower is None else identity - lower]),
         )
         theta = identity + ends.x[0, :size] - ends.x[0, size:]
-    found = jax.tree.map(lambda a: a[0], ends)
+    solution = jax.tree.map(lambda a: a[0], ends)
     slopes, intercepts = unpacked(theta)
     return FittedSoftmax(
         slopes=slopes,
         intercepts=intercepts,
         clip=clip,
-        status=worst(found.status, identified(data.labels, data.weight, n_classes, size)),
-        objective=found.value,
-        projected_gradient=found.projected_gradient,
+        status=worst(solution.status, degenerate_status(data.labels, data.weight, n_classes, size)),
+        objective=solution.value,
+        projected_gradient=solution.projected_gradient,
     )
 
 
-def _as_sure_as_right(
+def initial_slope(
     log_probs: Sequence[Float[Array, " item"]], data: CalibrationData
 ) -> Float[Array, ""]:
-    """Return the slope, 1 at most, at which answers are as sure as they are right.
+    """Return the slope, at most 1, at which the mean confidence matches the accuracy.
 
-    So they are if the mean distance between the logits of the best and the worst class is the
-    log-odds of a right answer: on answers that are all equally sure, that is the best slope.
+    They match if the mean difference between the logits of the best and the worst class is the
+    log-odds of a right prediction; if all predictions are equally confident, this slope is optimal.
     """
     n_classes, total = len(log_probs), data.weight.sum()
     each = jnp.stack(log_probs)
     best = each.max(0)
-    apart = optimization_barrier(data.weight * (best - each.min(0))).sum()
+    difference = optimization_barrier(data.weight * (best - each.min(0))).sum()
     hits = [(data.labels == k) & (own == best) for k, own in enumerate(log_probs)]
     right = optimization_barrier(data.weight * jnp.stack(hits).any(0)).sum()
     odds = (n_classes - 1) * (right + 1) / (total - right + 1)
-    sure = total * jnp.maximum(jnp.log(odds), UNSURE)
-    return jnp.where(apart > sure, sure / jnp.maximum(apart, TINY), 1.0)
+    target = total * jnp.maximum(jnp.log(odds), UNSURE)
+    return jnp.where(difference > target, target / jnp.maximum(difference, TINY), 1.0)
 
 
 def _penalised(
     loss: Differentiated, identity: Float[Array, " parameter"], l1: Scalar, l2: Scalar
 ) -> Differentiated:
-    """Return the loss of the parts above and below the identity, with the penalty of each."""
+    """Return the penalised loss as a function of the parts above and below the identity."""
 
     def at(parts: Float[Array, " part"]) -> Derivatives:
         above, below = jnp.split(parts, 2)

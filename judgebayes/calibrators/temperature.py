@@ -19,17 +19,17 @@ __all__ = ["Temperature"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Temperature:
-    r"""Divide the log-probabilities by a temperature, of least negative log-likelihood.
+    r"""Divide the log-probabilities by the temperature with the minimum negative log-likelihood.
 
     .. math:: q_k \propto p_k^{1 / T}
 
-    Guo et al. (2017). The fitted `slopes` are all 1 / T, from 0 (T infinite, the answer uniform).
-    Any number of classes; it mirrors its answer when classes are swapped, and keeps their order.
+    Guo et al. (2017). The fitted `slopes` are all 1 / T, at least 0 (T infinite, uniform result).
+    For any number of classes; swapping classes mirrors the result, and their order is preserved.
 
     Parameters
     ----------
     clip
-        Probabilities below this count as this much.
+        Lower probabilities are raised to this value.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -49,7 +49,7 @@ class Temperature:
 
     @property
     def form(self) -> Form:
-        """Which member of the family this is."""
+        """The member of the family of maps."""
         return Form(tied=True, intercepts=False, symmetric=True, monotone=True)
 
     @in_float64
@@ -60,12 +60,12 @@ class Temperature:
         *,
         weight: Float[AnyArray, " item"] | None = None,
     ) -> FittedSoftmax:
-        """Return the map of least negative log-likelihood on the labelled items.
+        """Return the map with the minimum negative log-likelihood on the labelled items.
 
         Raises
         ------
         JudgeBayesError
-            If lengths differ, a label is not a class index, or a number is not one.
+            If lengths differ, a label is not a class index, or a value is NaN.
         """
         data = calibration_data(log_probs, labels, weight)
         terms = with_constant(None, len(data.labels))

@@ -1,4 +1,4 @@
-"""How programs are run, kept and resumed: 64 bits, cached programs, checkpoints.
+"""Execution of compiled programs: 64-bit arithmetic, cached programs, checkpoints.
 
-Nothing here knows a vote or a model. This package may not import `models` or any package after it.
+Nothing here depends on votes or models. This package may not import `models` or any package after it.
 """

@@ -1,9 +1,9 @@
-"""Parts of a sweep kept in a folder as they are done, so that a run that was killed goes on.
+"""Checkpoints of a sweep: each finished part is stored in a folder, so that a killed run can resume.
 
-A part is what a method answered on some splits. Its file is found again by all that its numbers come
-from (`digest_of`): the method and its settings, the votes, labels, splits and random keys, this
-package's source and the versions of what computes. Files are plain arrays (`.npz`, nothing is
-executed). Several processes may use one folder: they would write the same bytes.
+A part is the result of a method on some splits. The name of its file is a digest of all inputs
+(`digest_of`): the method and its settings, the votes, labels, splits and random keys, this package's
+source and the versions of the numerical libraries. Files are plain arrays (`.npz`, nothing is
+executed). Several processes may use one folder, because they write the same bytes.
 """
 
 from collections.abc import Callable
@@ -22,20 +22,20 @@ Arrays = dict[str, np.ndarray]
 
 
 def kept_part(folder: Path, name: str, make: Callable[[], Arrays]) -> Arrays:
-    """Return the arrays of a part: those kept under its name, else what `make` returns, now kept.
+    """Return the arrays of a part: from its file, or else from `make`, whose result is then stored.
 
     Raises
     ------
     JudgeBayesError
-        If the folder cannot be written to, or the disk is full; parts kept before stay.
+        If the folder cannot be written to, or the disk is full; parts stored before remain.
     """
     path = folder / f"{name}{PART}"
-    found = read_or_none(path, _arrays)
-    if found is None:
-        found = make()
-        with atomically(path, new_folder=True) as beside, beside.open("wb") as file:
-            np.savez(file, allow_pickle=False, **found)
-    return found
+    arrays = read_or_none(path, _arrays)
+    if arrays is None:
+        arrays = make()
+        with atomically(path, new_folder=True) as temporary, temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+    return arrays
 
 
 def _arrays(file: BinaryIO) -> Arrays:

@@ -1,14 +1,14 @@
-"""Traced programs kept in a folder, so that a later process need not trace them again.
+"""A folder of traced programs, so that a later process need not trace them again.
 
-JAX's persistent cache keeps what was compiled, but to ask for it a program must be traced and
-lowered first: a second or two of Python for a method over splits, each time a command is run. Here
-the lowered program is kept (`jax.export`). It is found again by the source of this package, the
-versions of what traces it, the structure of its arguments and their shapes; values play no part. What
-its answer looks like is kept as JSON beside it: files are data, of which nothing is executed but the
-program itself. What the folder holds is limited: the programs used longest ago are removed first, those
-of other versions of the source before all.
+JAX's persistent cache stores compiled code, but a program must be traced and lowered before it is
+looked up there: a second or two of Python for a method over splits, in every run of a command. This
+module stores the lowered program (`jax.export`). Its key is the source of this package, the versions of
+the numerical libraries, and the structure and shapes of the arguments, but not their values. The
+structure of the result is stored as JSON in the same file. Files are data: nothing is executed except
+the program itself. The size of the folder is limited: programs of other versions of the source are
+removed first, then those used longest ago.
 
-Nothing is kept unless the environment variable `JUDGEBAYES_PROGRAMS` names a folder, as the command
+Nothing is stored unless the environment variable `JUDGEBAYES_PROGRAMS` names a folder, as the command
 line does.
 """
 
@@ -33,26 +33,26 @@ from judgebayes.compiled.digest import digest_of, source_digest
 from judgebayes.compiled.store import atomically, clear_half_written, prune, read_or_none
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["FOLDER", "kept"]
+__all__ = ["FOLDER", "cached_export"]
 
 FOLDER = "JUDGEBAYES_PROGRAMS"
 """The environment variable that names the folder."""
 MOST_FILES = 1000
 MOST_BYTES = 512 * 2**20
-KEPT = ".program"
+SUFFIX = ".program"
 PLAIN = (tuple, list, dict, type(None))
-ABANDONED = 24 * 3600
-"""After so many seconds a file that is half written has no writer any more."""
+ABANDONED_AFTER = 24 * 3600
+"""Seconds after which a half-written file is treated as abandoned."""
 
 R = TypeVar("R")
 
 
-def _elsewhere(tree: Any) -> set[str]:
-    """Return the modules of a tree's classes that are neither of this package nor Python's own."""
+def _foreign_modules(tree: Any) -> set[str]:
+    """Return the modules of a tree's classes outside this package and outside Python's containers."""
     node = tree.node_data()
-    found = set() if node is None or node[0] in PLAIN else {node[0].__module__}
-    found = {name for name in found if name.partition(".")[0] != "judgebayes"}
-    return found.union(*map(_elsewhere, tree.children()))
+    modules = set() if node is None or node[0] in PLAIN else {node[0].__module__}
+    modules = {name for name in modules if name.partition(".")[0] != "judgebayes"}
+    return modules.union(*map(_foreign_modules, tree.children()))
 
 
 def _sources(modules: Iterable[str]) -> list[str] | None:
@@ -63,16 +63,16 @@ def _sources(modules: Iterable[str]) -> list[str] | None:
     return [hashlib.sha256(Path(str(file)).read_bytes()).hexdigest() for file in files]
 
 
-def kept(function: Callable[..., R], *args: Any, **static: Any) -> R:
-    """Return `function(*args, **static)`, traced at most once for all processes.
+def cached_export(function: Callable[..., R], *args: Any, **static: Any) -> R:
+    """Return `function(*args, **static)`, traced at most once across processes.
 
-    Programs of classes from elsewhere are kept under the content of their files, too, and not at all
-    where a class was typed into a session.
+    If classes of other packages occur, the content of their files is part of the key; if a class was
+    defined in an interactive session, the program is not stored.
 
     Parameters
     ----------
     function
-        A compiled function (`jax.jit`) of trees of arrays, returning one. It is told by its name.
+        A compiled function (`jax.jit`) from trees of arrays to a tree, identified by its name.
     args
         Trees of arrays and numbers. Their classes must pickle, as those of all methods do.
     static
@@ -82,51 +82,53 @@ def kept(function: Callable[..., R], *args: Any, **static: Any) -> R:
     if not folder:
         return function(*args, **static)
     leaves, tree = jax.tree.flatten(args)
-    sources = _sources(_elsewhere(tree))
+    sources = _sources(_foreign_modules(tree))
     if sources is None:
         return function(*args, **static)
     is_key = [
         isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key) for x in leaves
     ]
-    # Exported programs take plain arrays; a key is its numbers.
+    # Exported programs take plain arrays, so random keys are passed as their data.
     plain = [
         jax.random.key_data(x) if key else np.asarray(x)
         for x, key in zip(leaves, is_key, strict=True)
     ]
     shapes = [(x.shape, str(x.dtype)) for x in plain]
     name = f"{function.__module__}.{function.__qualname__}"
-    real = str(jax.dtypes.canonicalize_dtype(float))  # 64 bits or 32
-    digest = digest_of(None, real, name, _blank(tree), shapes, static, *sources)
-    path = Path(folder) / f"{name}{_own()}{digest}{KEPT}"
-    found = LOADED.get(path) or read_or_none(path, _program)
-    if found is None:
-        answer: list[Any] = []
+    precision = str(jax.dtypes.canonicalize_dtype(float))  # 64 bits or 32
+    digest = digest_of(None, precision, name, _blank(tree), shapes, static, *sources)
+    path = Path(folder) / f"{name}{_source_tag()}{digest}{SUFFIX}"
+    program = LOADED.get(path) or read_or_none(path, _program)
+    if program is None:
+        structures: list[Any] = []
 
         def flat(*plain: jax.Array) -> list[jax.Array]:
-            whole = [
+            leaves_with_keys = [
                 jax.random.wrap_key_data(x) if key else x
                 for x, key in zip(plain, is_key, strict=True)
             ]
-            leaves, form = jax.tree.flatten(function(*jax.tree.unflatten(tree, whole), **static))
-            answer.append(_blank(form))
+            leaves, structure = jax.tree.flatten(
+                function(*jax.tree.unflatten(tree, leaves_with_keys), **static)
+            )
+            structures.append(_blank(structure))
             return leaves
 
-        program = export.export(jax.jit(flat))(*plain)
-        _write(path, answer[-1], program)
-        # The process that traced it compiles what later ones read: one compilation for all.
-        found = _Program(answer[-1], jax.jit(program.call))
-    LOADED[path] = found
-    form = jax.tree.structure(found.answer)
-    return jax.tree.unflatten(form, found.call(*plain))
+        exported = export.export(jax.jit(flat))(*plain)
+        _write(path, structures[-1], exported)
+        # Compiling the exported program here shares the compilation cache with later processes.
+        program = _Program(structures[-1], jax.jit(exported.call))
+    LOADED[path] = program
+    structure = jax.tree.structure(program.structure)
+    return jax.tree.unflatten(structure, program.call(*plain))
 
 
 class Leaf:
-    """Stands where an array stood in a tree of which only the form is kept."""
+    """Placeholder for an array in a tree of which only the structure is stored."""
 
 
 class _Program(NamedTuple):
-    answer: Any
-    """What the program returns, without the arrays."""
+    structure: Any
+    """The tree that the program returns, with `Leaf` for arrays."""
     call: Callable[..., list[jax.Array]]
 
 
@@ -138,76 +140,78 @@ def _blank(form: jax.tree_util.PyTreeDef) -> Any:
     return jax.tree.unflatten(form, [Leaf] * form.num_leaves)
 
 
-def _told(form: Any) -> Any:
-    """Return the form of an answer as JSON can say it: `_formed` makes it again.
+def to_json(structure: Any) -> Any:
+    """Return the structure of a result as JSON values, the inverse of `from_json`.
 
     Raises
     ------
     TypeError
-        If it holds something else than dataclasses, tuples, lists, dicts, and plain static values.
+        If it contains anything but dataclasses, tuples, lists, dicts, and plain static values.
     """
-    if form is Leaf:
+    if structure is Leaf:
         return {"leaf": True}
-    if form is None or isinstance(form, (bool, int, float, str)):
-        return {"value": form}
-    if isinstance(form, (list, tuple)) and not hasattr(form, "_fields"):
-        return {type(form).__name__: [_told(each) for each in form]}
-    if isinstance(form, dict):
-        return {"dict": [[_told(key), _told(each)] for key, each in form.items()]}
-    names = getattr(form, "_fields", None) or [each.name for each in dataclasses.fields(form)]
-    cls = type(form)
+    if structure is None or isinstance(structure, (bool, int, float, str)):
+        return {"value": structure}
+    if isinstance(structure, (list, tuple)) and not hasattr(structure, "_fields"):
+        return {type(structure).__name__: [to_json(each) for each in structure]}
+    if isinstance(structure, dict):
+        return {"dict": [[to_json(key), to_json(each)] for key, each in structure.items()]}
+    names = getattr(structure, "_fields", None) or [
+        each.name for each in dataclasses.fields(structure)
+    ]
+    cls = type(structure)
     return {
         "class": [cls.__module__, cls.__qualname__],
-        "fields": {name: _told(getattr(form, name)) for name in names},
+        "fields": {name: to_json(getattr(structure, name)) for name in names},
     }
 
 
-def _formed(told: Any) -> Any:
-    """Return the form that JSON told of. Classes are dataclasses and named tuples in use already."""
-    if "leaf" in told:
+def from_json(encoded: Any) -> Any:
+    """Return the structure encoded by `to_json`. Classes are loaded dataclasses and named tuples."""
+    if "leaf" in encoded:
         return Leaf
-    if "value" in told:
-        return told["value"]
+    if "value" in encoded:
+        return encoded["value"]
     for kind in (list, tuple):
-        if kind.__name__ in told:
-            return kind(_formed(each) for each in told[kind.__name__])
-    if "dict" in told:
-        return {_formed(key): _formed(each) for key, each in told["dict"]}
-    module, name = told["class"]
+        if kind.__name__ in encoded:
+            return kind(from_json(each) for each in encoded[kind.__name__])
+    if "dict" in encoded:
+        return {from_json(key): from_json(each) for key, each in encoded["dict"]}
+    module, name = encoded["class"]
     cls = getattr(sys.modules[module], name)
     if not dataclasses.is_dataclass(cls) and not hasattr(cls, "_fields"):
         raise TypeError(f"{name} is neither a dataclass nor a named tuple")
-    return cls(**{key: _formed(each) for key, each in told["fields"].items()})
+    return cls(**{key: from_json(each) for key, each in encoded["fields"].items()})
 
 
 def _program(file: BinaryIO) -> _Program:
-    """Return the program that a file holds."""
-    answer = _formed(json.loads(file.readline()))
-    found = _Program(answer, jax.jit(export.deserialize(bytearray(file.read())).call))
+    """Return the program in a file."""
+    structure = from_json(json.loads(file.readline()))
+    program = _Program(structure, jax.jit(export.deserialize(bytearray(file.read())).call))
     _load_lapack()
-    return found
+    return program
 
 
 @functools.cache
 def _load_lapack() -> None:
-    """Let JAX find LAPACK, which it does when it lowers a call of it, and not when it reads one.
+    """Make JAX load LAPACK, which happens when a call is lowered but not when a program is read.
 
-    A process that only reads its programs would call nothing, at address zero.
+    Otherwise a process that only reads programs would call a null pointer.
     """
     one = jax.ShapeDtypeStruct((1, 1), jnp.float32)
     jax.jit(jnp.linalg.eigh).trace(one).lower(lowering_platforms=("cpu",))
 
 
-def _write(path: Path, answer: Any, program: export.Exported) -> None:
-    """Keep a program, unless JSON cannot say its answer or nothing can be written: later ones trace."""
+def _write(path: Path, structure: Any, program: export.Exported) -> None:
+    """Store a program, unless its structure has no JSON form or the folder cannot be written to."""
     with contextlib.suppress(TypeError, JudgeBayesError, OSError):
-        told = json.dumps(_told(answer)).encode()
-        with atomically(path, new_folder=True) as beside:
-            beside.write_bytes(told + b"\n" + program.serialize())
-        clear_half_written(path.parent, before=time.time() - ABANDONED)
-        prune(path.parent, KEPT, _own(), files=MOST_FILES, size=MOST_BYTES)
+        header = json.dumps(to_json(structure)).encode()
+        with atomically(path, new_folder=True) as temporary:
+            temporary.write_bytes(header + b"\n" + program.serialize())
+        clear_half_written(path.parent, before=time.time() - ABANDONED_AFTER)
+        prune(path.parent, SUFFIX, _source_tag(), files=MOST_FILES, size=MOST_BYTES)
 
 
-def _own() -> str:
-    """Return what the names of this source's programs have in common."""
+def _source_tag() -> str:
+    """Return the common part of the file names of this source's programs."""
     return f"-{source_digest()[:12]}-"

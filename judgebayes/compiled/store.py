@@ -1,8 +1,8 @@
-"""Files that a program keeps in a folder for later processes.
+"""Files in a folder that later processes reuse.
 
-A file is written beside its place and moved into it, so that it is whole or not there. One that cannot
-be read is as one that is not there. Files are data: none is a pickle. Several processes may use one
-folder, unless one of them holds its lock.
+A file is written under a temporary name and renamed, so that it is complete or absent. An unreadable
+file is treated as absent. Files are data: none is a pickle. Several processes may use one folder,
+unless one of them holds its lock.
 """
 
 import contextlib
@@ -26,18 +26,19 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
-    """Yield a path beside another, and move what was written there into its place.
+    """Yield a temporary path in the same folder, and rename it to `path` at the end.
 
-    What is no file, a terminal say, is written to directly. `new_folder` makes the folder.
+    A path that is not a regular file, such as a terminal, is written to directly. `new_folder` creates
+    the folder.
 
     Raises
     ------
     JudgeBayesError
-        If it cannot be written; what stood there before stays, and nothing half written is left.
+        If it cannot be written; the previous file remains, and no half-written file is left.
     """
     temporary = None
     try:
-        path = path.resolve()  # a link stays one
+        path = path.resolve()  # a link remains a link
         if path.exists() and not path.is_file():
             yield path
             return
@@ -51,8 +52,8 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
         temporary.replace(path)
     except OSError as error:
         raise JudgeBayesError(
-            f"{str(path)!r} cannot be written: {error.strerror or error}. Nothing that was finished is "
-            "lost: make room, or name another place, and run the same command again."
+            f"{str(path)!r} cannot be written: {error.strerror or error}. Finished parts are not lost: "
+            "free some space, or choose another folder, and run the same command again."
         ) from error
     finally:
         if temporary is not None:
@@ -60,57 +61,59 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
 
 
 def read_or_none(path: Path, read: Callable[[BinaryIO], T]) -> T | None:
-    """Return what `read` makes of a file; None where there is none that can be read."""
+    """Return `read` of a file; None if the file is missing or unreadable."""
     try:
         with path.open("rb") as file:
-            found = read(file)
-    except Exception:  # whatever is wrong with the file, it is made anew
+            content = read(file)
+    except Exception:  # whatever is wrong with the file, it is recomputed
         return None
-    with contextlib.suppress(OSError):  # a folder that is only read
-        os.utime(path)  # the time of its last use, which file systems do not note reliably
-    return found
+    with contextlib.suppress(OSError):  # a read-only folder
+        os.utime(path)  # the time of last use, which file systems do not record reliably
+    return content
 
 
 def clear_half_written(folder: Path, before: float = math.inf) -> None:
-    """Remove what writers that were killed have left; only where no other can be writing.
+    """Remove half-written files of killed processes; only where no other process can be writing.
 
-    Where others may be, `before` says until when what was written has no writer any more.
+    Where others may be writing, only files last changed earlier than `before` are removed.
     """
-    for left in folder.rglob(f".*{HALF}"):
+    for path in folder.rglob(f".*{HALF}"):
         with contextlib.suppress(FileNotFoundError):
-            if left.lstat().st_mtime < before:
-                left.unlink()
+            if path.lstat().st_mtime < before:
+                path.unlink()
 
 
 def prune(folder: Path, suffix: str, own: str, *, files: int, size: int) -> None:
-    """Remove files until at most so many are left, of at most so many bytes together.
+    """Remove files until at most `files` remain, with at most `size` bytes together.
 
-    Those without `own` in their names go first, then those read or written longest ago. Other
-    processes may prune, read and write meanwhile: all put the files in the same order, a file already
-    removed is no error, one that is open stays readable, and one that is gone is made anew.
+    Files without `own` in their names are removed first, then those used longest ago. Other processes
+    may prune, read and write at the same time: all use the same order, a file already removed is no
+    error, an open file stays readable, and a removed file is recomputed.
     """
-    found = []
+    candidates = []
     for entry in os.scandir(folder):
         with contextlib.suppress(FileNotFoundError):
-            about = entry.stat(follow_symlinks=False)
-            if stat.S_ISREG(about.st_mode) and entry.name.endswith(suffix):
-                found.append((own in entry.name, about.st_mtime_ns, entry.name, about.st_size))
-    for place, (_, _, name, taken) in enumerate(sorted(found, reverse=True)):
-        size -= taken
-        if place >= files or size < 0:
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and entry.name.endswith(suffix):
+                candidates.append(
+                    (own in entry.name, status.st_mtime_ns, entry.name, status.st_size)
+                )
+    for rank, (_, _, name, n_bytes) in enumerate(sorted(candidates, reverse=True)):
+        size -= n_bytes
+        if rank >= files or size < 0:
             (folder / name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def locked(folder: Path, what: str) -> Iterator[None]:
-    """Hold a folder for this process: another that asks for it meanwhile is refused.
+    """Lock a folder for this process: another process that tries to lock it gets an error.
 
-    The lock ends with the process, however that ends.
+    The lock ends with the process, however the process ends.
 
     Raises
     ------
     JudgeBayesError
-        If another process holds the folder, or it cannot be written to.
+        If another process holds the lock, or the folder cannot be written to.
     """
     path = folder / "lock"
     while True:
@@ -130,7 +133,7 @@ def locked(folder: Path, what: str) -> Iterator[None]:
             ) from error
         if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
             break
-        os.close(handle)  # the run that held it has just removed it
+        os.close(handle)  # the previous holder has just removed the lock file
     try:
         yield
     finally:

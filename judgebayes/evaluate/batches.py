@@ -17,7 +17,7 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.digest import digest_of
-from judgebayes.compiled.programs import kept
+from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import Evaluation, FitOn
 from judgebayes.evaluate.splits import Splits
@@ -76,7 +76,7 @@ class OverSplits:
         """Call a compiled function; on this process's own device, by a kept program if there is."""
         if self.mesh is not None:
             return function(*args, **static, mesh=self.mesh)
-        return kept(function, *args, **static, mesh=None)
+        return cached_export(function, *args, **static, mesh=None)
 
     def name(self, plan: Plan, *what: object) -> str:
         """Return the name under which something that a plan gives on these splits is kept."""

@@ -17,10 +17,10 @@ from judgebayes.calibrators.base import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import (
-    FEW,
+    DIGIT_LIMIT,
     Agreement,
     agreement_of_array,
-    agreement_of_whole,
+    packed_agreement,
 )
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
@@ -121,11 +121,11 @@ def _from_agreement(
 ) -> tuple[FittedAggregator, Float[Array, "item class"]]:
     """Return the fit and its answers on all items, the same votes whatever the split."""
     # How often each item is in the part.
-    counted = jnp.float32 if len(calibration) < FEW else float
+    counted = jnp.float32 if len(calibration) < DIGIT_LIMIT else float
     often = jnp.zeros(labels.shape, counted).at[jnp.maximum(calibration, 0)].add(calibration >= 0)
     if weight is None:
         used = often.astype(float)
-        counts = agreement_of_whole(votes.index[..., 0], labels, often)
+        counts = packed_agreement(votes.index[..., 0], labels, often)
     else:
         used = jnp.asarray(weight) * often
         counts = agreement_of_array(votes.index, labels, used)

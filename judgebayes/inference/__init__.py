@@ -1,4 +1,4 @@
-"""How parameters are found: a minimiser, point estimates, posterior draws; and how methods are declared.
+"""Estimation of parameters (minimiser, point estimates, posterior draws) and the declaration of methods.
 
 This package may not import `calibrators` or any package after it.
 """

@@ -1,7 +1,7 @@
-"""What follows from a program and its data: draws of both, and how likely each item is.
+"""Quantities derived from a program and its data: draws of both, and the likelihood of each item.
 
-Nothing here knows a model: a program is run under NumPyro's handlers. The functions run inside compiled
-code; callers hold the lock of `inference.alone`, because NumPyro has one stack of handlers.
+Nothing here is specific to a model: a program is run under NumPyro's handlers. The functions run inside
+compiled code; callers hold `inference.numpyro_lock`, because NumPyro has one stack of handlers.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from judgebayes.inference.problem import Sites
 from judgebayes.models.base import Model, Predictor
-from judgebayes.models.label_noise import log_seen
+from judgebayes.models.label_noise import with_label_noise
 
 __all__ = [
     "drawn_from_prior",
@@ -26,7 +26,7 @@ __all__ = [
 
 D = TypeVar("D")
 FIELDS = {"label": "labels"}
-"""Fields of the data that are not called as their site."""
+"""Fields of the data that do not have the name of their site."""
 
 
 def drawn_from_prior(
@@ -36,16 +36,16 @@ def drawn_from_prior(
     trace = numpyro.handlers.trace(numpyro.handlers.seed(model, key))
     sites = trace.get_trace(data, observed=observed)
     values = {n: s["value"] for n, s in sites.items() if s["type"] == "sample"}
-    fresh = {n: x for n, x in values.items() if n in _generated(model) and n not in observed}
-    return {n: x for n, x in values.items() if n not in _generated(model)}, fresh
+    generated = {n: x for n, x in values.items() if n in _generated(model) and n not in observed}
+    return {n: x for n, x in values.items() if n not in _generated(model)}, generated
 
 
 def replicated(
     model: Model, data: Any, key: PRNGKeyArray, sites: Sites, observed: Collection[str] = ()
 ) -> Sites:
-    """Return data drawn anew under one draw of the parameters; `observed` sites keep their values."""
-    under = numpyro.handlers.substitute(numpyro.handlers.seed(model, key), data=dict(sites))
-    trace = numpyro.handlers.trace(under).get_trace(data, observed=observed)
+    """Return replicated data for one draw of the parameters; `observed` sites keep their values."""
+    substituted = numpyro.handlers.substitute(numpyro.handlers.seed(model, key), data=dict(sites))
+    trace = numpyro.handlers.trace(substituted).get_trace(data, observed=observed)
     return {n: trace[n]["value"] for n in _generated(model) if n in trace and n not in observed}
 
 
@@ -54,16 +54,17 @@ def log_likelihoods(model: Model, data: Any, sites: Sites) -> dict[str, Float[Ar
 
     Weights are left out: it is what `numpyro.infer.log_likelihood` returns, for one draw.
     """
-    under = numpyro.handlers.substitute(model, data=dict(sites))
-    trace = numpyro.handlers.trace(under).get_trace(data)
+    substituted = numpyro.handlers.substitute(model, data=dict(sites))
+    trace = numpyro.handlers.trace(substituted).get_trace(data)
     return {n: trace[n]["fn"].log_prob(trace[n]["value"]) for n in model.traits.sites}
 
 
 def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, " item"]]:
-    """Return the log-likelihoods of an item that leaving it out is about.
+    """Return the log-likelihoods of each item by site, as leave-one-out cross-validation needs them.
 
-    Those of the sites, but of a label given the votes: `predict` at the label, with label noise. A
-    program that integrates an item's own parameters out has a `pointwise` of its own.
+    For a label given the votes this is `predict` at the label, with label noise; for other sites the
+    log-likelihood of the site. A program that integrates out an item's own parameters defines its own
+    `pointwise`.
     """
     own = getattr(model, "pointwise", None)
     if own is not None:
@@ -71,26 +72,26 @@ def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, "
         return declared
     each = log_likelihoods(model, data, sites)
     if "label" in each and isinstance(model, Predictor):
-        at = jnp.maximum(data.labels, 0)[:, None]
-        seen = log_seen(model.predict(sites, data), getattr(model, "noise", 0.0))
-        each["label"] = jnp.take_along_axis(seen, at, axis=1)[:, 0]
+        label = jnp.maximum(data.labels, 0)[:, None]
+        log_probs = with_label_noise(model.predict(sites, data), getattr(model, "noise", 0.0))
+        each["label"] = jnp.take_along_axis(log_probs, label, axis=1)[:, 0]
     return each
 
 
 def quantities(model: Model, data: Any, sites: Sites) -> Sites:
-    """Return what a reader looks at of one draw: the program's `quantities`, or its parameters."""
+    """Return the reported quantities of one draw: the program's `quantities`, or its parameters."""
     own = getattr(model, "quantities", None)
-    found: Sites = dict(sites) if own is None else own(sites, data)
-    return found
+    values: Sites = dict(sites) if own is None else own(sites, data)
+    return values
 
 
 def filled(data: D, drawn: Mapping[str, Array]) -> D:
-    """Return the data with drawn values in their places."""
+    """Return the data with drawn values in place of the observed ones."""
     own = getattr(data, "filled", None)
     replace: Any = data._replace if own is None else own  # type: ignore[attr-defined]
     return replace(**{FIELDS.get(name, name): x for name, x in drawn.items()})
 
 
 def _generated(model: Model) -> tuple[str, ...]:
-    """Return all sites that are data when they are drawn."""
+    """Return all sites that generate data."""
     return (*model.traits.sites, *model.traits.latent_data)

@@ -1,4 +1,4 @@
-"""Posterior draws by weighing draws from the prior: slow to converge, but nothing to get stuck in."""
+"""Posterior draws by importance sampling from the prior: slow to converge, but it misses no mode."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.infer.util import log_density
 
-from judgebayes.inference.numpyro_lock import alone
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.status import Status, when
 
@@ -20,32 +20,32 @@ LEAST_ESS = 100.0
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PriorImportance:
-    r"""Draw parameters from the prior, and keep them by their likelihood.
+    r"""Draw parameters from the prior and resample them in proportion to their likelihood.
 
     .. math:: \theta_m \sim \pi, \quad w_m \propto \prod_i p_{\theta_m}(y_i | x_i)^{w_i},
               \quad \mathrm{ESS} = 1 / \sum_m w_m^2
 
-    For models of few parameters and few labels, where the weights do not fall to a handful of draws:
-    `status` is UNMIXED where the effective sample size is below 100. No mode is missed, and under
-    `vmap` over item weights the draws and what the model says under each are shared by all
-    posteriors, so that hundreds of them cost little more than one.
+    For models with few parameters and few labels, where the weights do not concentrate on a handful of
+    draws: `status` is UNMIXED where the effective sample size is below 100. No mode is missed. Under
+    `vmap` over item weights, all posteriors share the draws and the predictions of the model, so that
+    hundreds of posteriors cost little more than one.
 
     Parameters
     ----------
     draws
-        From the prior.
+        Number of draws from the prior.
     kept
-        How many are returned: resampled in proportion to their weights, at even spacing.
+        Number of draws returned, by systematic resampling.
     """
 
     draws: int = field(default=2**15, metadata={"static": True})
     kept: int = field(default=1000, metadata={"static": True})
 
-    @alone
+    @numpyro_lock
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
-        """Return the kept draws; their `objective` is minus the log marginal likelihood."""
+        """Return the resampled draws; `objective` is minus the log marginal likelihood."""
 
-        def drawn(key: PRNGKeyArray) -> Sites:
+        def draw_prior(key: PRNGKeyArray) -> Sites:
             seeded = numpyro.handlers.seed(problem.prior, key)
             trace = numpyro.handlers.trace(seeded).get_trace()
             return {name: trace[name]["value"] for name in problem.latent}
@@ -56,12 +56,12 @@ class PriorImportance:
             )
             return joint - prior
 
-        sites = jax.vmap(drawn)(jax.random.split(key, self.draws))
-        found = jax.vmap(log_likelihood)(sites)
-        weight = jax.nn.softmax(jnp.where(jnp.isfinite(found), found, -jnp.inf))
+        sites = jax.vmap(draw_prior)(jax.random.split(key, self.draws))
+        log_weight = jax.vmap(log_likelihood)(sites)
+        weight = jax.nn.softmax(jnp.where(jnp.isfinite(log_weight), log_weight, -jnp.inf))
         ess = 1 / (weight**2).sum()
         chosen = systematic(weight, self.kept)
-        evidence = jax.nn.logsumexp(found) - jnp.log(self.draws)
+        evidence = jax.nn.logsumexp(log_weight) - jnp.log(self.draws)
         return Result(
             draws=jax.tree.map(lambda x: x[chosen], sites),
             status=jnp.maximum(
@@ -75,6 +75,6 @@ class PriorImportance:
 
 
 def systematic(weight: Float[Array, " draw"], kept: int) -> Int[Array, " kept"]:
-    """Return draws in proportion to their weights: those at even steps of the cumulated weight."""
+    """Return indices of draws in proportion to their weights, by systematic resampling."""
     steps = (jnp.arange(kept) + 0.5) / kept
     return jnp.searchsorted(jnp.cumsum(weight), steps).clip(0, weight.shape[0] - 1)

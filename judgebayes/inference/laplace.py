@@ -28,19 +28,19 @@ TINY = 1e-300
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Laplace:
-    """Find the mode, and learn the scale of the prior from the same labels.
+    """Compute the mode, and choose the scale of the prior from the same labels.
 
     Parameters
     ----------
     criterion
-        What the scale maximises, beside its own prior: `loo`, the labels' leave-one-out
+        What the scale maximises, besides its own prior: `loo`, the labels' leave-one-out
         log-probabilities, approximated from the one fit; or `evidence`, the Laplace approximation
-        of the marginal likelihood, which trusts the model more.
+        of the marginal likelihood, which relies more on the model.
     averaged
         Whether answers are averaged over the Gaussian approximation at the mode (Gauss-Hermite
         quadrature on the logits) or taken at the mode.
     scales
-        How many scales of the prior are tried; the criterion's peak is then interpolated.
+        Number of prior scales on the grid; the maximum of the criterion is interpolated.
     """
 
     criterion: Literal["loo", "evidence"] = field(default="loo", metadata={"static": True})
@@ -54,7 +54,7 @@ class SoftmaxProblem(NamedTuple):
 
     design: Float[Array, "item predictor parameter"]
     read_out: Float[Array, "class predictor"]
-    error: Float[Array, "class seen"]
+    error: Float[Array, "class label"]
     """p(observed label | true label)."""
     labels: Int[Array, " item"]
     weight: Float[Array, " item"]
@@ -62,7 +62,7 @@ class SoftmaxProblem(NamedTuple):
 
 
 class Approximation(NamedTuple):
-    """The mode, the inverse covariance there, and the log evidence up to a constant."""
+    """The mode, the precision matrix at the mode, and the log evidence up to a constant."""
 
     mode: Float[Array, " parameter"]
     precision: Float[Array, "parameter parameter"]
@@ -114,12 +114,12 @@ def _likelihood(
 ) -> tuple[Float[Array, ""], Float[Array, " parameter"], Float[Array, "parameter parameter"]]:
     """Return the log-likelihood, its gradient and the Fisher information."""
     design, weight = problem.design, problem.weight
-    each, slope, curvature = _by_item(problem, design @ x)
-    score = jnp.einsum("i,ip,ipq->q", weight, slope, design)
-    bent = jnp.einsum("i,ipr,irq->ipq", weight, curvature, design)
+    log_probs, gradient, curvature = _by_item(problem, design @ x)
+    score = jnp.einsum("i,ip,ipq->q", weight, gradient, design)
+    weighted = jnp.einsum("i,ipr,irq->ipq", weight, curvature, design)
     size = x.shape[0]
-    information = bent.reshape(-1, size).T @ design.reshape(-1, size)
-    return jnp.sum(jnp.where(weight > 0, weight * each, 0.0)), score, information
+    information = weighted.reshape(-1, size).T @ design.reshape(-1, size)
+    return jnp.sum(jnp.where(weight > 0, weight * log_probs, 0.0)), score, information
 
 
 def _by_item(
@@ -138,12 +138,12 @@ def _by_item(
     true = jnp.exp(at_label - each[:, None])  # p(true class | observed label)
     spread = p[:, :, None] * (jnp.eye(p.shape[1]) - p[:, None, :])
     jacobian = jnp.einsum("ks,ikl,lp->isp", error, spread, read_out)
-    seen = jnp.maximum(p @ error, TINY)
-    curvature = jnp.einsum("isp,is,isr->ipr", jacobian, 1 / seen, jacobian)
+    label_prob = jnp.maximum(p @ error, TINY)
+    curvature = jnp.einsum("isp,is,isr->ipr", jacobian, 1 / label_prob, jacobian)
     return each, (true - p) @ read_out, curvature
 
 
-def leave_one_out(problem: SoftmaxProblem, found: Approximation) -> Float[Array, ""]:
+def leave_one_out(problem: SoftmaxProblem, fit: Approximation) -> Float[Array, ""]:
     r"""Return the sum of log p(label of i | the other labels), from the fit to all of them.
 
     .. math:: f_{-i} \approx f_i - (I - V_i W_i)^{-1} V_i g_i, \qquad
@@ -153,16 +153,16 @@ def leave_one_out(problem: SoftmaxProblem, found: Approximation) -> Float[Array,
     mode without it. An item of weight 2 is two copies, left out one at a time.
     """
     design, weight = problem.design, problem.weight
-    at = design @ found.mode
-    _, slope, curvature = _by_item(problem, at)
+    at = design @ fit.mode
+    _, gradient, curvature = _by_item(problem, at)
     rows = design.reshape(-1, design.shape[-1])
-    solved = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(found.precision), True), rows.T)
+    solved = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(fit.precision), True), rows.T)
     leverage = jnp.einsum("ipa,air->ipr", design, solved.reshape(-1, *design.shape[:2]))
-    # A filled-up row has no part in the fit, so what it would be without itself is undefined.
+    # A padding row has no part in the fit, so its leave-one-out value is undefined.
     leverage = jnp.where((weight > 0)[:, None, None], leverage, 0.0)
     shrink = jnp.eye(design.shape[1]) - leverage @ curvature
-    pulled = jnp.einsum("ipr,ir->ip", leverage, slope)
-    without, _, _ = _by_item(problem, at - jnp.linalg.solve(shrink, pulled[..., None])[..., 0])
+    correction = jnp.einsum("ipr,ir->ip", leverage, gradient)
+    without, _, _ = _by_item(problem, at - jnp.linalg.solve(shrink, correction[..., None])[..., 0])
     return jnp.sum(jnp.where(weight > 0, weight * without, 0.0))
 
 
@@ -182,6 +182,6 @@ def averaged_log_probs(
     )
     jitter = TINY + 1e-14 * jnp.trace(covariance, axis1=1, axis2=2)[:, None, None]
     root = jnp.linalg.cholesky(covariance + jitter * jnp.eye(size))
-    at = mean[:, None, :] + jnp.einsum("ipr,nr->inp", root, jnp.asarray(grid))
-    log_probs = jax.nn.log_softmax(at @ read_out.T, axis=-1)
+    predictor = mean[:, None, :] + jnp.einsum("ipr,nr->inp", root, jnp.asarray(grid))
+    log_probs = jax.nn.log_softmax(predictor @ read_out.T, axis=-1)
     return jax.nn.logsumexp(log_probs + jnp.asarray(log_mass)[:, None], axis=1)

@@ -1,4 +1,4 @@
-"""The least empirical loss of the decisions themselves: P1's eq 8, which it argues against."""
+"""Minimum empirical loss of the decisions themselves: P1's eq 8, which P1 argues against."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -12,7 +12,7 @@ from judgebayes.inference.point import spread
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.inference.status import Status
 from judgebayes.measures.decide import absolute_loss, bayes_action
-from judgebayes.measures.scores import drps, known
+from judgebayes.measures.scores import drps, labelled_weight
 
 __all__ = ["MinimumLoss"]
 
@@ -27,16 +27,16 @@ class MinimumLoss:
 
     .. math:: \hat\theta \in \arg\min_\theta \sum_i w_i |\hat y_i(\theta) - y_i| / \sum_i w_i
 
-    The objective is a step function, so no gradient helps: it is evaluated at many points, half of
+    The objective is a step function without a useful gradient. It is evaluated at many points, half of
     them spread over the whole box and half over the bulk of the prior. Of the points with the least
-    error the one with the least DRPS is taken.
+    error, the one with the least DRPS is chosen.
     """
 
     candidates: int = field(default=4096, metadata={"static": True})
     uses_prior: ClassVar[bool] = False
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
-        """Return the candidate with the least error. `status` is converged: the search is done."""
+        """Return the candidate with the least error. `status` is always CONVERGED."""
         lower, upper = problem.bounds()
         low, unravel = ravel_pytree(lower)
         high, _ = ravel_pytree(upper)
@@ -46,17 +46,17 @@ class MinimumLoss:
         near = mean + 2 * deviation * cube[:bulk]
         wide = (low + high) / 2 + (high - low) / 2 * cube[bulk:]
         points = jnp.clip(jnp.concatenate([near, wide]), low, high)
-        weight = known(problem.labels, problem.weight)
+        weight = labelled_weight(problem.labels, problem.weight)
         total = weight.sum()
 
-        def judge(point: Float[Array, " parameter"]) -> Float[Array, " 2"]:
+        def evaluate(point: Float[Array, " parameter"]) -> Float[Array, " 2"]:
             sites = unravel(point)
             log_probs = problem.predict(sites)
-            made = bayes_action(log_probs, absolute_loss(log_probs.shape[-1]))
-            error = jnp.sum(jnp.abs(made - problem.labels) * weight) / total
+            decision = bayes_action(log_probs, absolute_loss(log_probs.shape[-1]))
+            error = jnp.sum(jnp.abs(decision - problem.labels) * weight) / total
             return jnp.stack([error, problem.loss(drps, sites) / total])
 
-        error, score = jax.lax.map(judge, points, batch_size=256).T
+        error, score = jax.lax.map(evaluate, points, batch_size=256).T
         best = jnp.argmin(jnp.where(error <= error.min() + TIED, score, jnp.inf))
         return Result(
             draws=jax.tree.map(lambda x: x[None], unravel(points[best])),

@@ -1,11 +1,11 @@
-r"""Scores of two classes: functions of one number an item, the margin of its label.
+r"""Scores of two classes as functions of one number per item, the margin of its label.
 
 With s = 1 where the label is class 1 and -1 where it is class 0, the label has the probability
 
 .. math:: p = \frac{1}{1 + e^{-m}}, \qquad m_i = s_i (z_{i1} - z_{i0}),
 
-and the score of an item, its slope and its bend in m are all that its logits have to say: one
-exponential an item, and a row of numbers for each parameter and each pair of parameters.
+and the derivatives in the parameters follow from the score of an item and its gradient and Hessian in
+m: one exponential per item, and a row of numbers for each parameter and each pair of parameters.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from judgebayes.inference.fast.log_softmax import log1p_of_share
 from judgebayes.inference.optimise import Derivatives, Differentiated
 from judgebayes.measures.scores import Score, drps, nll
 
-__all__ = ["over_margins", "symmetric"]
+__all__ = ["binary_score", "symmetric"]
 
 Items = Float[Array, " item"]
 
@@ -31,28 +31,28 @@ class _Curve(NamedTuple):
     """The score of every item, and its first and second derivative in the margin."""
 
     value: Items
-    slope: Items
-    bend: Items
+    gradient: Items
+    hessian: Items
 
 
 class _Label(NamedTuple):
-    """How probable every item's label is."""
+    """The probability of every item's label."""
 
     p: Items
     rest: Items
     """1 - p, without its rounding error."""
     product: Items
     """p (1 - p)."""
-    surprise: Items
+    nll: Items
     """-log p, also where p is 0 in floating point."""
 
 
-def over_margins(
+def binary_score(
     score: Score,
     difference: Sequence[Items],
     labels: Int[Array, " item"],
     weight: Items,
-    slip: Float[Array, ""],
+    flip_rate: Float[Array, ""],
 ) -> Differentiated:
     """Return the weighted sum of a score as a function of the parameters, with two derivatives.
 
@@ -61,54 +61,54 @@ def over_margins(
     score
         DRPS or NLL.
     difference
-        By parameter, how fast the logit of class 1 gains on that of class 0; 0 at items that do not
-        count.
+        By parameter, the derivative of the logit of class 1 minus that of class 0; 0 at items that do
+        not count.
     labels, weight
         Class indices; items that do not count weigh 0.
-    slip
+    flip_rate
         The share of wrong labels.
     """
     size = len(difference)
     sign = jnp.where(labels == 1, 1.0, -1.0)
-    gains = _rows([sign * x for x in difference])
+    margin_rows = _rows([sign * x for x in difference])
     pairs = _rows([difference[a] * difference[b] for a in range(size) for b in range(a + 1)])
-    # Kept as they are: a compiler that thinks them cheap would make them anew in every pass.
-    gains, pairs, weight = optimization_barrier((gains, pairs, weight))
+    # The barrier keeps the compiler from recomputing these rows in every pass.
+    margin_rows, pairs, weight = optimization_barrier((margin_rows, pairs, weight))
 
-    def weighted(slip: Array | None, margin: Items) -> tuple[Float[Array, ""], Items, Items]:
-        found = _CURVES[score](_label(margin), slip)
-        # Summed as it is, or what is summed runs at the speed of a library made for sums (YNNPACK);
-        # and no product of vectors: values are compared to the last bit.
-        values = optimization_barrier(weight * found.value)
-        return values.sum(), weight * found.slope, weight * found.bend
+    def weighted(flip_rate: Array | None, margin: Items) -> tuple[Float[Array, ""], Items, Items]:
+        curve = _CURVES[score](_label(margin), flip_rate)
+        # The barrier keeps XLA from fusing the values into a library reduction (YNNPACK), which is
+        # slow; and no dot product is used, because values are compared to the last bit.
+        values = optimization_barrier(weight * curve.value)
+        return values.sum(), weight * curve.gradient, weight * curve.hessian
 
     def at(theta: Float[Array, " parameter"]) -> Derivatives:
-        margin = theta @ gains
-        if score is drps:  # polynomials: right labels are no cheaper
-            value, slope, bend = weighted(slip, margin)
-        else:  # matrices stay outside: compilers move them about on their way into a branch
-            value, slope, bend = lax.cond(
-                slip == 0, partial(weighted, None), partial(weighted, slip), margin
+        margin = theta @ margin_rows
+        if score is drps:  # polynomials: nothing is saved without label noise
+            value, gradient, hessian = weighted(flip_rate, margin)
+        else:  # matrices stay outside the branches, where compilers would copy them
+            value, gradient, hessian = lax.cond(
+                flip_rate == 0, partial(weighted, None), partial(weighted, flip_rate), margin
             )
-        return Derivatives(value, gains @ slope, symmetric(pairs @ bend, size))
+        return Derivatives(value, margin_rows @ gradient, symmetric(pairs @ hessian, size))
 
     return at
 
 
 def _rows(rows: Sequence[Items]) -> Float[Array, "row item"]:
-    """Return rows as a matrix: `jnp.stack`, which over lanes has them outermost from JAX 0.11 on.
+    """Return rows as a matrix. `jnp.stack` under `vmap` puts the rows outermost from JAX 0.11 on.
 
-    A product with each lane's matrix would then begin by moving all numbers about.
+    A product with each lane's matrix would then begin with a transposition.
     """
     return jnp.concatenate([row[None] for row in rows])
 
 
 def symmetric(below: Float[Array, " pair"], size: int) -> Float[Array, "parameter parameter"]:
-    """Return the symmetric matrix of a lower triangle, row by row."""
+    """Return the symmetric matrix with this lower triangle, given row by row."""
     lower = np.tril_indices(size)
     place = np.empty((size, size), int)
     place[lower] = place[lower[::-1]] = np.arange(len(lower[0]))
-    # Not an index: over many lanes that would be a scatter.
+    # No indexed update: under `vmap` that would be a scatter.
     return jnp.stack([below[k] for k in place.ravel().tolist()]).reshape(size, size)
 
 
@@ -116,38 +116,38 @@ def _label(margin: Items) -> _Label:
     small = jnp.exp(-jnp.abs(margin))
     larger = 1 / (1 + small)
     smaller = small * larger
-    ahead = margin > 0
+    positive = margin > 0
     return _Label(
-        jnp.where(ahead, larger, smaller),
-        jnp.where(ahead, smaller, larger),
+        jnp.where(positive, larger, smaller),
+        jnp.where(positive, smaller, larger),
         smaller * larger,
         jnp.maximum(-margin, 0) + log1p_of_share(small),
     )
 
 
-def _nll(label: _Label, slip: Array | None) -> _Curve:
+def _nll(label: _Label, flip_rate: Array | None) -> _Curve:
     r"""Return the negative log-likelihood.
 
-    With :math:`s = a p / (a p + b)`, which is 1 without noise: slope :math:`-s (1 - p)`, bend
+    With :math:`s = a p / (a p + b)`, which is 1 without noise: gradient :math:`-s (1 - p)`, Hessian
     :math:`s p (1 - p) - s (1 - s)(1 - p)^2`.
     """
-    if slip is None:
-        return _Curve(label.surprise, -label.rest, label.product)
-    right = jnp.log1p(-2 * slip) - label.surprise
-    seen = jnp.logaddexp(right, jnp.log(slip))
-    share = jnp.exp(right - seen)
-    bend = share * label.product - share * (1 - share) * label.rest**2
-    return _Curve(-seen, -share * label.rest, bend)
+    if flip_rate is None:
+        return _Curve(label.nll, -label.rest, label.product)
+    right = jnp.log1p(-2 * flip_rate) - label.nll
+    log_prob = jnp.logaddexp(right, jnp.log(flip_rate))
+    share = jnp.exp(right - log_prob)
+    hessian = share * label.product - share * (1 - share) * label.rest**2
+    return _Curve(-log_prob, -share * label.rest, hessian)
 
 
-def _drps(label: _Label, slip: Array | None) -> _Curve:
-    """Return the ranked probability score, of two classes the square of the label's gap."""
-    slip = jnp.zeros(()) if slip is None else slip
-    scale = 1 - 2 * slip
-    gap = scale * label.rest + slip
+def _drps(label: _Label, flip_rate: Array | None) -> _Curve:
+    """Return the ranked probability score: for two classes, the squared error of the label's p."""
+    flip_rate = jnp.zeros(()) if flip_rate is None else flip_rate
+    scale = 1 - 2 * flip_rate
+    gap = scale * label.rest + flip_rate
     step = scale * label.product
-    bend = 2 * step**2 - 2 * gap * step * (label.rest - label.p)
-    return _Curve(gap**2, -2 * gap * step, bend)
+    hessian = 2 * step**2 - 2 * gap * step * (label.rest - label.p)
+    return _Curve(gap**2, -2 * gap * step, hessian)
 
 
 _CURVES: dict[Score, Callable[[_Label, Array | None], _Curve]] = {nll: _nll, drps: _drps}

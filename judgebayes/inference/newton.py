@@ -1,30 +1,30 @@
-r"""One Newton loop for all hand-written fits, and the linear systems of its steps.
+r"""One Newton loop for all analytic fits, and the linear systems of its steps.
 
 From x with objective f, gradient g and curvature B the loop tries
 
 .. math:: x' = P\bigl(x - (B + \lambda I)^{-1} g\bigr)
 
-where P keeps to what x may be, a box say (Levenberg, 1944; Marquardt, 1963; projected: Bertsekas,
-1982). It takes x' if f falls, or if f stays to rounding and the optimality gap falls. Then the
-damping :math:`\lambda` falls to a tenth, or doubles if f fell by less than a quarter of what its
-parabola promised; otherwise it is multiplied by ten or more. The step itself is its problem's
-business (`propose`): damped in B's own metric, d / :math:`\lambda` with a damping that a success
-sets back to 1 and a failure doubles, it is step halving; with B = 0 and a proximal map for P it is
-the proximal gradient method.
+where P projects onto the feasible set, for example a box (Levenberg, 1944; Marquardt, 1963;
+projected: Bertsekas, 1982). It accepts x' if f falls, or if f is equal to rounding and the optimality
+gap falls. Then the damping :math:`\lambda` falls to a tenth, or doubles if f fell by less than a
+quarter of the decrease that its quadratic model predicts; after a rejected step it is multiplied by
+ten or more. The problem defines the step (`propose`): with a step d / :math:`\lambda` and a damping
+that a success resets to 1 and a failure doubles, the loop is step halving; with B = 0 and a proximal
+map for P it is the proximal gradient method.
 
 **Stopping rule.** The gap, zero exactly at a first-order optimum, is at most the tolerance
 (`CONVERGED`).
 
 **Failure modes.** Value or gradient is not finite at the start (`NONFINITE`; later, such a step is
-refused); the damping exceeds `STALL_DAMPING`, so that steps move nothing: at a kink, where the
-derivatives given are not those of the objective, or where rounding hides what is left to gain
-(`STALLED`); steps ran out, refused ones counted (`MAX_STEPS`). A minimum is a local one.
+rejected); the damping exceeds `STALL_DAMPING`, so that steps change nothing: at a kink, where the
+derivatives are not those of the objective, or where rounding hides any further decrease
+(`STALLED`); the steps ran out, rejected ones included (`MAX_STEPS`). A minimum is a local one.
 
-One problem in the function, `jax.vmap` outside: lanes accept, refuse and stop on their own.
+The loop handles one problem; batch it with `jax.vmap`: lanes accept, reject and stop independently.
 
-Apart stay the sparse 2PL's steps, never written out as a matrix (conjugate gradients over slabs of
-votes); `Impression` and the strata's logits, which take so many steps of a form of their own on a
-whole grid; and the Platt maps of `diagnose`, which run in NumPy, outside compiled code.
+These do not use the loop: the sparse 2PL, whose steps have no explicit matrix (conjugate gradients
+over slabs of votes); `Impression` and the logits of strata, which take a fixed number of special steps
+on a whole grid; and the Platt maps of `diagnose`, which run in NumPy, outside compiled code.
 """
 
 from collections.abc import Callable
@@ -41,19 +41,19 @@ from judgebayes.inference.status import Status
 __all__ = ["Absolute", "Arrow", "Newton", "Point", "Positive", "State", "Trial", "trial"]
 
 STALL_DAMPING = 1e12
-"""A step this damped moves nothing: give up."""
+"""A step with this damping changes nothing, so the loop stops."""
 LEVEL = 32
-"""Values so many roundings apart are the same."""
+"""Values that differ by at most this many units of rounding count as equal."""
 TINY = 1e-300
 WRITTEN_OUT = 4
-"""So many parameters have their steps written out."""
+"""Up to this many parameters, steps are written out without LAPACK."""
 
 Vector = Float[Array, " parameter"]
 Matrix = Float[Array, "parameter parameter"]
 
 
 class Point(NamedTuple):
-    """A point that has been visited, and what its problem's next step needs to know of it."""
+    """An evaluated point, with what the next step needs."""
 
     x: Any
     value: Float[Array, ""]
@@ -64,27 +64,27 @@ class Point(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Where to try next."""
+    """The next point to evaluate."""
 
     x: Any
     promised: Scalar = -np.inf
-    """How far the parabola falls to there."""
+    """The decrease that the quadratic model predicts."""
     least: Scalar = 0.0
-    """The damping, at least, if this fails."""
+    """The least damping after a rejection of this point."""
 
 
 class State(NamedTuple):
-    """Where the loop is."""
+    """The state of the loop."""
 
     at: Point
     damping: Float[Array, ""]
     failed: Bool[Array, ""]
-    """Whether the last step was refused: a problem of two curvatures takes the safer one then."""
+    """Whether the last step was rejected: a problem with two curvatures then uses the safer one."""
     visits: Int[Array, ""]
 
 
 class Newton(NamedTuple):
-    """A problem, and when to stop: the module says how."""
+    """A problem and its stopping rule, as described in the module."""
 
     visit: Callable[[Any], Point]
     propose: Callable[[State], Trial]
@@ -93,27 +93,27 @@ class Newton(NamedTuple):
     first: float = 1e-3
     """The damping of the first step."""
     fall: float = 0.1
-    """The factor of the damping after a step as good as promised."""
+    """The factor of the damping after a step with at least a quarter of the predicted decrease."""
     rise: float = 10.0
-    """The least factor of the damping after a refused step."""
+    """The least factor of the damping after a rejected step."""
     floor: float = 1e-14
     """The least damping."""
 
     def begin(self, x: Any, hessian: Any) -> State:
-        """Return the state before any visit: the first round visits x, so that f is compiled once.
+        """Return the state before any evaluation: the first round evaluates x, so f is compiled once.
 
-        `hessian` has the form of a visited point's, and is one that steps can be taken with.
+        `hessian` has the structure of an evaluated point's Hessian and must allow a step.
         """
         infinite = jnp.asarray(jnp.inf)
         blank = Point(x, infinite, infinite, jax.tree.map(jnp.zeros_like, x), hessian)
         return self.resume(blank)._replace(visits=jnp.asarray(0))
 
     def resume(self, at: Point) -> State:
-        """Return the state at a point that has been visited."""
+        """Return the state at an evaluated point."""
         return State(at, jnp.asarray(self.first), jnp.asarray(False), jnp.asarray(1))
 
     def running(self, state: State) -> Bool[Array, ""]:
-        """Return whether there is more to do."""
+        """Return whether the loop should continue."""
         rough = jnp.isfinite(state.at.value) & (state.at.gap > self.tolerance)
         able = (state.visits <= self.max_steps) & (state.damping <= STALL_DAMPING)
         return (state.visits == 0) | (rough & able)
@@ -124,11 +124,11 @@ class Newton(NamedTuple):
         x, promised, least = self.propose(state)
         new = self.visit(x)
         gained = at.value - new.value
-        # At the minimum the values agree to rounding: the gap then says which is better.
+        # At the minimum the values agree to rounding: the gap then decides.
         level = jnp.abs(gained) <= LEVEL * np.finfo(new.value.dtype).eps * jnp.abs(at.value)
         accept = ((gained > 0) | (level & (new.gap < at.gap))) & jnp.isfinite(new.gap)
         good = jnp.where(gained > 0.25 * promised, self.fall, 2.0) * state.damping
-        more = jnp.fmax(self.rise * state.damping, least)  # NaN where the step was
+        more = jnp.fmax(self.rise * state.damping, least)  # `least` is NaN where the step was
         damping = jnp.where(state.visits == 0, state.damping, jnp.where(accept, good, more))
         return State(
             jax.tree.map(lambda a, b: jnp.where(accept, a, b), new, at),
@@ -138,7 +138,7 @@ class Newton(NamedTuple):
         )
 
     def status(self, state: State) -> Int[Array, ""]:
-        """Return how it ended."""
+        """Return the status of the loop, a `Status`."""
         at = state.at
         return jnp.select(
             [
@@ -151,18 +151,18 @@ class Newton(NamedTuple):
         )
 
     def run(self, state: State) -> tuple[Point, Int[Array, ""]]:
-        """Go on until there is no more to do; return the last point, and how it ended."""
+        """Run the loop to its end; return the last point and its status."""
         end = jax.lax.while_loop(self.running, self.advance, state)
         return end.at, self.status(end)
 
 
 def trial(at: Point, x: Vector) -> Trial:
-    """Return a trial at x of a point whose Hessian is a matrix."""
-    moved = x - at.x
-    downhill = -(at.gradient @ moved)
-    promised = downhill - 0.5 * moved @ at.hessian @ moved
-    # A failed step was far too long: damp by more than the curvature along it.
-    return Trial(x, promised, 3 * downhill / jnp.maximum(moved @ moved, TINY))
+    """Return the trial of x from a point whose Hessian is a matrix."""
+    step = x - at.x
+    downhill = -(at.gradient @ step)
+    promised = downhill - 0.5 * step @ at.hessian @ step
+    # A rejected step was far too long: damp by more than the curvature along it.
+    return Trial(x, promised, 3 * downhill / jnp.maximum(step @ step, TINY))
 
 
 class Positive(NamedTuple):
@@ -177,13 +177,13 @@ class Positive(NamedTuple):
 
 
 class Absolute(NamedTuple):
-    r"""A curvature of any sign, of the parameters that are free to move; the others stay.
+    r"""A curvature of any sign over the parameters that are free to move; the others stay fixed.
 
     .. math:: d = -V (|\Lambda| + \lambda I)^{-1} V^T g, \qquad B = V \Lambda V^T
 
-    is a way down also where B is indefinite. Of at most four parameters the pivots of
-    :math:`B + \lambda I = L D L^T` are taken absolute instead, which is the same where that is
-    positive.
+    is a descent direction also where B is indefinite. For at most four parameters, absolute values of
+    the pivots of :math:`B + \lambda I = L D L^T` are taken instead, which is the same where that matrix
+    is positive definite.
     """
 
     matrix: Matrix
@@ -196,7 +196,7 @@ class Absolute(NamedTuple):
         curvature = jnp.where(both, self.matrix, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
         downhill = jnp.where(free, -gradient, 0.0)
         if size <= WRITTEN_OUT:
-            step = _solved(curvature + damping * jnp.eye(size), downhill)
+            step = _solve(curvature + damping * jnp.eye(size), downhill)
         else:
             values, vectors = jnp.linalg.eigh(curvature)
             step = vectors @ ((vectors.T @ downhill) / (jnp.abs(values) + damping))
@@ -204,12 +204,12 @@ class Absolute(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    r"""A curvature whose inner blocks touch one another through the outer parameters only.
+    r"""A curvature whose inner blocks are coupled through the outer parameters only (arrowhead form).
 
     .. math:: B = \begin{pmatrix} \mathrm{diag}(o) & C^T \\ C & \mathrm{blocks} \end{pmatrix}
 
-    The 2 x 2 blocks are eliminated (Schur's complement), which leaves a system of the outer
-    parameters, solved by Cholesky's factors. NaN where it is not positive definite.
+    The 2 x 2 blocks are eliminated (Schur complement), which leaves a system in the outer parameters,
+    solved by a Cholesky factorisation. Steps are NaN where it is not positive definite.
     """
 
     outer: Float[Array, " outer"]
@@ -226,17 +226,17 @@ class Arrow(NamedTuple):
     ) -> tuple[Float[Array, " outer"], Float[Array, "block two"]]:
         """Return the damped Newton step, from the gradient's two parts."""
         inverse = self.inverse(damping)
-        solved, pulled = inverse @ self.cross, inverse @ inner[..., None]
+        solved, scaled_gradient = inverse @ self.cross, inverse @ inner[..., None]
         flat = self.cross.reshape(-1, len(outer))
-        left = Positive(jnp.diag(self.outer) - flat.T @ solved.reshape(flat.shape))
-        moved = left.step(outer - flat.T @ pulled.reshape(-1), damping)
-        return moved, -(pulled[..., 0] + solved @ moved)
+        reduced = Positive(jnp.diag(self.outer) - flat.T @ solved.reshape(flat.shape))
+        step = reduced.step(outer - flat.T @ scaled_gradient.reshape(-1), damping)
+        return step, -(scaled_gradient[..., 0] + solved @ step)
 
 
-def _solved(matrix: Matrix, right: Vector) -> Vector:
-    """Return the inverse of L |D| L^T times a vector, the matrix being L D L^T.
+def _solve(matrix: Matrix, right: Vector) -> Vector:
+    """Return the solution x of L |D| L^T x = right, for a matrix L D L^T.
 
-    Written out number by number: over many lanes that takes a small part of LAPACK's time.
+    Written out element by element: under `vmap` that takes a small part of LAPACK's time.
     """
     size = len(right)
     small = 1e-14 * jnp.abs(jnp.diagonal(matrix)).max() + TINY
@@ -253,7 +253,7 @@ def _solved(matrix: Matrix, right: Vector) -> Vector:
     forward: list[Array] = []
     for i in range(size):
         forward.append(right[i] - sum(lower[i][k] * forward[k] for k in range(i)))
-    found = [x / jnp.abs(pivot) for x, pivot in zip(forward, pivots, strict=True)]
+    solution = [x / jnp.abs(pivot) for x, pivot in zip(forward, pivots, strict=True)]
     for i in reversed(range(size)):
-        found[i] = found[i] - sum(lower[k][i] * found[k] for k in range(i + 1, size))
-    return jnp.stack(found)
+        solution[i] = solution[i] - sum(lower[k][i] * solution[k] for k in range(i + 1, size))
+    return jnp.stack(solution)

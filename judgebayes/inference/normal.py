@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.infer.util import log_density
 
 from judgebayes.inference.importance import LEAST_ESS, systematic
-from judgebayes.inference.numpyro_lock import alone
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.inference.status import Status, when
@@ -21,7 +21,7 @@ LEAST_CURVATURE = 1e-10
 FREEDOM = 5.0
 """Degrees of freedom of weighted draws."""
 AT_ONCE = 128
-"""Draws that are weighed side by side: more would not fit a cache."""
+"""Draws whose density is computed side by side: more would not fit into a cache."""
 
 
 @jax.tree_util.register_dataclass
@@ -32,14 +32,14 @@ class NormalAtMode:
     .. math:: \theta \sim \mathrm{Normal}(\hat\theta, H^{-1}), \qquad
               H = -\nabla^2 \log \pi(\hat\theta | \text{data})
 
-    For models whose parameters are unbounded, and whose posterior is near normal: thousands of
-    times faster than `NUTS`, which tells whether it will do. Status is that of the mode,
-    DEGENERATE where the density is not curved downwards there.
+    For models whose parameters are unbounded and whose posterior is nearly normal: thousands of times
+    faster than `NUTS`, with which the approximation can be checked. `status` is that of the mode, and
+    DEGENERATE where the density is not concave there.
 
-    Where few data leave the posterior skewed, or against the boundary of its support, `weighted` draws
-    mend it: they come from Student's t with 5 degrees of freedom at the mode, which is wider than the
-    normal, are weighed by the posterior's density over theirs, 0 outside the support, and are
-    resampled at even spacing. Status is then UNMIXED where the effective sample size is below 100.
+    Where few data leave the posterior skewed, or at the boundary of its support, use `weighted`: the
+    proposals come from Student's t with 5 degrees of freedom at the mode, which is wider than the
+    normal; they are weighted by the ratio of the posterior density to theirs (0 outside the support) and
+    resampled systematically. `status` is then UNMIXED where the effective sample size is below 100.
     """
 
     draws: int = field(default=1000, metadata={"static": True})
@@ -47,7 +47,7 @@ class NormalAtMode:
     max_steps: int = field(default=200, metadata={"static": True})
     weighted: bool = field(default=False, metadata={"static": True})
 
-    @alone
+    @numpyro_lock
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
         """Return draws around the mode."""
         mode = MAP(starts=self.starts, max_steps=self.max_steps).solve(problem, key)
@@ -61,19 +61,19 @@ class NormalAtMode:
         spread = axes / jnp.sqrt(jnp.maximum(curvature, LEAST_CURVATURE))
         status = jnp.maximum(mode.status, when(curvature[0] <= 0, Status.DEGENERATE))
         if self.weighted:
-            drawn, few = self._weighed(problem, key, density, centre, spread)
-            status = jnp.maximum(status, few)
+            samples, weighing_status = self._weighted_draws(problem, key, density, centre, spread)
+            status = jnp.maximum(status, weighing_status)
         else:
-            drawn = centre + jax.random.normal(key, (self.draws, len(centre))) @ spread.T
+            samples = centre + jax.random.normal(key, (self.draws, len(centre))) @ spread.T
         return Result(
-            draws=jax.vmap(unravel)(drawn),
+            draws=jax.vmap(unravel)(samples),
             status=status,
             objective=mode.objective,
             projected_gradient=mode.projected_gradient,
             chains=None,
         )
 
-    def _weighed(
+    def _weighted_draws(
         self,
         problem: Problem,
         key: PRNGKeyArray,
@@ -81,7 +81,7 @@ class NormalAtMode:
         centre: Float[Array, " parameter"],
         spread: Float[Array, "parameter parameter"],
     ) -> tuple[Float[Array, "draw parameter"], Int[Array, ""]]:
-        """Return resampled proposals, and UNMIXED where few of them count."""
+        """Return resampled proposals, and UNMIXED where their effective sample size is too small."""
         normal, gamma = jax.random.split(key)
         size, freedom = (self.draws, len(centre)), FREEDOM / 2
         squared = 2 * jax.random.gamma(gamma, freedom, size[:1]) / FREEDOM
@@ -92,5 +92,5 @@ class NormalAtMode:
         log_proposal = -(freedom + len(centre) / 2) * jnp.log1p((t**2).sum(1) / FREEDOM)
         log_weight = jax.lax.map(density, proposed, batch_size=AT_ONCE) - log_proposal
         weight = jax.nn.softmax(jnp.where(inside & jnp.isfinite(log_weight), log_weight, -jnp.inf))
-        few = 1 / (weight**2).sum() < LEAST_ESS
-        return proposed[systematic(weight, self.draws)], when(few, Status.UNMIXED)
+        small_ess = 1 / (weight**2).sum() < LEAST_ESS
+        return proposed[systematic(weight, self.draws)], when(small_ess, Status.UNMIXED)

@@ -1,11 +1,11 @@
-"""Models are run by one thread at a time: NumPyro's handlers stand on one stack for all threads."""
+"""A lock for running models: all threads share NumPyro's one stack of handlers."""
 
 import functools
 import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-__all__ = ["alone"]
+__all__ = ["numpyro_lock"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -13,10 +13,10 @@ R = TypeVar("R")
 _HANDLERS = threading.RLock()
 
 
-def alone(function: Callable[P, R]) -> Callable[P, R]:
-    """Let no two threads be in a function that runs models, at the same time.
+def numpyro_lock(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function that runs models, so that only one thread at a time is inside such a function.
 
-    For what Python runs while a program is traced: compiled programs run beside one another as before.
+    The lock covers what Python runs while a program is traced; compiled programs still run in parallel.
     """
 
     @functools.wraps(function)

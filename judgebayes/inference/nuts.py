@@ -14,7 +14,7 @@ from numpyro import infer
 from numpyro.infer.util import initialize_model
 from scipy.special import ndtri
 
-from judgebayes.inference.numpyro_lock import alone
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.status import Status, when
 from judgebayes.measures.scores import Score
@@ -23,31 +23,31 @@ __all__ = ["NUTS", "Sampling", "split_rhat"]
 
 RHAT_LIMIT = 1.01
 STRIDE = 100
-"""Steps of all chains that one call of the compiled program takes at most."""
+"""Most steps of all chains in one call of the compiled program."""
 FIRST = 1
-"""Steps of the first call, which compiles."""
+"""Steps of the first call, which includes the compilation."""
 PAUSE = 0.3
-"""Seconds between two looks of whoever waits for `draw`."""
+"""Seconds between two progress reports of `draw`."""
 NEAR = 0.1
-"""How far apart chains start on the unconstrained scale around a given start."""
+"""Half-width of the chains' random starts around a given start, on the unconstrained scale."""
 LEAST_KEPT = 20
-"""Draws of each chain that an interrupted run keeps, and R-hat is told from."""
+"""Fewest draws of each chain for R-hat, and for an interrupted run to return its draws."""
 REST = 50
-"""R-hat takes at most one part in so many of the time."""
+"""R-hat takes at most one part in this many of the time."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How far a sampler is, for someone who waits."""
+    """The progress of a sampler."""
 
     steps: int
-    """Of each chain, of `warmup` + `draws`."""
+    """Steps of each chain so far, out of `warmup` + `draws`."""
     per_second: float
-    """Steps of all chains together in a second, since the warm-up or the draws began."""
+    """Steps of all chains together per second, since the warm-up or the draws began."""
     diverging: int
-    """Of the draws."""
+    """Number of divergent draws."""
     rhat: float
-    """The largest R-hat of ranks (Vehtari et al. 2021) so far, NaN before there are enough draws."""
+    """The largest rank-normalised R-hat (Vehtari et al. 2021), NaN before there are enough draws."""
     ess: float
     """The smallest bulk effective sample size so far, likewise."""
 
@@ -59,7 +59,7 @@ class NUTS:
 
     Without a `score`, the posterior is the ordinary one,
     :math:`\pi(\theta) \prod_i p_\theta(y_i | x_i)^{w_i}`. With one, it is the generalised-Bayes
-    posterior of that score at `temperature` (`Problem.generalised`): a DRPS fit has no other.
+    posterior of that score at `temperature` (`Problem.generalised`), the only one of a DRPS fit.
     """
 
     temperature: float = 1.0
@@ -70,13 +70,13 @@ class NUTS:
     target_accept: float = field(default=0.9, metadata={"static": True})
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
-        """Return the draws of all chains; `status` tells whether the chains agree."""
+        """Return the draws of all chains; `status` is UNMIXED where the chains do not agree."""
         model, fold = self._target(problem)
         mcmc = infer.MCMC(
             infer.NUTS(
                 model,
                 target_accept_prob=self.target_accept,
-                init_strategy=_beginning(problem.start),
+                init_strategy=_init_strategy(problem.start),
             ),
             num_warmup=self.warmup,
             num_samples=self.draws,
@@ -86,18 +86,18 @@ class NUTS:
         )
         mcmc.run(key, extra_fields=("diverging", "energy", "num_steps", "accept_prob"))
         extra = mcmc.get_extra_fields(group_by_chain=True)
-        drawn = jax.vmap(jax.vmap(fold))(mcmc.get_samples(group_by_chain=True))
+        samples = jax.vmap(jax.vmap(fold))(mcmc.get_samples(group_by_chain=True))
         chains = _chains(
-            {name: drawn[name] for name in problem.latent},
+            {name: samples[name] for name in problem.latent},
             extra["diverging"],
             extra["energy"],
             extra["num_steps"],
             extra["accept_prob"],
         )
-        watched = list(chains.draws.values())
-        if problem.watched is not None:
-            watched = [jax.vmap(jax.vmap(problem.watched))(chains.draws)]
-        rhat = jnp.stack([split_rhat(x).max() for x in watched]).max()
+        quantities = list(chains.draws.values())
+        if problem.convergence_targets is not None:
+            quantities = [jax.vmap(jax.vmap(problem.convergence_targets))(chains.draws)]
+        rhat = jnp.stack([split_rhat(x).max() for x in quantities]).max()
         mixed = (rhat < RHAT_LIMIT) & ~chains.diverging.any()
         finite = jnp.stack([jnp.isfinite(x).all() for x in chains.draws.values()]).all()
         return Result(
@@ -112,14 +112,13 @@ class NUTS:
         self,
         problem: Problem,
         key: PRNGKeyArray,
-        told: Callable[[Sampling], object] | None = None,
+        callback: Callable[[Sampling], object] | None = None,
     ) -> Chains:
-        """Return draws as `solve` makes them, told of while they are made.
+        """Return the draws that `solve` makes, with progress reports; not for compiled code.
 
-        For someone who waits, not for compiled code: the chains go on together for a fraction of a
-        second at a time, so that progress can be shown and an interrupt is heard. Where they pause
-        changes no draw. An interrupted run returns the draws that it has, from `LEAST_KEPT` of each
-        chain on.
+        All chains run together for a fraction of a second at a time, so that progress can be shown and
+        an interrupt is handled. The length of these rounds changes no draw. An interrupted run returns
+        the draws so far if each chain has at least `LEAST_KEPT`.
 
         Parameters
         ----------
@@ -127,59 +126,59 @@ class NUTS:
             What to sample.
         key
             Random key of the starts and the draws.
-        told
-            Called with how far the sampler is, if given.
+        callback
+            Called with the progress after each round.
 
         Raises
         ------
         KeyboardInterrupt
-            If it is interrupted with fewer draws.
+            If the run is interrupted with fewer draws.
         """
         start, walk = jax.random.split(key)
 
-        # Made anew inside each program: what it computes of the model must not leave it.
-        def machine(state_key: PRNGKeyArray) -> tuple[Any, infer.NUTS, Callable[[Any], Sites]]:
+        # Built inside each program, because its traced values must not leave the program.
+        def build(state_key: PRNGKeyArray) -> tuple[Any, infer.NUTS, Callable[[Any], Sites]]:
             model, fold = self._target(problem)
             keys = jax.random.split(state_key, self.chains)
-            found = initialize_model(keys, model, init_strategy=_beginning(problem.start))
-            spots = found.param_info.z
+            initial = initialize_model(keys, model, init_strategy=_init_strategy(problem.start))
+            positions = initial.param_info.z
             if problem.start is not None:
-                leaves, form = jax.tree.flatten(spots)
-                moved = [
+                leaves, form = jax.tree.flatten(positions)
+                jittered = [
                     z + jax.random.uniform(k, z.shape, z.dtype, -NEAR, NEAR)
                     for z, k in zip(leaves, jax.random.split(walk, len(leaves)), strict=True)
                 ]
-                spots = jax.tree.unflatten(form, moved)
+                positions = jax.tree.unflatten(form, jittered)
             kernel = infer.NUTS(
-                potential_fn=found.potential_fn, target_accept_prob=self.target_accept
+                potential_fn=initial.potential_fn, target_accept_prob=self.target_accept
             )
-            state = kernel.init(keys, self.warmup, spots, (), {})
-            return state, kernel, jax.vmap(lambda z: fold(found.postprocess_fn(z)))
+            state = kernel.init(keys, self.warmup, positions, (), {})
+            return state, kernel, jax.vmap(lambda z: fold(initial.postprocess_fn(z)))
 
         @jax.jit
-        @alone
+        @numpyro_lock
         def begin() -> Any:
-            return machine(start)[0]
+            return build(start)[0]
 
         @jax.jit
-        @alone
+        @numpyro_lock
         def advance(state: Any, steps: Int[Array, ""]) -> tuple[Any, Any]:
-            _, kernel, sites = machine(start)
+            _, kernel, sites = build(start)
 
-            def seen(at: Any) -> tuple[Any, ...]:
+            def record(at: Any) -> tuple[Any, ...]:
                 drawn = {name: x for name, x in sites(at.z).items() if name in at.z}
                 return drawn, at.diverging, at.energy, at.num_steps, at.accept_prob
 
             def step(place: Int[Array, ""], at: tuple[Any, Any]) -> tuple[Any, Any]:
-                moved = kernel.sample(at[0], (), {})
-                return moved, jax.tree.map(lambda b, x: b.at[place].set(x), at[1], seen(moved))
+                new = kernel.sample(at[0], (), {})
+                return new, jax.tree.map(lambda b, x: b.at[place].set(x), at[1], record(new))
 
-            blank = jax.tree.map(lambda x: jnp.zeros((STRIDE, *x.shape), x.dtype), seen(state))
+            blank = jax.tree.map(lambda x: jnp.zeros((STRIDE, *x.shape), x.dtype), record(state))
             return jax.lax.fori_loop(0, steps, step, (state, blank))
 
         done, stride, state = 0, FIRST, begin()
-        kept: list[Any] = []
-        watch = _Watch(problem)
+        parts: list[Any] = []
+        monitor = _Monitor(problem)
         try:
             while done < self.warmup + self.draws:
                 phase_end = self.warmup if done < self.warmup else self.warmup + self.draws
@@ -188,64 +187,64 @@ class NUTS:
                 state, records = advance(state, jnp.asarray(steps))
                 jax.block_until_ready(state.i)
                 if done >= self.warmup:
-                    kept.append(jax.tree.map(lambda x, n=steps: np.asarray(x)[:n], records))
+                    parts.append(jax.tree.map(lambda x, n=steps: np.asarray(x)[:n], records))
                 done += steps
                 took = max(time.monotonic() - began, 1e-4)
-                if told is not None:
-                    told(watch.look(kept, done, steps * self.chains, took))
-                # At most twice as many: the first call compiles.
+                if callback is not None:
+                    callback(monitor.update(parts, done, steps * self.chains, took))
+                # At most doubled, because the first call includes the compilation.
                 stride = max(1, min(2 * steps, STRIDE, int(steps * PAUSE / took)))
         except KeyboardInterrupt:
-            if sum(len(part[1]) for part in kept) < LEAST_KEPT:
+            if sum(len(part[1]) for part in parts) < LEAST_KEPT:
                 raise
-        together = jax.tree.map(lambda *parts: np.swapaxes(np.concatenate(parts), 0, 1), *kept)
+        together = jax.tree.map(lambda *x: np.swapaxes(np.concatenate(x), 0, 1), *parts)
         return _chains(*jax.tree.map(jnp.asarray, together))
 
     def _target(self, problem: Problem) -> tuple[Callable[[], None], Callable[[Sites], Sites]]:
-        """Return the model to sample, and what makes sites of the problem's out of its own."""
+        """Return the model to sample, and the map from its sites to those of the problem."""
         unordered = getattr(problem.model, "unordered", None)
         if self.score is not None or unordered is None:
             return problem.posterior(self.score, self.temperature), lambda sites: sites
-        larger = unordered()
-        return partial(larger, problem.data), larger.in_order
+        unordered_model = unordered()
+        return partial(unordered_model, problem.data), unordered_model.in_order
 
 
-class _Watch:
-    """Looks at the draws now and then: how fast they come, and whether chains agree so far."""
+class _Monitor:
+    """Measures the speed of the sampler and, at intervals, the agreement of its chains."""
 
     def __init__(self, problem: Problem) -> None:
-        watched = problem.watched
-        self.watched = None if watched is None else jax.jit(jax.vmap(jax.vmap(watched)))
+        targets = problem.convergence_targets
+        self.targets = None if targets is None else jax.jit(jax.vmap(jax.vmap(targets)))
         self.rhat = self.ess = np.nan
         self.steps, self.seconds = 0, 0.0
-        self.rested, self.cost = 0.0, 0.0
+        self.since_rhat, self.cost = 0.0, 0.0
         self.sampling = False
 
-    def look(self, kept: list[Any], done: int, steps: int, took: float) -> Sampling:
-        """Return how far the sampler is, after so many steps of all chains in so many seconds."""
-        if self.sampling != bool(kept) or self.steps <= steps:
+    def update(self, parts: list[Any], done: int, steps: int, took: float) -> Sampling:
+        """Return the progress after `steps` more steps of all chains in `took` seconds."""
+        if self.sampling != bool(parts) or self.steps <= steps:
             self.steps, self.seconds = 0, 0.0  # the first calls compile
-        self.sampling = bool(kept)
-        self.steps, self.seconds, self.rested = (
+        self.sampling = bool(parts)
+        self.steps, self.seconds, self.since_rhat = (
             self.steps + steps,
             self.seconds + took,
-            self.rested + took,
+            self.since_rhat + took,
         )
-        n = sum(len(part[1]) for part in kept)
-        if n >= LEAST_KEPT and self.rested >= REST * self.cost:
+        n = sum(len(x[1]) for x in parts)
+        if n >= LEAST_KEPT and self.since_rhat >= REST * self.cost:
             began = time.monotonic()
-            self.rhat, self.ess = self._agreement([part[0] for part in kept])
-            self.rested, self.cost = 0.0, time.monotonic() - began
-        diverging = int(sum(part[1].sum() for part in kept))
+            self.rhat, self.ess = self._agreement([x[0] for x in parts])
+            self.since_rhat, self.cost = 0.0, time.monotonic() - began
+        diverging = int(sum(x[1].sum() for x in parts))
         return Sampling(done, self.steps / self.seconds, diverging, self.rhat, self.ess)
 
     def _agreement(self, parts: list[dict[str, np.ndarray]]) -> tuple[float, float]:
-        """Return the largest R-hat and the smallest ESS of what chains must agree on."""
+        """Return the largest R-hat and the smallest ESS over the convergence targets."""
         from numpyro.diagnostics import effective_sample_size, gelman_rubin
 
         draws = jax.tree.map(lambda *each: np.concatenate(each), *parts)
-        if self.watched is not None:
-            draws = {"watched": np.asarray(self.watched(draws))}
+        if self.targets is not None:
+            draws = {"target": np.asarray(self.targets(draws))}
         flat = np.concatenate([x.reshape(*x.shape[:2], -1) for x in draws.values()], axis=2)
         half = len(flat) // 2
         halves = np.concatenate([flat[:half], flat[-half:]], axis=1)
@@ -265,15 +264,15 @@ def _chains(
     return Chains(draws, diverging, energy, depth, acceptance)
 
 
-def _beginning(start: Sites | None) -> Callable[..., Any]:
-    found: Callable[..., Any] = (
+def _init_strategy(start: Sites | None) -> Callable[..., Any]:
+    strategy: Callable[..., Any] = (
         infer.init_to_uniform if start is None else infer.init_to_value(values=start)
     )
-    return found
+    return strategy
 
 
 def split_rhat(draws: Float[Array, "chain draw *shape"]) -> Float[Array, "*shape"]:
-    """Return split R-hat (Gelman et al. 2013), the traced twin of ArviZ's `method="split"`."""
+    """Return split R-hat (Gelman et al. 2013), as ArviZ's `method="split"`, for compiled code."""
     half = draws.shape[1] // 2
     halves = jnp.concatenate([draws[:, :half], draws[:, -half:]])
     within = halves.var(1, ddof=1).mean(0)

@@ -2,8 +2,8 @@
 
 Projected, damped Newton steps on the parameters that are free to move; those whose bound is active
 stay exactly on it. `judgebayes.inference.newton` has the loop, its stopping rule and its failure
-modes. Several starts of one problem are taken one after the other in its lane: a lane that is done
-early goes on to its next start instead of waiting for the slowest of all.
+modes. Under `vmap`, each lane runs the starts of its problem one after the other: a lane that ends
+early continues with its next start instead of waiting for the slowest lane.
 """
 
 from collections.abc import Callable
@@ -61,8 +61,8 @@ class Solution:
 class _Lane(NamedTuple):
     which: Int[Array, ""]
     state: State
-    ended: Solution
-    """With a leading axis of starts; blank where a start has not been taken yet."""
+    solutions: Solution
+    """With a leading axis of starts; blank where a start has not been run yet."""
 
 
 def projected_gradient(
@@ -91,8 +91,8 @@ def minimise(
     max_steps: int = 200,
     tolerance: float = 1e-9,
 ) -> Solution:
-    """Minimise a smooth function in a box from one start: `minimise_each` says how."""
-    found = minimise_each(
+    """Minimise a smooth function in a box from one start, as `minimise_each` does."""
+    solutions = minimise_each(
         differentiated(objective),
         start[None],
         lower,
@@ -100,7 +100,7 @@ def minimise(
         max_steps=max_steps,
         tolerance=tolerance,
     )
-    return jax.tree.map(lambda a: a[0], found)
+    return jax.tree.map(lambda a: a[0], solutions)
 
 
 def minimise_each(
@@ -112,29 +112,29 @@ def minimise_each(
     max_steps: int = 200,
     tolerance: float = 1e-9,
 ) -> Solution:
-    r"""Minimise a smooth function in a box, to its exact active bounds, from each of several starts.
+    r"""Minimise a smooth function in a box, with exact active bounds, from each of several starts.
 
-    At x with gradient g and Hessian H, the parameters on a bound whose gradient points outwards
-    are held; the others, F, take the damped step of `Absolute`, projected onto the box; or, where
-    the parabola promises more, those parameters that it would carry over a bound stop there, and
-    the rest is solved again, knowing that.
+    At x with gradient g and Hessian H, the parameters on a bound whose descent direction points outwards
+    are fixed; the others take the damped step of `Absolute`, projected onto the box. Alternatively,
+    parameters that this step would carry over a bound stop there, and the step of the rest is solved
+    again given that. Of the two, the one with the larger predicted decrease is tried.
 
     Parameters
     ----------
     objective
         The function and its derivatives, from `differentiated` or written out.
     starts
-        Where to begin; projected onto the box.
+        The starting points, projected onto the box.
     lower, upper
-        Bounds, infinite where there is none; None if there are none at all.
+        Bounds, infinite for parameters without a bound; None if no parameter has one.
     max_steps
-        How many steps to try at most from each start, successes and failures together.
+        The most steps from each start, accepted and rejected together.
     tolerance
         The projected gradient below which a point counts as a minimum.
 
     Returns
     -------
-    What each start led to, with a leading axis of starts.
+    The solution of each start, with a leading axis of starts.
     """
     n_starts, size = starts.shape
     bounded = lower is not None or upper is not None
@@ -144,54 +144,56 @@ def minimise_each(
 
     def visit(x: Vector) -> Point:
         value, gradient, hessian = objective(x)
-        # A bound may hide a gradient that is infinite.
+        # The projection onto a bound may hide an infinite gradient.
         finite = jnp.all(jnp.isfinite(gradient))
         gap = jnp.where(finite, projected_gradient(x, gradient, lower, upper), jnp.nan)
         return Point(x, value, gap, gradient, hessian)
 
     def propose(state: State) -> Trial:
         at, damping = state.at, state.damping
-        held = ((at.x <= lower) & (at.gradient > 0)) | ((at.x >= upper) & (at.gradient < 0))
-        there = at.x + Absolute(at.hessian, ~held).step(at.gradient, damping)
+        fixed = ((at.x <= lower) & (at.gradient > 0)) | ((at.x >= upper) & (at.gradient < 0))
+        target = at.x + Absolute(at.hessian, ~fixed).step(at.gradient, damping)
         if not bounded:
-            return trial(at, there)
-        stopped = (there < lower) | (there > upper)
-        straight = projection_box(there, lower, upper)
-        sure = jnp.where(stopped, straight - at.x, 0.0)
-        gradient = at.gradient + at.hessian @ sure
-        rest = Absolute(at.hessian, ~(held | stopped)).step(gradient, damping)
-        one, other = (
-            trial(at, straight),
-            trial(at, projection_box(at.x + sure + rest, lower, upper)),
+            return trial(at, target)
+        stopped = (target < lower) | (target > upper)
+        clipped = projection_box(target, lower, upper)
+        to_bound = jnp.where(stopped, clipped - at.x, 0.0)
+        gradient = at.gradient + at.hessian @ to_bound
+        rest = Absolute(at.hessian, ~(fixed | stopped)).step(gradient, damping)
+        clipped_trial, solved_trial = (
+            trial(at, clipped),
+            trial(at, projection_box(at.x + to_bound + rest, lower, upper)),
         )
-        better = other.promised > one.promised
-        return jax.tree.map(lambda a, b: jnp.where(better, a, b), other, one)
+        better = solved_trial.promised > clipped_trial.promised
+        return jax.tree.map(lambda a, b: jnp.where(better, a, b), solved_trial, clipped_trial)
 
     newton = Newton(visit, propose, tolerance, max_steps)
 
     def next_start(lane: _Lane) -> _Lane:
-        """Keep what the start led to, if it is done, and put the next one in its place."""
+        """Store the solution of a start that is done, and begin the next one."""
         at, state = lane.state.at, lane.state
         done = ~newton.running(state)
         end = Solution(at.x, at.value, at.gap, state.visits - 1, newton.status(state))
-        mine = done & (jnp.arange(n_starts) == lane.which)
+        finished = done & (jnp.arange(n_starts) == lane.which)
 
-        def kept(new: Array, old: Array) -> Array:
-            return jnp.where(mine.reshape(-1, *[1] * new.ndim), new, old)
+        def store(new: Array, old: Array) -> Array:
+            return jnp.where(finished.reshape(-1, *[1] * new.ndim), new, old)
 
         which = lane.which + done
-        state = jax.tree.map(lambda new, old: jnp.where(done, new, old), fresh(which), state)
-        return _Lane(which, state, jax.tree.map(kept, end, lane.ended))
+        state = jax.tree.map(
+            lambda new, old: jnp.where(done, new, old), state_of_start(which), state
+        )
+        return _Lane(which, state, jax.tree.map(store, end, lane.solutions))
 
-    def fresh(which: Int[Array, ""]) -> State:
-        # Not an index: over many lanes that would be a gather, which costs more than the sum.
+    def state_of_start(which: Int[Array, ""]) -> State:
+        # No indexing: under `vmap` that would be a gather, which costs more than the sum.
         x = jnp.where((jnp.arange(n_starts) == which)[:, None], begins, 0.0).sum(0)
         return newton.begin(x, jnp.eye(size))
 
     zero, none = jnp.zeros(n_starts, begins.dtype), jnp.zeros(n_starts, int)
-    nothing = jnp.asarray(0)
+    first = jnp.asarray(0)
     return jax.lax.while_loop(
         lambda lane: lane.which < n_starts,
         lambda lane: next_start(lane._replace(state=newton.advance(lane.state))),
-        _Lane(nothing, fresh(nothing), Solution(begins, zero, zero, none, none)),
-    ).ended
+        _Lane(first, state_of_start(first), Solution(begins, zero, zero, none, none)),
+    ).solutions

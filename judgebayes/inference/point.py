@@ -11,16 +11,16 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.infer.util import log_density
 
-from judgebayes.inference.numpyro_lock import alone
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
 from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.softmax import scaled, score_derivatives
-from judgebayes.measures.scores import Score, drps, known
+from judgebayes.measures.scores import Score, drps, labelled_weight
 
 __all__ = ["DRPS", "MAP", "MinimumScore", "best_of"]
 
 SAME_VALUE = 1e-12
-"""Minima this close are the same: the one that is proven (converged) is taken."""
+"""Minima this close count as the same; the one with the best status is chosen."""
 
 
 @jax.tree_util.register_dataclass
@@ -30,8 +30,8 @@ class MinimumScore:
 
     .. math:: \hat\theta \in \arg\min_\theta \sum_i w_i S(p_\theta(\cdot | x_i), y_i) / \sum_i w_i
 
-    The prior plays no part but for its support, the box, and for the starts, which are spread
-    over its bulk. The result is a point and has no posterior.
+    The prior has no influence except through its support, the box, and through the starts, which are
+    spread over its bulk. The result is a point estimate without a posterior.
     """
 
     score: Score = field(default=drps, metadata={"static": True})
@@ -41,32 +41,32 @@ class MinimumScore:
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the best of several minima."""
-        total = known(problem.labels, problem.weight).sum()
-        total = jnp.where(total > 0, total, 1.0)  # without labels all parameters are as good
+        total = labelled_weight(problem.labels, problem.weight).sum()
+        total = jnp.where(total > 0, total, 1.0)  # without labels the objective is 0 everywhere
 
         def objective(sites: Sites) -> Float[Array, ""]:
             return problem.loss(self.score, sites) / total
 
-        by_hand = None
+        analytic = None
         if problem.design is not None:
-            by_hand = scaled(
+            analytic = scaled(
                 score_derivatives(
                     self.score, problem.design, problem.labels, problem.weight, problem.label_noise
                 ),
                 1 / total,
             )
-        return best_of(objective, problem, self.starts, self.max_steps, by_hand)
+        return best_of(objective, problem, self.starts, self.max_steps, analytic)
 
 
 def DRPS(starts: int = 5, max_steps: int = 200) -> MinimumScore:  # noqa: N802
-    """Return the paper's way to fit: the least discrete ranked probability score (P1 eq 12)."""
+    """Return the paper's inference: the minimum discrete ranked probability score (P1 eq 12)."""
     return MinimumScore(drps, starts, max_steps)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class MAP:
-    r"""Find the mode of the posterior, in the parameters as the model states them.
+    r"""Compute the mode of the posterior, in the parameters of the model.
 
     .. math:: \hat\theta \in \arg\max_\theta \sum_i w_i \log p_\theta(y_i | x_i) + \log \pi(\theta)
 
@@ -80,10 +80,10 @@ class MAP:
     starts: int = field(default=5, metadata={"static": True})
     max_steps: int = field(default=200, metadata={"static": True})
 
-    @alone
+    @numpyro_lock
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the best of several modes."""
-        # Per item, so that the tolerance on the gradient means the same at any number of labels.
+        # Per item, so that the gradient's tolerance does not depend on the number of labels.
         scale = problem.scale
         model = problem.posterior(self.score, self.temperature)
 
@@ -99,13 +99,13 @@ def best_of(
     problem: Problem,
     starts: int,
     max_steps: int,
-    by_hand: Differentiated | None = None,
+    analytic: Differentiated | None = None,
 ) -> Result:
     """Minimise from several starts; return the lowest minimum.
 
     The first start is the prior's mean; the others fill the box of two prior standard deviations
-    around it evenly, the same ones every time. `by_hand` is the objective with its derivatives, as
-    a function of the sites' values in one vector; without it, they are taken automatically.
+    around it evenly and are always the same. `analytic` is the objective with its derivatives, as
+    a function of the sites' values in one vector; if None, derivatives are automatic.
     """
     lower, upper = problem.bounds()
     low, unravel = ravel_pytree(lower)
@@ -116,11 +116,11 @@ def best_of(
 
     mean, deviation = (flat(moment) for moment in problem.prior_moments())
     begin = mean + 2 * deviation * jnp.asarray(spread(starts, mean.shape[0]))
-    function = by_hand or differentiated(lambda x: objective(unravel(x)))
-    found = minimise_each(function, begin, low, high, max_steps=max_steps)
-    value = jnp.where(jnp.isfinite(found.value), found.value, jnp.inf)
+    function = analytic or differentiated(lambda x: objective(unravel(x)))
+    solutions = minimise_each(function, begin, low, high, max_steps=max_steps)
+    value = jnp.where(jnp.isfinite(solutions.value), solutions.value, jnp.inf)
     lowest = value <= value.min() + SAME_VALUE
-    best = jax.tree.map(lambda a: a[jnp.argmin(jnp.where(lowest, found.status, 99))], found)
+    best = jax.tree.map(lambda a: a[jnp.argmin(jnp.where(lowest, solutions.status, 99))], solutions)
     return Result(
         draws=jax.tree.map(lambda a: a[None], unravel(best.x)),
         status=best.status,
@@ -131,7 +131,7 @@ def best_of(
 
 
 def spread(points: int, dimensions: int) -> Float[np.ndarray, "point dimension"]:
-    """Return points that fill the cube [-1, 1]^d evenly, the first in its centre.
+    """Return points that fill the cube [-1, 1]^d evenly, the first at its centre.
 
     Roberts' additive recurrence: multiples of the powers of the inverse of the generalised golden
     ratio, the root of x^(d+1) = x + 1, modulo 1.

@@ -1,4 +1,4 @@
-"""Posteriors handed to ArviZ, and what its diagnostics say, in words.
+"""Posteriors as ArviZ containers, and ArviZ's diagnostics as sentences.
 
 The only module that calls ArviZ, whose two lines (0.23 for Python 3.11, 1.x from 3.12) build and
 return different containers.
@@ -38,9 +38,9 @@ BFMI_LIMIT = 0.3
 INTERVAL = (0.05, 0.95)
 ENGINE = "h5netcdf"
 K_LIMIT = 0.7
-"""Vehtari et al. (2024): beyond it, importance weights do not stand in for leaving an item out."""
-UNMOVED = 1e-12
-"""A log-likelihood that differs by less between draws is the same for all."""
+"""Vehtari et al. (2024): above it, PSIS does not approximate leaving the item out."""
+CONSTANT = 1e-12
+"""A log-likelihood whose range over draws is below this counts as constant."""
 
 
 def _arviz() -> ModuleType:
@@ -55,9 +55,9 @@ def to_arviz(
     chains: Chains,
     *,
     log_likelihood: Mapping[str, Float[np.ndarray, "chain draw ..."]] | None = None,
-    posterior_predictive: Mapping[str, Num[np.ndarray, "chain kept ..."]] | None = None,
-    prior: Mapping[str, Num[np.ndarray, "first before ..."]] | None = None,
-    prior_predictive: Mapping[str, Num[np.ndarray, "first before ..."]] | None = None,
+    posterior_predictive: Mapping[str, Num[np.ndarray, "chain replication ..."]] | None = None,
+    prior: Mapping[str, Num[np.ndarray, "one prior_draw ..."]] | None = None,
+    prior_predictive: Mapping[str, Num[np.ndarray, "one prior_draw ..."]] | None = None,
     observed: Mapping[str, np.ndarray] | None = None,
     coords: Mapping[str, Sequence[Any]] | None = None,
     dims: Mapping[str, Sequence[str]] | None = None,
@@ -72,9 +72,9 @@ def to_arviz(
     log_likelihood, posterior_predictive, prior, prior_predictive, observed
         Further groups, where there are any; predictions may be of some draws only.
     coords, dims
-        Names of the axes beyond chain and draw; of variables that there are not, nothing is said.
+        Names of the axes beyond chain and draw; variables that do not exist are ignored.
     attributes
-        What the container should know of itself, by name.
+        Attributes of the container, by name.
     """
     groups: dict[str, dict[str, np.ndarray]] = {
         "posterior": {name: np.asarray(x) for name, x in chains.draws.items()},
@@ -94,20 +94,20 @@ def to_arviz(
     ):
         if group is not None:
             groups[name] = {key: np.asarray(x) for key, x in group.items()}
-    there = {name for group in groups.values() for name in group}
-    named = {name: list(axes) for name, axes in (dims or {}).items() if name in there}
+    variables = {name for group in groups.values() for name in group}
+    named = {name: list(axes) for name, axes in (dims or {}).items() if name in variables}
     axes = {"coords": dict(coords or {}), "dims": named}
     arviz = _arviz()
     with warnings.catch_warnings():
-        # Said of the prior's one chain, which is right as it is.
+        # ArviZ warns of the prior's single chain, which is intended.
         warnings.filterwarnings("ignore", message="More chains")
-        made = (
+        container = (
             arviz.from_dict(groups, **axes)
             if _from_1_0(arviz)
             else arviz.from_dict(**groups, **axes)
         )
-    made.attrs.update(attributes or {})
-    return made
+    container.attrs.update(attributes or {})
+    return container
 
 
 def _from_1_0(arviz: ModuleType) -> bool:
@@ -115,16 +115,16 @@ def _from_1_0(arviz: ModuleType) -> bool:
 
 
 def save(data: Any, path: Path, *, overwrite: bool = False) -> None:
-    """Write a container to a netCDF file, whole or not at all.
+    """Write a container to a netCDF file atomically.
 
     Raises
     ------
     JudgeBayesError
-        If the file exists and is not to be lost, or the folder cannot be written to.
+        If the file exists and `overwrite` is not set, or if the folder cannot be written to.
     """
     if path.exists() and not overwrite:
         raise JudgeBayesError(
-            f"{str(path)!r} exists already; name another file, or say --overwrite."
+            f"{str(path)!r} exists already; name another file, or use --overwrite."
         )
     options: dict[str, Any] = {"engine": ENGINE}
     if hasattr(data, "children"):
@@ -144,7 +144,7 @@ def save(data: Any, path: Path, *, overwrite: bool = False) -> None:
         try:
             data.to_netcdf(str(part), **options)
             part.replace(path)
-        finally:  # an interrupt, too, leaves no half file
+        finally:  # no partial file remains, even after an interrupt
             part.unlink(missing_ok=True)
     except OSError as error:
         raise JudgeBayesError(
@@ -153,12 +153,12 @@ def save(data: Any, path: Path, *, overwrite: bool = False) -> None:
 
 
 def load(path: Path) -> Any:
-    """Return the container in a netCDF file, wholly in memory.
+    """Load the container in a netCDF file into memory.
 
     Raises
     ------
     JudgeBayesError
-        If there is no such file, or it is no netCDF file with a posterior.
+        If the file does not exist, or is not a netCDF file with a posterior.
     """
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
@@ -173,7 +173,7 @@ def load(path: Path) -> Any:
         data["posterior"]
     except (OSError, ValueError, KeyError) as error:
         raise JudgeBayesError(
-            f"{str(path)!r} holds no posterior that ArviZ can read; right would be a file that "
+            f"{str(path)!r} holds no posterior that ArviZ can read; use a file that "
             "`judgebayes posterior` wrote."
         ) from error
     return data
@@ -181,7 +181,7 @@ def load(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """How well each item is foretold by a posterior of all the others (PSIS-LOO)."""
+    """How well the posterior of all other items predicts each item (PSIS-LOO)."""
 
     items: tuple[str, ...]
     elpd: Float[np.ndarray, " item"]
@@ -193,7 +193,7 @@ class LeaveOneOut:
 
     @property
     def unreliable(self) -> tuple[str, ...]:
-        """The items whose value cannot be trusted, the worst first."""
+        """The items with an unreliable value, the worst first."""
         order = np.argsort(-self.k, kind="stable")
         return tuple(self.items[i] for i in order if not self.k[i] <= K_LIMIT)
 
@@ -206,23 +206,21 @@ def leave_one_out(data: Any, name: str) -> LeaveOneOut:
     arviz = _arviz()
     array = _dataset(data["log_likelihood"])[name]
     items = array.coords[array.dims[-1]].to_numpy()
-    # What no parameter moves has weights that are all the same, and no tail to fit.
+    # A constant log-likelihood has equal weights, and no tail to fit.
     values = array.to_numpy()
-    moved = np.ptp(values, axis=(0, 1)) >= UNMOVED
+    varies = np.ptp(values, axis=(0, 1)) >= CONSTANT
     elpd, k, p = values[0, 0].copy(), np.zeros(len(items)), 0.0
-    if moved.any():
-        with _without_advice():
-            some = data if moved.all() else _with_likelihood(data, name, values[..., moved])
-            found = arviz.loo(some, pointwise=True, var_name=name)
-        each, p = (
-            (found.elpd_i, found.p) if hasattr(found, "elpd_i") else (found.loo_i, found.p_loo)
-        )
-        elpd[moved], k[moved] = np.asarray(each, float), np.asarray(found.pareto_k, float)
+    if varies.any():
+        with _without_warnings():
+            some = data if varies.all() else _with_likelihood(data, name, values[..., varies])
+            loo = arviz.loo(some, pointwise=True, var_name=name)
+        each, p = (loo.elpd_i, loo.p) if hasattr(loo, "elpd_i") else (loo.loo_i, loo.p_loo)
+        elpd[varies], k[varies] = np.asarray(each, float), np.asarray(loo.pareto_k, float)
     return LeaveOneOut(tuple(str(item) for item in items), elpd, k, float(p))
 
 
 def _with_likelihood(data: Any, name: str, values: Float[np.ndarray, "chain draw some"]) -> Any:
-    """Return the posterior with this log-likelihood alone."""
+    """Return the posterior with only this log-likelihood."""
     arviz, draws = _arviz(), _dataset(data["posterior"])
     groups = {
         "posterior": {key: x.to_numpy() for key, x in draws.data_vars.items()},
@@ -232,8 +230,8 @@ def _with_likelihood(data: Any, name: str, values: Float[np.ndarray, "chain draw
 
 
 @contextlib.contextmanager
-def _without_advice() -> Iterator[None]:
-    """Keep quiet what is said in words afterwards: which items' weights fail."""
+def _without_warnings() -> Iterator[None]:
+    """Suppress ArviZ's warnings; the caller reports unreliable items itself."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -248,13 +246,13 @@ def summary(data: Any, only: Collection[str] | None = None) -> pd.DataFrame:
     data
         What `to_arviz` returned, or any ArviZ posterior.
     only
-        The variables that are wanted; all by default.
+        The variables to summarise; all by default.
     """
     arviz = _arviz()
     draws = _dataset(data["posterior"])
     names = list(draws.data_vars if only is None else only)
     draws = draws[names]
-    with _without_advice():  # of what does not move, which has no R-hat
+    with _without_warnings():  # constants have no R-hat
         columns = {
             "mean": draws.mean(("chain", "draw")),
             "sd": draws.std(("chain", "draw"), ddof=1),
@@ -268,8 +266,8 @@ def summary(data: Any, only: Collection[str] | None = None) -> pd.DataFrame:
     return pd.DataFrame({column: _flat(values) for column, values in columns.items()})
 
 
-def _dataset(found: Any) -> Any:
-    return found if hasattr(found, "data_vars") and not hasattr(found, "children") else found.ds
+def _dataset(group: Any) -> Any:
+    return group if hasattr(group, "data_vars") and not hasattr(group, "children") else group.ds
 
 
 def draws_of(data: Any, only: Collection[str]) -> dict[str, Float[np.ndarray, "chain draw"]]:
@@ -293,18 +291,20 @@ def _entries(variable: str, array: Any) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the name and the values of every entry along the axes beyond chain and draw."""
     values = array.transpose("chain", "draw", ...) if "draw" in array.dims else array
     axes = [dim for dim in values.dims if dim not in ("chain", "draw")]
-    last = np.moveaxis(values.to_numpy(), (0, 1), (-2, -1)) if len(axes) < values.ndim else values
-    numbers = np.asarray(last)
-    for place in np.ndindex(*(values.sizes[dim] for dim in axes)):
+    entry_first = (
+        np.moveaxis(values.to_numpy(), (0, 1), (-2, -1)) if len(axes) < values.ndim else values
+    )
+    numbers = np.asarray(entry_first)
+    for position in np.ndindex(*(values.sizes[dim] for dim in axes)):
         labels = [
             str(values.coords[dim].to_numpy()[i]) if dim in values.coords else str(i)
-            for dim, i in zip(axes, place, strict=True)
+            for dim, i in zip(axes, position, strict=True)
         ]
-        yield (f"{variable}[{', '.join(labels)}]" if labels else variable), numbers[place]
+        yield (f"{variable}[{', '.join(labels)}]" if labels else variable), numbers[position]
 
 
 def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
-    """Return what R-hat, ESS, divergences and E-BFMI say of a posterior, in words.
+    """Return findings on R-hat, ESS, divergences and E-BFMI of a posterior.
 
     Vehtari et al. (2021) for R-hat below 1.01 and an effective sample size of 100 per chain;
     Betancourt (2016) for E-BFMI above 0.3.
@@ -314,12 +314,12 @@ def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
     data
         What `to_arviz` returned, or any ArviZ posterior.
     only
-        The variables on which chains must agree; all by default.
+        The variables to check; all by default.
 
     Raises
     ------
     JudgeBayesError
-        If there is one chain only: whether chains agree cannot be told.
+        If there is only one chain, so that agreement cannot be checked.
     """
     table = summary(data, only)
     n_chains, n_draws = (data["posterior"].sizes[axis] for axis in ("chain", "draw"))
@@ -332,7 +332,7 @@ def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
             Finding(
                 "bad",
                 f"The {n_chains} chains do not agree: R-hat is {table['r_hat'][worst]:.3f} for "
-                f"{worst} (below {RHAT_LIMIT} is right). Take more draws; if it stays, the "
+                f"{worst} (it should be below {RHAT_LIMIT}). Take more draws; if this persists, the "
                 "posterior has several modes.",
             )
         )
@@ -342,7 +342,7 @@ def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
             Finding(
                 "bad",
                 f"The draws are worth only {least:.0f} independent ones for some parameter "
-                f"({ESS_PER_CHAIN * n_chains} is right): take more.",
+                f"(at least {ESS_PER_CHAIN * n_chains} are needed): take more.",
             )
         )
     stats = data["sample_stats"]
@@ -361,7 +361,7 @@ def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
         findings.append(
             Finding(
                 "note",
-                f"E-BFMI is {bfmi.min():.2f} in one chain (above {BFMI_LIMIT} is right): the tails "
+                f"E-BFMI is {bfmi.min():.2f} in one chain (it should be above {BFMI_LIMIT}): the tails "
                 "are explored slowly.",
             )
         )

@@ -1,4 +1,4 @@
-"""What an inference method is asked to solve, and what it answers."""
+"""The problem that an inference method solves, and its result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
 
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.numpyro_lock import alone
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.softmax import Design
 from judgebayes.inference.status import Status, when
-from judgebayes.measures.scores import Score, known
+from judgebayes.measures.scores import Score, labelled_weight
 from judgebayes.models.base import Model, Predictor
-from judgebayes.models.label_noise import log_seen
+from judgebayes.models.label_noise import with_label_noise
 
 __all__ = [
     "Chains",
@@ -29,7 +29,7 @@ __all__ = [
     "Sites",
     "Source",
     "check_prior",
-    "identified",
+    "degenerate_status",
 ]
 
 Sites = dict[str, Array]
@@ -40,39 +40,39 @@ USE_PRIOR = ("MAP", "NUTS", "NormalAtMode", "PriorImportance")
 
 @dataclass(frozen=True)
 class Problem:
-    """A program and its data: parameters to be learnt.
+    """A program with its data, whose parameters are to be estimated.
 
-    What every inference needs is derived from the program: `joint` is its posterior's density, `prior`
-    its parameters alone, `predict` what scores look at.
+    Everything that an inference needs is derived from the program: `joint` runs it on the data, `prior`
+    runs its parameters only, and `predict` returns the log-probabilities that scores are computed from.
     """
 
     model: Model
     data: Any
-    """What the program is called with; with `labels` and `weight` where items have them."""
+    """The argument of the program; with `labels` and `weight` where items have them."""
     start: Sites | None = None
     """Where chains start; spread over the prior if None."""
     design: Design | None = None
-    """Where the logits of `predict` are linear in the sites, flattened in the order of their names:
-    scores then have derivatives written out (`inference.softmax`)."""
-    watched: Callable[[Sites], Float[Array, " quantity"]] | None = None
-    """What chains must agree on: all parameters if None. Where data leave parameters undetermined
-    that the answer does not need, the answer."""
+    """Given where the logits of `predict` are linear in the sites, flattened in the order of their
+    names: scores then have analytic derivatives (`inference.softmax`)."""
+    convergence_targets: Callable[[Sites], Float[Array, " quantity"]] | None = None
+    """The quantities on which chains must agree; all parameters if None. Where the data leave some
+    parameters undetermined that predictions do not need, the predictions."""
     log_likelihood: Callable[[Sites], Float[Array, ""]] | None = None
-    """A fast route to that of all observed sites, up to a constant; the program's own if None. A
-    sampler that takes the program's unordered form runs that program, and not the route."""
+    """A faster implementation of the log-likelihood of all observed sites, up to a constant; the
+    program's own if None. A sampler of the program's unordered form does not use it."""
     size: Float[Array, ""] | None = None
-    """How many items the objective is a mean over; the labelled ones if None."""
+    """The number of items that the objective is a mean over; the labelled ones if None."""
     no_score: str = ""
-    """Why no score can be used, in a sentence, where none can."""
+    """Where no score can be used, a sentence that says why."""
 
     @property
     def labels(self) -> Int[Array, " item"]:
-        """The labels, or counts, that scores are of; -1 where unknown.
+        """The labels, or counts, that scores are computed on; -1 where unknown.
 
         Raises
         ------
         JudgeBayesError
-            If this problem has nothing that a score could look at.
+            If scores are not defined for this problem.
         """
         self._refuse_without_score()
         named = "labels" if hasattr(self.data, "labels") else "correct"
@@ -93,8 +93,8 @@ class Problem:
 
     @property
     def scale(self) -> Float[Array, ""]:
-        """How many items the objective is a mean over, 1 at least."""
-        size = known(self.labels, self.weight).sum() if self.size is None else self.size
+        """The number of items that the objective is a mean over, at least 1."""
+        size = labelled_weight(self.labels, self.weight).sum() if self.size is None else self.size
         return jnp.maximum(size, 1.0)
 
     def predict(self, sites: Sites) -> Float[Array, "item class"]:
@@ -103,7 +103,7 @@ class Problem:
         Raises
         ------
         JudgeBayesError
-            If this problem has nothing that a score could look at.
+            If scores are not defined for this problem.
         """
         self._refuse_without_score()
         assert isinstance(self.model, Predictor)
@@ -114,26 +114,26 @@ class Problem:
             raise JudgeBayesError(self.no_score)
 
     def joint(self) -> None:
-        """Run the program on the data, or its parameters and the fast route to their likelihood."""
+        """Run the program on the data, or its parameters with the faster log-likelihood."""
         if self.log_likelihood is None:
             self.model(self.data)
         else:
             self._prior_times("log_likelihood", self.log_likelihood)
 
     def prior(self) -> None:
-        """Run the program for its parameters alone."""
+        """Run the program for its parameters only."""
         with numpyro.handlers.block(hide=list(self.model.traits.sites)):
             self.model(self.data)
 
     def posterior(self, score: Score | None, temperature: Array | float) -> Callable[[], None]:
-        """Return the model whose density is the posterior: of the likelihood, or of a score."""
+        """Return the model whose density is the posterior under the likelihood, or under a score."""
         return self.joint if score is None else self.generalised(score, temperature)
 
     def loss(self, score: Score, sites: Sites) -> Float[Array, ""]:
         """Return the weighted sum of a proper score over the items whose label is known."""
-        foretold = log_seen(self.predict(sites), self.label_noise)
-        each = jax.vmap(score)(foretold, jnp.maximum(self.labels, 0))
-        weight = known(self.labels, self.weight)
+        predicted = with_label_noise(self.predict(sites), self.label_noise)
+        each = jax.vmap(score)(predicted, jnp.maximum(self.labels, 0))
+        weight = labelled_weight(self.labels, self.weight)
         return jnp.sum(jnp.where(weight > 0, each, 0.0) * weight)
 
     def generalised(self, score: Score, temperature: Array | float) -> Callable[[], None]:
@@ -141,7 +141,7 @@ class Problem:
 
         .. math:: \pi(\theta) \exp\{-\tfrac{1}{T} \sum_i w_i S(p_\theta(\cdot | x_i), y_i)\}
 
-        Bissiri, Holmes & Walker (2016). Its spread is a choice, made by the temperature T; with
+        Bissiri, Holmes & Walker (2016). The temperature T is a choice that sets the spread; with
         the NLL and T = 1 it is the ordinary posterior.
         """
         return lambda: self._prior_times("score", lambda at: -self.loss(score, at) / temperature)
@@ -153,7 +153,7 @@ class Problem:
         numpyro.factor(name, log_factor(sites))
 
     @property
-    @alone  # before the lock that `cached_property` has of its own until Python 3.12
+    @numpyro_lock  # taken before the lock inside `cached_property` (until Python 3.12)
     def latent(self) -> dict[str, dict[str, Any]]:
         """Return the latent sites of the model, each at the mean of its prior given the others."""
         return self._latent
@@ -206,7 +206,9 @@ def _interval(support: Any) -> tuple[Any, Any]:
         return -jnp.inf, jnp.inf
     low, high = getattr(base, "lower_bound", None), getattr(base, "upper_bound", None)
     if low is None and high is None:
-        raise TypeError(f"The support {base} is not an interval: a box minimiser cannot hold it.")
+        raise TypeError(
+            f"The support {base} is not an interval, so a box minimiser cannot be used."
+        )
     return (-jnp.inf if low is None else low), (jnp.inf if high is None else high)
 
 
@@ -216,13 +218,13 @@ class Chains:
     """Draws of several Markov chains, and what the sampler recorded of each draw."""
 
     draws: Sites
-    """Values by site, each (chain, draw, ...)."""
+    """Values by site, with shape (chain, draw, ...)."""
     diverging: Array
     energy: Array
     tree_depth: Array
     acceptance: Array
     source: "Source | None" = field(default=None, repr=False)
-    """What was fitted, for `to_arviz`; None of fits inside compiled code, and of a batch of fits."""
+    """The method and data, for `to_arviz`; None for fits inside compiled code and batches of fits."""
 
 
 @jax.tree_util.register_dataclass
@@ -230,8 +232,8 @@ class Chains:
 class Source:
     """A method and the data that it was fitted to, as the user gave them: every item, in order.
 
-    Enough to build the program again (`method.problem(*data)`). Fit files leave it out together
-    with the chains: they hold no one's votes.
+    Enough to build the program again (`method.problem(*data)`). Fit files store neither this nor the
+    chains, so that they contain no votes.
     """
 
     method: Any
@@ -241,7 +243,7 @@ class Source:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Result:
-    """Parameters that were found.
+    """Estimated parameters.
 
     `draws` has a leading draw axis, of length 1 for a point estimate. `objective` is the value at
     the point estimate, NaN for draws. `projected_gradient` likewise.
@@ -256,23 +258,23 @@ class Result:
 
 @runtime_checkable
 class Inference(Protocol):
-    """A way of finding parameters. One that ignores the prior has `uses_prior = False`."""
+    """An estimation method for parameters. One that ignores the prior has `uses_prior = False`."""
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
-        """Return the parameters that the labels of the problem support."""
+        """Return the parameters estimated from the data of the problem."""
         ...
 
 
 def check_prior(method: Any) -> None:
-    """Refuse a prior other than the default beside an inference that would ignore it.
+    """Raise an error for a non-default prior together with an inference that would ignore it.
 
-    For methods with a `prior` and an `inference`, as they are made (`__post_init__`). Inside
-    compiled code, where numbers are not known, nothing is refused: what is traced was made outside.
+    Methods with a `prior` and an `inference` call this in `__post_init__`. Inside compiled code, where
+    values are unknown, nothing is checked: traced methods were checked when they were made.
 
     Raises
     ------
     JudgeBayesError
-        If the prior would be ignored; it names the inferences that use it.
+        If the prior would be ignored; the message names the inferences that use it.
     """
     prior = method.prior
     if getattr(method.inference, "uses_prior", True) or not hasattr(prior, "_fields"):
@@ -283,18 +285,18 @@ def check_prior(method: Any) -> None:
         and not isinstance(x, jax.core.Tracer)
         for x in given
     )
-    # Trees of axes, and of blanks, are made of zeros; a scale of 0 is no prior.
+    # Trees of `vmap` axes and of placeholders hold zeros only; no prior has a scale of 0.
     if not concrete or not any(np.any(x) for x in given):
         return
     if not all(np.allclose(x, y, rtol=1e-5) for x, y in zip(given, usual, strict=True)):
         raise JudgeBayesError(
             f"{type(method.inference).__name__} does not use the prior of {type(method).__name__}; "
-            f"right would be an inference that does ({', '.join(USE_PRIOR)}), or no `prior`."
+            f"choose an inference that does ({', '.join(USE_PRIOR)}), or leave `prior` at its default."
         )
 
 
-@fused("n_classes", "n_parameters")
-def identified(
+@jit_inline("n_classes", "n_parameters")
+def degenerate_status(
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
     n_classes: int,
@@ -302,9 +304,9 @@ def identified(
 ) -> Int[Array, ""]:
     """Return DEGENERATE where the labels are constant or fewer than the parameters."""
     used = (labels >= 0) & (weight > 0)
-    # A product with a matrix of the labels: over many sets of weights, one product of matrices.
-    # In single precision: few items are counted exactly, and many are not few.
+    # A product with a one-hot matrix: under `vmap` over weights, one matrix product. Single precision
+    # is enough: small counts are exact, and rounding of large ones changes no comparison.
     one_hot = (labels[:, None] == jnp.arange(n_classes)).astype(jnp.float32)
-    seen = used.astype(jnp.float32) @ one_hot
-    few = ((seen > 0).sum() < 2) | (seen.sum() < n_parameters)
-    return when(few, Status.DEGENERATE)
+    labels_by_class = used.astype(jnp.float32) @ one_hot
+    too_few = ((labels_by_class > 0).sum() < 2) | (labels_by_class.sum() < n_parameters)
+    return when(too_few, Status.DEGENERATE)

@@ -1,8 +1,8 @@
-"""Methods declare themselves here: a line above the class, and every part of the program knows them.
+"""The registry of methods: a decorator on the class declares a method to the whole program.
 
-From the declaration come the names of the command line, what `auto` compares, how a method is made for
-some votes, and what a fit file may hold. `judgebayes.workflow.names` reads the declarations of this
-package without importing JAX.
+The declaration determines the names on the command line, what `auto` compares, how a method is built
+for given votes, and what a fit file may hold. `judgebayes.workflow.names` reads the declarations of
+this package without importing JAX.
 """
 
 from collections.abc import Callable
@@ -18,31 +18,31 @@ C = TypeVar("C", bound=type)
 AGGREGATORS: dict[str, type] = {}
 CALIBRATORS: dict[str, type] = {}
 FITTED: dict[str, type] = {}
-"""What a fit file may hold, by the name of the class."""
+"""The classes that a fit file may hold, by name."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the program has to know of a method beside its class."""
+    """The declared properties of a method."""
 
     name: str
     knows_judges: bool = False
-    """It tells the judges apart: a fit keeps their names, and new votes are put in their places."""
+    """It distinguishes judges: a fit stores their names, and new votes are aligned to them."""
     needs_map: bool = False
-    """Its answers are too sure of themselves: `--calibrator auto` puts a beta map behind."""
+    """Its probabilities are overconfident: `--calibrator auto` adds a beta map."""
     learns_from_unlabelled: bool = False
-    """It learns from the votes on items without labels: held out, it sees all votes, as in use."""
+    """It learns from votes on unlabelled items: in held-out evaluation it sees all votes, as in use."""
     rule: bool = False
-    """It answers 0 or 1, or shares where it cannot tell: that says nothing of its errors."""
+    """It returns 0 or 1, or shares for ties, and so does not estimate its own error."""
     compared: Literal["no", "always", "panel", "tasks", "baseline"] = "no"
-    """When `auto` compares it: always, with several judges, with several tasks, or as what to beat."""
+    """When `auto` compares it: always, with several judges, with several tasks, or as the baseline."""
     n_classes: int | None = None
     """How many classes the votes must have; any number if None."""
     needs_tasks: bool = False
     inferences: tuple[str, ...] = ()
-    """Which values of `--inference` it takes; with the others it is fitted in its own way."""
+    """The values of `--inference` that it supports; for others it uses its default."""
     place: int = 50
-    """Where it stands in tables and lists, by ascending numbers."""
+    """Its position in tables and lists, ascending."""
 
 
 def aggregator(
@@ -58,7 +58,7 @@ def aggregator(
     inferences: tuple[str, ...] = (),
     place: int = 50,
 ) -> Callable[[C], C]:
-    """Declare an aggregator, a class with `fit`: `Traits` says what the settings mean.
+    """Declare an aggregator, a class with `fit`; `Traits` describes the settings.
 
     Where the class has a field of that name, the program sets `symmetric` (whether the classes' ends
     are two responses that could change places), `label_noise`, `class_prior` and `inference`.
@@ -66,7 +66,7 @@ def aggregator(
     Raises
     ------
     JudgeBayesError
-        If the class has no `fit`, or another one has the name.
+        If the class has no `fit`, or another class already has this name.
     """
     traits = Traits(
         name,
@@ -80,28 +80,28 @@ def aggregator(
         inferences,
         place,
     )
-    return _declaring(AGGREGATORS, traits)
+    return _decorator(AGGREGATORS, traits)
 
 
 def calibrator(name: str) -> Callable[[C], C]:
-    """Declare a calibration map, a class with `fit`; it is made as an aggregator is.
+    """Declare a calibration map, a class with `fit`; it is built in the same way as an aggregator.
 
     Raises
     ------
     JudgeBayesError
-        If the class has no `fit`, or another one has the name.
+        If the class has no `fit`, or another class already has this name.
     """
-    return _declaring(CALIBRATORS, Traits(name))
+    return _decorator(CALIBRATORS, Traits(name))
 
 
-def _declaring(registry: dict[str, type], traits: Traits) -> Callable[[C], C]:
+def _decorator(registry: dict[str, type], traits: Traits) -> Callable[[C], C]:
     def declare(cls: C) -> C:
         if not callable(getattr(cls, "fit", None)):
-            raise JudgeBayesError(f"{cls.__name__} has no method `fit`: a method learns by it.")
-        known = registry.get(traits.name)
-        if known is not None and known.__qualname__ != cls.__qualname__:
+            raise JudgeBayesError(f"{cls.__name__} has no method `fit`, which every method needs.")
+        existing = registry.get(traits.name)
+        if existing is not None and existing.__qualname__ != cls.__qualname__:
             raise JudgeBayesError(
-                f"{known.__name__} has the name {traits.name!r} already; choose another for "
+                f"{existing.__name__} already has the name {traits.name!r}; choose another name for "
                 f"{cls.__name__}."
             )
         cls.traits = traits  # type: ignore[attr-defined]

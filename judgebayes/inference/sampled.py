@@ -1,7 +1,7 @@
-"""Draws of a program in ArviZ's container, with all groups that its functions and our checks look at.
+"""Draws of a program in ArviZ's container, with all groups that its functions and our checks use.
 
-One implementation for every fit by NUTS and for `judgebayes posterior`: what the groups hold follows
-from the program (`judgebayes.models.base`) and its data.
+One implementation for every fit by NUTS and for `judgebayes posterior`: the content of the groups is
+derived from the program (`judgebayes.models.base`) and its data.
 """
 
 import json
@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import derived, posterior
-from judgebayes.inference.numpyro_lock import alone
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Chains, Problem, Sites, Source
 from judgebayes.votes.array import Votes
 from judgebayes.votes.data import Data
@@ -34,17 +34,17 @@ __all__ = [
 ]
 
 REPLICATIONS = 500
-"""Sets of data drawn anew, from the prior and from the posterior each."""
+"""The most replicated data sets, from the prior and from the posterior each."""
 LEAST = 100
 CELLS = 2e7
-"""Numbers that replications may have together, beyond `LEAST` of them."""
+"""The most numbers in all replications together, beyond `LEAST` replications."""
 SLAB = 50
-"""Draws looked at together."""
+"""Draws processed together."""
 STATISTIC, STATISTICS = "statistic", "statistics"
-"""The axis and the variable of what a set of data looks like, in the predictive groups."""
+"""The axis and the variable of summary statistics of the data, in the predictive groups."""
 
 Statistics = Callable[[Mapping[str, np.ndarray]], dict[str, float]]
-"""Numbers that a user understands, of one set of data, observed or replicated."""
+"""Summary statistics of one data set, observed or replicated."""
 F = TypeVar("F")
 
 
@@ -56,66 +56,66 @@ class Described:
     """
 
     problem: Problem
-    """What is sampled; its data may hold each different item once, with a weight."""
+    """The sampled problem; its data may hold each distinct item once, with a weight."""
     data: Any
     """The data with every item."""
     coords: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """The names along the axes, where there are any; those of items count from 0 otherwise."""
+    """The names along the axes; axes without names count from 0."""
     dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The names of axes beside those that the program tells."""
+    """The names of axes besides those that the program declares."""
     constrained: Callable[[Sites, PRNGKeyArray], Sites] | None = None
-    """The draw as a user wants it named; the program's `quantities` if None."""
+    """Maps a draw to the reported quantities; the program's `quantities` if None."""
     statistics: Statistics | None = None
-    """Of data by the names of their sites, observed or drawn anew."""
+    """Summary statistics of data by site, observed or replicated."""
     meanings: Mapping[str, str] = field(default_factory=dict)
-    """What each shown variable is, in words."""
+    """A description of each reported variable."""
 
     @property
     def given(self) -> tuple[str, ...]:
-        """Sites that keep their observed values where data are drawn anew: labels, under votes."""
+        """Sites that keep their observed values in replicated data: labels, if votes are generated."""
         return ("label",) if "votes" in self.problem.model.traits.sites else ()
 
     @property
     def axes(self) -> dict[str, tuple[str, ...]]:
-        """The names of all axes; a label's, and those of items that count if labelled, say so."""
+        """The names of all axes; the item axis of a site with labelled items only is `labelled_item`."""
         named = {**self.problem.model.dims, **self.dims}
         for site in self.problem.model.traits.sites:
-            if self.entering(site) is not None and self._only_labelled(site):
+            if self.used_items(site) is not None and self._only_labelled(site):
                 named[site] = tuple("labelled_item" if n == "item" else n for n in named[site])
         return named
 
     @property
     def names(self) -> dict[str, list[Any]]:
-        """The names along all axes that have any."""
-        known = getattr(self.problem.model, "coords", {})
-        coords = {name: list(of) for name, of in {**known, **self.coords}.items()}
+        """The names along all axes that have names."""
+        declared = getattr(self.problem.model, "coords", {})
+        coords = {name: list(of) for name, of in {**declared, **self.coords}.items()}
         for site in self.problem.model.traits.sites:
-            place = self.entering(site)
+            positions = self.used_items(site)
             axis = self.axes[site][0]
-            if place is not None and axis not in coords:
+            if positions is not None and axis not in coords:
                 items = self.coords.get("item")
-                coords[axis] = [int(i) if items is None else items[int(i)] for i in place]
+                coords[axis] = [int(i) if items is None else items[int(i)] for i in positions]
         return coords
 
     @property
     def observed(self) -> dict[str, np.ndarray]:
-        """The data by the names of their sites, without what is given."""
-        found = {}
+        """The data by site, without the sites in `given`."""
+        arrays = {}
         for name in self.problem.model.traits.sites:
             if name not in self.given:
                 array = np.asarray(getattr(self.data, derived.FIELDS.get(name, name)))
-                whole = np.int8 if name in ("label", "votes") else np.int32
-                array = array.astype(whole) if self.generates else array
-                found[name] = self._entered(name, array)
-        return found
+                dtype = np.int8 if name in ("label", "votes") else np.int32
+                array = array.astype(dtype) if self.generates else array
+                arrays[name] = self._restrict(name, array)
+        return arrays
 
     @property
     def generates(self) -> bool:
-        """Whether data can be drawn: not where counts are shares, which no distribution is of."""
+        """Whether data can be replicated: not where counts are fractions, which have no distribution."""
         return bool(getattr(self.problem.model, "whole", True))
 
-    def entering(self, site: str) -> Int[np.ndarray, " some"] | None:
-        """Return the positions of the items that count at a site; None where it has no items."""
+    def used_items(self, site: str) -> Int[np.ndarray, " some"] | None:
+        """Return the positions of the items that enter a site; None where it has no item axis."""
         if "item" not in self.problem.model.dims[site]:
             return None
         value = np.asarray(getattr(self.data, derived.FIELDS.get(site, site)))
@@ -129,33 +129,35 @@ class Described:
         enters = self.problem.model.traits.enters
         return enters in ("labelled items", "items with a count") or site == "label"
 
-    def _entered(self, site: str, array: Any) -> Any:
-        place = self.entering(site)
-        return array if place is None or len(place) == len(array) else array[place]
+    def _restrict(self, site: str, array: Any) -> Any:
+        positions = self.used_items(site)
+        return array if positions is None or len(positions) == len(array) else array[positions]
 
-    def told(self, sites: Sites, key: PRNGKeyArray) -> Sites:
-        """Return the draw as a user wants it named: on the scale of the story."""
+    def reported(self, sites: Sites, key: PRNGKeyArray) -> Sites:
+        """Return the reported quantities of a draw, on the scale of the model's docstring."""
         if self.constrained is not None:
             return self.constrained(sites, key)
         return derived.quantities(self.problem.model, self.data, sites)
 
     def pointwise(self, sites: Sites) -> dict[str, Float[Array, "..."]]:
-        """Return the log-likelihood of every item that counts, or cell, by site; of labels, known."""
+        """Return the log-likelihood of every used item, or cell, by site."""
         each = derived.pointwise(self.problem.model, self.data, sites)
-        found = {name: self._entered(name, x) for name, x in each.items()}
-        return {name: x for name, x in found.items() if x.size}
+        restricted = {name: self._restrict(name, x) for name, x in each.items()}
+        return {name: x for name, x in restricted.items() if x.size}
 
     def replicate(self, key: PRNGKeyArray, sites: Sites) -> Sites:
-        """Return data drawn anew, of the shape of `observed`."""
-        fresh = derived.replicated(self.problem.model, self.data, key, sites, self.given)
-        return {n: self._entered(n, fresh[n]).astype(x.dtype) for n, x in self.observed.items()}
+        """Return replicated data of the shape of `observed`."""
+        replicated = derived.replicated(self.problem.model, self.data, key, sites, self.given)
+        return {
+            n: self._restrict(n, replicated[n]).astype(x.dtype) for n, x in self.observed.items()
+        }
 
 
 class Sampled:
-    """A fit that may hold the draws of several `chains`; gives it `to_arviz`."""
+    """Mixin for a fit that may hold the draws of several `chains`; adds `to_arviz`."""
 
     _unsampled: ClassVar[str] = (
-        "is a point estimate and has no posterior: fit with inference=NUTS()."
+        "is a point estimate and has no posterior; fit with inference=NUTS()."
     )
 
     @in_float64
@@ -164,19 +166,19 @@ class Sampled:
 
         InferenceData before ArviZ 1.0, a DataTree from it on. Its groups:
 
-        - ``posterior`` (chain, draw, ...): the parameters on the scale of the program's docstring
-          and, where it declares `quantities`, these: accuracies, shares and precisions are
-          probabilities, Davidson's parameters and the weights of stacking log-odds, abilities
-          standard deviations of judges. Components stand harder first and classes under the names
-          that the labels or the starts give them, so that chains do not switch labels.
+        - ``posterior`` (chain, draw, ...): the parameters on the scale of the program's docstring,
+          or its `quantities` where it declares them: accuracies, shares and precisions are
+          probabilities; Davidson's parameters and the weights of stacking are log-odds; abilities are
+          in standard deviations of judges. Components are ordered, the harder first, and classes are
+          identified by the labels or the starts, so that chains do not switch labels.
         - ``sample_stats``: diverging, energy, tree_depth, acceptance_rate.
         - ``log_likelihood`` by site (chain, draw, item): log p of an item's votes given its label
           (the label summed out where it is unknown), of its label given its votes, of its number
-          of correct votes, or of a cell's counts; what leaving the item out is about. Items that
-          count for nothing are left out; weights other than 0 are not multiplied in.
+          of correct votes, or of a cell's counts, for PSIS-LOO. Items that do not enter the
+          likelihood are left out; weights other than 0 are not multiplied in.
         - ``observed_data``; ``posterior_predictive`` and ``prior_predictive`` (up to 500 draws):
-          data drawn anew, votes where votes were given and under the labels as they are known.
-          Left out where counts are shares of items, which cannot be drawn.
+          replicated data, with votes where votes were observed and given the known labels.
+          Absent where counts are fractions of items, which cannot be drawn.
         - ``prior`` (1, draw, ...): draws of the same quantities from the prior.
 
         Parameters
@@ -184,9 +186,9 @@ class Sampled:
         coords
             Names by axis: "item" (every item, in the order of the fit), "judge", "class", "vote",
             "level", "task", "generator", "set". `Coding.coords` has those of a table. Axes without
-            names count from 0, "labelled_item" the items as they were given.
+            names count from 0; "labelled_item" takes its names from "item".
         seed
-            Of the predictive draws.
+            The seed of the predictive draws.
 
         Raises
         ------
@@ -198,8 +200,8 @@ class Sampled:
             raise JudgeBayesError(f"{type(self).__name__} {self._unsampled}")
         if chains.source is None:
             raise JudgeBayesError(
-                "This fit does not hold the data that it was fitted to, because it is one of a batch "
-                "or was made inside compiled code: fit it by itself, without jit and vmap."
+                "This fit does not store its data, because it is one of a batch or was made inside "
+                "compiled code; fit it separately, without jit and vmap."
             )
         problem = chains.source.method.problem(*chains.source.data)
         shape = chains.diverging.shape
@@ -208,39 +210,41 @@ class Sampled:
         keys = jax.random.split(jax.random.key(seed), 5)[1:]
         attributes = {
             "model": type(chains.source.method).__name__,
-            **_told_of(chains.source.data, coords or {}),
+            **_data_attributes(chains.source.data, coords or {}),
         }
         return container(view, chains, keys, more=more, attributes=attributes)
 
     def _more_quantities(self) -> Mapping[str, Float[Array, "draw any"]]:
-        """Return quantities that the fit has of each draw and the program does not."""
+        """Return further quantities of each draw, which the program does not define."""
         return {}
 
 
-def _told_of(data: Sequence[Any], coords: Mapping[str, Sequence[Any]]) -> dict[str, str | int]:
-    """Return what votes and labels these are, so that only posteriors of the same are compared."""
+def _data_attributes(
+    data: Sequence[Any], coords: Mapping[str, Sequence[Any]]
+) -> dict[str, str | int]:
+    """Return attributes that identify the votes and labels, so that comparisons can check them."""
     if len(data) < 2 or not isinstance(data[0], Votes) or np.ndim(data[1]) != 1:
         return {}
     votes = data[0]
     sizes = {"item": votes.n_items, "judge": votes.index.shape[1], "class": votes.n_classes}
     names = {axis: tuple(map(str, coords.get(axis, range(n)))) for axis, n in sizes.items()}
-    known = Data(votes, np.asarray(data[1]), names["item"], names["judge"], names["class"])
-    return {"data": known.sizes(), "data_checksum": known.checksum()}
+    data_set = Data(votes, np.asarray(data[1]), names["item"], names["judge"], names["class"])
+    return {"data": data_set.sizes(), "data_checksum": data_set.checksum()}
 
 
 def with_source(fit: F, method: Any, *data: Any) -> F:
-    """Return a sampled fit that holds what it was fitted to; others as they are.
+    """Return a sampled fit together with its method and data; return other fits unchanged.
 
-    Inside compiled code, and in a batch of fits, the data would be copied for each: not there.
+    Inside compiled code and in a batch of fits the data are not stored: each fit would copy them.
     """
     chains = getattr(fit, "chains", None)
     if chains is None or any(
         isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((chains, method, data))
     ):
         return fit
-    own = jax.tree.map(lambda x: jnp.array(x) if isinstance(x, np.ndarray) else x, data)
-    kept = replace(chains, source=Source(method, own))
-    return replace(fit, chains=kept)  # type: ignore[type-var]
+    own_data = jax.tree.map(lambda x: jnp.array(x) if isinstance(x, np.ndarray) else x, data)
+    chains_with_source = replace(chains, source=Source(method, own_data))
+    return replace(fit, chains=chains_with_source)  # type: ignore[type-var]
 
 
 def container(
@@ -251,7 +255,7 @@ def container(
     more: Sites | None = None,
     attributes: Mapping[str, str | int] | None = None,
 ) -> Any:
-    """Return draws of a program in ArviZ's container, as `Sampled.to_arviz` tells.
+    """Return draws of a program in ArviZ's container, as described in `Sampled.to_arviz`.
 
     Parameters
     ----------
@@ -261,11 +265,11 @@ def container(
     chains
         The draws of the program's sites.
     keys
-        For draws of what quantities leave open, of the prior (two), and of replicated data.
+        Random keys: of reported quantities, of the prior (two), and of replicated data.
     more
         Further quantities (chain, draw, ...), for the posterior.
     attributes
-        What the container should know of itself.
+        Attributes of the container.
 
     Raises
     ------
@@ -274,24 +278,24 @@ def container(
     """
     if chains.diverging.ndim != 2:
         raise JudgeBayesError(
-            f"These chains have the shape {chains.diverging.shape} and not (chain, draw): they are "
-            "of several fits. Take one of them."
+            f"These chains have the shape {chains.diverging.shape} and not (chain, draw), because they "
+            "hold several fits. Select one fit."
         )
-    names, first, fresh, replicate = keys
+    names, prior_key, prior_names, replicate = keys
     n_chains, n_draws = chains.diverging.shape
     flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in chains.draws.items()}
-    own, log_likelihood = _looked(view, flat, jax.random.split(names, n_chains * n_draws))
+    own, log_likelihood = _reported(view, flat, jax.random.split(names, n_chains * n_draws))
 
     def by_chain(tree: Mapping[str, Any], of: int = n_chains) -> dict[str, np.ndarray]:
         return {k: np.asarray(v).reshape(of, -1, *v.shape[1:]) for k, v in tree.items()}
 
-    kept = _kept(view, n_chains, n_draws)
-    thin = {name: x[:, kept].reshape(-1, *x.shape[2:]) for name, x in chains.draws.items()}
-    n = len(kept) * n_chains
+    thinned = _thinning(view, n_chains, n_draws)
+    thin = {name: x[:, thinned].reshape(-1, *x.shape[2:]) for name, x in chains.draws.items()}
+    n = len(thinned) * n_chains
     prior, replicated = _replicated(
         view,
-        jax.random.split(first, n),
-        jax.random.split(fresh, n),
+        jax.random.split(prior_key, n),
+        jax.random.split(prior_names, n),
         jax.random.split(replicate, 2 * n),
         thin,
     )
@@ -321,17 +325,17 @@ def container(
     )
 
 
-def _looked(view: Described, flat: Sites, keys: Key[Array, " draw"]) -> tuple[Sites, Sites]:
-    """Return every draw as a user wants it named, and its pointwise log-likelihoods."""
+def _reported(view: Described, flat: Sites, keys: Key[Array, " draw"]) -> tuple[Sites, Sites]:
+    """Return the reported quantities and the pointwise log-likelihoods of every draw."""
 
     @jax.jit
-    @alone
-    def look(flat: Sites, keys: Key[Array, " draw"]) -> tuple[Sites, Sites]:
+    @numpyro_lock
+    def compute(flat: Sites, keys: Key[Array, " draw"]) -> tuple[Sites, Sites]:
         return jax.lax.map(
-            lambda at: (view.told(*at), view.pointwise(at[0])), (flat, keys), batch_size=SLAB
+            lambda at: (view.reported(*at), view.pointwise(at[0])), (flat, keys), batch_size=SLAB
         )
 
-    return look(flat, keys)
+    return compute(flat, keys)
 
 
 def _replicated(
@@ -341,43 +345,43 @@ def _replicated(
     keys: Key[Array, " twice"],
     thin: Sites,
 ) -> tuple[Sites, Sites]:
-    """Return draws of the prior, and data of the prior's and the posterior's draws."""
+    """Return draws of the prior, and replicated data of the prior's and the posterior's draws."""
 
-    @alone
-    def drawn(key: PRNGKeyArray) -> Sites:
+    @numpyro_lock
+    def draw_prior(key: PRNGKeyArray) -> Sites:
         trace = numpyro.handlers.trace(numpyro.handlers.seed(view.problem.prior, key)).get_trace()
         return {name: trace[name]["value"] for name in thin}
 
     @jax.jit
-    @alone
+    @numpyro_lock
     def replicate(
         first: Key[Array, " draw"],
         names: Key[Array, " draw"],
         keys: Key[Array, " twice"],
         thin: Sites,
     ) -> tuple[Sites, Sites]:
-        prior = jax.lax.map(drawn, first)
+        prior = jax.lax.map(draw_prior, first)
         both = jax.tree.map(lambda *x: jnp.concatenate(x), prior, thin)
-        told = jax.lax.map(lambda at: view.told(*at), (prior, names))
-        return told, (
+        reported = jax.lax.map(lambda at: view.reported(*at), (prior, names))
+        return reported, (
             jax.lax.map(lambda at: view.replicate(*at), (keys, both)) if view.generates else {}
         )
 
     return replicate(first, names, keys, thin)
 
 
-def _kept(view: Described, n_chains: int, n_draws: int) -> np.ndarray:
-    """Return which draws of every chain data are replicated from, evenly spread."""
+def _thinning(view: Described, n_chains: int, n_draws: int) -> np.ndarray:
+    """Return the evenly spaced draws of every chain from which data are replicated."""
     cells = sum(x.size for x in view.observed.values())
-    wanted = int(np.clip(CELLS / max(cells, 1), LEAST, REPLICATIONS))
-    each = min(-(-wanted // n_chains), n_draws)
+    n_replications = int(np.clip(CELLS / max(cells, 1), LEAST, REPLICATIONS))
+    each = min(-(-n_replications // n_chains), n_draws)
     return np.linspace(0, n_draws - 1, each).round().astype(int)
 
 
 def _statistics(
     of: Statistics, replicated: Mapping[str, np.ndarray], names: list[str]
 ) -> np.ndarray:
-    """Return the statistics of each replicated set of data, replication x statistic."""
+    """Return the statistics of each replicated data set, replication x statistic."""
     n = len(next(iter(replicated.values())))
     rows = [of({name: x[i] for name, x in replicated.items()}) for i in range(n)]
     return np.array([[row[name] for name in names] for row in rows])

@@ -1,12 +1,12 @@
-r"""Value, gradient and Hessian of a proper score of a softmax of linear functions, by hand.
+r"""Analytic value, gradient and Hessian of a proper score of a softmax of linear functions.
 
 Item i has the class probabilities
 
 .. math:: p_{ik} = \mathrm{softmax}_k(z_{i}), \qquad z_{ik} = \sum_a X_{ika} \theta_a .
 
-Davidson's model and the calibration maps are of this form. Automatic differentiation takes the
-second derivatives one parameter at a time and in many passes over the items; written out they are
-one pass, some ten times cheaper, and the sweeps of this project consist of little else.
+Davidson's model and the calibration maps have this form. Automatic differentiation takes the second
+derivatives one parameter at a time, in many passes over the items. The analytic form needs one pass,
+is about ten times faster, and accounts for most of the time of this project's sweeps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,29 +18,29 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import Scalar
-from judgebayes.inference.margin import over_margins, symmetric
+from judgebayes.inference.margin import binary_score, symmetric
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
 from judgebayes.measures.scores import Score, drps, nll
-from judgebayes.models.label_noise import log_seen
+from judgebayes.models.label_noise import with_label_noise
 
 __all__ = ["Column", "Design", "scaled", "score_derivatives"]
 
 Items = Float[Array, " item"]
 Column = Mapping[int, Items]
-"""What a parameter is multiplied with in the logit of each class; classes without it left out."""
+"""The coefficient of a parameter in the logit of each class; classes without it are left out."""
 
 MOST_CLASSES, MOST_PARAMETERS = 6, 12
-"""Above these the written-out sums over pairs grow long, and slow to compile."""
+"""Above these, the explicit sums over pairs are slow to compile."""
 
 
 class Design(NamedTuple):
-    """The linear functions: X by parameter and class."""
+    """The coefficients X of the linear functions, by parameter and class."""
 
     columns: Sequence[Column]
     n_classes: int
 
 
-class _Slopes(NamedTuple):
+class _ItemDerivatives(NamedTuple):
     """The score of every item, and its derivatives in the item's logits."""
 
     value: Items
@@ -54,19 +54,19 @@ def score_derivatives(
 ) -> Differentiated:
     r"""Return :math:`\theta \mapsto \sum_i w_i S(\tilde p_i, y_i)` with two derivatives.
 
-    Labels of which a share is wrong have the probabilities
+    Noisy labels have the probabilities
     :math:`\tilde p_k = a p_k + b, b = \epsilon / (K - 1), a = 1 - K b`
-    (`judgebayes.models.label_noise.log_seen`).
+    (`judgebayes.models.label_noise.with_label_noise`).
 
     Parameters
     ----------
     score
-        DRPS and NLL are written out; other scores, and designs of many classes or parameters, are
-        differentiated automatically.
+        DRPS and NLL have analytic derivatives; other scores, and designs with many classes or
+        parameters, are differentiated automatically.
     design
         The linear functions.
     labels
-        Class indices; -1 counts for nothing, and so does a weight of 0: such items may hold NaN.
+        Class indices; items with label -1 or weight 0 are ignored and may hold NaN.
     noise
         The share of wrong labels.
     """
@@ -84,33 +84,35 @@ def score_derivatives(
 
     def total(theta: Float[Array, " parameter"]) -> Float[Array, ""]:
         log_probs = jax.nn.log_softmax(jnp.stack(logits_at(theta), axis=1))
-        each = jax.vmap(score)(log_seen(log_probs, noise), jnp.maximum(labels, 0))
+        each = jax.vmap(score)(with_label_noise(log_probs, noise), jnp.maximum(labels, 0))
         return jnp.sum(weight * each)
 
-    if score not in _SLOPES or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
+    if score not in _DERIVATIVES or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
         return differentiated(total)
-    slip = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
+    flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
     if design.n_classes == 2:
-        gains = [column.get(1, zero) - column.get(0, zero) for column in columns]
-        return over_margins(score, gains, labels, weight, slip)
+        differences = [column.get(1, zero) - column.get(0, zero) for column in columns]
+        return binary_score(score, differences, labels, weight, flip_rate)
 
-    def with_slip(slip: Array | None, theta: Float[Array, " parameter"]) -> Derivatives:
-        return _summed(columns, weight, _SLOPES[score](_softmax(logits_at(theta)), labels, slip))
+    def derivatives(flip_rate: Array | None, theta: Float[Array, " parameter"]) -> Derivatives:
+        return _summed(
+            columns, weight, _DERIVATIVES[score](_softmax(logits_at(theta)), labels, flip_rate)
+        )
 
-    if score is drps:  # polynomials: right labels are no cheaper
-        return partial(with_slip, slip)
+    if score is drps:  # polynomials: nothing is saved without label noise
+        return partial(derivatives, flip_rate)
     return lambda theta: jax.lax.cond(
-        slip == 0, partial(with_slip, None), partial(with_slip, slip), theta
+        flip_rate == 0, partial(derivatives, None), partial(derivatives, flip_rate), theta
     )
 
 
-def _summed(columns: Sequence[Column], weight: Items, found: _Slopes) -> Derivatives:
-    """Return the sums over the items, by the chain rule."""
-    slopes = [_sum([x * found.first[k] for k, x in column.items()]) for column in columns]
-    bends = [
+def _summed(columns: Sequence[Column], weight: Items, derivatives: _ItemDerivatives) -> Derivatives:
+    """Return the weighted sums over the items, by the chain rule."""
+    gradient = [_sum([x * derivatives.first[k] for k, x in column.items()]) for column in columns]
+    hessian = [
         _sum(
             [
-                x * found.second[max(k, m)][min(k, m)] * y
+                x * derivatives.second[max(k, m)][min(k, m)] * y
                 for k, x in columns[a].items()
                 for m, y in columns[b].items()
             ]
@@ -118,11 +120,11 @@ def _summed(columns: Sequence[Column], weight: Items, found: _Slopes) -> Derivat
         for a in range(len(columns))
         for b in range(a + 1)
     ]
-    totals = jnp.stack([(weight * each).sum() for each in (*slopes, *bends)])
+    totals = jnp.stack([(weight * each).sum() for each in (*gradient, *hessian)])
     return Derivatives(
-        (weight * found.value).sum(),
-        totals[: len(slopes)],
-        symmetric(totals[len(slopes) :], len(slopes)),
+        (weight * derivatives.value).sum(),
+        totals[: len(gradient)],
+        symmetric(totals[len(gradient) :], len(gradient)),
     )
 
 
@@ -135,24 +137,26 @@ def _sum(terms: Sequence[Items]) -> Items:
     return sum(terms[1:], start=terms[0])
 
 
-class _Forecast(NamedTuple):
-    """Probabilities of the classes, and the normaliser for those too small for a float."""
+class _Predicted(NamedTuple):
+    """Probabilities of the classes, with logits and log-normaliser for those that underflow."""
 
     p: list[Items]
     logits: Sequence[Items]
     log_norm: Items
 
 
-def _softmax(logits: Sequence[Items]) -> _Forecast:
+def _softmax(logits: Sequence[Items]) -> _Predicted:
     top = logits[0]
     for z in logits[1:]:
         top = jnp.maximum(top, z)
-    raised = [jnp.exp(z - top) for z in logits]
-    total = _sum(raised)
-    return _Forecast([x * (1.0 / total) for x in raised], logits, top + jnp.log(total))
+    exponentials = [jnp.exp(z - top) for z in logits]
+    total = _sum(exponentials)
+    return _Predicted([x * (1.0 / total) for x in exponentials], logits, top + jnp.log(total))
 
 
-def _drps(forecast: _Forecast, labels: Int[Array, " item"], slip: Array | None) -> _Slopes:
+def _drps(
+    forecast: _Predicted, labels: Int[Array, " item"], flip_rate: Array | None
+) -> _ItemDerivatives:
     r"""Return the ranked probability score's derivatives.
 
     With :math:`F_j = \sum_{k \le j} p_k` and the indicator :math:`e_{kj} = 1\{k \le j\}`,
@@ -162,30 +166,34 @@ def _drps(forecast: _Forecast, labels: Int[Array, " item"], slip: Array | None) 
     """
     p = forecast.p
     classes = range(len(p))
-    slip = jnp.zeros(()) if slip is None else slip
-    scale = 1 - len(p) * slip
+    flip_rate = jnp.zeros(()) if flip_rate is None else flip_rate
+    scale = 1 - len(p) * flip_rate
     value = jnp.zeros_like(p[0])
     first = [jnp.zeros_like(p[0]) for _ in classes]
     second = [[jnp.zeros_like(p[0]) for _ in range(k + 1)] for k in classes]
     below = jnp.zeros_like(p[0])
     for j in classes[:-1]:
         below = below + p[j]
-        gap = scale * below + (j + 1) * slip - (labels <= j)
+        gap = scale * below + (j + 1) * flip_rate - (labels <= j)
         value = value + gap * gap
         rest = _sum(p[j + 1 :])  # 1 - F_j without its rounding error
-        away = [rest if k <= j else -below for k in classes]
-        slope = [p[k] * away[k] for k in classes]
+        deviation = [rest if k <= j else -below for k in classes]
+        gradient = [p[k] * deviation[k] for k in classes]
         for k in classes:
-            first[k] = first[k] + 2 * scale * gap * slope[k]
+            first[k] = first[k] + 2 * scale * gap * gradient[k]
             for m in range(k + 1):
-                bend = -p[m] * slope[k] - p[k] * slope[m]
+                hessian = -p[m] * gradient[k] - p[k] * gradient[m]
                 if k == m:
-                    bend = bend + slope[k]
-                second[k][m] = second[k][m] + 2 * scale * (scale * slope[k] * slope[m] + gap * bend)
-    return _Slopes(value, first, second)
+                    hessian = hessian + gradient[k]
+                second[k][m] = second[k][m] + 2 * scale * (
+                    scale * gradient[k] * gradient[m] + gap * hessian
+                )
+    return _ItemDerivatives(value, first, second)
 
 
-def _nll(forecast: _Forecast, labels: Int[Array, " item"], slip: Array | None) -> _Slopes:
+def _nll(
+    forecast: _Predicted, labels: Int[Array, " item"], flip_rate: Array | None
+) -> _ItemDerivatives:
     r"""Return the negative log-likelihood's derivatives.
 
     With :math:`s = a p_y / (a p_y + b)`, which is 1 without noise, and
@@ -198,22 +206,25 @@ def _nll(forecast: _Forecast, labels: Int[Array, " item"], slip: Array | None) -
     for k in classes[1:]:
         own = jnp.where(labels == k, forecast.logits[k], own)
     right = own - forecast.log_norm
-    away = [(labels == k) - p[k] for k in classes]
-    first = [-d for d in away]
+    deviation = [(labels == k) - p[k] for k in classes]
+    first = [-d for d in deviation]
     second = [[p[k] * ((1.0 if k == m else 0.0) - p[m]) for m in range(k + 1)] for k in classes]
-    if slip is None:
-        return _Slopes(-right, first, second)
-    right = right + jnp.log1p(-len(p) * slip)
-    seen = jnp.logaddexp(right, jnp.log(slip))
-    share = jnp.exp(right - seen)
-    return _Slopes(
-        -seen,
+    if flip_rate is None:
+        return _ItemDerivatives(-right, first, second)
+    right = right + jnp.log1p(-len(p) * flip_rate)
+    log_prob = jnp.logaddexp(right, jnp.log(flip_rate))
+    share = jnp.exp(right - log_prob)
+    return _ItemDerivatives(
+        -log_prob,
         [share * x for x in first],
         [
-            [share * second[k][m] - share * (1 - share) * away[k] * away[m] for m in range(k + 1)]
+            [
+                share * second[k][m] - share * (1 - share) * deviation[k] * deviation[m]
+                for m in range(k + 1)
+            ]
             for k in classes
         ],
     )
 
 
-_SLOPES = {drps: _drps, nll: _nll}
+_DERIVATIVES = {drps: _drps, nll: _nll}

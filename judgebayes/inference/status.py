@@ -21,19 +21,19 @@ class Status(IntEnum):
 
     @property
     def sentence(self) -> str:
-        """What happened and what to do about it."""
+        """A sentence on the outcome and what to do about it."""
         return _SENTENCES[self]
 
 
 _SENTENCES = {
     Status.CONVERGED: "The fit converged.",
     Status.UNMIXED: (
-        "The draws are not enough: chains that do not agree (split R-hat above 1.01) or diverged, or "
-        "weights on too few of them. Take more draws, or raise target_accept."
+        "The draws are not reliable: the chains do not agree (split R-hat above 1.01), some draws "
+        "diverged, or too few draws have weight. Take more draws, or raise target_accept."
     ),
     Status.STALLED: (
-        "No step lowers the objective any further at working precision, yet the projected gradient "
-        "is above the tolerance: the fit is as good as the arithmetic allows, but unproven."
+        "No step lowers the objective any further at working precision, but the projected gradient "
+        "is above the tolerance: the fit is as good as the arithmetic allows, but not proven optimal."
     ),
     Status.MAX_STEPS: "The fit ran out of steps: raise max_steps, or scale the data.",
     Status.DEGENERATE: (
@@ -41,10 +41,10 @@ _SENTENCES = {
         "parameters. Label more items, of more than one class."
     ),
     Status.SWITCHED: (
-        "The classes seem to have changed names: most judges are right less often than chance, "
-        "and no labelled item says so. Label a few items, or start from better judges."
+        "The classes seem to be switched: most judges are right less often than chance, and no "
+        "labelled item confirms this. Label a few items, or start from better judges."
     ),
-    Status.NONFINITE: "The objective is not finite at the start: look for infinite or NaN scores.",
+    Status.NONFINITE: "The objective is not finite at the start: check for infinite or NaN scores.",
 }
 
 

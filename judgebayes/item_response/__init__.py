@@ -1,6 +1,6 @@
-"""How able judges are and how hard items: the 2PL model.
+"""Item response: abilities of judges and difficulties of items by the 2PL model.
 
-It aggregates nothing. This package may not import `panel` or any package after it.
+It does not aggregate votes. This package may not import `panel` or any package after it.
 """
 
 from judgebayes.item_response.irt import FittedItemResponse, ItemResponse, Shares, variance_shares

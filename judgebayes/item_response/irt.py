@@ -1,6 +1,6 @@
-"""Which judges are able and which items are hard: a 2PL item response model (P2, section 2.5).
+"""Abilities of judges and difficulties of items: a 2PL item response model (P2, section 2.5).
 
-A diagnostic of the panel, not an aggregator: it needs the labels of the items that it speaks of.
+It is a diagnostic of the panel, not an aggregator, because it uses the labels of its items.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites, check_prior
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.summary import summary
-from judgebayes.item_response.mode import Table, joint_mode, learnt_mode
+from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
 from judgebayes.votes.array import Votes
@@ -33,20 +33,20 @@ __all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ItemResponse:
-    """Fit the 2PL model to which votes are right.
+    """Fit the 2PL model to whether votes are right.
 
     Parameters
     ----------
     prior
-        Priors of difficulties and log-discriminations; None learns their locations and scales
-        from the votes (`learnt_mode`), for many items.
+        Priors of difficulties and log-discriminations; with None their locations and scales are
+        estimated from the votes (`empirical_bayes_mode`), for many items.
     inference
-        None for the joint mode of all parameters (fast at any size; difficulties of items that few
-        judges saw are shrunk), or `NUTS()` for draws (small sets).
+        None for the joint mode of all parameters (fast at any size; difficulties of items with few
+        votes are shrunk), or `NUTS()` for draws (small sets).
     label_noise
         The known share e of the labels that are wrong, any other class alike: the true class is
-        summed out (`judgebayes.models.irt`). Without it a wrong label passes for an item on which
-        the able judges do worst, and draws abilities together.
+        summed out (`judgebayes.models.irt`). Without it, a wrong label looks like an item on which
+        able judges do worst, and shrinks the differences between abilities.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class ItemResponse:
     label_noise: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse a prior that the inference would ignore."""
+        """Check that the inference uses the prior."""
         check_prior(self)
 
     @in_float64
@@ -80,20 +80,20 @@ class ItemResponse:
     ) -> "FittedItemResponse":
         """Return abilities, difficulties and discriminations.
 
-        Items without a label stay at their prior and count for nothing; an item of weight w counts
-        like w items of the same difficulty and discrimination with the same votes and label.
+        Items without a label stay at their prior and are otherwise ignored; an item of weight w counts
+        as w items of the same difficulty and discrimination with the same votes and label.
         Sparse votes are fitted with memory linear in votes, on every device of this process.
 
         Raises
         ------
         JudgeBayesError
-            If lengths differ, or a weight is negative, or NUTS should learn the priors, or sparse
-            votes should be sampled.
+            If lengths differ, a weight is negative, or NUTS is used without a prior or with sparse
+            votes.
         """
         if self.prior is None and self.inference is not None:
             raise JudgeBayesError(
-                "NUTS samples under the priors that it is given; right would be a `prior`, such as "
-                "Prior(), or no `inference`, which learns them."
+                "NUTS needs given priors; pass a `prior`, such as Prior(), or leave out `inference` to "
+                "estimate the priors."
             )
         if isinstance(votes, SparseVotes):
             return _fit_sparse(self, votes, labels, weight)
@@ -106,7 +106,7 @@ class ItemResponse:
         labels: Int[AnyArray, " item"],
         weight: Float[Array, " item"] | None = None,
     ) -> Problem:
-        """Return the program with these data, what NUTS samples."""
+        """Return the problem for NUTS: the program with these data."""
         prior = Prior() if self.prior is None else self.prior
         program = ItemResponseModel(votes.n_classes, prior, self.label_noise)
         index = jnp.asarray(votes.index, int)
@@ -114,27 +114,27 @@ class ItemResponse:
 
 
 class Shares(NamedTuple):
-    """How the variance of the logits divides; the first three add up to 1."""
+    """Shares of the variance of the logits; the first three sum to 1."""
 
     judge: float
     """Abilities: the main effect of the judges."""
     item: float
     """Difficulties, on the scale of their discrimination: the main effect of the items."""
     interaction: float
-    """Unequal discriminations: items on which abilities show more or less."""
+    """Unequal discriminations: items on which abilities matter more or less."""
     judge_of_two: float
-    """Var(theta) / (Var(theta) + Var(b)), discriminations left aside."""
+    """Var(theta) / (Var(theta) + Var(b)), without discriminations."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedItemResponse(Sampled):
-    """A fitted 2PL model, one draw of the mode or many of the posterior."""
+    """A fitted 2PL model: one draw for the mode, or many of the posterior."""
 
     draws: Sites
     """`ability` (draw, judge), `difficulty` and `log_discrimination` (draw, item)."""
     used: Bool[Array, "*batch item"]
-    """Which items have a label and a vote."""
+    """Whether each item has a label and a vote."""
     status: Int[Array, "*batch"]
     chains: Chains | None
 
@@ -148,8 +148,10 @@ class FittedItemResponse(Sampled):
         """Return the variance shares (P2 eq 7), averaged over the draws."""
         used = np.asarray(self.used)
         each = [
-            variance_shares(ability, np.asarray(difficulty)[used], np.asarray(slope)[used])
-            for ability, difficulty, slope in zip(
+            variance_shares(
+                ability, np.asarray(difficulty)[used], np.asarray(log_discrimination)[used]
+            )
+            for ability, difficulty, log_discrimination in zip(
                 self.draws["ability"],
                 self.draws["difficulty"],
                 self.draws["log_discrimination"],
@@ -175,17 +177,17 @@ def variance_shares(
     difficulty: Float[AnyArray, " item"],
     log_discrimination: Float[AnyArray, " item"],
 ) -> Shares:
-    r"""Return how the variance of the logits divides between judges and items (P2 eq 7).
+    r"""Return the shares of judges and items in the variance of the logits (P2 eq 7).
 
-    The formula is blank in the text; it speaks of the shares of judge heterogeneity and of item
-    difficulty in the variance of the logits. Over all judges and items,
+    The formula is missing from our copy of the text, which describes it as the shares of judge
+    heterogeneity and of item difficulty in the variance of the logits. Over all judges and items,
 
     .. math:: a_i(\theta_j - b_i) = \bar a(\theta_j - \bar\theta) + a_i(\bar\theta - b_i)
               + (a_i - \bar a)(\theta_j - \bar\theta)
 
-    and the three terms are orthogonal, so that their variances add up:
+    and the three terms are orthogonal, so that their variances sum to the total:
     :math:`\bar a^2 \mathrm{Var}(\theta)`, :math:`\mathrm{Var}(a_i(\bar\theta - b_i))` and
-    :math:`\mathrm{Var}(a)\mathrm{Var}(\theta)`. The simpler reading without discriminations is
+    :math:`\mathrm{Var}(a)\mathrm{Var}(\theta)`. The simpler interpretation without discriminations is
     `judge_of_two`. Both leave out the noise of a single vote, :math:`\pi^2/3` on this scale.
     """
     ability, difficulty = np.asarray(ability), np.asarray(difficulty)
@@ -194,8 +196,8 @@ def variance_shares(
     item = (a * (ability.mean() - difficulty)).var()
     both = a.var() * ability.var()
     total = judge + item + both
-    alone = ability.var() / (ability.var() + difficulty.var())
-    return Shares(judge / total, item / total, both / total, alone)
+    without_discrimination = ability.var() / (ability.var() + difficulty.var())
+    return Shares(judge / total, item / total, both / total, without_discrimination)
 
 
 def _fit_sparse(
@@ -206,13 +208,13 @@ def _fit_sparse(
 ) -> FittedItemResponse:
     if method.inference is not None:
         raise JudgeBayesError(
-            "Sparse votes are fitted at the mode; for NUTS make an array of them: "
+            "Sparse votes are fitted at the mode; for NUTS, convert them to an array with "
             "SparseVotes.dense()."
         )
-    from judgebayes.item_response.sparse import listed_mode
+    from judgebayes.item_response.sparse import sparse_mode
 
-    truth, known = (np.asarray(x) for x in checked(votes, labels, weight))
-    mode, used, status = listed_mode(votes, truth, known, method.prior, method.label_noise)
+    truth, item_weight = (np.asarray(x) for x in checked(votes, labels, weight))
+    mode, used, status = sparse_mode(votes, truth, item_weight, method.prior, method.label_noise)
     return _at_mode(mode, jnp.asarray(used), status)
 
 
@@ -230,14 +232,14 @@ def _fit(
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
 ) -> FittedItemResponse:
-    given = evidence(votes.counts(), labels, weight, method.label_noise)
-    used = (given.votes.sum((1, 2)) > 0) & (given.weight > 0)
+    votes_and_labels = evidence(votes.counts(), labels, weight, method.label_noise)
+    used = (votes_and_labels.votes.sum((1, 2)) > 0) & (votes_and_labels.weight > 0)
     if method.inference is None:
         if method.prior is None:
-            mode, _, status = learnt_mode(Table(given), used)
+            mode, _, status = empirical_bayes_mode(Table(votes_and_labels), used)
         else:
-            mode, status = joint_mode(Table(given), method.prior)
+            mode, status = joint_mode(Table(votes_and_labels), method.prior)
         return _at_mode(mode, used, status)
 
-    found = method.inference.solve(method.problem(votes, labels, weight), key)
-    return FittedItemResponse(found.draws, used, found.status, found.chains)
+    result = method.inference.solve(method.problem(votes, labels, weight), key)
+    return FittedItemResponse(result.draws, used, result.status, result.chains)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 
@@ -31,7 +31,7 @@ class Counts:
     most: int = field(metadata={"static": True})
     """The largest number of votes that an item can have."""
 
-    @fused()
+    @jit_inline()
     def take(self, items: Int[AnyArray, " part"]) -> "Counts":
         """Return the counts of some items, in the given order."""
         return Counts(self.correct[items], self.given[items], self.most)

@@ -320,7 +320,7 @@ class BetaBinomial:
             return log_likelihood(theta, jnp.zeros_like(counts.correct), data, counts.most)
 
         model = BetaBinomialModel(counts.most, self.components, self.prior)
-        return Problem(model, data, watched=answer, log_likelihood=likely)
+        return Problem(model, data, convergence_targets=answer, log_likelihood=likely)
 
 
 @jax.jit

@@ -126,7 +126,7 @@ class PooledBetaBinomial:
         return Problem(
             PooledBetaBinomialModel(n_sets, counts.most, self.prior),
             PooledData(counts.correct, counts.given, member, weight),
-            watched=answer,
+            convergence_targets=answer,
             log_likelihood=likely,
         )
 

@@ -1,4 +1,4 @@
-"""Decisions: from probabilities and a loss matrix to the Bayes action."""
+"""Decisions: the Bayes action from probabilities and a loss matrix."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,12 +6,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 
 __all__ = ["absolute_loss", "bayes_action", "middle_most", "risk", "zero_one_loss"]
 
 TIE_TOLERANCE = 1e-9
-"""Risks closer than this are tied: rounding must not decide."""
+"""Risks closer than this are tied, so that rounding does not decide."""
 
 Loss = Float[AnyArray, "action class"]
 
@@ -40,7 +40,7 @@ def zero_one_loss(n_classes: int) -> Float[np.ndarray, "action class"]:
 
 
 @in_float64
-@fused()
+@jit_inline()
 def risk(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Float[Array, "*item action"]:
     r"""Return the expected loss :math:`R(a) = \sum_y L(a, y) p(y)` of every action (P1 eq 6).
 
@@ -54,7 +54,7 @@ def risk(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Float[Array, 
 
 
 @in_float64
-@fused()
+@jit_inline()
 def bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[Array, "*item"]:
     """Return the action of least risk (P1 eq 7); ties go to the middle, see `middle_most`.
 
@@ -77,25 +77,25 @@ def bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[A
 def _second_of_two(margin: Float[Array, "*item"], loss: Loss) -> Bool[Array, "*item"]:
     """Return whether the second of two actions has less risk; a tie goes to the first.
 
-    It gains a + (b - a) p, p being the probability of the second class: what p must pass is one
-    number for all items, and so are the log-odds that the margin must.
+    The gain of the second action is a + (b - a) p with the probability p of the second class. The
+    threshold of p, and so of the log-odds (`margin`), is the same for all items.
     """
     a, b = loss[0, 0] - loss[1, 0], loss[0, 1] - loss[1, 1]
     p = jnp.clip((TIE_TOLERANCE - a) / jnp.where(a == b, 1.0, b - a), 0.0, 1.0)
     limit = jnp.log(p) - jnp.log1p(-p)
     largest = np.finfo(float).max
-    finite = jnp.clip(margin, -largest, largest)  # infinite are limits that all pass, or none
+    finite = jnp.clip(margin, -largest, largest)  # an infinite limit is passed by all, or by none
     passed = jnp.where(b > a, finite > limit, finite < limit)
     return jnp.where(a == b, a > TIE_TOLERANCE, passed)
 
 
-@fused()
+@jit_inline()
 def middle_most(tied: Bool[Array, "*item class"]) -> Int[Array, "*item"]:
-    """Return which of several tied classes is taken.
+    """Return which of several tied classes is chosen.
 
-    The class nearest to the centre of the tied ones; of two equally near, the one nearer to the
-    middle of the scale; of two equally near to both, the lower. Mirroring the classes mirrors the
-    answer, except in that last case (an even number of classes, tied around the middle).
+    This is the class nearest to the centre of the tied ones; of two equally near, the one nearer to
+    the middle of the scale; of two equally near to both, the lower. Mirroring the classes mirrors the
+    result, except in that last case (an even number of classes, tied around the middle).
 
     >>> middle_most(jnp.array([[True, False, True], [False, True, True]])).tolist()
     [0, 1]

@@ -1,8 +1,8 @@
 """Proper scores of a probability forecast and metrics of a decision.
 
-Scores take one item: the log-probabilities of its classes and the index of its label. Lift them
-over items with `jax.vmap`, or use `mean_score`. Metrics take whole sets of items and weights, so
-that weight 0 equals a dropped item.
+Scores take one item: the log-probabilities of its classes and the index of its label. Apply them to
+several items with `jax.vmap` or `mean_score`. Metrics take whole sets of items and weights, where
+weight 0 equals a dropped item.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 
 __all__ = [
     "Score",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 TINY = 1e-30
-"""Keeps an empty bin from dividing by zero."""
+"""Avoids a division by zero in an empty bin."""
 
 Score = Callable[[Float[Array, " class"], Int[Array, ""]], Float[Array, ""]]
 """A proper score: (log-probabilities of the classes, label index) -> penalty, lower is better."""
@@ -75,8 +75,8 @@ def brier(log_probs: Float[Array, " class"], label: Int[Array, ""]) -> Float[Arr
     return jnp.sum((jnp.exp(log_probs) - truth) ** 2)
 
 
-@fused()
-def known(
+@jit_inline()
+def labelled_weight(
     labels: Int[AnyArray, " item"], weight: Float[AnyArray, " item"] | None
 ) -> Float[Array, " item"]:
     """Return the item weights, 0 where the label is unknown (-1)."""
@@ -84,9 +84,9 @@ def known(
     return jnp.where(jnp.asarray(labels) >= 0, base, 0.0)
 
 
-@fused()
+@jit_inline()
 def average(values: Float[Array, " item"], weight: Float[Array, " item"]) -> Float[Array, ""]:
-    """Return the weighted mean; rows of weight 0 may hold anything, NaN when all weigh 0."""
+    """Return the weighted mean. Values with weight 0 are ignored; NaN if all weights are 0."""
     return jnp.sum(jnp.where(weight > 0, values, 0.0) * weight) / jnp.sum(weight)
 
 
@@ -106,11 +106,11 @@ def mean_score(
     0.490
     """
     each = jax.vmap(score)(jnp.asarray(log_probs), jnp.maximum(jnp.asarray(labels), 0))
-    return average(each, known(labels, weight))
+    return average(each, labelled_weight(labels, weight))
 
 
 @in_float64
-@fused()
+@jit_inline()
 def mae(
     decisions: Int[AnyArray, " item"],
     labels: Int[AnyArray, " item"],
@@ -124,17 +124,19 @@ def mae(
     >>> float(mae(np.array([0, 1, 2]), np.array([2, 1, 2])))
     0.667
     """
-    return average(jnp.abs(jnp.asarray(decisions) - labels).astype(float), known(labels, weight))
+    return average(
+        jnp.abs(jnp.asarray(decisions) - labels).astype(float), labelled_weight(labels, weight)
+    )
 
 
 @in_float64
-@fused()
+@jit_inline()
 def accuracy(
     decisions: Int[AnyArray, " item"],
     labels: Int[AnyArray, " item"],
     weight: Float[AnyArray, " item"] | None = None,
 ) -> Float[Array, ""]:
-    """Return the share of items decided as labelled (P1: pairwise accuracy).
+    """Return the share of items whose decision is the label (P1: pairwise accuracy).
 
     Examples
     --------
@@ -142,11 +144,13 @@ def accuracy(
     >>> float(accuracy(np.array([0, 1, 1]), np.array([0, 1, 0])))
     0.667
     """
-    return average((jnp.asarray(decisions) == labels).astype(float), known(labels, weight))
+    return average(
+        (jnp.asarray(decisions) == labels).astype(float), labelled_weight(labels, weight)
+    )
 
 
 @in_float64
-@fused("n_classes")
+@jit_inline("n_classes")
 def confusion(
     decisions: Int[AnyArray, " item"],
     labels: Int[AnyArray, " item"],
@@ -155,8 +159,8 @@ def confusion(
 ) -> Float[Array, "label decision"]:
     """Return the weighted number of items with each label (rows) and decision (columns)."""
     truth = jax.nn.one_hot(labels, n_classes, dtype=float)
-    made = jax.nn.one_hot(decisions, n_classes, dtype=float)
-    return jnp.einsum("il,id,i->ld", truth, made, known(labels, weight))
+    decided = jax.nn.one_hot(decisions, n_classes, dtype=float)
+    return jnp.einsum("il,id,i->ld", truth, decided, labelled_weight(labels, weight))
 
 
 def _bins(
@@ -166,7 +170,7 @@ def _bins(
     bins: int,
 ) -> tuple[Float[Array, " bin"], Float[Array, " bin"], Float[Array, " bin"]]:
     """Return mass, mean confidence and accuracy of the most probable class, by confidence bin."""
-    w = known(labels, weight)
+    w = labelled_weight(labels, weight)
     log_probs = jnp.asarray(log_probs)
     confidence = jnp.exp(log_probs.max(-1))
     right = (log_probs.argmax(-1) == labels).astype(float)
@@ -178,7 +182,7 @@ def _bins(
 
 
 @in_float64
-@fused("bins")
+@jit_inline("bins")
 def ece(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -203,7 +207,7 @@ def ece(
 
 
 @in_float64
-@fused("bins")
+@jit_inline("bins")
 def ece_debiased(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -216,9 +220,9 @@ def ece_debiased(
               \left[(\mathrm{acc}_b - \mathrm{conf}_b)^2
               - \frac{\mathrm{acc}_b (1 - \mathrm{acc}_b)}{n_b - 1}\right]
 
-    where a bin needs more than one item. The squared error is unbiased and can be negative by
-    chance; the root keeps its sign, so that averages over splits stay near the truth. Note the
-    scale: a root mean square, which is at least the mean absolute error that `ece` estimates.
+    over bins with more than one item. The estimate of the squared error is unbiased and can be negative
+    by chance; the root keeps its sign, so that averages over splits stay near the truth. Note the
+    scale: a root mean square is at least the mean absolute error that `ece` estimates.
     """
     mass, confidence, right = _bins(log_probs, labels, weight, bins)
     noise = right * (1 - right) / jnp.maximum(mass - 1, TINY)

@@ -1,8 +1,8 @@
-"""Answering only where confident: accuracy at a coverage, its curve, and what a bar keeps.
+"""Selective prediction: accuracy at a coverage, its curve, and the effect of a confidence threshold.
 
-Items are kept in the order of their confidence, the probability of the most probable class. Items
-of equal confidence are kept in equal parts, as a random order does on average: few distinct votes
-make many ties, and their order in a file must not decide. Of classes that tie, one is guessed.
+Items are accepted in the order of their confidence, the probability of the most probable class. Items
+of equal confidence are accepted in equal parts, as by a random order on average, because few distinct
+votes make many ties and the order in a file must not matter. Among tied classes, one is guessed.
 """
 
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.jit_inline import fused
-from judgebayes.measures.scores import TINY, average, known
+from judgebayes.compiled.jit_inline import jit_inline
+from judgebayes.measures.scores import TINY, average, labelled_weight
 from judgebayes.measures.significance import Interval, share_interval
 
 __all__ = [
@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 SAME = 1e-12
-"""Confidences this close are one."""
+"""Confidences within this distance count as equal."""
 
 
 class AccuracyCurve(NamedTuple):
-    """Share of items kept, from the most confident on, and the accuracy and risk on them."""
+    """Share of accepted items, the most confident first, and the accuracy and risk on them."""
 
     coverage: Float[Array, " item"]
     accuracy: Float[Array, " item"]
@@ -45,16 +45,16 @@ class AccuracyCurve(NamedTuple):
     @property
     @in_float64
     def risk(self) -> Float[Array, " item"]:
-        """The share of wrong answers on the items kept."""
+        """The share of wrong predictions on the accepted items."""
         return 1 - self.accuracy
 
 
 class Kept(NamedTuple):
-    """What a bar on the confidence leaves."""
+    """The effect of a threshold on the confidence."""
 
     share: Float[Array, ""]
     accuracy: Float[Array, ""]
-    """On the items that are kept; NaN where none is."""
+    """On the accepted items; NaN if there are none."""
 
 
 class Reliability(NamedTuple):
@@ -66,24 +66,24 @@ class Reliability(NamedTuple):
 
 
 class ConfidenceBin(NamedTuple):
-    """The answers whose most probable class has a probability in one of several equal bins."""
+    """The predictions whose most probable class has a probability in one of several equal bins."""
 
     place: int
-    """Of n bins, the one that goes from place / n to (place + 1) / n."""
+    """The index of the bin: of n bins, it spans place / n to (place + 1) / n."""
     items: int
-    """How many distinct items the answers are on."""
+    """The number of distinct items among the predictions."""
     share: float
-    """Of all answers."""
+    """The share of all predictions."""
     promised: float
     """The mean probability of the most probable class."""
     right: Interval
-    """The share of the answers whose most probable class is the label."""
+    """The share of the predictions whose most probable class is the label."""
 
 
 def _answers(
     log_probs: Float[AnyArray, "item class"], labels: Int[AnyArray, " item"]
 ) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
-    """Return the confidence of each answer and whether it is right, a share where classes tie."""
+    """Return the confidence of each prediction and whether it is right, a share where classes tie."""
     probs = jnp.exp(jnp.asarray(log_probs))
     confidence = probs.max(-1)
     tied: Bool[Array, "item class"] = probs >= confidence[:, None] - SAME
@@ -92,26 +92,26 @@ def _answers(
 
 
 class _Sorted(NamedTuple):
-    """Cumulative weight and right answers, ties shared out evenly; both start at 0."""
+    """Cumulative weight and cumulative right predictions, ties divided evenly; both start at 0."""
 
     weight: Float[Array, " step"]
     right: Float[Array, " step"]
 
 
-@fused()
+@jit_inline()
 def _sorted(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
     weight: Float[AnyArray, " item"] | None,
 ) -> _Sorted:
-    w = known(labels, weight)
+    w = labelled_weight(labels, weight)
     confidence, right = _answers(log_probs, labels)
     order = jnp.argsort(-confidence)
     doubt, w = -confidence[order], w[order]
     zero = jnp.zeros(1)
     mass = jnp.concatenate([zero, w.cumsum()])
     hits = jnp.concatenate([zero, jnp.where(w > 0, w * right[order], 0.0).cumsum()])
-    # Within a block of equal confidence the right answers come at an even rate.
+    # Within a block of equal confidence, right predictions accumulate at a constant rate.
     begin = jnp.searchsorted(doubt, doubt - SAME, side="left")
     end = jnp.searchsorted(doubt, doubt + SAME, side="right")
     block = mass[end] - mass[begin]
@@ -120,26 +120,26 @@ def _sorted(
 
 
 @in_float64
-@fused()
+@jit_inline()
 def accuracy_curve(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
     weight: Float[AnyArray, " item"] | None = None,
 ) -> AccuracyCurve:
-    """Return coverage and accuracy after each item, from the most confident on (P2 App. H.14)."""
+    """Return coverage and accuracy after each item, the most confident first (P2 App. H.14)."""
     mass, right = _sorted(log_probs, labels, weight)
     return AccuracyCurve(mass[1:] / mass[-1], right[1:] / mass[1:])
 
 
 @in_float64
-@fused()
+@jit_inline()
 def accuracy_at_coverage(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
     coverage: Scalar,
     weight: Float[AnyArray, " item"] | None = None,
 ) -> Float[Array, ""]:
-    """Return the accuracy on the most confident share `coverage` of the items, above 0 to 1.
+    """Return the accuracy on the most confident share `coverage` (above 0, up to 1) of the items.
 
     Examples
     --------
@@ -149,12 +149,12 @@ def accuracy_at_coverage(
     1.0
     """
     mass, right = _sorted(log_probs, labels, weight)
-    kept = coverage * mass[-1]
-    return jnp.interp(kept, mass, right) / kept
+    accepted = coverage * mass[-1]
+    return jnp.interp(accepted, mass, right) / accepted
 
 
 @in_float64
-@fused()
+@jit_inline()
 def auac(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -164,9 +164,9 @@ def auac(
 
     .. math:: \int_0^1 \mathrm{acc}(c)\, dc, \qquad \mathrm{acc}(c) = R(c) / c
 
-    with the right answers R among the share c kept, linear between blocks of equal confidence, so
-    that the integral is exact: :math:`a (c_2 - c_1) + (R_1 - a c_1) \log(c_2 / c_1)` on a block
-    with the rate a.
+    with the right predictions R among the accepted share c. R is linear on each block of equal
+    confidence, so the integral is exact: :math:`a (c_2 - c_1) + (R_1 - a c_1) \log(c_2 / c_1)` on a
+    block with the rate a.
     """
     mass, right = _sorted(log_probs, labels, weight)
     c, r = mass / mass[-1], right / mass[-1]
@@ -178,25 +178,25 @@ def auac(
 
 
 @in_float64
-@fused()
+@jit_inline()
 def kept_at_confidence(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
     confidence: Scalar,
     weight: Float[AnyArray, " item"] | None = None,
 ) -> Kept:
-    """Return the share of items answered with at least this confidence, and the accuracy on them.
+    """Return the share of items with at least this confidence, and the accuracy on them.
 
-    P2 Appendix H.14. Over the labelled items.
+    P2 Appendix H.14. Computed over the labelled items.
     """
-    w = known(labels, weight)
-    sure, right = _answers(log_probs, labels)
-    keep = sure >= confidence - SAME
-    return Kept(average(keep.astype(float), w), average(right, jnp.where(keep, w, 0.0)))
+    w = labelled_weight(labels, weight)
+    own_confidence, right = _answers(log_probs, labels)
+    accepted = own_confidence >= confidence - SAME
+    return Kept(average(accepted.astype(float), w), average(right, jnp.where(accepted, w, 0.0)))
 
 
 @in_float64
-@fused("bins", "of")
+@jit_inline("bins", "of")
 def reliability(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -207,10 +207,10 @@ def reliability(
 ) -> Reliability:
     """Return mean probability and frequency by equal-width bins (low, high] (P2 App. H.15).
 
-    Of the most probable class and whether it is the label; with `of`, of that class instead. Both
-    are 0 where a bin is empty.
+    For the probability of the most probable class, and how often it is the label; with `of`, for that
+    class instead. Both are 0 in an empty bin.
     """
-    w = known(labels, weight)
+    w = labelled_weight(labels, weight)
     if of is None:
         probability, happened = _answers(log_probs, labels)
     else:
@@ -224,7 +224,7 @@ def reliability(
 
 
 @in_float64
-@fused("bins", "of")
+@jit_inline("bins", "of")
 def max_calibration_error(
     log_probs: Float[AnyArray, "item class"],
     labels: Int[AnyArray, " item"],
@@ -233,7 +233,7 @@ def max_calibration_error(
     bins: int = 15,
     of: int | None = None,
 ) -> Float[Array, ""]:
-    r"""Return :math:`\max_b |\mathrm{acc}_b - \mathrm{conf}_b|` over the bins that hold items.
+    r"""Return :math:`\max_b |\mathrm{acc}_b - \mathrm{conf}_b|` over the non-empty bins.
 
     Guo et al. (2017); P2 Appendix H.15. A bin of one item counts as much as one of a thousand.
     """
@@ -250,27 +250,27 @@ def confidence_bins(
     bins: int = 10,
     level: float = 0.95,
 ) -> list[ConfidenceBin]:
-    """Return how often the most probable class was right, by its probability, the lowest first.
+    """Return how often the most probable class is right, by bins of its probability, lowest first.
 
-    Bins without an answer are left out. `items` says which item each answer is on: an item, or a
-    group of items, counts once in the interval however often it was answered.
+    Bins without a prediction are left out. `items` is the item of each prediction: in the interval, an
+    item, or a group of items, counts once however often it occurs.
     """
     confidence = np.exp(log_probs).max(1)
     right = (log_probs.argmax(1) == labels).astype(float)
     place = np.clip(np.ceil(confidence * bins - SAME).astype(int) - 1, 0, bins - 1)
-    apart = items if groups is None else groups[items]
-    found = []
+    unit = items if groups is None else groups[items]
+    result = []
     for b in np.unique(place):
-        here = place == b
-        share, independent = right[here].mean(), np.asarray(float(len(np.unique(apart[here]))))
+        inside = place == b
+        share, independent = right[inside].mean(), np.asarray(float(len(np.unique(unit[inside]))))
         low, high = share_interval(np.asarray(share * independent), independent, level=level)
-        found.append(
+        result.append(
             ConfidenceBin(
                 int(b),
-                len(np.unique(items[here])),
-                float(here.mean()),
-                float(confidence[here].mean()),
+                len(np.unique(items[inside])),
+                float(inside.mean()),
+                float(confidence[inside].mean()),
                 Interval(float(share), float(low), float(high)),
             )
         )
-    return found
+    return result

@@ -1,8 +1,8 @@
-"""Is the difference real: permutation tests, intervals, and the top cluster of methods.
+"""Significance of differences: permutation tests, intervals, and the top cluster of methods.
 
-Random splits share most of their items, so their spread says how much a result depends on the
-calibration items, not how it would change with new items. The item-level tools here take an
-item's mean outcome over the splits; with `groups`, items that share a source move together.
+Random splits share most of their items, so their spread measures how much a result depends on the
+calibration items, not how it would change with new items. The item-level functions use an item's
+mean outcome over the splits; with `groups`, items of a group are resampled together.
 """
 
 from collections.abc import Mapping
@@ -54,8 +54,8 @@ def normal_interval(values: Shaped[np.ndarray, " split"], *, level: float = 0.95
     Examples
     --------
     >>> import numpy as np
-    >>> found = normal_interval(np.array([0.2, 0.3, 0.4, 0.3]))
-    >>> print(f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]")
+    >>> interval = normal_interval(np.array([0.2, 0.3, 0.4, 0.3]))
+    >>> print(f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]")
     0.30 [0.22, 0.38]
     """
     values = np.asarray(values, float)
@@ -68,9 +68,9 @@ def share_interval(
 ) -> tuple[Float[np.ndarray, "*any"], Float[np.ndarray, "*any"]]:
     """Return the ends of the equal-tailed interval of a share, from Beta(1 + hits, 1 + misses).
 
-    Of all or none it reaches the end, so that it holds the share itself (Brown, Cai & DasGupta
-    2001). Trials are independent: items that share a source know less, and the interval does not
-    know it.
+    If all or none of the trials are hits, it extends to 1 or 0, so that it contains the observed share
+    (Brown, Cai & DasGupta 2001). It assumes independent trials, and is too narrow for items that share
+    a source.
     """
     from scipy.special import betaincinv
 
@@ -83,37 +83,37 @@ def share_interval(
 
 def independent_trials(
     right: Float[np.ndarray, "item judge"],
-    seen: Bool[np.ndarray, "item judge"],
+    voted: Bool[np.ndarray, "item judge"],
     groups: Int[np.ndarray, " item"],
     *,
     level: float,
 ) -> Float[np.ndarray, " judge"]:
-    r"""Return how many independent items would tell as much of each judge's share as these.
+    r"""Return the effective number of independent items for each judge's share of right votes.
 
     .. math:: n^* = \frac{p (1 - p)}{\mathrm{SE}^2} \Bigl(\frac{t_{n - 1}}{t_{G - 1}}\Bigr)^2
 
-    with the cluster-robust standard error over G groups, and quantiles of Student's t because few
-    groups tell it badly (Korn & Graubard 1998); never more than there are. Where a judge is always
-    right, or always wrong, as many as it saw groups.
+    with the cluster-robust standard error over G groups, and quantiles of Student's t because it is
+    imprecise with few groups (Korn & Graubard 1998). It is at most the number of items. For a judge
+    that is always right, or always wrong, it is the number of groups that it voted on.
     """
     from scipy.special import stdtrit
 
-    trials = seen.sum(0).astype(float)
+    trials = voted.sum(0).astype(float)
     share = right.sum(0) / np.maximum(trials, 1)
-    where = np.unique(groups, return_inverse=True)[1]
-    n_groups = int(where.max(initial=0)) + 1
-    sums, there = (np.zeros((n_groups, right.shape[1])) for _ in range(2))
-    np.add.at(sums, where, right - share * seen)
-    np.add.at(there, where, seen.astype(float))
-    met = (there > 0).sum(0)
-    squares = (sums**2).sum(0) * met / np.maximum(met - 1, 1)
-    same = squares <= 1e-12 * np.maximum(trials, 1)
-    worth = share * (1 - share) * trials**2 / np.where(same, 1.0, squares)
+    group = np.unique(groups, return_inverse=True)[1]
+    n_groups = int(group.max(initial=0)) + 1
+    sums, votes_in_group = (np.zeros((n_groups, right.shape[1])) for _ in range(2))
+    np.add.at(sums, group, right - share * voted)
+    np.add.at(votes_in_group, group, voted.astype(float))
+    groups_voted = (votes_in_group > 0).sum(0)
+    squares = (sums**2).sum(0) * groups_voted / np.maximum(groups_voted - 1, 1)
+    constant = squares <= 1e-12 * np.maximum(trials, 1)
+    effective = share * (1 - share) * trials**2 / np.where(constant, 1.0, squares)
     of_items, of_groups = (
-        stdtrit(np.maximum(x - 1, 1), (1 + level) / 2) for x in (trials, met.astype(float))
+        stdtrit(np.maximum(x - 1, 1), (1 + level) / 2) for x in (trials, groups_voted.astype(float))
     )
-    worth *= (of_items / of_groups) ** 2
-    return np.minimum(np.where(same, met, worth), trials)
+    effective *= (of_items / of_groups) ** 2
+    return np.minimum(np.where(constant, groups_voted, effective), trials)
 
 
 def bootstrap_interval(
@@ -137,7 +137,7 @@ def item_means(
 ) -> Float[np.ndarray, " all_items"]:
     """Return each item's mean over the splits that evaluate it, NaN where none does.
 
-    `items` names the item of each value, -1 for filling; NaN values count for nothing.
+    `items` is the item of each value, -1 for padding; NaN values are ignored.
     """
     use = (np.asarray(items) >= 0) & np.isfinite(values)
     total = np.bincount(items[use], weights=values[use], minlength=n_items)
@@ -156,18 +156,18 @@ def clustered_interval(
     .. math:: \mathrm{SE}^2 = \frac{G}{G - 1} \frac{1}{n^2}
               \sum_g \Bigl(\sum_{i \in g} (x_i - \bar x)\Bigr)^2
 
-    Liang & Zeger (1986). Without groups every item is its own, which gives the ordinary SE. NaN
+    Liang & Zeger (1986). Without groups every item is a group, which gives the ordinary SE. NaN
     items are left out.
 
     Examples
     --------
     >>> import numpy as np
     >>> values, groups = np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1])
-    >>> found = clustered_interval(values)
-    >>> print(f"[{found.low:.2f}, {found.high:.2f}]")
+    >>> interval = clustered_interval(values)
+    >>> print(f"[{interval.low:.2f}, {interval.high:.2f}]")
     [-0.07, 1.07]
-    >>> found = clustered_interval(values, groups)
-    >>> print(f"[{found.low:.2f}, {found.high:.2f}]")
+    >>> interval = clustered_interval(values, groups)
+    >>> print(f"[{interval.low:.2f}, {interval.high:.2f}]")
     [-0.48, 1.48]
     """
     mean, error, _ = _clustered(values, groups)
@@ -182,17 +182,17 @@ def two_way_interval(
     *,
     level: float = 0.95,
 ) -> Interval:
-    r"""Return the mean over splits and items with an interval that knows both are samples.
+    r"""Return the mean over splits and items, with an interval for new items and new splits.
 
     .. math:: \mathrm{SE}^2 = \mathrm{SE}^2_\text{items} + \mathrm{SD}^2_\text{splits} / S
 
-    The first part is cluster-robust over the items' means, as in `clustered_interval`: other items
-    would give another result. The second is the spread of the split means over S splits: other
-    calibration items would, too. The parts overlap a little, which errs on the wide side; that all
-    splits share one set of labels is in neither, which errs on the narrow side, most of all for a
-    method whose answer a few labels decide (the best constant of balanced labels). It is a normal
-    interval: outcomes that are nearly all the same, or a loss that a few items make up, need more
-    items than usual. `experiments/coverage` counts both.
+    The first part is cluster-robust over the items' means, as in `clustered_interval`: the variance
+    due to the choice of items. The second is the variance of the mean over S splits, due to the choice
+    of calibration items. The parts overlap a little, which makes the interval slightly wide. Neither
+    includes that all splits share one set of labels, which makes it narrow, most of all for a method
+    whose predictions depend on a few labels (the best constant with balanced labels). It is a normal
+    interval: if nearly all outcomes are equal, or a few items make up most of the loss, it needs more
+    items than usual. `experiments/coverage` measures both effects.
     """
     mean, by_item, _ = _clustered(item_means(values, items, n_items), groups)
     of_split = np.nanmean(np.where(items >= 0, values, np.nan), axis=1)
@@ -208,11 +208,11 @@ class MaxT(NamedTuple):
     statistic: float
     """The largest t, of its absolute values if two-sided."""
     critical: float
-    """What the largest t exceeds under the null with probability `level`."""
+    """The value that the largest t exceeds with probability `level` under the null hypothesis."""
     p_value: float
-    """Of the joint null hypothesis: no difference anywhere."""
+    """P-value of the joint null hypothesis that all differences are 0."""
     adjusted: Float[np.ndarray, " budget"]
-    """Of each difference, adjusted for all (single-step max-t)."""
+    """P-value of each difference, adjusted for all (single-step max-t)."""
 
 
 def max_t_test(
@@ -229,10 +229,10 @@ def max_t_test(
     .. math:: T^* = \max_b \Bigl|\sum_g \xi_g D_{gb}\Bigr| / \Bigl(\sum_g D_{gb}^2\Bigr)^{1/2},
               \qquad D_{gb} = \sum_{i \in g} (d_{ib} - \bar d_b), \quad \xi_g \sim N(0, 1)
 
-    Chernozhukov et al. (2013). Given the data, T* is the largest of normals with the differences'
-    own correlation, so the critical value is smaller than Bonferroni's. The paper's units are the
-    splits, one column per label budget. They share items: they are not independent, and the test
-    says how sure the mean *over splits of these items* is. For new items give item means
+    Chernozhukov et al. (2013). Given the data, T* is the maximum of normal variables with the
+    correlation of the differences, so the critical value is smaller than Bonferroni's. The paper's units
+    are the splits, with one column per label budget. Splits share items and are not independent: the
+    test is about the mean *over splits of these items*. For inference about new items, use item means
     (`item_means`) as units, with `groups` where items share a source.
 
     Raises
@@ -244,19 +244,19 @@ def max_t_test(
     if not np.isfinite(values).all():
         raise JudgeBayesError("Every unit needs a finite difference at every budget.")
     n = len(values)
-    names = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
-    n_groups = int(names.max(initial=0)) + 1
+    group = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    n_groups = int(group.max(initial=0)) + 1
     if n_groups < 2:
-        raise JudgeBayesError(f"A joint test needs two units or more; there is {n_groups}.")
+        raise JudgeBayesError(f"A joint test needs at least two units; there is {n_groups}.")
     mean = values.mean(0)
     sums = np.zeros((n_groups, values.shape[1]))
-    np.add.at(sums, names, values - mean)
+    np.add.at(sums, group, values - mean)
     scale = np.sqrt((sums**2).sum(0))
-    scale = np.where(scale > 0, scale, np.inf)  # no spread, no evidence either way
+    scale = np.where(scale > 0, scale, np.inf)  # no spread gives t = 0
     t = n * mean / (scale * np.sqrt(n_groups / (n_groups - 1)))
     side = np.abs if two_sided else np.asarray
-    drawn = np.random.default_rng(seed).standard_normal((resamples, n_groups)) @ (sums / scale)
-    largest = np.asarray(side(drawn)).max(1)
+    sampled = np.random.default_rng(seed).standard_normal((resamples, n_groups)) @ (sums / scale)
+    largest = np.asarray(side(sampled)).max(1)
     own = np.asarray(side(t))
     return MaxT(
         t=t,
@@ -268,12 +268,12 @@ def max_t_test(
 
 
 class Equivalence(NamedTuple):
-    """Is a difference too small to matter."""
+    """The result of a test that a difference is too small to matter."""
 
     interval: Interval
-    """At confidence 1 - 2 level: equivalent at the level if it lies within the margin."""
+    """Interval with confidence 1 - 2 level: equivalent at `level` if it lies within the margin."""
     p_value: float
-    """Of the null hypothesis that the difference is at least as large as the margin."""
+    """P-value of the null hypothesis that the difference is at least as large as the margin."""
 
 
 def equivalence_test(
@@ -288,8 +288,8 @@ def equivalence_test(
     .. math:: p = \max\{P(T > (\bar d + m) / \mathrm{SE}),\; P(T < (\bar d - m) / \mathrm{SE})\}
 
     with Student's t at G - 1 degrees of freedom and the cluster-robust standard error of
-    `clustered_interval` over G groups (items, by default). Schuirmann (1987). A small p says that
-    the difference lies within the margin m; a large p of an ordinary test does not.
+    `clustered_interval` over G groups (items, by default). Schuirmann (1987). A small p shows that
+    the difference lies within the margin m; a large p of an ordinary test does not show this.
 
     Raises
     ------
@@ -299,14 +299,14 @@ def equivalence_test(
     Examples
     --------
     >>> import numpy as np
-    >>> found = equivalence_test(np.array([0.01, -0.02, 0.0, 0.01, -0.01]), margin=0.05)
-    >>> round(found.p_value, 4)
+    >>> test = equivalence_test(np.array([0.01, -0.02, 0.0, 0.01, -0.01]), margin=0.05)
+    >>> round(test.p_value, 4)
     0.0006
     """
     from scipy.stats import t as student
 
     if not margin > 0:
-        raise JudgeBayesError(f"margin={margin}; right would be a number above 0.")
+        raise JudgeBayesError(f"margin={margin}; it must be a number above 0.")
     mean, error, freedom = _clustered(difference, groups)
     below = float(student.sf((mean + margin) / error, freedom))
     above = float(student.cdf((mean - margin) / error, freedom))
@@ -353,11 +353,11 @@ def split_permutation_test(
     split's observed one. The paper states the test in words (section 5); this is our reading.
     """
     use = (np.asarray(items) >= 0) & np.isfinite(difference)
-    names = np.where(use, items if groups is None else groups[np.maximum(items, 0)], 0)
-    n_groups = int(names.max()) + 1
+    group = np.where(use, items if groups is None else groups[np.maximum(items, 0)], 0)
+    n_groups = int(group.max()) + 1
     split = np.broadcast_to(np.arange(len(difference))[:, None], difference.shape)
     flat = np.bincount(
-        (split * n_groups + names)[use],
+        (split * n_groups + group)[use],
         weights=difference[use],
         minlength=len(difference) * n_groups,
     )
@@ -377,8 +377,8 @@ def top_cluster(
 ) -> list[str]:
     """Return the methods that share the first rank (Freitag et al. 2023; P1 section 5).
 
-    Methods are sorted by mean error; from the best on, each joins until the first that differs
-    significantly, by `split_permutation_test`, from any that has joined already.
+    Methods are sorted by mean error. Starting with the best, methods are added until one differs
+    significantly (`split_permutation_test`) from any method in the cluster.
     """
     order = sorted(errors, key=lambda name: float(np.nanmean(errors[name])))
     cluster: list[str] = []

@@ -10,8 +10,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.aggregators.calibrated import random_places
 from judgebayes.arrays import AnyArray
-from judgebayes.measures.scores import known, mean_score, nll
-from judgebayes.models.label_noise import log_seen
+from judgebayes.measures.scores import labelled_weight, mean_score, nll
+from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["Criterion", "CrossValidated", "InSample", "folds_of", "masked"]
@@ -64,7 +64,7 @@ class InSample:
         """Return the in-sample NLL of one panel."""
         votes = masked(data.votes, panel)
         fitted = aggregator.fit(votes, data.labels, weight=data.weight, key=data.key)
-        seen = log_seen(fitted(votes), self.label_noise)
+        seen = with_label_noise(fitted(votes), self.label_noise)
         return mean_score(nll, seen, data.labels, data.weight)
 
 
@@ -89,7 +89,7 @@ class CrossValidated:
     ) -> Float[Array, ""]:
         """Return the cross-validated NLL of one panel."""
         votes = masked(data.votes, panel)
-        fold = folds_of(known(data.labels, data.weight) > 0, data.key, self.folds)
+        fold = folds_of(labelled_weight(data.labels, data.weight) > 0, data.key, self.folds)
 
         def answers(which: Int[Array, ""]) -> Float[Array, "item class"]:
             held = fold == which
@@ -99,7 +99,7 @@ class CrossValidated:
 
         by_fold = jax.vmap(answers)(jnp.arange(self.folds))
         log_probs = by_fold[jnp.maximum(fold, 0), jnp.arange(votes.n_items)]
-        seen = log_seen(log_probs, self.label_noise)
+        seen = with_label_noise(log_probs, self.label_noise)
         return mean_score(nll, seen, data.labels, data.weight)
 
 

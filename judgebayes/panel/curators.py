@@ -14,7 +14,7 @@ from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement_of_array
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes.array import MISSING
 
 __all__ = [
@@ -186,5 +186,5 @@ class OracleTop:
             )
         check_size(self.k, data.votes.n_judges)
         truth = jnp.pad(jnp.asarray(self.truth), (0, extra), constant_values=MISSING)
-        hidden = jnp.where(known(data.labels, data.weight) > 0, MISSING, truth)
+        hidden = jnp.where(labelled_weight(data.labels, data.weight) > 0, MISSING, truth)
         return largest(posterior_accuracy(data._replace(labels=hidden)), self.k)

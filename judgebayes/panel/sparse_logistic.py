@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.arrays import Scalar
 from judgebayes.errors import JudgeBayesError
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.panel.curators import largest, posterior_accuracy
 
 __all__ = ["L1Logistic"]
@@ -77,7 +77,7 @@ def sparse_weights(
     """
     counts = data.votes.counts().astype(float)
     x = (counts[..., 1] - counts[..., 0]) / jnp.maximum(counts.sum(-1), 1)
-    weight = known(data.labels, data.weight)
+    weight = labelled_weight(data.labels, data.weight)
     weight = weight / jnp.maximum(weight.sum(), 1e-300)
     sign = jnp.where(data.labels == 1, 1.0, -1.0)
     wide = jnp.concatenate([x, jnp.ones((len(x), 1))], 1)

@@ -12,7 +12,7 @@ from numpyro.infer.util import log_density
 from judgebayes import priors
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.derived import drawn_from_prior
-from judgebayes.inference.numpyro_lock import alone
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.posterior import counts, generators, labels, responses, votes
 from judgebayes.posterior.story import Story
 from judgebayes.votes.data import Data
@@ -96,7 +96,7 @@ def build(
     return story
 
 
-@alone
+@numpyro_lock
 def _without_effect(story: Story, prior: Mapping[str, Any]) -> list[str]:
     """Return the fields that a variant sets itself, or on which the log-density does not depend."""
     model: Any = story.problem.model

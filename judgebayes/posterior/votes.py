@@ -8,7 +8,7 @@ import numpy as np
 
 from judgebayes.aggregators.base import Training
 from judgebayes.aggregators.dawid_skene import DawidSkene
-from judgebayes.aggregators.unique_items import merged
+from judgebayes.aggregators.unique_items import unique_items
 from judgebayes.inference.fast.dawid_skene import problem
 from judgebayes.inference.problem import Problem
 from judgebayes.models import dawid_skene as dawid_skene_model
@@ -59,8 +59,8 @@ def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> Story:
     known = data.labelled
     panel = PanelData(jnp.asarray(data.index, int), jnp.asarray(data.labels))
     # Thousands of passes over the items: those with the same votes and label are one.
-    few = merged(Training(votes, panel.labels, jnp.ones(len(data.labels)), jax.random.key(0)))
-    unique_items = PanelData(few.votes.index, few.labels, few.weight)
+    few = unique_items(Training(votes, panel.labels, jnp.ones(len(data.labels)), jax.random.key(0)))
+    distinct = PanelData(few.votes.index, few.labels, few.weight)
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_votes(drawn["votes"], data.labels, data.classes, data.judges)
@@ -70,7 +70,7 @@ def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> Story:
         name: 0.99 * x[0] + 0.01 / n_classes for name, x in mode.draws.items()
     }  # as far from the edge as chains need
     return Story(
-        problem=problem(DawidSkeneModel(n_classes, prior), unique_items, inside),
+        problem=problem(DawidSkeneModel(n_classes, prior), distinct, inside),
         data=panel,
         statistics=statistics,
         coords={

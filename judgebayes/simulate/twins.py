@@ -275,9 +275,9 @@ def _fit(
 
     def one(share: Array, wanted: Array, start: Array) -> tuple[Array, Array, Array]:
         def objective(x: Array) -> Array:
-            surprise = jnp.sum(((x - centre) / scale) ** 2)
+            prior_penalty = jnp.sum(((x - centre) / scale) ** 2)
             apart = jnp.sum((outcomes(x, share) - wanted) ** 2) / PRECISION**2
-            return (apart + plausibility * surprise) * PRECISION**2
+            return (apart + plausibility * prior_penalty) * PRECISION**2
 
         found = minimise(objective, start, low, high, tolerance=1e-8)
         return found.x, found.value, jnp.abs(outcomes(found.x, share) - wanted).max()

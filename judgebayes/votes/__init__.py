@@ -1,4 +1,4 @@
-"""The edge: tables of votes in, integer arrays out, tables back.
+"""Conversion of tables of votes to integer arrays, and back.
 
 This package may not import `measures` or any package after it.
 """

@@ -1,4 +1,4 @@
-"""Votes as an array: class indices by item, judge and sample, with holes."""
+"""Votes as an array: class indices by item, judge and sample, with missing entries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 
 __all__ = ["MISSING", "Votes", "from_counts"]
 
 MISSING = -1
-"""The index of a vote that was not given or could not be read: a state of its own."""
+"""The index of a vote that was not given or could not be read; it is not a class."""
 
 
 @jax.tree_util.register_dataclass
@@ -25,13 +25,13 @@ class Votes:
     """Votes of judges on items, each repeated up to `sample` times.
 
     `index` holds class indices 0 .. n_classes - 1, in the order of the classes, or `MISSING`.
-    Samples stand in the order of the sample column and, within it, of the presentation order, so
-    that the first n samples are balanced over orders wherever the votes are.
+    Samples are sorted by the sample column and then by presentation order, so that the first n
+    samples are balanced over orders if the votes are.
     """
 
     index: Int[Array, "*batch item judge sample"]
     score: Float[Array, "*batch item judge sample"] | None
-    """A number that came with each vote, its confidence say; NaN where the vote is missing."""
+    """A number that came with each vote, such as its confidence; NaN where the vote is missing."""
     order: Int[Array, "*batch item judge sample"] | None
     """0 where the vote was given in the labels' order, 1 where the responses were swapped."""
     task: Int[Array, "*batch item"] | None
@@ -41,21 +41,21 @@ class Votes:
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return self.index.shape[-3]
 
     @property
     def n_judges(self) -> int:
-        """How many judges there are."""
+        """The number of judges."""
         return self.index.shape[-2]
 
     @property
     def n_samples(self) -> int:
-        """How many votes a judge gave an item at most."""
+        """The most votes that a judge gave on one item."""
         return self.index.shape[-1]
 
     def __repr__(self) -> str:
-        """Summarise."""
+        """Return a short summary."""
         try:
             cast = f"{int((self.index >= 0).sum())} votes"
         except (TypeError, AttributeError):  # a tracer, or a placeholder inside a transformation
@@ -63,17 +63,17 @@ class Votes:
         shape = " x ".join(str(n) for n in getattr(self.index, "shape", ()))
         return f"Votes({cast}, item x judge x sample = {shape}, {self.n_classes} classes)"
 
-    @fused()
+    @jit_inline()
     def counts(self) -> Int[Array, "*batch item judge class"]:
-        """Return how often each judge gave each item each class; missing votes count nowhere."""
+        """Return the number of votes by item, judge and class; missing votes are ignored."""
         return (self.index[..., None] == jnp.arange(self.n_classes)).sum(-2, dtype=jnp.int32)
 
-    @fused()
+    @jit_inline()
     def pooled_counts(self) -> Int[Array, "*batch item class"]:
         """Return the votes of all judges together, by item and class."""
         return self.counts().sum(-2)
 
-    @fused()
+    @jit_inline()
     def take(self, items: Int[AnyArray, " part"]) -> "Votes":
         """Return the votes on some items, in the given order."""
         return replace(
@@ -85,15 +85,15 @@ class Votes:
         )
 
     def padded(self, n_items: int) -> "Votes":
-        """Return the votes with items without votes added at the end, `n_items` in all.
+        """Return the votes padded to `n_items` items; the added items have no votes.
 
-        Not for compiled code: the arrays are NumPy's, to be put where they are needed.
+        Not for compiled code: the arrays are NumPy arrays, not yet placed on a device.
         """
 
         def pad(array: Array | None, fill: float) -> Any:
             if array is None:
                 return None
-            # A third of the time of `np.pad`, which looks at one axis after the other.
+            # Takes a third of the time of `np.pad`.
             wide = np.full((n_items, *array.shape[1:]), fill, array.dtype)
             wide[: len(array)] = array
             return wide
@@ -107,20 +107,20 @@ class Votes:
         )
 
     def first(self, samples: int) -> "Votes":
-        """Return the first samples of every judge on every item; the later ones become missing.
+        """Return the votes with only the first samples of every judge on every item; others are missing.
 
-        The shape stays, so that fits at several numbers of votes are compiled once.
+        The shape is unchanged, so that fits at several numbers of votes are compiled once.
         """
         if not 0 < samples <= self.n_samples:
             raise JudgeBayesError(
-                f"The first {samples} samples were asked for; judges voted up to {self.n_samples} "
+                f"The first {samples} samples were requested, but judges voted at most {self.n_samples} "
                 "times on an item."
             )
         early = jnp.arange(self.n_samples) < samples
         return replace(self, index=jnp.where(early, self.index, MISSING))
 
     def of_judges(self, judges: Sequence[int]) -> "Votes":
-        """Return the votes of some judges, by their positions."""
+        """Return the votes of the judges at some positions."""
         where = np.asarray(judges)
         return replace(
             self,
@@ -129,19 +129,19 @@ class Votes:
             order=None if self.order is None else self.order[..., where, :],
         )
 
-    def seated(self, places: Int[AnyArray, " judge"], n_judges: int) -> "Votes":
-        """Return the votes with judge j at `places[j]` of `n_judges`; judges at -1 are left out.
+    def align_judges(self, positions: Int[AnyArray, " judge"], n_judges: int) -> "Votes":
+        """Return the votes with judge j at position `positions[j]` of `n_judges`; -1 drops the judge.
 
-        A place that no judge takes has missing votes: for fits that know judges by position.
+        Positions without a judge have missing votes. For fits that identify judges by position.
         """
-        kept = np.flatnonzero(np.asarray(places) >= 0)
-        seat = np.asarray(places)[kept]
+        present = np.flatnonzero(np.asarray(positions) >= 0)
+        target = np.asarray(positions)[present]
 
         def move(array: Array | None, fill: float) -> Array | None:
             if array is None:
                 return None
             shape = (*array.shape[:-2], n_judges, array.shape[-1])
-            return jnp.full(shape, fill, array.dtype).at[..., seat, :].set(array[..., kept, :])
+            return jnp.full(shape, fill, array.dtype).at[..., target, :].set(array[..., present, :])
 
         index = move(self.index, MISSING)
         assert index is not None
@@ -152,7 +152,7 @@ class Votes:
     def in_order(self, order: int) -> "Votes":
         """Return the votes given in one presentation order; the others become missing."""
         if self.order is None:
-            raise JudgeBayesError("These votes carry no presentation order: encode(order=...).")
+            raise JudgeBayesError("These votes have no presentation order; use encode(order=...).")
         return replace(self, index=jnp.where(self.order == order, self.index, MISSING))
 
     def swapped(self) -> "Votes":
@@ -162,7 +162,7 @@ class Votes:
 
 
 def from_counts(counts: np.ndarray) -> Votes:
-    """Return the votes of one judge from how often it gave each item each class.
+    """Return the votes of one judge from its counts by item and class.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def from_counts(counts: np.ndarray) -> Votes:
     counts = np.asarray(counts)  # item x class
     if counts.ndim != 2 or counts.shape[1] < 2:
         raise JudgeBayesError(
-            f"Counts have the shape {counts.shape}; right would be (item, class) with two or more "
+            f"Counts have the shape {counts.shape}; it must be (item, class) with two or more "
             "classes."
         )
     bad = ~((counts >= 0) & (counts == np.floor(counts)))

@@ -1,4 +1,4 @@
-"""The classes of a vote: which values there are outside, and which index each has inside."""
+"""The classes of a vote: their values in the user's table, and their indices in arrays."""
 
 import math
 import numbers
@@ -21,9 +21,9 @@ __all__ = [
 ]
 
 COMMON = 0.02
-"""A value of fewer votes than this share is taken for a slip, not a class."""
+"""A value with less than this share of the votes counts as an error, not a class."""
 MOST_VALUES = 50
-"""Of more different values than these, none is usual."""
+"""With more distinct values than this, no set of usual classes is searched for."""
 BINARY = (0, 1)
 TERNARY = (-1, 0, 1)
 WHOLE = re.compile("[+-]?[0-9]{1,300}")
@@ -56,8 +56,8 @@ _VERDICTS = (
 class Classes:
     """The ordered values a vote or label can take.
 
-    `pairwise` tells that the ends are two responses that could change places: the scale is then
-    symmetric, and a model of it should be.
+    `pairwise` is True if the two ends of the scale are two responses that could be swapped: the scale
+    is then symmetric, and a model of it should be.
     """
 
     values: tuple[Hashable, ...]
@@ -103,7 +103,7 @@ def canonical(value: object) -> Hashable | None:
         text = value.strip()
         if text.casefold() in MISSING_WORDS:
             return None
-        # Not whatever `float` takes: "1_0" and Arabic digits are names that someone wrote.
+        # Stricter than `float`: "1_0" and Arabic digits are names.
         if WHOLE.fullmatch(text):
             return int(text)
         number = float(text) if NUMBER.fullmatch(text) else math.inf
@@ -111,7 +111,7 @@ def canonical(value: object) -> Hashable | None:
     if isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"}:
         return int(value)  # type: ignore[call-overload]
     if isinstance(value, numbers.Integral):
-        return int(value)  # exact: beyond 2^53, two of them may be one float
+        return int(value)  # exact: above 2^53, two integers may be the same float
     if isinstance(value, numbers.Real):
         number = float(value)
         if math.isnan(number):
@@ -123,10 +123,9 @@ def canonical(value: object) -> Hashable | None:
 
 
 def written(name: object) -> str | None:
-    """Return the name of an item or a judge as text, None where there is none.
+    """Return the name of an item or a judge as text, None if it is missing.
 
-    Text stays what it is, without spaces around it: 007 is not 7, and 2.10 is not 2.1. True, which
-    as a vote is 1, as a name is not.
+    Text is only stripped: 007 is not 7, and 2.10 is not 2.1. True is 1 as a vote, but not as a name.
     """
     if isinstance(name, bool):
         return str(name)
@@ -137,19 +136,24 @@ def written(name: object) -> str | None:
 
 
 def listing(values: Iterable[object], limit: int = 8) -> str:
-    """Return values as text for a sentence, the first few of many."""
+    """Return values as text for a sentence, at most `limit` of them."""
     shown = [repr(canonical(v)) for v in values]
     more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
     return ", ".join(shown[:limit]) + more
 
 
 def infer_classes(values: Iterable[object], what: str) -> Classes:
-    """Return the classes that some values speak of: binary, ternary, or a sentence asking.
+    """Return the classes to which some values belong, binary or ternary, or raise an error.
 
     Numbers 0 and 1 (or True and False) are binary, and so are the words of a verdict, such as
     invalid and valid. -1, 0 and 1 are ternary, and so are words for "A is better", "tie" and "B is
-    better"; without a tie among them they are a forced choice of two. Anything else has an order
-    that only the user knows.
+    better"; without a tie among them they are a forced choice of two. For anything else, only the user
+    knows the order.
+
+    Raises
+    ------
+    JudgeBayesError
+        If every value is missing, or the values are neither binary nor ternary.
     """
     plain = list(dict.fromkeys(p for p in map(canonical, values) if p is not None))
     if not plain:
@@ -178,26 +182,26 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
 
 @dataclass(frozen=True)
 class Usual:
-    """The classes that most values speak of, and how often which others there are."""
+    """The classes of most values, and the counts of the other values."""
 
     classes: Classes
     odd: Counter[Hashable]
 
 
 def usual_classes(counts: Mapping[Hashable, int]) -> Usual | None:
-    """Return the classes of most of some values, where not all of them are classes.
+    """Return the classes of most values, if not all values belong to classes.
 
-    Odd values are rare ones, or words that leave at least two usual values and half of the votes.
+    Odd values are rare, or words with less than half of the votes besides two or more usual values.
 
     Parameters
     ----------
     counts
-        How often there is which value, in plain form.
+        The number of occurrences of each value, in canonical form.
 
     Returns
     -------
     Usual or None
-        None where all values together are classes, or no few of them are odd.
+        None if all values together are classes, or no such division is possible.
     """
     ordered = Counter({v: n for v, n in counts.items() if v is not None}).most_common()
     total = sum(n for _, n in ordered)
@@ -206,10 +210,10 @@ def usual_classes(counts: Mapping[Hashable, int]) -> Usual | None:
     scale = _inferred([v for v, n in ordered if n >= COMMON * total])
     rare = scale is not None
     if scale is None and len(ordered) <= MOST_VALUES:
-        known: list[Hashable] = []
+        usual: list[Hashable] = []
         for value, _ in ordered:
-            known += [value] if _inferred([*known, value]) is not None else []
-        scale = _inferred(known) if len(known) > 1 else None
+            usual += [value] if _inferred([*usual, value]) is not None else []
+        scale = _inferred(usual) if len(usual) > 1 else None
     if scale is None:
         return None
     odd = Counter({v: n for v, n in ordered if scale.index(v) is None})
@@ -225,14 +229,14 @@ def _inferred(values: Sequence[Hashable]) -> Classes | None:
 
 
 def other_words(values: Iterable[object], votes: Classes) -> dict[Hashable, Hashable]:
-    """Return what votes of two classes, bad and good, call each of some values that say so otherwise.
+    """Return a mapping of binary labels to the corresponding classes of the votes, if both differ.
 
-    Numbers 0 and 1, no and yes, incorrect and correct are the same two ends of one scale.
+    Numbers 0 and 1, no and yes, incorrect and correct name the same two ends (bad, good) of a scale.
 
     Returns
     -------
     dict
-        Empty where the values are those of the votes, or one of the two scales is no such one.
+        Empty if the values are those of the votes, or one of the two scales is not of this kind.
 
     Examples
     --------
@@ -240,28 +244,28 @@ def other_words(values: Iterable[object], votes: Classes) -> dict[Hashable, Hash
     {'no': 'incorrect', 'yes': 'correct'}
     """
     plain = sorted({str(p): p for p in map(canonical, values) if p is not None}.items())
-    ends, theirs = _ends(p for _, p in plain), _ends(votes.values)
-    if ends is None or theirs is None or ends == theirs:
+    value_ends, vote_ends = _ends(p for _, p in plain), _ends(votes.values)
+    if value_ends is None or vote_ends is None or value_ends == vote_ends:
         return {}
-    low = ends[0]
+    low = value_ends[0]
     return {p: votes.values[0 if p == low or text.casefold() == low else 1] for text, p in plain}
 
 
 def _ends(values: Iterable[Hashable]) -> tuple[Hashable, Hashable] | None:
-    """Return the two ends, in lower case, of the scale that all values are of."""
+    """Return the two ends, in lower case, of the scale that contains all values."""
     folded = {v.casefold() if isinstance(v, str) else v for v in values}
     pairs = ((0, 1), *_VERDICTS)
     return next((pair for pair in pairs if folded and folded <= set(pair)), None)
 
 
 def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:
-    """Return classes that the user named, from lowest to highest."""
+    """Return the classes that the user named, from lowest to highest."""
     plain = tuple(canonical(v) for v in values)
     if len(plain) < 2 or len(set(plain)) < len(plain) or None in plain:
         raise JudgeBayesError(
             f"classes={tuple(values)!r} does not name two or more different classes."
         )
-    known = tuple(p for p in plain if p is not None)
+    named = tuple(p for p in plain if p is not None)
     if pairwise is None:
-        pairwise = known in (TERNARY, (-1, 1)) or all(_sign(p) is not None for p in known)
-    return Classes(known, pairwise)
+        pairwise = named in (TERNARY, (-1, 1)) or all(_sign(p) is not None for p in named)
+    return Classes(named, pairwise)

@@ -1,4 +1,4 @@
-"""What the arrays of votes mean: the way back from indices to the names in a table."""
+"""The coding of votes: a mapping from array indices back to the names in a table."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -20,28 +20,28 @@ from judgebayes.votes.sparse import AnyVotes
 __all__ = ["Coding", "partly_asked"]
 
 MOST_NAMED = 8
-"""Judges named one by one where many have missing votes."""
+"""The most judges that a sentence names one by one."""
 
 
 @dataclass(frozen=True)
 class Coding:
-    """What the arrays mean: the way back from indices to the names in the user's table."""
+    """The mapping from array indices back to the names in the user's table."""
 
     items: pd.Index
     judges: pd.Index
     classes: Classes
     tasks: pd.Index | None = None
     missing: pd.Series = field(default_factory=lambda: pd.Series(dtype=int))
-    """How many votes of each judge are recorded as missing or unreadable."""
+    """The number of votes of each judge that are recorded as missing or unreadable."""
     flipped: int = 0
-    """How many votes were given in swapped order and turned round."""
+    """The number of votes that were given in swapped order and reversed."""
     recorded: pd.Series = field(default_factory=lambda: pd.Series(dtype=int))
-    """How many votes of each judge the table has a row or cell for, missing ones among them."""
+    """The number of rows or cells of each judge in the table, including missing votes."""
     asked: Int[np.ndarray, "item judge"] | None = None
-    """How many of these are on each item: 0 where the judge was never asked. None if not known."""
+    """The same by item: 0 where the judge was never asked. None if this is unknown."""
 
     def __repr__(self) -> str:
-        """Summarise."""
+        """Return a short summary."""
         return (
             f"Coding({len(self.items)} items, {len(self.judges)} judges, "
             f"classes {', '.join(self.classes.names)})"
@@ -73,12 +73,12 @@ class Coding:
             A table with a row per item, or per vote with the item's label repeated; or a Series
             of labels with the items as its index.
         item, label
-            Its columns.
+            The names of its columns.
         unknown_items
-            What to do with a label of an item that has no votes.
+            What to do with labels of items that have no votes.
         allow_degenerate
             Accept labels that are all the same. A constant label makes every calibrator look
-            perfect, so it is refused unless asked for.
+            perfect, so it is an error by default.
 
         Raises
         ------
@@ -103,20 +103,20 @@ class Coding:
             )
         require_columns(frame, {"item": item, "label": label})
         given = class_indices(frame[label], self.classes, f"column {label!r}")
-        where = positions(self.items, keys(frame[item], item))
-        strangers = (where < 0) & (given >= 0)
-        if strangers.any() and unknown_items == "error":
-            names = frame.loc[strangers, item].unique()
+        position = positions(self.items, keys(frame[item], item))
+        without_votes = (position < 0) & (given >= 0)
+        if without_votes.any() and unknown_items == "error":
+            names = frame.loc[without_votes, item].unique()
             raise JudgeBayesError(
                 f"Column {label!r} labels {len(names)} item(s) that have no votes: "
-                f"{listing(names)}. Those with votes are named {listing(self.items, 3)}. Check that the "
-                "items are named alike in both tables, or drop "
-                "those labels (--drop-unknown-labels, unknown_items='drop')."
+                f"{listing(names)}. Items with votes are named {listing(self.items, 3)}. Check that "
+                "both tables use the same names, or drop these labels "
+                "(--drop-unknown-labels, unknown_items='drop')."
             )
         result = np.full(len(self.items), MISSING, np.int32)
-        keep = (where >= 0) & (given >= 0)
-        result[where[keep]] = given[keep]
-        clash = keep & (result[np.maximum(where, 0)] != given)
+        keep = (position >= 0) & (given >= 0)
+        result[position[keep]] = given[keep]
+        clash = keep & (result[np.maximum(position, 0)] != given)
         if clash.any():
             row = int(np.argmax(clash))
             raise JudgeBayesError(
@@ -134,20 +134,20 @@ class Coding:
         return result
 
     def refuse_constant(self, labels: Int[AnyArray, " item"], label: str = "label") -> None:
-        """Refuse labels that are all the same, naming their column.
+        """Raise an error if all labels are the same.
 
         Raises
         ------
         JudgeBayesError
-            If they are.
+            If all labels are the same; the message names their column.
         """
         labels = np.asarray(labels)
-        known = np.unique(labels[labels >= 0])
-        if len(known) == 1:
+        distinct = np.unique(labels[labels >= 0])
+        if len(distinct) == 1:
             raise JudgeBayesError(
-                f"Every label in column {label!r} is {self.classes.values[known[0]]!r}. With a "
-                "constant label any calibrator looks perfect by learning that constant; give the "
-                "votes an orientation in which labels differ (response order, say), or insist: "
+                f"Every label in column {label!r} is {self.classes.values[distinct[0]]!r}. With a "
+                "constant label any calibrator looks perfect by learning that constant. Use an "
+                "orientation in which labels differ (response order, for example), or allow it: "
                 "--allow-degenerate at the command line, allow_degenerate=True in Python."
             )
 
@@ -186,23 +186,23 @@ class Coding:
         return table.reset_index()
 
     def values(self, index: Int[AnyArray, "*any"]) -> list[Any]:
-        """Return the classes that indices stand for, None for -1."""
+        """Return the class values of indices, None for -1."""
         return [None if i < 0 else self.classes.values[i] for i in np.asarray(index).tolist()]
 
     def words(self, votes: AnyVotes) -> list[str]:
-        """Return what was read, in sentences: sizes, missing votes, flipped votes."""
+        """Return sentences on the votes: sizes, missing votes, reversed votes."""
         cast = int((np.asarray(votes.index) >= 0).sum())
         lines = [
             f"{cast} votes of {len(self.judges)} judge(s) on {len(self.items)} items, "
             f"classes {', '.join(self.classes.names)} (low to high)."
         ]
-        silent = self.missing[self.missing > 0]
-        if len(silent):
-            most = silent.sort_values(ascending=False, kind="stable").head(MOST_NAMED)
+        missing = self.missing[self.missing > 0]
+        if len(missing):
+            most = missing.sort_values(ascending=False, kind="stable").head(MOST_NAMED)
             counts = ", ".join(f"{judge} {n}" for judge, n in most.items())
-            rest = len(silent) - len(most)
+            rest = len(missing) - len(most)
             lines.append(
-                f"Missing or unreadable votes: {int(silent.sum())} of {len(silent)} judge(s): "
+                f"Missing or unreadable votes: {int(missing.sum())} of {len(missing)} judge(s): "
                 f"{counts}{f' and {rest} more judges' if rest else ''}."
             )
         if self.asked is not None:
@@ -214,17 +214,13 @@ class Coding:
             swapped = int(((np.asarray(votes.order) == 1) & (np.asarray(votes.index) >= 0)).sum())
             lines.append(
                 f"{swapped} of {cast} votes were given with the responses swapped; "
-                + (
-                    f"{self.flipped} were turned round."
-                    if self.flipped
-                    else "none was turned round."
-                )
+                + (f"{self.flipped} were reversed." if self.flipped else "none was reversed.")
             )
         return [sentence(line) for line in lines]
 
 
 def partly_asked(on: pd.Series, n_items: int) -> list[str]:
-    """Return in a sentence which judges were asked on how many of the items, if not on all."""
+    """Return a sentence on the judges that were not asked on all items, if there are any."""
     part = on[on < n_items].sort_values(kind="stable")
     if len(part) == 0:
         return []
@@ -232,6 +228,6 @@ def partly_asked(on: pd.Series, n_items: int) -> list[str]:
     rest = len(part) - MOST_NAMED
     return [
         f"Asked on some of the {n_items} items only: {len(part)} judge(s): {shown}"
-        f"{f' and {rest} more judges' if rest > 0 else ''}. Items that a judge was not asked on "
-        "are no missing votes."
+        f"{f' and {rest} more judges' if rest > 0 else ''}. Items on which a judge was not asked do "
+        "not count as missing votes."
     ]

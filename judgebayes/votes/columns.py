@@ -1,4 +1,4 @@
-"""Checks of a table's columns, before anything is made of them."""
+"""Checks of a table's columns before they are encoded."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ __all__ = ["require_columns", "require_one_line", "require_plain"]
 
 
 def require_columns(frame: pd.DataFrame, columns: dict[str, str | None]) -> None:
-    """Check that a table has the columns of every role, each once."""
+    """Check that a table has the column of every role exactly once."""
     for role, name in columns.items():
         if name is not None and name not in frame.columns:
             raise JudgeBayesError(
@@ -25,7 +25,7 @@ def require_columns(frame: pd.DataFrame, columns: dict[str, str | None]) -> None
 
 
 def require_plain(column: pd.Series, name: str) -> None:
-    """Check that no cell of a column is a list or another thing that is no one value."""
+    """Check that every cell of a column is a single value, not a list or another container."""
     if not pd.api.types.is_object_dtype(column.dtype):
         return
     kinds = column.map(type)
@@ -34,14 +34,14 @@ def require_plain(column: pd.Series, name: str) -> None:
         if not pd.api.types.is_scalar(column.iloc[row]) or issubclass(kind, (bytes, complex)):
             raise JudgeBayesError(
                 f"Row {column.index[row]} of column {name!r} holds a {kind.__name__}, "
-                f"{column.iloc[row]!r}; right would be text or a number."
+                f"{column.iloc[row]!r}; use text or a number."
             )
 
 
 def require_one_line(frame: pd.DataFrame, name: str) -> None:
     """Check that no text in a column of names or votes holds a line break.
 
-    Where a quotation mark is not paired, hundreds of rows of a CSV file become one such text.
+    An unpaired quotation mark turns hundreds of rows of a CSV file into one such text.
     """
     column = frame[name]
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -52,6 +52,6 @@ def require_one_line(frame: pd.DataFrame, name: str) -> None:
             spans = frame.attrs.get("spans")
             raise JudgeBayesError(
                 f"Row {row} of column {name!r} holds a line break: {value[:40]!r}"
-                f"{spans.of(row) if spans is not None else ''}. Take it out; in a CSV file, look for a "
-                "quotation mark that is not paired, which makes many rows one."
+                f"{spans.of(row) if spans is not None else ''}. Remove it; in a CSV file, look for an "
+                "unpaired quotation mark, which merges many rows into one."
             )

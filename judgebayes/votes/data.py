@@ -1,4 +1,4 @@
-"""What a posterior is of: votes and labels, with all names that a user gave them."""
+"""The data of a posterior: votes and labels, with the user's names."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ class Data:
     judges: tuple[str, ...]
     classes: tuple[str, ...]
     pairwise: bool = False
-    """Whether the scale's ends are two responses that could change places."""
+    """Whether the two ends of the scale are two responses that could be swapped."""
     generator: Int[np.ndarray, " item"] | None = None
     generators: tuple[str, ...] = ()
 
@@ -41,7 +41,7 @@ class Data:
         return [self.items[int(i)] for i in of]
 
     def sizes(self) -> str:
-        """Return how much there is, in words."""
+        """Return the sizes as text."""
         cast = int((self.index >= 0).sum())
         return (
             f"{len(self.items)} items, {len(self.judges)} judge(s), {cast} votes, "
@@ -49,15 +49,15 @@ class Data:
         )
 
     def checksum(self) -> str:
-        """Return a digest of votes, labels and names: two posteriors of one are of the same data.
+        """Return a digest of votes, labels and names, equal for two posteriors of the same data.
 
-        What the file was called, or the order of its rows beyond that of the names, plays no part.
+        It does not depend on the name of a file or on the order of its rows.
         """
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         item, judge = (np.argsort(np.asarray(names)) for names in (self.items, self.judges))
-        told = [sorted(self.items), sorted(self.judges), self.classes]
-        found.update(json.dumps(told).encode())
+        named = [sorted(self.items), sorted(self.judges), self.classes]
+        digest.update(json.dumps(named).encode())
         index = np.sort(self.index[item][:, judge], axis=2)  # samples have no names
         for array in (index.astype("<i8"), np.asarray(self.labels)[item].astype("<i8")):
-            found.update(str(array.shape).encode() + array.tobytes())
-        return found.hexdigest()
+            digest.update(str(array.shape).encode() + array.tobytes())
+        return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Tables of votes to integer arrays: long, wide, and counted."""
+"""Encoding of tables of votes as integer arrays: long, wide, and counted tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -36,39 +36,38 @@ def encode(
     classes: Sequence[object] | Classes | None = None,
     pairwise: bool | None = None,
 ) -> tuple[Votes, Coding]:
-    """Turn a long table of votes, a row each, into arrays.
+    """Encode a long table, with one vote per row, as arrays.
 
     Parameters
     ----------
     frame
-        The table. Sentences name its rows by their index.
+        The table. Error messages name its rows by their index.
     item, judge, vote
-        Its columns; `judge=None` where all votes are one judge's. A vote that is empty, NaN or
-        None is missing: it counts for nothing and is reported per judge. An item without a row of a
-        judge is one that the judge was never asked on, which is something else.
+        Its columns; `judge=None` if all votes are of one judge. A vote that is empty, NaN or None is
+        missing: it is ignored and counted per judge. If a judge has no row for an item, the judge was
+        never asked on it, which is not counted as missing.
     sample
         The column that numbers the repeated votes of a judge on an item.
     order
-        The column that tells in which order the responses were shown: AB (as the labels mean
-        them) or BA (swapped). Any two values are read as such if they are one of `AB BA`,
-        `first second`, `0 1`, `original swapped`.
+        The column with the order in which the responses were shown: AB (as in the labels) or BA
+        (swapped). Other accepted pairs of values: `first second`, `0 1`, `original swapped`.
     votes_as
-        Required with `order`. `"shown"`: the vote names what was shown first or second, so votes
-        in swapped order are turned round, here and nowhere else. `"original"`: it already refers
-        to the responses as the labels do.
+        Required with `order`. `"shown"`: the vote names the response shown first or second, so votes
+        in swapped order are reversed, here and nowhere else. `"original"`: the vote already refers to
+        the responses as the labels do.
     score
-        A column with a number that came with the vote, its confidence say.
+        A column with a number that came with the vote, such as its confidence.
     task
         A column with the task of the item.
     classes
         The values of a vote from lowest to highest; inferred if binary or ternary.
     pairwise
-        Whether the two ends of the scale are responses that could change places; inferred.
+        Whether the two ends of the scale are responses that could be swapped; inferred.
 
     Returns
     -------
     tuple
-        The votes, and the coding that leads back.
+        The votes, and the coding that maps indices back to names.
 
     Raises
     ------
@@ -114,23 +113,23 @@ def encode(
     swapped = orders_of(frame, order, votes_as)
     flipped = 0
     if swapped is not None and votes_as == "shown":
-        turn = (swapped == 1) & (index >= 0)
-        index = np.where(turn, len(scale) - 1 - index, index)
-        flipped = int(turn.sum())
+        reverse = (swapped == 1) & (index >= 0)
+        index = np.where(reverse, len(scale) - 1 - index, index)
+        flipped = int(reverse.sum())
     if classes is None:
         refuse_mixed(index, judge_of, judges, scale)
     used = (vote, score, task)
     slot = slots_of(frame, item_of, judge_of, sample, swapped, (item, judge, sample, order), used)
     shape = (len(items), len(judges), int(slot.max()) + 1)
-    at = (item_of, judge_of, slot)
+    place = (item_of, judge_of, slot)
     votes = Votes(
         index=jnp.asarray(
-            scattered(shape, at, index, MISSING, np.int8 if len(scale) < 128 else np.int32)
+            scattered(shape, place, index, MISSING, np.int8 if len(scale) < 128 else np.int32)
         ),
-        score=scores_of(frame, score, index, shape, at),
+        score=scores_of(frame, score, index, shape, place),
         order=None
         if swapped is None
-        else jnp.asarray(scattered(shape, at, swapped, MISSING, np.int8)),
+        else jnp.asarray(scattered(shape, place, swapped, MISSING, np.int8)),
         task=None,
         n_classes=len(scale),
     )
@@ -144,7 +143,7 @@ def encode(
         np.bincount(judge_of, minlength=len(judges)), index=judges, name="recorded"
     )
     asked = np.zeros(shape[:2], np.min_scalar_type(shape[2]))
-    by_slot = np.argsort(slot, kind="stable")  # of several values for a place, the last stays
+    by_slot = np.argsort(slot, kind="stable")  # the last assignment to an element wins
     asked[item_of[by_slot], judge_of[by_slot]] = slot[by_slot] + 1
     return votes, Coding(items, judges, scale, tasks, missing, flipped, recorded, asked)
 
@@ -156,24 +155,24 @@ def encode_wide(
     missing: int | None = None,
     pairwise: bool | None = None,
 ) -> tuple[Votes, Coding]:
-    """Turn an item x judge table, a vote in each cell, into arrays.
+    """Encode an item x judge table, with one vote per cell, as arrays.
 
     Parameters
     ----------
     matrix
-        Rows are items, columns judges; NaN and None are missing votes. Whether the judge was asked
-        at all, such a table cannot tell: a long one can.
+        Rows are items, columns judges; NaN and None are missing votes. A wide table does not record
+        whether a judge was asked at all; a long table does.
     classes, pairwise
         As in `encode`.
     missing
-        A number that also means "no vote", -1 say. It must be told: -1 is a class of its own
-        where votes are ternary.
+        A number that also means "no vote", such as -1. It must be given, because -1 is a class of
+        ternary votes.
 
     Raises
     ------
     JudgeBayesError
-        As `encode` does; and where -1 stands among 0 and 1, no cell is empty, and neither
-        `classes` nor `missing` says what it means.
+        As `encode` does; and if the values are -1, 0 and 1, no cell is empty, and neither `classes`
+        nor `missing` is given.
 
     Examples
     --------
@@ -215,7 +214,7 @@ def encode_wide(
         row = int(np.argmax(long["vote"] == unknown[0]))
         raise JudgeBayesError(
             f"Item {canonical(long['item'].iloc[row])!r} of column {long['judge'].iloc[row]!r} holds "
-            f"{canonical(unknown[0])!r}, which is none of the classes {listing(scale.values)}."
+            f"{canonical(unknown[0])!r}, which is not one of the classes {listing(scale.values)}."
         )
     votes, coding = encode(long, classes=scale if classes is not None else None, pairwise=pairwise)
     if table.index.name is not None:
@@ -230,7 +229,7 @@ def encode_counts(
     item: str = "item",
     pairwise: bool | None = None,
 ) -> tuple[Votes, Coding]:
-    """Turn a table of vote counts, a row per item, into the votes of one judge.
+    """Encode a table of vote counts, with one row per item, as the votes of one judge.
 
     Parameters
     ----------
@@ -271,7 +270,7 @@ def _with_tasks(
     if clash.any():
         row = int(np.argmax(clash))
         raise JudgeBayesError(
-            f"Item {canonical(frame[item].iloc[row])!r} stands in more than one task (row "
+            f"Item {canonical(frame[item].iloc[row])!r} is in more than one task (row "
             f"{frame.index[row]} says {canonical(frame[task].iloc[row])!r}); an item has one task."
         )
     with_tasks = Votes(

@@ -1,4 +1,4 @@
-"""Names of items and judges as keys: what is one name, and where it stands."""
+"""Names of items and judges as keys, and their positions."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from judgebayes.votes.classes import written
 __all__ = ["keys", "numbered", "positions"]
 
 EXACT = 2**53
-"""Beyond this, several whole numbers are one float."""
+"""Above this, several whole numbers are the same float."""
 
 
 def keys(column: pd.Series, name: str) -> pd.Index:
@@ -30,7 +30,7 @@ def keys(column: pd.Series, name: str) -> pd.Index:
 
 
 def positions(items: pd.Index, names: pd.Index) -> Int[np.ndarray, " row"]:
-    """Return the position of each name among the items, -1 where there is none.
+    """Return the position of each name among the items, -1 if it is not there.
 
     Where one table holds numbers and the other text, both are compared as text.
     """
@@ -40,6 +40,6 @@ def positions(items: pd.Index, names: pd.Index) -> Int[np.ndarray, " row"]:
 
 
 def numbered(column: pd.Series, name: str) -> tuple[Int[np.ndarray, " row"], pd.Index]:
-    """Return the number of each row's name, and the names, in order of first appearance."""
+    """Return the code of each row's name, and the names in order of first appearance."""
     code, values = pd.factorize(keys(column, name))
     return code, pd.Index(values, name=name)

@@ -1,4 +1,4 @@
-"""Which classes the votes of a table are on, and each vote as its index."""
+"""The classes of the votes of a table, and each vote as a class index."""
 
 from collections.abc import Sequence
 
@@ -13,20 +13,20 @@ from judgebayes.votes.classes import Classes, canonical, given_classes, infer_cl
 __all__ = ["SUSPICIOUS_VOTES", "class_indices", "refuse_mixed", "scale_of"]
 
 SUSPICIOUS_VOTES = 20
-"""A judge with this many votes and never the lowest of three classes may be a binary one."""
+"""A judge with this many votes, none of them the lowest of three classes, may be binary."""
 
 
 def scale_of(
     column: pd.Series, classes: Sequence[object] | Classes | None, pairwise: bool | None, what: str
 ) -> Classes:
-    """Return the classes of a column of votes: the given ones, or those that its values suggest.
+    """Return the classes of a column of votes: the given ones, or those inferred from its values.
 
-    `what` names the column in sentences.
+    `what` names the column in error messages.
 
     Raises
     ------
     JudgeBayesError
-        If fewer than two different classes are given, or the values are on no known scale.
+        If fewer than two different classes are given, or the classes cannot be inferred.
     """
     if isinstance(classes, Classes):
         return classes
@@ -42,27 +42,27 @@ def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndar
     Raises
     ------
     JudgeBayesError
-        For a value that is none of the classes.
+        For a value that is not one of the classes.
     """
     code, values = pd.factorize(column, use_na_sentinel=True)
-    known = [classes.index(value) for value in values]
-    for position, found in enumerate(known):
-        if found is None:
+    indices = [classes.index(value) for value in values]
+    for position, index in enumerate(indices):
+        if index is None:
             row = int(np.argmax(code == position))
             value = canonical(values[position])
             hint = (
-                " The scale looks binary, but this value belongs to a ternary one. If it is, name the "
-                "classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
+                " The scale looks binary, but this value belongs to a ternary scale. If it is ternary, "
+                "name the classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
                 if classes.values == (0, 1) and value == -1
                 else ""
             )
             if isinstance(value, str) and "," in value:
-                hint = " A name that holds a comma is put in double quotes: --classes '\"a, b\",c'."
+                hint = " Put a name that contains a comma in double quotes: --classes '\"a, b\",c'."
             raise JudgeBayesError(
-                f"Row {column.index[row]} of {what} holds {value!r}, which is none of the classes "
+                f"Row {column.index[row]} of {what} holds {value!r}, which is not one of the classes "
                 f"{listing(classes.values)}.{hint}"
             )
-    table = np.array([*(k for k in known if k is not None), MISSING], dtype=np.int64)
+    table = np.array([*(k for k in indices if k is not None), MISSING], dtype=np.int64)
     return table[code]
 
 
@@ -72,7 +72,7 @@ def refuse_mixed(
     judges: pd.Index,
     scale: Classes,
 ) -> None:
-    """Refuse an inferred ternary scale on which a busy judge votes 0 and 1 only."""
+    """Raise an error if an inferred scale is ternary but a judge with many votes gives only 0 and 1."""
     if scale.values != (-1, 0, 1) or len(judges) < 2:
         return
     for judge in range(len(judges)):

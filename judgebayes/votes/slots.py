@@ -1,4 +1,4 @@
-"""Where each vote lies in the arrays: its sample, its order, its score."""
+"""The position of each vote in the arrays: its sample, its order, its score."""
 
 import shlex
 from typing import Any, Literal
@@ -16,51 +16,51 @@ __all__ = ["ORDERS", "VotesAs", "orders_of", "scattered", "scores_of", "slots_of
 VotesAs = Literal["shown", "original"]
 
 FEW_VALUES = 20
-"""A column of so many values may number the votes of a judge that was asked again."""
+"""A column with up to this many values may number the repeated votes of a judge."""
 
 ORDERS: dict[str, int] = {
     **dict.fromkeys(("ab", "a-then-b", "first", "0", "false", "original", "a_first"), 0),
     **dict.fromkeys(("ba", "b-then-a", "second", "1", "true", "swapped", "b_first"), 1),
 }
-"""Presentation orders as people write them: 0 as the labels mean them, 1 swapped."""
+"""Accepted names of presentation orders: 0 is the order of the labels, 1 is swapped."""
 
 
 def orders_of(
     frame: pd.DataFrame, order: str | None, votes_as: VotesAs | None
 ) -> Int[np.ndarray, " row"] | None:
-    """Return each row's order, 0 as the labels mean it and 1 swapped; None without orders.
+    """Return each row's order, 0 for the order of the labels and 1 for swapped; None without orders.
 
     Raises
     ------
     JudgeBayesError
-        If `order` and `votes_as` do not come together, or a row holds no known order.
+        If only one of `order` and `votes_as` is given, or a row has no known order.
     """
     if order is None:
         if votes_as is not None:
             raise JudgeBayesError(
-                "votes_as was given without order: name the column that tells how the responses "
-                "were shown."
+                "votes_as was given without order; name the column with the order in which the "
+                "responses were shown."
             )
         return None
     if votes_as not in ("shown", "original"):
         raise JudgeBayesError(
-            f"With order={order!r}, say what a vote names: votes_as='shown' if the response shown "
-            "first or second (swapped votes are then turned round), votes_as='original' if it was "
-            "mapped back already."
+            f"With order={order!r}, votes_as is required: votes_as='shown' if a vote names the response "
+            "shown first or second (swapped votes are then reversed), votes_as='original' if votes "
+            "are already mapped back."
         )
     code, values = pd.factorize(frame[order], use_na_sentinel=True)
-    known = [ORDERS.get(str(canonical(v)).casefold()) for v in values]
+    codes_of_values = [ORDERS.get(str(canonical(v)).casefold()) for v in values]
     if (code < 0).any():
         row = frame.index[int(np.argmax(code < 0))]
         raise JudgeBayesError(f"Row {row} has no value in column {order!r}.")
-    for position, found in enumerate(known):
-        if found is None:
+    for position, order_code in enumerate(codes_of_values):
+        if order_code is None:
             raise JudgeBayesError(
                 f"Row {frame.index[int(np.argmax(code == position))]} of column {order!r} holds "
-                f"{canonical(values[position])!r}; right would be AB or BA (or first/second, 0/1, "
+                f"{canonical(values[position])!r}; use AB or BA (or first/second, 0/1, "
                 "original/swapped)."
             )
-    return np.array([k for k in known if k is not None], np.int64)[code]
+    return np.array([k for k in codes_of_values if k is not None], np.int64)[code]
 
 
 def slots_of(
@@ -72,7 +72,7 @@ def slots_of(
     names: tuple[str, str | None, str | None, str | None],
     used: tuple[str | None, ...],
 ) -> Int[np.ndarray, " row"]:
-    """Return each vote's place among the votes of its judge on its item."""
+    """Return each vote's position among the votes of its judge on its item."""
     keys = pd.DataFrame({"item": item_of, "judge": judge_of})
     keys["sample"] = 0 if sample is None else _ranks(frame[sample])
     keys["order"] = 0 if swapped is None else swapped
@@ -81,18 +81,18 @@ def slots_of(
         row = int(np.argmax(twice))
         first = int(np.argmax((keys == keys.iloc[row]).all(axis=1)))
         where = ", ".join(f"{n} {canonical(frame[n].iloc[row])!r}" for n in names if n is not None)
-        told = _numbering(frame, keys, (*names, *used)) if sample is None else None
+        column = _numbering(frame, keys, (*names, *used)) if sample is None else None
         if sample is not None:
             hint = "Votes of one judge on one item need different samples."
-        elif told is not None:
+        elif column is not None:
             hint = (
-                f"Column {told!r} tells them apart: if it numbers the votes of a judge that was asked "
-                f"again, say sample={told!r} (at the command line --sample {shlex.quote(told)})."
+                f"Column {column!r} distinguishes them: if it numbers repeated votes of a judge, use "
+                f"sample={column!r} (at the command line --sample {shlex.quote(column)})."
             )
         else:
             hint = (
-                "If the judge was asked again, name the column that numbers its votes, sample=... "
-                "(at the command line --sample COLUMN, or --repeats where there is none)."
+                "If the judge was asked several times, name the column that numbers its votes, "
+                "sample=... (at the command line --sample COLUMN, or --repeats if there is none)."
             )
         raise JudgeBayesError(
             f"Rows {frame.index[first]} and {frame.index[row]} hold the same vote twice ({where}). "
@@ -103,22 +103,22 @@ def slots_of(
 
 
 def _numbering(frame: pd.DataFrame, keys: pd.DataFrame, used: tuple[str | None, ...]) -> str | None:
-    """Return the one column of few values, for no other use, that makes votes differ."""
+    """Return the only unused column with few values that makes all votes distinct, if there is one."""
     most = max(FEW_VALUES, 2 * int(keys.groupby(list(keys.columns)).size().max()))
     texts = {str(name): frame[name].astype(str) for name in frame.columns if name not in used}
-    found = [
+    candidates = [
         name
         for name, cells in texts.items()
-        if cells.nunique() <= most and not keys.assign(told=cells.to_numpy()).duplicated().any()
+        if cells.nunique() <= most and not keys.assign(extra=cells.to_numpy()).duplicated().any()
     ]
-    return found[0] if len(found) == 1 else None
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _ranks(column: pd.Series) -> Int[np.ndarray, " row"]:
-    """Return the place of each value in their order; numbers come before anything else, as text."""
+    """Return the rank of each value; numbers come before anything else, which is sorted as text."""
     if pd.api.types.is_object_dtype(column.dtype):
-        kept = (int, float, str, type(None), type(pd.NA))
-        column = column.map(lambda value: value if isinstance(value, kept) else str(value))
+        sortable = (int, float, str, type(None), type(pd.NA))
+        column = column.map(lambda value: value if isinstance(value, sortable) else str(value))
     return pd.factorize(column, sort=True)[0]
 
 
@@ -129,7 +129,7 @@ def scattered(
     fill: float,
     dtype: Any,
 ) -> np.ndarray:
-    """Return an array of this shape with the values at the places `at`, and `fill` elsewhere."""
+    """Return an array of this shape with the values at the indices `at`, and `fill` elsewhere."""
     result = np.full(shape, fill, dtype)
     result[at] = values
     return result
@@ -142,12 +142,12 @@ def scores_of(
     shape: tuple[int, int, int],
     at: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> Float[Array, "item judge sample"] | None:
-    """Return the scores of the votes at the places `at`, NaN without a vote; None without scores.
+    """Return the scores of the votes at the indices `at`, NaN without a vote; None without scores.
 
     Raises
     ------
     JudgeBayesError
-        For a score beside a vote that is not a finite number.
+        If the score of a vote is not a finite number.
     """
     if score is None:
         return None
@@ -157,7 +157,7 @@ def scores_of(
         row = int(np.argmax(bad))
         raise JudgeBayesError(
             f"Row {frame.index[row]} of column {score!r} holds {_shown(frame[score].iloc[row])} "
-            "beside a vote; a score is a finite number."
+            "for a vote; a score must be a finite number."
         )
     return jnp.asarray(scattered(shape, at, np.where(index >= 0, values, np.nan), np.nan, float))
 

@@ -1,4 +1,4 @@
-"""The edge for many votes: a long table or a Parquet file in pieces in, a list of votes out."""
+"""Encoding of many votes: a long table, or a Parquet file in pieces, as a list of votes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,10 +20,10 @@ from judgebayes.votes.sparse import SparseVotes, index_type, longest_run
 __all__ = ["encode_sparse"]
 
 ROWS = 2**20
-"""So many rows are read at a time."""
+"""The number of rows read at a time."""
 
 Piece = dict[str, tuple[np.ndarray, pd.Series]]
-"""Of every column, the codes of some rows, -1 where there is no value, and the values coded."""
+"""For every column, the codes of some rows, -1 where there is no value, and the coded values."""
 
 
 def encode_sparse(
@@ -38,18 +38,18 @@ def encode_sparse(
     store: Path | str | None = None,
     rows: int = ROWS,
 ) -> tuple[SparseVotes, Coding]:
-    """Turn a long table of votes, a row each, into a list of votes.
+    """Encode a long table, with one vote per row, as a list of votes.
 
-    The answer is that of `encode`, items and judges in the order in which they appear; only the
-    memory differs: at most 17 bytes a vote, 7 when done, and the names of the items.
+    The result agrees with that of `encode`, with items and judges in order of appearance, but takes
+    less memory: at most 17 bytes per vote, 7 when done, and the names of the items.
 
     Parameters
     ----------
     source
-        The table, whose rows sentences name by their index, or a Parquet file, which is read in
+        The table (error messages name its rows by their index), or a Parquet file, which is read in
         pieces of `rows` rows; its first row is row 1.
     item, judge, vote
-        Its columns; a vote that is empty, NaN or None is missing and not kept.
+        Its columns; a vote that is empty, NaN or None is missing and not stored.
     repeats
         Whether a judge may have voted several times on an item.
     classes, pairwise
@@ -57,7 +57,7 @@ def encode_sparse(
     store
         A folder for the arrays, which are then memory maps: for more votes than fit into memory.
     rows
-        How many rows to work on at a time.
+        The number of rows processed at a time.
 
     Raises
     ------
@@ -77,27 +77,27 @@ def encode_sparse(
         raise JudgeBayesError("The table of votes has no row.")
     folder = None if store is None else Path(store)
     item_of, judge_of = (_array(folder, f"raw_{k}", total, np.int32) for k in ("item", "judge"))
-    given = _array(folder, "raw_vote", total, np.int16)
+    vote_of = _array(folder, "raw_vote", total, np.int16)
     items, judges, values = _Names(item, numbers), _Names(judge, numbers), _Names(None)
-    at = 0
+    start = 0
     for piece in pieces:
-        end = at + len(piece["vote"][0])
-        item_of[at:end] = items.codes(*piece["item"], at)
-        judge_of[at:end] = judges.codes(*piece["judge"], at)
-        given[at:end] = values.codes(*piece["vote"], at)
-        at = end
-    scale, table = _classes(values, given, classes, pairwise, vote, numbers)
-    silent = np.zeros(len(judges.index), np.int64)
+        end = start + len(piece["vote"][0])
+        item_of[start:end] = items.codes(*piece["item"], start)
+        judge_of[start:end] = judges.codes(*piece["judge"], start)
+        vote_of[start:end] = values.codes(*piece["vote"], start)
+        start = end
+    scale, table = _classes(values, vote_of, classes, pairwise, vote, numbers)
+    n_missing = np.zeros(len(judges.index), np.int64)
     for part in _parts(total, rows):
-        given[part] = table[given[part]]
-        silent += np.bincount(judge_of[part][given[part] < 0], minlength=len(silent))
+        vote_of[part] = table[vote_of[part]]
+        n_missing += np.bincount(judge_of[part][vote_of[part] < 0], minlength=len(n_missing))
     votes = _sorted(
-        (item_of, judge_of, given), len(items.index), len(judges.index), len(scale), folder, rows
+        (item_of, judge_of, vote_of), len(items.index), len(judges.index), len(scale), folder, rows
     )
-    del item_of, judge_of, given
-    for left in () if folder is None else folder.glob("raw_*.npy"):
-        left.unlink()
-    cast = _counts(votes.judge, len(silent), rows)
+    del item_of, judge_of, vote_of
+    for path in () if folder is None else folder.glob("raw_*.npy"):
+        path.unlink()
+    cast = _counts(votes.judge, len(n_missing), rows)
     if (cast == 0).any():
         raise JudgeBayesError(
             f"Judge {listing(judges.index[cast == 0])} has no vote in column {vote!r}: every one is "
@@ -107,25 +107,25 @@ def encode_sparse(
         items.index,
         judges.index,
         scale,
-        missing=pd.Series(silent, judges.index, name="missing"),
-        recorded=pd.Series(cast + silent, judges.index, name="recorded"),
+        missing=pd.Series(n_missing, judges.index, name="missing"),
+        recorded=pd.Series(cast + n_missing, judges.index, name="recorded"),
     )
     return _counted(votes, coding, repeats, rows), coding
 
 
 @dataclass
 class _Names:
-    """The names met so far, in order; `column` is None where a row may have no value."""
+    """The names so far, in order of appearance; `column` is None where a row may have no value."""
 
     column: str | None
     numbers: pd.Index = field(default_factory=lambda: pd.Index([]))
-    """How sentences name the rows."""
+    """The names of the rows in error messages."""
     index: pd.Index = field(default_factory=lambda: pd.Index([]))
 
     def codes(
         self, code: Int[np.ndarray, " row"], values: pd.Series, first_row: int
     ) -> Int[np.ndarray, " row"]:
-        """Return the place of each row's value among the names, and remember new ones."""
+        """Return the position of each row's value among the names, after adding new ones."""
         if self.column is None:
             names = pd.Index([canonical(v) for v in values], dtype=object)
         else:
@@ -133,14 +133,14 @@ class _Names:
                 row = self.numbers[first_row + int(np.argmax(code < 0))]
                 raise JudgeBayesError(f"Row {row} has no value in column {self.column!r}.")
             names = keys(values, self.column)
-        found = self.index.get_indexer(names)
-        if (found < 0).any():
-            new = names[found < 0].unique()
+        position = self.index.get_indexer(names)
+        if (position < 0).any():
+            new = names[position < 0].unique()
             self.index = (self.index.append(new) if len(self.index) else new).rename(self.column)
-            found = self.index.get_indexer(names)
-        if len(found) == 0:
+            position = self.index.get_indexer(names)
+        if len(position) == 0:
             return code
-        return np.where(code >= 0, found[np.maximum(code, 0)], -1)
+        return np.where(code >= 0, position[np.maximum(code, 0)], -1)
 
 
 def _of_frame(frame: pd.DataFrame, names: dict[str, str], rows: int) -> Iterator[Piece]:
@@ -183,13 +183,13 @@ def _of_parquet(path: Path, names: dict[str, str], rows: int) -> tuple[int, Iter
 
 def _classes(
     values: _Names,
-    given: Int[np.ndarray, " row"],
+    vote_of: Int[np.ndarray, " row"],
     classes: Sequence[object] | Classes | None,
     pairwise: bool | None,
     vote: str,
     numbers: pd.Index,
 ) -> tuple[Classes, Int[np.ndarray, " value"]]:
-    """Return the classes, and the class of each value met, missing last as -1 finds it."""
+    """Return the classes, and the class of each value, with missing last so that index -1 gives it."""
     if isinstance(classes, Classes):
         scale = classes
     elif classes is not None:
@@ -197,15 +197,15 @@ def _classes(
     else:
         scale = infer_classes(values.index, f"column {vote!r}")
         scale = scale if pairwise is None else Classes(scale.values, pairwise)
-    known = [scale.index(value) for value in values.index]
-    if None in known:
-        strange = known.index(None)
-        row = numbers[int(np.argmax(given == strange))]
+    indices = [scale.index(value) for value in values.index]
+    if None in indices:
+        unknown = indices.index(None)
+        row = numbers[int(np.argmax(vote_of == unknown))]
         raise JudgeBayesError(
-            f"Row {row} of column {vote!r} holds {values.index[strange]!r}, which is none of the "
+            f"Row {row} of column {vote!r} holds {values.index[unknown]!r}, which is not one of the "
             f"classes {listing(scale.values)}."
         )
-    return scale, np.array([*known, MISSING], np.int16)
+    return scale, np.array([*indices, MISSING], np.int16)
 
 
 def _sorted(
@@ -217,24 +217,28 @@ def _sorted(
     rows: int,
 ) -> SparseVotes:
     """Return the votes sorted by item and judge: a counting sort, then slab by slab."""
-    item_of, judge_of, given = raw
+    item_of, judge_of, vote_of = raw
     total = np.zeros(n_items, np.int64)
     for part in _parts(len(item_of), rows):
-        total += np.bincount(item_of[part][given[part] >= 0], minlength=n_items)
-    free = np.cumsum(total) - total
+        total += np.bincount(item_of[part][vote_of[part] >= 0], minlength=n_items)
+    next_free = np.cumsum(total) - total
     size = int(total.sum())
     item = _array(folder, "item", size, np.int32)
     judge = _array(folder, "judge", size, index_type(n_judges))
     index = _array(folder, "vote", size, index_type(n_classes))
     for part in _parts(len(item_of), rows):
-        kept = np.flatnonzero(given[part] >= 0)
-        kept = kept[np.argsort(item_of[part][kept], kind="stable")]
-        here = item_of[part][kept]
-        first = np.searchsorted(here, here)
-        place = free[here] + np.arange(len(here)) - first
-        item[place], judge[place], index[place] = here, judge_of[part][kept], given[part][kept]
-        free += np.bincount(here, minlength=n_items)
-    ends = free
+        present = np.flatnonzero(vote_of[part] >= 0)
+        present = present[np.argsort(item_of[part][present], kind="stable")]
+        item_of_present = item_of[part][present]
+        first = np.searchsorted(item_of_present, item_of_present)
+        target = next_free[item_of_present] + np.arange(len(item_of_present)) - first
+        item[target], judge[target], index[target] = (
+            item_of_present,
+            judge_of[part][present],
+            vote_of[part][present],
+        )
+        next_free += np.bincount(item_of_present, minlength=n_items)
+    ends = next_free
     start = 0
     while start < size:
         last = int(item[min(start + rows, size) - 1])
@@ -253,17 +257,17 @@ def _counted(votes: SparseVotes, coding: Coding, repeats: bool, rows: int) -> Sp
         row = int(np.argmax((np.diff(item) == 0) & (np.diff(judge) == 0)))
         raise JudgeBayesError(
             f"Judge {canonical(coding.judges[judge[row]])!r} voted on item "
-            f"{canonical(coding.items[item[row]])!r} more than once; if it was asked again, pass "
-            "repeats=True."
+            f"{canonical(coding.items[item[row]])!r} more than once; if it was asked several times, "
+            "pass repeats=True."
         )
     return replace(votes, n_samples=most)
 
 
 def _counts(codes: AnyArray, size: int, rows: int) -> Int[np.ndarray, " name"]:
-    found = np.zeros(size, np.int64)
+    counts = np.zeros(size, np.int64)
     for part in _parts(len(codes), rows):
-        found += np.bincount(codes[part], minlength=size)
-    return found
+        counts += np.bincount(codes[part], minlength=size)
+    return counts
 
 
 def _parts(total: int, rows: int) -> Iterator[slice]:

@@ -181,4 +181,4 @@ def _with_judges_of_fit(
     if absent:
         said.append(f"{len(absent)} judge(s) of the fit gave no votes here: {', '.join(absent)}.")
     places = np.array([place.get(name, MISSING) for name in names])
-    return votes.seated(places, len(known_judges)), said
+    return votes.align_judges(places, len(known_judges)), said

@@ -24,7 +24,7 @@ from judgebayes.aggregators import (
 from judgebayes.aggregators.base import by_slab
 from judgebayes.calibrators.conformal import SplitConformal, coverage_law
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.programs import kept
+from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.by_loop import PlainFit, fitted_plainly, is_jax
 from judgebayes.evaluate.splits import random_splits
@@ -387,13 +387,17 @@ def _fitted(
         return method.fit(read.votes, labels)
     if not is_jax(method):
         return fitted_plainly(method, votes, labels, jax.random.key(seed))
-    return kept(_fit, method, votes, jnp.asarray(labels), jax.random.key(seed))
+    return cached_export(_fit, method, votes, jnp.asarray(labels), jax.random.key(seed))
 
 
 def _answered(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item class"]:
     """Return the answers on all items; of a list, a small table of some items at a time."""
     if isinstance(votes, Votes):
-        return fitted(votes) if isinstance(fitted, PlainFit) else kept(_answers, fitted, votes)
+        return (
+            fitted(votes)
+            if isinstance(fitted, PlainFit)
+            else cached_export(_answers, fitted, votes)
+        )
     if isinstance(fitted, FittedDawidSkene):
         return fitted(votes)
     share = votes.n_items / max(len(votes), 1)
@@ -403,7 +407,11 @@ def _answered(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item c
     def answer(slab: AnyVotes) -> Float[Array, "item class"]:
         assert isinstance(slab, SparseVotes)
         table = slab.dense()
-        return fitted(table) if isinstance(fitted, PlainFit) else kept(_answers, fitted, table)
+        return (
+            fitted(table)
+            if isinstance(fitted, PlainFit)
+            else cached_export(_answers, fitted, table)
+        )
 
     return by_slab(answer, votes, shape)
 

@@ -23,7 +23,7 @@ from judgebayes.measures.significance import (
     share_interval,
     two_way_interval,
 )
-from judgebayes.models.label_noise import log_seen
+from judgebayes.models.label_noise import with_label_noise
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
@@ -316,16 +316,16 @@ def _fit_on(name: str) -> FitOn:
 
 def _nll(found: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
     labels = np.asarray(found.labels)
-    seen = np.asarray(_log_seen(found.log_probs, label_noise))
+    seen = np.asarray(_with_label_noise(found.log_probs, label_noise))
     own = np.take_along_axis(seen, np.maximum(labels, 0)[..., None], 2)[..., 0]
     return np.where(labels >= 0, -own, np.nan)
 
 
 @jax.jit
-def _log_seen(
+def _with_label_noise(
     log_probs: Float[Array, "split item class"], label_noise: Scalar
 ) -> Float[Array, "split item class"]:
-    return jax.vmap(log_seen, (0, None))(log_probs, label_noise)
+    return jax.vmap(with_label_noise, (0, None))(log_probs, label_noise)
 
 
 def comparison_rows(

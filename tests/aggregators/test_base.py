@@ -18,7 +18,7 @@ from judgebayes.votes import Votes
         ({"labels": np.full(60, 3)}, "A label is 3; with 3 classes the highest index is 2"),
     ],
 )
-def test_bad_labels_and_weights_get_a_sentence(
+def test_bad_labels_and_weights_raise_errors(
     votes: Votes, labels: np.ndarray, change: dict[str, np.ndarray], sentence: str
 ) -> None:
     given = {"labels": labels, "weight": None} | change

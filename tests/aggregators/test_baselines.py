@@ -8,7 +8,7 @@ from judgebayes.measures.decide import absolute_loss, bayes_action, zero_one_los
 from judgebayes.votes import Votes, from_counts
 
 
-def threshold_by_hand(counts: np.ndarray, labels: np.ndarray) -> tuple[int, float]:
+def threshold_by_loop(counts: np.ndarray, labels: np.ndarray) -> tuple[int, float]:
     """The least threshold with the least error, by a plain loop."""
     used = labels >= 0
     errors = []
@@ -16,8 +16,8 @@ def threshold_by_hand(counts: np.ndarray, labels: np.ndarray) -> tuple[int, floa
         wrong = 0
         for (minus, _, plus), label in zip(counts[used], labels[used], strict=True):
             margin = plus - minus
-            made = 1 if abs(margin) < k else (2 if margin > 0 else 0)
-            wrong += abs(made - label)
+            decision = 1 if abs(margin) < k else (2 if margin > 0 else 0)
+            wrong += abs(decision - label)
         errors.append(wrong / used.sum())
     return int(np.argmin(errors)) + 1, min(errors)
 
@@ -26,10 +26,10 @@ def test_the_threshold_is_that_of_a_plain_loop(
     counts: np.ndarray, votes: Votes, labels: np.ndarray
 ) -> None:
     fit = MarginThreshold().fit(votes, labels)
-    threshold, error = threshold_by_hand(counts, labels)
+    threshold, error = threshold_by_loop(counts, labels)
     assert int(fit.threshold) == threshold
-    made = bayes_action(fit(votes), absolute_loss(3))
-    assert float(scores.mae(made, labels)) == pytest.approx(error)
+    decisions = bayes_action(fit(votes), absolute_loss(3))
+    assert float(scores.mae(decisions, labels)) == pytest.approx(error)
 
 
 def test_all_ties_need_the_highest_threshold_and_no_ties_the_lowest(votes: Votes) -> None:
@@ -39,29 +39,29 @@ def test_all_ties_need_the_highest_threshold_and_no_ties_the_lowest(votes: Votes
     assert int(MarginThreshold().fit(votes, sign).threshold) == 1
 
 
-def every_label_that_may_be_seen(
+def every_possible_noisy_label(
     votes: Votes, labels: np.ndarray, noise: float
 ) -> tuple[Votes, np.ndarray, np.ndarray]:
-    """Every item once per label that it may show, weighted by how often it does."""
+    """Every item once per possible noisy label, weighted by its probability."""
     confusion = np.full((3, 3), noise / 2) + (1 - 1.5 * noise) * np.eye(3)
     items = np.repeat(np.arange(len(labels)), 3)
     return votes.take(items), np.tile(np.arange(3), len(labels)), confusion[labels].ravel()
 
 
-def test_a_threshold_told_of_label_noise_is_that_of_the_true_labels(
+def test_a_threshold_with_label_noise_is_that_of_the_true_labels(
     counts: np.ndarray, votes: Votes, labels: np.ndarray
 ) -> None:
     items = np.flatnonzero(labels >= 0)
     true = labels[items]
-    threshold, _ = threshold_by_hand(counts[items], true)
-    several, seen, weight = every_label_that_may_be_seen(votes.take(items), true, 0.6)
-    told = MarginThreshold(label_noise=0.6).fit(several, seen, weight=weight)
-    unaware = MarginThreshold().fit(several, seen, weight=weight)
-    assert int(told.threshold) == threshold
-    assert int(unaware.threshold) > threshold  # a tie is the safe answer to a wrong label
+    threshold, _ = threshold_by_loop(counts[items], true)
+    several, noisy_labels, weight = every_possible_noisy_label(votes.take(items), true, 0.6)
+    with_noise = MarginThreshold(label_noise=0.6).fit(several, noisy_labels, weight=weight)
+    unaware = MarginThreshold().fit(several, noisy_labels, weight=weight)
+    assert int(with_noise.threshold) == threshold
+    assert int(unaware.threshold) > threshold  # a tie has a small loss for a wrong label
 
 
-def test_a_threshold_told_of_label_noise_minimises_the_error_it_estimates(
+def test_a_threshold_with_label_noise_minimises_the_error_it_estimates(
     counts: np.ndarray, votes: Votes, labels: np.ndarray
 ) -> None:
     noise, used = 0.3, labels >= 0
@@ -71,23 +71,23 @@ def test_a_threshold_told_of_label_noise_minimises_the_error_it_estimates(
         total = 0.0
         for (minus, _, plus), label in zip(counts[used], labels[used], strict=True):
             margin = plus - minus
-            made = 1 if abs(margin) < k else (2 if margin > 0 else 0)
-            total += sum(inverse[label, true] * abs(made - true) for true in range(3))
+            decision = 1 if abs(margin) < k else (2 if margin > 0 else 0)
+            total += sum(inverse[label, true] * abs(decision - true) for true in range(3))
         errors.append(total)
     best = int(np.flatnonzero(np.array(errors) <= min(errors) + 1e-9)[0]) + 1
     assert int(MarginThreshold(label_noise=noise).fit(votes, labels).threshold) == best
 
 
-def test_a_threshold_told_of_label_noise_errs_less_on_the_true_labels() -> None:
+def test_a_threshold_with_label_noise_errs_less_on_the_true_labels() -> None:
     rng = np.random.default_rng(4)
     true = rng.integers(0, 3, 4000)
     p = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
     votes = from_counts(np.stack([rng.multinomial(9, p[y]) for y in true]))
     wrong = (true + rng.integers(1, 3, 4000)) % 3
-    seen = np.where(rng.random(4000) < 0.4, wrong, true)
+    noisy_labels = np.where(rng.random(4000) < 0.4, wrong, true)
     error = {}
     for noise in (0.0, 0.4):
-        fit = MarginThreshold(label_noise=noise).fit(votes, seen)
+        fit = MarginThreshold(label_noise=noise).fit(votes, noisy_labels)
         error[noise] = float(scores.mae(bayes_action(fit(votes), absolute_loss(3)), true))
     best = float(
         scores.mae(bayes_action(MarginThreshold().fit(votes, true)(votes), absolute_loss(3)), true)
@@ -114,9 +114,9 @@ def test_base_rates_are_weighted_frequencies(votes: Votes) -> None:
 
 def test_base_rates_of_noisy_labels_are_those_of_the_true_ones(votes: Votes) -> None:
     labels = np.repeat([0, 1, 2], [6, 18, 36])
-    several, seen, weight = every_label_that_may_be_seen(votes, labels, 0.2)
-    told = BaseRate(label_noise=0.2).fit(several, seen, weight=weight)
-    np.testing.assert_allclose(np.exp(told.log_rates), [0.1, 0.3, 0.6], atol=1e-9)
+    several, noisy_labels, weight = every_possible_noisy_label(votes, labels, 0.2)
+    with_noise = BaseRate(label_noise=0.2).fit(several, noisy_labels, weight=weight)
+    np.testing.assert_allclose(np.exp(with_noise.log_rates), [0.1, 0.3, 0.6], atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", [absolute_loss(3), zero_one_loss(3)])
@@ -124,5 +124,5 @@ def test_its_bayes_action_is_the_best_constant(votes: Votes, loss: np.ndarray) -
     rng = np.random.default_rng(0)
     for _ in range(10):
         labels = rng.choice(3, 60, p=rng.dirichlet(np.ones(3)))
-        made = int(bayes_action(BaseRate().fit(votes, labels)(votes), loss)[0])
-        assert loss[made, labels].mean() == pytest.approx(loss[:, labels].mean(1).min())
+        action = int(bayes_action(BaseRate().fit(votes, labels)(votes), loss)[0])
+        assert loss[action, labels].mean() == pytest.approx(loss[:, labels].mean(1).min())

@@ -17,14 +17,14 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
 from judgebayes.inference import Status
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes import Votes
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Counting:
-    """Naive Bayes on the pooled votes, in closed form: quick to compile, and it overfits a bit."""
+    """Naive Bayes on the pooled votes, in closed form: quick to compile, and it overfits slightly."""
 
     @in_float64
     def fit(
@@ -32,11 +32,13 @@ class Counting:
     ) -> "FittedCounting":
         data = training(votes, labels, weight, key, labelled_only=False)
         member = (
-            jax.nn.one_hot(data.labels, 3, dtype=float) * known(data.labels, data.weight)[:, None]
+            jax.nn.one_hot(data.labels, 3, dtype=float)
+            * labelled_weight(data.labels, data.weight)[:, None]
         )
-        seen = member.T @ data.votes.pooled_counts() + 0.5
+        class_counts = member.T @ data.votes.pooled_counts() + 0.5
         return FittedCounting(
-            jnp.log(seen / seen.sum(1, keepdims=True)), jnp.asarray(int(Status.CONVERGED))
+            jnp.log(class_counts / class_counts.sum(1, keepdims=True)),
+            jnp.asarray(int(Status.CONVERGED)),
         )
 
 
@@ -51,7 +53,7 @@ class FittedCounting:
         return jax.nn.log_softmax(votes.pooled_counts() @ self.log_rates.T)
 
 
-FEW = Counting()
+COUNTING = Counting()
 MAPS = {"raw": Identity(), "isotonic": Isotonic()}
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "nested": {"share": 0.7},
@@ -70,14 +72,14 @@ def places(used: np.ndarray, seed: int = 0) -> np.ndarray:
     return np.asarray(random_places(jnp.asarray(used), jax.random.key(seed)))
 
 
-def test_the_division_is_a_random_order_of_the_used_items_alone() -> None:
+def test_the_division_is_a_random_order_of_the_used_items_only() -> None:
     used = np.random.default_rng(0).random(40) < 0.6
-    found = places(used)
-    assert sorted(found[used]) == list(range(used.sum()))
-    np.testing.assert_array_equal(found[used], places(np.ones(used.sum(), bool)))
+    ranks = places(used)
+    assert sorted(ranks[used]) == list(range(used.sum()))
+    np.testing.assert_array_equal(ranks[used], places(np.ones(used.sum(), bool)))
     padded = np.r_[used, np.zeros(7, bool)]
-    np.testing.assert_array_equal(places(padded)[:40][used], found[used])
-    assert (places(used, 1)[used] != found[used]).any()
+    np.testing.assert_array_equal(places(padded)[:40][used], ranks[used])
+    assert (places(used, 1)[used] != ranks[used]).any()
 
 
 def halves(labels: np.ndarray, share: float, key: jax.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -92,22 +94,20 @@ def test_nested_fits_are_two_fits_on_two_parts(votes: Votes, labels: np.ndarray)
     first, second = in_float64(halves)(labels, 0.7, key)
     assert len(first) == 35
     assert len(second) == 15
-    aggregator = FEW.fit(votes.take(first), labels[first])
+    aggregator = COUNTING.fit(votes.take(first), labels[first])
     calibrator = Temperature().fit(aggregator(votes.take(second)), labels[second])
-    found = Calibrated(FEW, Temperature(), 0.7).fit(votes, labels, key=key)
-    np.testing.assert_allclose(found(votes), calibrator(aggregator(votes)), atol=1e-7)
+    fit = Calibrated(COUNTING, Temperature(), 0.7).fit(votes, labels, key=key)
+    np.testing.assert_allclose(fit(votes), calibrator(aggregator(votes)), atol=1e-7)
 
 
 def test_a_share_of_none_fits_both_on_everything(votes: Votes, labels: np.ndarray) -> None:
-    aggregator = FEW.fit(votes, labels)
+    aggregator = COUNTING.fit(votes, labels)
     calibrator = Platt().fit(aggregator(votes), labels)
-    found = Calibrated(FEW, Platt(), None).fit(votes, labels)
-    np.testing.assert_allclose(found(votes), calibrator(aggregator(votes)), atol=1e-7)
+    fit = Calibrated(COUNTING, Platt(), None).fit(votes, labels)
+    np.testing.assert_allclose(fit(votes), calibrator(aggregator(votes)), atol=1e-7)
 
 
-def test_cross_fitting_calibrates_answers_to_items_that_were_left_out(
-    votes: Votes, labels: np.ndarray
-) -> None:
+def test_cross_fitting_calibrates_on_held_out_predictions(votes: Votes, labels: np.ndarray) -> None:
     key = jax.random.key(5)
     used = labels >= 0
     first = in_float64(jax.random.split)(key, 2 + 3)[0]
@@ -115,19 +115,19 @@ def test_cross_fitting_calibrates_answers_to_items_that_were_left_out(
     raw = np.zeros((60, 3))
     for which in range(3):
         inside, outside = np.flatnonzero(used & (fold != which)), np.flatnonzero(fold == which)
-        fit = FEW.fit(votes.take(inside), labels[inside])
+        fit = COUNTING.fit(votes.take(inside), labels[inside])
         raw[outside] = fit(votes.take(outside))
     calibrator = Temperature().fit(raw, labels)
-    found = Calibrated(FEW, Temperature(), cross_fit=3).fit(votes, labels, key=key)
-    whole = FEW.fit(votes, labels)
-    np.testing.assert_allclose(found(votes), calibrator(whole(votes)), atol=1e-6)
+    fit = Calibrated(COUNTING, Temperature(), cross_fit=3).fit(votes, labels, key=key)
+    whole = COUNTING.fit(votes, labels)
+    np.testing.assert_allclose(fit(votes), calibrator(whole(votes)), atol=1e-6)
 
 
 @protocols
 def test_unused_items_and_other_code_paths_change_nothing(
     protocol: str, votes: Votes, labels: np.ndarray
 ) -> None:
-    method = Calibrated(FEW, Temperature(), **PROTOCOLS[protocol])
+    method = Calibrated(COUNTING, Temperature(), **PROTOCOLS[protocol])
     weight = np.ones(60)
     weight[10:25] = 0
     keep = np.flatnonzero((weight > 0) & (labels >= 0))
@@ -148,12 +148,12 @@ def test_a_sweep_of_calibrators_is_a_sweep_of_calibrated_methods(
 ) -> None:
     given = PROTOCOLS[protocol]
     shared: dict[str, Any] = {"fit_on": "calibration", "metrics": ["nll", "accuracy"], "seed": 2}
-    one = sweep({"few": FEW}, votes, labels, parts, calibrators=MAPS, **given, **shared)
+    one = sweep({"few": COUNTING}, votes, labels, parts, calibrators=MAPS, **given, **shared)
     columns = ["method", "calibrator", "split", "metric", "value", "status"]
     assert list(one.columns) == columns
     assert list(one["calibrator"].unique()) == list(MAPS)
     for name, calibrator in MAPS.items():
-        method = {"few": Calibrated(FEW, calibrator, **given)}
+        method = {"few": Calibrated(COUNTING, calibrator, **given)}
         other = sweep(method, votes, labels, parts, **shared)
         own = one[one["calibrator"] == name].reset_index(drop=True)
         np.testing.assert_allclose(own["value"], other["value"], atol=1e-9)
@@ -164,24 +164,24 @@ def test_the_evaluation_labels_do_not_leak(votes: Votes, labels: np.ndarray, par
     other = labels.copy()
     one_split = Splits(parts.calibration[:1], parts.evaluation[:1])
     other[parts.evaluation[0]] = (labels[parts.evaluation[0]] + 1) % 3
-    method = Calibrated(FEW, Temperature())
+    method = Calibrated(COUNTING, Temperature())
     for fit_on in ("calibration", "all"):
-        found = [
+        log_probs = [
             evaluate_splits(method, votes, y, one_split, fit_on=fit_on).log_probs
             for y in (labels, other)
         ]
-        np.testing.assert_array_equal(*found)
+        np.testing.assert_array_equal(*log_probs)
 
 
 def test_the_status_is_the_worse_of_the_two(votes: Votes) -> None:
-    found = Calibrated(SoftVote(), Beta(), None).fit(
+    fit = Calibrated(SoftVote(), Beta(), None).fit(
         Votes(votes.index, jnp.ones(votes.index.shape), None, None, 3), np.ones(60, int)
     )
-    assert Status(int(found.status)) is Status.DEGENERATE
+    assert Status(int(fit.status)) is Status.DEGENERATE
 
 
-def test_impossible_protocols_get_a_sentence(votes: Votes, labels: np.ndarray) -> None:
-    with pytest.raises(JudgeBayesError, match=r"share=1\.5; right would be between 0 and 1"):
+def test_impossible_protocols_raise_errors(votes: Votes, labels: np.ndarray) -> None:
+    with pytest.raises(JudgeBayesError, match=r"share=1\.5; it must be between 0 and 1"):
         Calibrated(BaseRate(), Identity(), 1.5).fit(votes, labels)
-    with pytest.raises(JudgeBayesError, match="cross_fit=1; right would be 2 folds"):
+    with pytest.raises(JudgeBayesError, match="cross_fit=1; it must be 2 folds"):
         Calibrated(BaseRate(), Identity(), cross_fit=1).fit(votes, labels)

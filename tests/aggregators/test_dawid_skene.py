@@ -35,7 +35,7 @@ def naive(votes: Votes, labels: np.ndarray, prior: Prior, steps: int) -> Naive:
         theta.append(rows)
     pi = [1 / n for _ in classes]
     for _ in range(steps + 1):
-        belief, value = [], 0.0
+        responsibilities, value = [], 0.0
         for i, item in enumerate(index):
             p = []
             for k in classes:
@@ -45,7 +45,7 @@ def naive(votes: Votes, labels: np.ndarray, prior: Prior, steps: int) -> Naive:
                         joint *= theta[j][k][vote] if vote >= 0 else 1.0
                 p.append(joint)
             value += math.log(sum(p))
-            belief.append([x / sum(p) for x in p])
+            responsibilities.append([x / sum(p) for x in p])
         value += sum(prior.classes * math.log(pi[k]) for k in classes)
         value += sum(
             pseudo[k][v] * math.log(theta[j][k][v]) if pseudo[k][v] else 0.0
@@ -53,25 +53,25 @@ def naive(votes: Votes, labels: np.ndarray, prior: Prior, steps: int) -> Naive:
             for k in classes
             for v in classes
         )
-        share = [prior.classes + sum(b[k] for b in belief) for k in classes]
+        share = [prior.classes + sum(b[k] for b in responsibilities) for k in classes]
         pi = [s / sum(share) for s in share]
         theta = []
         for j in judges:
             rows = []
             for k in classes:
                 row = list(pseudo[k])
-                for b, item in zip(belief, index, strict=True):
+                for b, item in zip(responsibilities, index, strict=True):
                     for vote in item[j]:
                         if vote >= 0:
                             row[vote] += b[k]
                 rows.append([max(x / sum(row), 1e-12) for x in row])
             theta.append(rows)
-    return belief, value
+    return responsibilities, value
 
 
 @pytest.fixture(scope="module")
 def panel() -> tuple[Votes, np.ndarray]:
-    """Three classes, four judges, two samples, holes; a quarter of the labels known."""
+    """Three classes, four judges, two samples, missing votes; a quarter of the labels known."""
     votes, labels = judged(
         np.array([0.9, 0.7, 0.6, 0.5]), 60, n_classes=3, samples=2, missing=0.2, seed=4
     )
@@ -83,14 +83,14 @@ def test_it_is_em_in_plain_python(panel: tuple[Votes, np.ndarray], prior: Prior)
     votes, labels = panel
     fit = DawidSkene(prior=prior).fit(votes, labels)
     assert int(fit.status) == Status.CONVERGED
-    belief, value = naive(votes, labels, prior, int(fit.steps))
+    responsibilities, value = naive(votes, labels, prior, int(fit.steps))
     assert float(fit.log_posterior) == pytest.approx(value, rel=1e-9)
     unknown = labels < 0
-    found = np.exp(np.asarray(fit(votes)))
-    np.testing.assert_allclose(found[unknown], np.array(belief)[unknown], atol=1e-6)
+    probs = np.exp(np.asarray(fit(votes)))
+    np.testing.assert_allclose(probs[unknown], np.array(responsibilities)[unknown], atol=1e-6)
 
 
-def test_a_run_that_is_cut_short_says_so(panel: tuple[Votes, np.ndarray]) -> None:
+def test_a_run_that_is_cut_short_has_the_status_max_steps(panel: tuple[Votes, np.ndarray]) -> None:
     fit = DawidSkene(EM(max_steps=3)).fit(*panel)
     assert int(fit.status) == Status.MAX_STEPS
     assert int(fit.steps) == 3
@@ -103,16 +103,16 @@ def test_more_steps_never_lower_the_posterior(panel: tuple[Votes, np.ndarray]) -
     assert (np.diff(values) >= 0).all()
 
 
-def test_renaming_the_classes_renames_the_answers(panel: tuple[Votes, np.ndarray]) -> None:
+def test_permuting_the_classes_permutes_the_result(panel: tuple[Votes, np.ndarray]) -> None:
     votes, labels = panel
     name = np.array([1, 2, 0])
     index = jnp.where(votes.index >= 0, name[np.maximum(votes.index, 0)], -1)
     with jax.enable_x64(True):
         other = Votes(index.astype(jnp.int8), None, None, None, 3)
     renamed = np.where(labels >= 0, name[labels], -1)
-    found = np.exp(DawidSkene().fit(other, renamed)(other))
+    probs = np.exp(DawidSkene().fit(other, renamed)(other))
     expected = np.exp(DawidSkene().fit(votes, labels)(votes))
-    np.testing.assert_allclose(found[:, name], expected, atol=1e-6)
+    np.testing.assert_allclose(probs[:, name], expected, atol=1e-6)
 
 
 def test_confusions_are_recovered_without_labels() -> None:
@@ -123,62 +123,64 @@ def test_confusions_are_recovered_without_labels() -> None:
     np.testing.assert_allclose(np.asarray(fit.draws["confusion"])[0], truth, atol=0.05)
 
 
-def test_an_adversarial_judge_is_used_and_not_barred() -> None:
+def test_an_adversarial_judge_is_informative() -> None:
     accuracy = np.array([0.85, 0.8, 0.75, 0.1, 0.7])
     votes, labels = judged(accuracy, 1500, seed=6)
     fit = DawidSkene().fit(votes, np.full(1500, -1))
     assert int(fit.status) == Status.CONVERGED
-    found = fit.reliability(0.999)
-    assert ((found.low < accuracy) & (accuracy < found.high)).all()
+    reliability = fit.reliability(0.999)
+    assert ((reliability.low < accuracy) & (accuracy < reliability.high)).all()
     with_it = (np.asarray(fit(votes)).argmax(1) == labels).mean()
     without = votes.of_judges([0, 1, 2, 4])
-    alone = DawidSkene().fit(without, np.full(1500, -1))(without)
-    assert with_it > (np.asarray(alone).argmax(1) == labels).mean()
+    without_judge = DawidSkene().fit(without, np.full(1500, -1))(without)
+    assert with_it > (np.asarray(without_judge).argmax(1) == labels).mean()
 
 
-def test_switched_names_are_noticed_unless_labels_vouch_for_them() -> None:
-    """Most judges are adversarial: agreement alone cannot know, a few labels can."""
+def test_switched_classes_are_detected_unless_labels_confirm_them() -> None:
+    """Most judges are adversarial: agreement cannot reveal this, but a few labels can."""
     votes, labels = judged(np.array([0.15, 0.2, 0.1, 0.2, 0.25]), 300, seed=8)
     blind = DawidSkene().fit(votes, np.full(300, -1))
     assert (np.asarray(blind(votes)).argmax(1) == labels).mean() < 0.1
     some = np.where(np.arange(300) < 40, labels, -1)
-    told = DawidSkene().fit(votes, some)
-    assert int(told.status) == Status.CONVERGED
-    assert (np.asarray(told(votes)).argmax(1) == labels).mean() > 0.9
+    with_labels = DawidSkene().fit(votes, some)
+    assert int(with_labels.status) == Status.CONVERGED
+    assert (np.asarray(with_labels(votes)).argmax(1) == labels).mean() > 0.9
     against = DawidSkene(prior=Prior(right=0.0, wrong=400.0)).fit(votes, np.full(300, -1))
     assert int(against.status) == Status.SWITCHED
-    assert "changed names" in Status.SWITCHED.sentence
+    assert "seem to be switched" in Status.SWITCHED.sentence
 
 
 def test_wrong_labels_do_not_clamp_when_their_share_is_known() -> None:
     votes, labels = judged(np.array([0.95, 0.9, 0.9, 0.85]), 400, seed=9)
     wrong = np.random.default_rng(1).random(400) < 0.2
-    seen = np.where(wrong, 1 - labels, labels)
-    told, naive_fit = (
-        DawidSkene(label_noise=e).fit(votes, seen).reliability().mean for e in (0.2, 0.0)
+    noisy_labels = np.where(wrong, 1 - labels, labels)
+    with_noise, naive_fit = (
+        DawidSkene(label_noise=e).fit(votes, noisy_labels).reliability().mean for e in (0.2, 0.0)
     )
-    assert abs(told[0] - 0.95) < 0.03
+    assert abs(with_noise[0] - 0.95) < 0.03
     assert naive_fit[0] < 0.85
 
 
 def test_drawing_agrees_with_the_mode_and_does_not_switch() -> None:
     votes, labels = judged(np.array([0.9, 0.8, 0.7, 0.2]), 120, seed=10)
     some = np.where(np.arange(120) < 20, labels, -1)
-    drawn = DawidSkene(NUTS(draws=300, warmup=300, chains=2)).fit(votes, some)
-    assert int(drawn.status) in (Status.CONVERGED, Status.UNMIXED)
+    sampled = DawidSkene(NUTS(draws=300, warmup=300, chains=2)).fit(votes, some)
+    assert int(sampled.status) in (Status.CONVERGED, Status.UNMIXED)
     mode = DawidSkene().fit(votes, some)
-    assert np.abs(np.exp(drawn(votes)) - np.exp(mode(votes))).mean() < 0.05
-    found, at_mode = drawn.reliability(0.9), mode.reliability(0.9)
-    np.testing.assert_allclose(found.mean, at_mode.mean, atol=0.06)
-    assert (found.low < at_mode.mean).all()
-    assert (at_mode.mean < found.high).all()
+    assert np.abs(np.exp(sampled(votes)) - np.exp(mode(votes))).mean() < 0.05
+    reliability, at_mode = sampled.reliability(0.9), mode.reliability(0.9)
+    np.testing.assert_allclose(reliability.mean, at_mode.mean, atol=0.06)
+    assert (reliability.low < at_mode.mean).all()
+    assert (at_mode.mean < reliability.high).all()
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The (inplace|copy) keyword")  # the peer is behind pandas 3
+@pytest.mark.filterwarnings(
+    "ignore:The (inplace|copy) keyword"
+)  # crowd-kit does not support pandas 3
 @pytest.mark.parametrize("name", ["rte", "dog", "d_sentiment", "SP_amt"])
-def test_crowd_kit_finds_the_same(name: str, data: Path) -> None:
-    """On bluebird crowd-kit stops after two rounds, short of the maximum: it is not compared."""
+def test_crowd_kit_gives_the_same(name: str, data: Path) -> None:
+    """On bluebird, crowd-kit stops after two rounds, before the maximum, so it is not compared."""
     aggregation = pytest.importorskip("crowdkit.aggregation")
     table = pd.read_parquet(data / "crowd_labels" / "votes.parquet")
     table = table[table["dataset"] == name].drop_duplicates(["item", "worker"])

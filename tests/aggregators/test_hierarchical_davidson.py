@@ -23,13 +23,13 @@ def test_it_converges_and_gives_every_task_its_parameters(
     assert "log_beta" in repr(fit)
 
 
-def test_one_start_finds_what_five_find(tasked: Votes, labels: np.ndarray) -> None:
+def test_one_start_gives_the_same_as_five(tasked: Votes, labels: np.ndarray) -> None:
     one = HierarchicalDavidson().fit(tasked, labels)
     five = HierarchicalDavidson(MAP(temperature=0.5, score=drps)).fit(tasked, labels)
     assert float(one.objective) == pytest.approx(float(five.objective), abs=1e-10)
 
 
-def test_tasks_that_may_not_differ_share_one_answer(tasked: Votes, labels: np.ndarray) -> None:
+def test_without_differences_tasks_share_parameters(tasked: Votes, labels: np.ndarray) -> None:
     fit = HierarchicalDavidson(ONE_START, prior=HierarchicalPrior(differ=1e-4)).fit(tasked, labels)
     assert np.ptp(fit.by_task()["beta"]) < 1e-5
     other = Votes(tasked.index, None, None, jnp.roll(tasked.task, 1), 3, 3)
@@ -39,7 +39,7 @@ def test_tasks_that_may_not_differ_share_one_answer(tasked: Votes, labels: np.nd
 def test_tasks_that_may_differ_freely_approach_separate_fits(
     tasked: Votes, labels: np.ndarray
 ) -> None:
-    """With a wide prior a task's labels alone decide: another task's labels change little."""
+    """With a wide prior, only a task's own labels matter: another task's labels change little."""
     wide = HierarchicalDavidson(ONE_START, prior=HierarchicalPrior(differ=30.0))
     close = HierarchicalDavidson(ONE_START, prior=HierarchicalPrior(differ=0.3))
     task = np.asarray(tasked.task)
@@ -53,10 +53,10 @@ def test_tasks_that_may_differ_freely_approach_separate_fits(
     assert moved(wide) < 0.5 * moved(close)
 
 
-def test_an_unseen_task_is_answered_from_the_centre(tasked: Votes, labels: np.ndarray) -> None:
+def test_an_unseen_task_is_predicted_from_the_centre(tasked: Votes, labels: np.ndarray) -> None:
     task = np.asarray(tasked.task)
-    seen = np.where(task == 2, -1, labels)
-    fit = HierarchicalDavidson().fit(tasked, seen)
+    training_labels = np.where(task == 2, -1, labels)
+    fit = HierarchicalDavidson().fit(tasked, training_labels)
     # No label of task 2: the mode of its deviation is zero, which is the centre.
     np.testing.assert_allclose(np.asarray(fit.draws["log_beta_by_task"])[0, 2], 0, atol=1e-7)
     unseen = Votes(tasked.index, None, None, jnp.full(60, -1, jnp.int32), 3, 3)
@@ -71,10 +71,10 @@ def test_permuting_the_tasks_permutes_the_parameters(tasked: Votes, labels: np.n
 
 @pytest.mark.slow
 def test_sampling_agrees_with_the_mode_roughly_and_mixes(tasked: Votes, labels: np.ndarray) -> None:
-    drawn = HierarchicalDavidson(NUTS(draws=120, warmup=150, chains=2)).fit(tasked, labels)
-    assert drawn.draws["tie_by_task"].shape == (240, 1, 3)
+    sampled = HierarchicalDavidson(NUTS(draws=120, warmup=150, chains=2)).fit(tasked, labels)
+    assert sampled.draws["tie_by_task"].shape == (240, 1, 3)
     mode = HierarchicalDavidson(MAP(starts=1)).fit(tasked, labels)
-    assert np.abs(np.exp(drawn(tasked)) - np.exp(mode(tasked))).max() < 0.15
+    assert np.abs(np.exp(sampled(tasked)) - np.exp(mode(tasked))).max() < 0.15
 
 
 def test_votes_without_tasks_are_refused(votes: Votes, labels: np.ndarray) -> None:
@@ -83,9 +83,9 @@ def test_votes_without_tasks_are_refused(votes: Votes, labels: np.ndarray) -> No
             method.fit(votes, labels)
 
 
-def test_a_fit_per_task_equals_fits_to_its_items_alone(tasked: Votes, labels: np.ndarray) -> None:
+def test_a_fit_per_task_equals_separate_fits(tasked: Votes, labels: np.ndarray) -> None:
     together = PerTask(Davidson()).fit(tasked, labels)(tasked)
     for k in range(3):
         own = np.flatnonzero(np.asarray(tasked.task) == k)
-        alone = Davidson().fit(tasked.take(own), labels[own])(tasked.take(own))
-        np.testing.assert_allclose(together[own], alone, atol=1e-5)
+        separate = Davidson().fit(tasked.take(own), labels[own])(tasked.take(own))
+        np.testing.assert_allclose(together[own], separate, atol=1e-5)

@@ -25,7 +25,9 @@ def panel() -> tuple[Votes, np.ndarray, np.ndarray]:
     return votes, labels, accuracy
 
 
-def by_hand(votes: Votes, labels: np.ndarray, log_prior: tuple[float, float]) -> list[float]:
+def in_plain_python(
+    votes: Votes, labels: np.ndarray, log_prior: tuple[float, float]
+) -> list[float]:
     """P2 eq 1 in plain Python: the probability of class 1 of every item."""
     index = np.asarray(votes.index)[:, :, 0]
     answers = []
@@ -49,12 +51,12 @@ def by_hand(votes: Votes, labels: np.ndarray, log_prior: tuple[float, float]) ->
 def test_it_is_eq_1_in_plain_python(panel: tuple[Votes, np.ndarray, np.ndarray]) -> None:
     votes, labels, _ = panel
     some = np.where(np.arange(400) % 3 == 0, labels, -1)
-    found = np.exp(OneCoin().fit(votes, some)(votes))[:, 1]
-    np.testing.assert_allclose(found, by_hand(votes, some, (0.0, 0.0)), rtol=1e-10)
-    ones, known = int((some == 1).sum()), int((some >= 0).sum())
-    prior = (math.log(known - ones + 1), math.log(ones + 1))
-    found = np.exp(OneCoin(class_prior="labels").fit(votes, some)(votes))[:, 1]
-    np.testing.assert_allclose(found, by_hand(votes, some, prior), rtol=1e-10)
+    probs = np.exp(OneCoin().fit(votes, some)(votes))[:, 1]
+    np.testing.assert_allclose(probs, in_plain_python(votes, some, (0.0, 0.0)), rtol=1e-10)
+    ones, n_labelled = int((some == 1).sum()), int((some >= 0).sum())
+    prior = (math.log(n_labelled - ones + 1), math.log(ones + 1))
+    probs = np.exp(OneCoin(class_prior="labels").fit(votes, some)(votes))[:, 1]
+    np.testing.assert_allclose(probs, in_plain_python(votes, some, prior), rtol=1e-10)
 
 
 def test_intervals_are_beta_quantiles_and_cover(
@@ -62,29 +64,29 @@ def test_intervals_are_beta_quantiles_and_cover(
 ) -> None:
     votes, labels, accuracy = panel
     fit = OneCoin().fit(votes, labels)
-    found = fit.reliability(0.99)
+    reliability = fit.reliability(0.99)
     expected = stats.beta(np.asarray(fit.alpha), np.asarray(fit.beta)).ppf(0.005)
-    np.testing.assert_allclose(found.low, expected, rtol=1e-8)
-    assert ((found.low < accuracy) & (accuracy < found.high)).all()
+    np.testing.assert_allclose(reliability.low, expected, rtol=1e-8)
+    assert ((reliability.low < accuracy) & (accuracy < reliability.high)).all()
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:
     accuracy = np.random.default_rng(0).uniform(0.3, 0.95, 400)
     votes, labels = judged(accuracy, 40, seed=1)
-    found = OneCoin().fit(votes, labels).reliability(0.8)
-    covered = ((found.low < accuracy) & (accuracy < found.high)).mean()
+    reliability = OneCoin().fit(votes, labels).reliability(0.8)
+    covered = ((reliability.low < accuracy) & (accuracy < reliability.high)).mean()
     assert covered == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / 400))
 
 
-def test_a_known_share_of_wrong_labels_is_allowed_for() -> None:
+def test_a_known_share_of_wrong_labels_is_corrected_for() -> None:
     accuracy = np.array([0.95, 0.75, 0.6])
     votes, labels = judged(accuracy, 6000, seed=2)
     wrong = np.random.default_rng(3).random(6000) < 0.2
-    seen = np.where(wrong, 1 - labels, labels)
-    naive = OneCoin().fit(votes, seen).reliability()
-    told = OneCoin(label_noise=0.2).fit(votes, seen).reliability(0.999)
+    noisy_labels = np.where(wrong, 1 - labels, labels)
+    naive = OneCoin().fit(votes, noisy_labels).reliability()
+    with_noise = OneCoin(label_noise=0.2).fit(votes, noisy_labels).reliability(0.999)
     assert naive.mean[0] < 0.8
-    assert ((told.low < accuracy) & (accuracy < told.high)).all()
+    assert ((with_noise.low < accuracy) & (accuracy < with_noise.high)).all()
 
 
 def test_log_odds_smoothed_by_one_are_the_one_coin(
@@ -98,7 +100,7 @@ def test_log_odds_smoothed_by_one_are_the_one_coin(
     )
 
 
-def test_shares_are_smoothed_counts_and_side_with_the_majority(votes: Votes) -> None:
+def test_shares_are_smoothed_counts_and_agree_with_the_majority(votes: Votes) -> None:
     counts = np.asarray(votes.pooled_counts())
     fit = VoteShare(pseudo_count=2.0).fit(votes, np.full(60, -1))
     expected = (counts + 2) / (counts.sum(1, keepdims=True) + 6)
@@ -110,14 +112,16 @@ def test_shares_are_smoothed_counts_and_side_with_the_majority(votes: Votes) -> 
     np.testing.assert_array_equal(plain.argmax(1)[clear], majority[clear])
 
 
-def test_accuracy_weights_by_hand(panel: tuple[Votes, np.ndarray, np.ndarray]) -> None:
+def test_accuracy_weights_on_an_example(panel: tuple[Votes, np.ndarray, np.ndarray]) -> None:
     votes, labels, _ = panel
     index = np.asarray(votes.index)[:, :, 0]
     agree = (index == labels[:, None]).sum(0)
     accuracy = (agree + 1) / ((index >= 0).sum(0) + 2)
     share = [0.5 + ((index == k) * accuracy).sum(1) for k in (0, 1)]
-    found = AccuracyWeighted().fit(votes, labels)(votes)
-    np.testing.assert_allclose(np.exp(found)[:, 1], share[1] / (share[0] + share[1]), rtol=1e-12)
+    log_probs = AccuracyWeighted().fit(votes, labels)(votes)
+    np.testing.assert_allclose(
+        np.exp(log_probs)[:, 1], share[1] / (share[0] + share[1]), rtol=1e-12
+    )
 
 
 def test_a_constant_label_is_degenerate(panel: tuple[Votes, np.ndarray, np.ndarray]) -> None:

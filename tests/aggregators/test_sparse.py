@@ -1,4 +1,4 @@
-"""Sparse votes: every estimator that takes them answers as it does the same votes as an array."""
+"""Sparse votes: every estimator gives the same result as for the votes as an array."""
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ from judgebayes.models.dawid_skene import Prior
 from judgebayes.votes import Votes, encode_sparse, from_dense, sparse
 
 SINGLE = ("one-coin", "sc-first")
-"""Of these single votes are worth a test of their own."""
+"""Methods that are also tested with single votes."""
 METHODS = {
     "sc-first": MajorityVote("first"),
     "sc": MajorityVote(),
@@ -43,7 +43,7 @@ Panel = tuple[Votes, np.ndarray, np.ndarray]
 
 @pytest.fixture(scope="module")
 def panel() -> Panel:
-    """Three classes, five judges, up to two samples, holes, items without votes; weights."""
+    """Three classes, five judges, up to two samples, missing votes, items without votes; weights."""
     accuracy = np.array([0.9, 0.7, 0.6, 0.5, 0.8])
     votes, labels = judged(accuracy, 60, n_classes=3, samples=2, missing=0.4, seed=4)
     with jax.enable_x64(True):
@@ -59,10 +59,10 @@ def _small_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", list(METHODS))
-def test_the_answers_are_those_of_the_array(name: str, panel: Panel) -> None:
+def test_the_results_are_those_of_the_array(name: str, panel: Panel) -> None:
     votes, labels, weight = panel
     thin = from_dense(votes)
-    votes = thin.dense()  # later samples take the place of missing ones
+    votes = thin.dense()  # later samples replace missing ones
     dense = METHODS[name].fit(votes, labels, weight=weight)
     fit = METHODS[name].fit(thin, labels, weight=weight)
     np.testing.assert_allclose(np.exp(fit(thin)), np.exp(dense(votes)), atol=1e-10)
@@ -70,7 +70,7 @@ def test_the_answers_are_those_of_the_array(name: str, panel: Panel) -> None:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_so_they_are_of_single_votes(name: str, panel: Panel) -> None:
+def test_the_results_with_single_votes_are_those_of_the_array(name: str, panel: Panel) -> None:
     votes, labels, weight = panel
     votes = Votes(votes.index[..., :1], None, None, None, 3)
     thin = from_dense(votes)
@@ -90,7 +90,7 @@ def test_the_whole_fit_of_dawid_and_skene_is_the_same(panel: Panel) -> None:
     np.testing.assert_allclose(fit.reliability().low, dense.reliability().low, rtol=1e-9)
 
 
-def test_a_run_that_is_cut_short_says_so(panel: Panel) -> None:
+def test_a_run_that_is_cut_short_has_the_status_max_steps(panel: Panel) -> None:
     votes, labels, _ = panel
     fit = DawidSkene(EM(max_steps=3)).fit(from_dense(votes), labels)
     assert int(fit.status) == Status.MAX_STEPS
@@ -116,12 +116,12 @@ def test_votes_on_disk_are_read_in_every_step(panel: Panel, tmp_path: object) ->
     assert isinstance(stored.index, np.memmap)
 
 
-def test_what_sparse_votes_cannot_do_is_said(panel: Panel) -> None:
+def test_unsupported_uses_of_sparse_votes_raise_errors(panel: Panel) -> None:
     votes, labels, _ = panel
     thin = from_dense(votes)
     with pytest.raises(JudgeBayesError, match="SoftVote does not take sparse votes"):
         SoftVote().fit(thin, labels)(thin)
-    with pytest.raises(JudgeBayesError, match="make an array of them"):
+    with pytest.raises(JudgeBayesError, match="convert them to an array"):
         DawidSkene(NUTS()).fit(thin, labels)
     with pytest.raises(JudgeBayesError, match="The labels have the shape"):
         DawidSkene().fit(thin, labels[:5])

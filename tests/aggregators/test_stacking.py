@@ -14,7 +14,7 @@ from judgebayes.votes import Votes
 
 @pytest.fixture(scope="module")
 def copied() -> tuple[Votes, np.ndarray]:
-    """Two good judges and six copies of a poor one: errors that are anything but independent."""
+    """Two good judges and six copies of a poor one: strongly dependent errors."""
     votes, labels = judged(np.array([0.85, 0.8, 0.6]), 600, seed=0)
     index = np.asarray(votes.index)[:, [0, 1] + [2] * 6]
     with jax.enable_x64(True):
@@ -27,8 +27,8 @@ def test_copies_are_not_counted_again(copied: tuple[Votes, np.ndarray]) -> None:
     rest = np.arange(200, 600)
 
     def score(method: OneCoin | Stacking) -> float:
-        found = method.fit(votes, some)(votes.take(rest))
-        return float(mean_score(nll, found, labels[rest]))
+        log_probs = method.fit(votes, some)(votes.take(rest))
+        return float(mean_score(nll, log_probs, labels[rest]))
 
     assert score(Stacking()) < score(OneCoin()) - 0.02
 
@@ -54,10 +54,10 @@ def test_swapping_changes_the_sign_of_the_log_odds_exactly(
     np.testing.assert_allclose(fit(votes.swapped()), fit(votes)[:, ::-1], atol=1e-12)
 
 
-def test_the_free_form_learns_an_offset_and_what_silence_means() -> None:
+def test_the_free_form_has_an_offset_and_weights_of_missing_votes() -> None:
     votes, labels = judged(np.array([0.6, 0.7]), 1500, seed=3)
     index = np.asarray(votes.index).copy()
-    index[:, 1, 0] = np.where(labels == 1, -1, index[:, 1, 0])  # it is silent where all is well
+    index[:, 1, 0] = np.where(labels == 1, -1, index[:, 1, 0])  # it gives no vote on one class
     with jax.enable_x64(True):
         holed = Votes(jnp.asarray(index), None, None, None, 2)
     fit = Stacking(symmetric=False).fit(holed, labels)
@@ -67,11 +67,11 @@ def test_the_free_form_learns_an_offset_and_what_silence_means() -> None:
 
 def test_known_label_noise_undoes_the_shrinking_of_weights() -> None:
     votes, labels = judged(np.array([0.9, 0.9, 0.9]), 4000, seed=5)
-    seen = np.where(np.random.default_rng(0).random(4000) < 0.2, 1 - labels, labels)
+    noisy_labels = np.where(np.random.default_rng(0).random(4000) < 0.2, 1 - labels, labels)
     clean = Stacking().fit(votes, labels).reliability()
-    told = Stacking(label_noise=0.2).fit(votes, seen).reliability(0.999)
-    ignorant = Stacking().fit(votes, seen).reliability()
-    assert ((told.low < clean.mean) & (clean.mean < told.high)).all()
+    with_noise = Stacking(label_noise=0.2).fit(votes, noisy_labels).reliability(0.999)
+    ignorant = Stacking().fit(votes, noisy_labels).reliability()
+    assert ((with_noise.low < clean.mean) & (clean.mean < with_noise.high)).all()
     assert (ignorant.mean < 0.8 * clean.mean).all()
 
 
@@ -80,21 +80,21 @@ def test_drawing_agrees_with_laplace_where_labels_are_many(
 ) -> None:
     votes, labels = copied
     small = votes.of_judges([0, 1, 2])
-    drawn = Stacking(NUTS(draws=150, warmup=150, chains=2)).fit(small, labels)
+    sampled = Stacking(NUTS(draws=150, warmup=150, chains=2)).fit(small, labels)
     laplace = Stacking().fit(small, labels)
-    np.testing.assert_allclose(np.exp(drawn(small)), np.exp(laplace(small)), atol=0.03)
-    one, other = drawn.reliability(), laplace.reliability()
+    np.testing.assert_allclose(np.exp(sampled(small)), np.exp(laplace(small)), atol=0.03)
+    one, other = sampled.reliability(), laplace.reliability()
     np.testing.assert_allclose(one.mean, other.mean, atol=0.15)
     np.testing.assert_allclose(one.high - one.low, other.high - other.low, rtol=0.35)
 
 
 def test_ternary_votes_give_ternary_answers(votes: Votes, labels: np.ndarray) -> None:
     fit = Stacking().fit(votes, labels)
-    found = np.exp(np.asarray(fit(votes)))
+    probs = np.exp(np.asarray(fit(votes)))
     tied = np.asarray(votes.pooled_counts())[:, 1] == 4
     assert fit.draws["level_weight"].shape == (1, 1, 1)
     assert int(fit.status) == Status.CONVERGED
-    assert found[:, 1].max() > found[~tied, 1].min()
+    assert probs[:, 1].max() > probs[~tied, 1].min()
 
 
 def test_constant_labels_are_degenerate(copied: tuple[Votes, np.ndarray]) -> None:

@@ -1,4 +1,4 @@
-"""Items that are alike, as one item with their summed weight."""
+"""Merging of identical items into one item with their summed weight."""
 
 from collections import Counter
 
@@ -9,35 +9,35 @@ from panels import judged
 
 from judgebayes.aggregators import DawidSkene
 from judgebayes.aggregators.base import Training, training
-from judgebayes.aggregators.unique_items import merged
+from judgebayes.aggregators.unique_items import unique_items
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS
 
 
 @pytest.fixture(scope="module")
 def many() -> Training:
-    """Few judges on many items, holes, repeats, some labels, some weights 0."""
+    """Few judges on many items, missing votes, repeats, some labels, some weights 0."""
     votes, labels = judged(np.array([0.9, 0.7, 0.6]), 400, samples=2, missing=0.2, seed=3)
-    seen = np.where(np.arange(400) % 3 == 0, labels, -1)
+    some_labels = np.where(np.arange(400) % 3 == 0, labels, -1)
     weight = np.random.default_rng(1).integers(0, 3, 400).astype(float)
     with jax.enable_x64(True):
-        return training(votes, seen, weight, None, labelled_only=False)
+        return training(votes, some_labels, weight, None, labelled_only=False)
 
 
 def listed(data: Training) -> Counter[tuple[int, ...]]:
-    """Weight by votes (in any order of the samples) and label, one item after another."""
-    found: Counter[tuple[int, ...]] = Counter()
+    """Weight by votes (in any order of the samples) and label, by a loop over items."""
+    counter: Counter[tuple[int, ...]] = Counter()
     for votes, label, weight in zip(
         np.asarray(data.votes.index), np.asarray(data.labels), np.asarray(data.weight), strict=True
     ):
         if weight > 0:
-            found[*np.sort(votes).ravel().tolist(), int(label)] += float(weight)
-    return found
+            counter[*np.sort(votes).ravel().tolist(), int(label)] += float(weight)
+    return counter
 
 
 @in_float64
 def test_every_combination_keeps_its_weight(many: Training) -> None:
-    few = merged(many)
+    few = unique_items(many)
     assert few.votes.n_items < many.votes.n_items
     assert listed(few) == listed(many)
     used = np.asarray(few.weight) > 0
@@ -47,7 +47,7 @@ def test_every_combination_keeps_its_weight(many: Training) -> None:
 
 @in_float64
 def test_the_mode_is_that_of_all_items(many: Training) -> None:
-    few = merged(many)
+    few = unique_items(many)
     one, other = (DawidSkene().fit(x.votes, x.labels, weight=x.weight) for x in (many, few))
     assert float(one.log_posterior) == pytest.approx(float(other.log_posterior), rel=1e-12)
     for a, b in zip(jax.tree.leaves(one.draws), jax.tree.leaves(other.draws), strict=True):
@@ -55,23 +55,25 @@ def test_the_mode_is_that_of_all_items(many: Training) -> None:
 
 
 @in_float64
-def test_draws_do_not_know_how_often_an_item_was_listed(many: Training) -> None:
+def test_draws_do_not_depend_on_repeated_items(many: Training) -> None:
     sampler = DawidSkene(NUTS(draws=20, warmup=20, chains=2))
-    few = merged(many)
+    few = unique_items(many)
     one, other = (sampler.fit(x.votes, x.labels, weight=x.weight) for x in (many, few))
     for a, b in zip(jax.tree.leaves(one.draws), jax.tree.leaves(other.draws), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-def test_all_different_items_stay_as_they_are() -> None:
+def test_distinct_items_are_unchanged() -> None:
     votes, labels = judged(np.full(20, 0.7), 50, seed=4)
     data = training(votes, labels, None, None, labelled_only=False)
-    assert merged(data) is data
+    assert unique_items(data) is data
 
 
 def test_similar_panels_have_one_size() -> None:
     sizes = set()
     for seed in range(5):
         votes, labels = judged(np.full(8, 0.7), 1000, seed=seed)
-        sizes.add(merged(training(votes, labels, None, None, labelled_only=False)).votes.n_items)
+        sizes.add(
+            unique_items(training(votes, labels, None, None, labelled_only=False)).votes.n_items
+        )
     assert len(sizes) <= 2

@@ -40,20 +40,20 @@ def test_majority_and_its_ties(counts: tuple[int, int, int], middle: int, outer:
     assert decide(MajorityVote("outer"), votes) == [outer]
 
 
-def test_first_voted_of_the_tied_classes_is_taken() -> None:
+def test_the_first_voted_of_the_tied_classes_is_chosen() -> None:
     votes = of([[2, 1, 1, 2], [1, 2, 2, 1], [0, 2, 2, 1], [-1, 0, 2, -1], [-1, -1, -1, -1]])
     assert decide(MajorityVote("first"), votes) == [2, 1, 2, 0, 0]
 
 
 def test_a_binary_tie_is_left_open() -> None:
     votes = from_counts(np.array([[2, 2], [1, 3]]))
-    found = np.exp(MajorityVote().fit(votes, np.array([-1, -1]))(votes))
-    np.testing.assert_allclose(found, [[0.5, 0.5], [0, 1]])
+    probs = np.exp(MajorityVote().fit(votes, np.array([-1, -1]))(votes))
+    np.testing.assert_allclose(probs, [[0.5, 0.5], [0, 1]])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
 @pytest.mark.parametrize("rule", [MajorityVote(), MajorityVote("outer"), RoundedMedian(4)])
-def test_swapping_the_responses_mirrors_the_answer(rule: Rule, n_classes: int) -> None:
+def test_swapping_the_responses_mirrors_the_result(rule: Rule, n_classes: int) -> None:
     rng = np.random.default_rng(0)
     votes = of(rng.integers(-1, n_classes, (40, 4)).tolist(), k=n_classes)
     labels = np.full(40, -1)
@@ -100,7 +100,7 @@ def test_rules_of_confidence_need_scores(rule: Rule) -> None:
         decide(rule, of([[0, 1]]))
 
 
-def test_a_verdict_made_elsewhere_is_taken_as_it_is() -> None:
+def test_an_external_verdict_is_unchanged() -> None:
     index = jnp.array([[[2], [0]], [[1], [-1]]], jnp.int8)
     votes = Votes(index, None, None, None, 3)
     fit = Verdict(judge=1).fit(votes, np.array([-1, -1]))

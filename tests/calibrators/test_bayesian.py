@@ -1,4 +1,4 @@
-"""Posteriors of calibration maps: the program is the point fit's objective, intervals are its draws'."""
+"""Posteriors of calibration maps: densities against point fits, intervals against draws."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import MAP, NUTS, NormalAtMode, PriorImportance, Status
 from judgebayes.models.calibration_maps import CalibrationMapModel, MapData, Prior
-from judgebayes.models.label_noise import log_seen
+from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow import fit_file
 
@@ -36,7 +36,7 @@ classes = pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.
 
 
 def drawn(n: int, n_classes: int, features: int = 0, seed: int = 0) -> tuple[Any, Any, Any]:
-    """Answers that are twice too sure, labels, and item features that move them."""
+    """Overconfident log-probabilities (slope 2), labels, and item features with an effect."""
     rng = np.random.default_rng(seed)
     log_probs = log_softmax(2 * rng.normal(size=(n, n_classes)), axis=1)
     some = rng.normal(size=(n, features)) if features else None
@@ -60,7 +60,7 @@ def test_the_mode_under_a_flat_prior_is_the_point_fit(name: str, n_classes: int)
 @pytest.mark.parametrize("symmetric", [False, True])
 @classes
 @in_float64
-def test_so_it_is_with_item_features(symmetric: bool, n_classes: int) -> None:
+def test_the_mode_with_item_features_is_the_point_fit(symmetric: bool, n_classes: int) -> None:
     log_probs, labels, features = drawn(300, n_classes, features=2)
     own = Platt(symmetric=symmetric)
     point = own.fit(log_probs, labels, features=features)(log_probs, features)
@@ -100,8 +100,10 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
     data = MapData(clipped(jnp.asarray(log_probs), own.clip), *map(jnp.asarray, (labels, weight)))
     density, _ = log_density(model, (data,), {}, jax.tree.map(jnp.asarray, at))
     assert float(density) == pytest.approx(total - float(fit.objective) * used.sum(), abs=1e-9)
-    seen = np.asarray(log_seen(fit(log_probs), noise))[np.arange(40), np.maximum(labels, 0)]
-    assert float(density) == pytest.approx(total + used @ seen, abs=1e-9)
+    log_prob_of_label = np.asarray(with_label_noise(fit(log_probs), noise))[
+        np.arange(40), np.maximum(labels, 0)
+    ]
+    assert float(density) == pytest.approx(total + used @ log_prob_of_label, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -153,7 +155,7 @@ def test_separated_certain_and_absent_labels_leave_a_posterior(name: str) -> Non
         assert ((low >= 0) & (low <= high) & (high <= 1)).all()
 
 
-def test_a_calibrated_panel_is_kept_and_read(tmp_path: Path) -> None:
+def test_a_calibrated_panel_is_saved_and_loaded(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 2, 60)
     right = rng.random((60, 4, 1)) < 0.75
@@ -174,7 +176,7 @@ def test_a_calibrated_panel_is_kept_and_read(tmp_path: Path) -> None:
     )
 
 
-def test_what_has_no_posterior_or_no_interval_says_so() -> None:
+def test_maps_without_posterior_or_interval_raise_errors() -> None:
     log_probs, labels, features = drawn(20, 2, features=1)
     with pytest.raises(JudgeBayesError, match="Isotonic has no posterior"):
         BayesianMap(Isotonic()).fit(log_probs, labels)

@@ -21,7 +21,7 @@ def answers(n: int, seed: int = 0, n_classes: int = 3) -> tuple[np.ndarray, np.n
 def naive_sets(
     log_probs: np.ndarray, labels: np.ndarray, new: np.ndarray, level: float
 ) -> np.ndarray:
-    """P2 eqs 5, 6 with a sort and a loop."""
+    """P2 eqs 5, 6 by a sort and a loop."""
     scores = sorted(1 - np.exp(log_probs[i, y]) for i, y in enumerate(labels))
     place = int(np.ceil(round((len(scores) + 1) * level, 9)))
     threshold = np.inf if place > len(scores) else scores[place - 1]
@@ -45,10 +45,10 @@ def test_sets_are_those_of_mapie(seed: int) -> None:
     classification = pytest.importorskip("mapie.classification")
     from sklearn.base import BaseEstimator, ClassifierMixin
 
-    class Told(ClassifierMixin, BaseEstimator):
+    class Precomputed(ClassifierMixin, BaseEstimator):
         """A classifier whose features are its probabilities."""
 
-        def fit(self, x: np.ndarray, y: np.ndarray) -> "Told":  # noqa: ARG002
+        def fit(self, x: np.ndarray, y: np.ndarray) -> "Precomputed":  # noqa: ARG002
             self.classes_ = np.arange(3)
             self.is_fitted_ = True
             return self
@@ -61,9 +61,9 @@ def test_sets_are_those_of_mapie(seed: int) -> None:
 
     log_probs, labels = answers(150, seed)
     new, _ = answers(200, seed + 100)
-    told = Told().fit(np.exp(log_probs), labels)
+    estimator = Precomputed().fit(np.exp(log_probs), labels)
     peer = classification.SplitConformalClassifier(
-        told, confidence_level=0.9, conformity_score="lac", prefit=True
+        estimator, confidence_level=0.9, conformity_score="lac", prefit=True
     ).conformalize(np.exp(log_probs), labels)
     theirs = peer.predict_set(np.exp(new))[1][:, :, 0]
     np.testing.assert_array_equal(SplitConformal(0.9).fit(log_probs, labels)(new), theirs)
@@ -80,7 +80,7 @@ def test_every_group_has_its_own_threshold() -> None:
         np.testing.assert_array_equal(inside, own(log_probs[groups == g]))
 
 
-def test_empty_sets_stay_empty_unless_told_otherwise() -> None:
+def test_empty_sets_stay_empty_by_default() -> None:
     sure = np.log([[0.98, 0.01, 0.01]] * 30)
     torn = np.log([[0.4, 0.4, 0.2]])
     empty = SplitConformal(0.8).fit(sure, np.zeros(30, int))(torn)
@@ -102,13 +102,13 @@ def test_the_coverage_obeys_its_exact_law() -> None:
     law = coverage_law(n, level, m)
     assert law.probability.sum() == pytest.approx(1)
     k = int(np.ceil((n + 1) * level))
-    # How many of m stand below the k-th of n in one random order: negative hypergeometric.
+    # The number of m scores below the k-th of n in a random order: negative hypergeometric.
     j = np.arange(m + 1)
     exact = comb(j + k - 1, j) * comb(n + m - k - j, m - j) / comb(n + m, m)
     np.testing.assert_allclose(law.probability, exact, rtol=1e-8)
     assert law.mean == pytest.approx(k / (n + 1))
-    drawn = [answers(n + m, seed) for seed in range(300)]
-    log_probs, labels = (np.stack(part) for part in zip(*drawn, strict=True))
+    samples = [answers(n + m, seed) for seed in range(300)]
+    log_probs, labels = (np.stack(part) for part in zip(*samples, strict=True))
 
     def covered(log_probs: jax.Array, labels: jax.Array) -> jax.Array:
         sets = SplitConformal(level).fit(log_probs[:n], labels[:n])(log_probs[n:])
@@ -124,46 +124,44 @@ def test_the_coverage_obeys_its_exact_law() -> None:
     )
 
 
-def test_too_small_a_slice_covers_everything() -> None:
+def test_too_few_items_cover_everything() -> None:
     law = coverage_law(5, 0.9, 10)
     assert (law.low, law.mean, law.high) == (1, 1, 1)
     assert law.probability[-1] == 1
 
 
-def test_impossible_requests_get_a_sentence() -> None:
+def test_impossible_requests_raise_errors() -> None:
     log_probs, labels = answers(10)
-    with pytest.raises(JudgeBayesError, match=r"level=1\.5; right would be between 0 and 1"):
+    with pytest.raises(JudgeBayesError, match=r"level=1\.5; it must be between 0 and 1"):
         SplitConformal(1.5).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match="3 groups: tell each item's"):
+    with pytest.raises(JudgeBayesError, match="3 groups; pass the group of each item"):
         SplitConformal(n_groups=3).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match="items from 1"):
+    with pytest.raises(JudgeBayesError, match="items at least 1"):
         coverage_law(5, 0.9, 0)
 
 
 def test_ties_open_the_upper_end_of_the_law() -> None:
-    """Scores of two values: the sets cover all or nearly all, which no law without ties allows."""
+    """Scores with two values: the sets cover all or nearly all, which is impossible without ties."""
     rng = np.random.default_rng(8)
     n, m = 19, 400
-    inside = {"told": 0, "untold": 0}
+    inside = {"with count": 0, "without": 0}
     log_probs = np.log(np.where(rng.random((100, n + m, 1)) < 0.5, [[0.9, 0.1]], [[0.6, 0.4]]))
     labels = (rng.random((100, n + m)) < np.exp(log_probs[..., 1])).astype(int)
     with jax.enable_x64(True):
         every = jax.vmap(lambda p, y: SplitConformal(0.8).fit(p[:n], y[:n])(p))(log_probs, labels)
     for held in np.take_along_axis(np.asarray(every), labels[..., None], 2)[..., 0]:
-        for name, covered in (("told", int(held[:n].sum())), ("untold", None)):
+        for name, covered in (("with count", int(held[:n].sum())), ("without", None)):
             law = coverage_law(n, 0.8, m, covered=covered)
             inside[name] += law.low <= held[n:].mean() <= law.high
-    assert inside["told"] / 100 > 0.93
-    assert inside["untold"] / 100 < 0.9
+    assert inside["with count"] / 100 > 0.93
+    assert inside["without"] / 100 < 0.9
 
 
-def test_without_ties_the_law_is_what_it_was() -> None:
+def test_without_ties_the_law_is_unchanged() -> None:
     assert coverage_law(19, 0.8, 100, covered=16)[1:] == coverage_law(19, 0.8, 100)[1:]
 
 
-def test_items_of_weight_0_and_2_are_dropped_and_repeated_and_unknown_labels_count_for_nothing() -> (
-    None
-):
+def test_weights_0_and_2_are_dropped_and_repeated_and_unlabelled_items_are_ignored() -> None:
     log_probs, labels = answers(40)
     weight = np.arange(40) % 3 * 1.0
     labels = np.where(np.arange(40) % 7 == 0, -1, labels)
@@ -174,7 +172,7 @@ def test_items_of_weight_0_and_2_are_dropped_and_repeated_and_unknown_labels_cou
     assert int(fit.status) == int(repeated.status) == Status.CONVERGED
 
 
-def test_a_group_that_is_too_small_covers_everything_and_is_told() -> None:
+def test_a_group_that_is_too_small_covers_everything_and_is_degenerate() -> None:
     log_probs, labels = answers(21)
     groups = np.append(np.zeros(20, int), 1)
     fit = SplitConformal(0.8, n_groups=2).fit(log_probs, labels, groups=groups)
@@ -183,7 +181,7 @@ def test_a_group_that_is_too_small_covers_everything_and_is_told() -> None:
     assert np.asarray(fit(log_probs, groups=groups))[20].all()
 
 
-def test_only_what_can_vary_within_a_program_is_a_leaf() -> None:
+def test_only_values_that_can_vary_within_a_program_are_leaves() -> None:
     assert jax.tree.leaves(SplitConformal(0.8, no_empty=True, n_groups=2)) == [0.8]
     assert SplitConformal() == SplitConformal(0.9, no_empty=False, n_groups=1)
     log_probs, labels = answers(20)
@@ -200,7 +198,7 @@ def test_neither_the_request_nor_the_fit_can_be_changed() -> None:
         fit.no_empty = True
 
 
-def test_of_empty_sets_only_the_most_probable_classes_up_to_rounding_are_taken() -> None:
+def test_empty_sets_get_the_most_probable_classes_up_to_rounding() -> None:
     sure = np.log([[0.98, 0.01, 0.01]] * 30)
     p = np.array(
         [
@@ -210,13 +208,13 @@ def test_of_empty_sets_only_the_most_probable_classes_up_to_rounding_are_taken()
             [0.99, 0.005, 0.005],
         ]
     )
-    found = SplitConformal(0.8, no_empty=True).fit(sure, np.zeros(30, int))(np.log(p))
+    sets = SplitConformal(0.8, no_empty=True).fit(sure, np.zeros(30, int))(np.log(p))
     first, both = [True, False, False], [True, True, False]
-    np.testing.assert_array_equal(found, [both, both, first, first])
+    np.testing.assert_array_equal(sets, [both, both, first, first])
 
 
 def naive_law(n: int, k: int, m: int) -> list[float]:
-    """The chance that j of m new scores stand below the k-th of n, in one random order."""
+    """The probability that j of m new scores are below the k-th of n, in a random order."""
     return [comb(j + k - 1, j) * comb(n + m - k - j, m - j) / comb(n + m, m) for j in range(m + 1)]
 
 
@@ -228,7 +226,7 @@ def quantile(law: list[float], q: float) -> int:
 def test_the_ends_of_the_law_are_the_first_counts_that_reach_the_shares(
     covered: int | None, upper: int
 ) -> None:
-    """n = 19 at level 0.8: k = 16; more than k covered is the law of one score more."""
+    """n = 19 at level 0.8 gives k = 16; with more than k covered, the law is that of one more score."""
     law = coverage_law(19, 0.8, 1500, 0.5, covered=covered)
     assert law.low == quantile(naive_law(19, 16, 1500), 0.25) / 1500
     assert law.high == quantile(naive_law(19, upper, 1500), 0.75) / 1500
@@ -237,20 +235,20 @@ def test_the_ends_of_the_law_are_the_first_counts_that_reach_the_shares(
     assert coverage_law(19, 0.8, 1500)[1:] == coverage_law(19, 0.8, 1500, 0.95)[1:]
 
 
-def test_limits_of_what_may_be_asked() -> None:
+def test_limits_of_the_arguments() -> None:
     log_probs, labels = answers(10)
     for level in (0.0, 1.0):
-        with pytest.raises(JudgeBayesError, match="right would be between 0 and 1"):
+        with pytest.raises(JudgeBayesError, match="must be between 0 and 1"):
             SplitConformal(level).fit(log_probs, labels)
         with pytest.raises(JudgeBayesError, match=r"level=.*between 0 and 1"):
             coverage_law(5, level, 10)
         with pytest.raises(JudgeBayesError, match=r"interval=.*between 0 and 1"):
             coverage_law(5, 0.5, 10, level)
-    with pytest.raises(JudgeBayesError, match="2 groups: tell each item's"):
+    with pytest.raises(JudgeBayesError, match="2 groups; pass the group of each item"):
         SplitConformal(n_groups=2).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match="n from 0"):
+    with pytest.raises(JudgeBayesError, match="n must be at least 0"):
         coverage_law(-1, 0.5, 10)
-    assert coverage_law(0, 0.5, 1).low == 1  # no scores: every set holds every class
+    assert coverage_law(0, 0.5, 1).low == 1  # no scores: every set contains every class
     assert coverage_law(1, 0.5, 1).probability.tolist() == pytest.approx([0.5, 0.5])
 
 

@@ -1,4 +1,4 @@
-"""What calibration maps do, and each against somebody else's implementation; laws are in laws/."""
+"""Properties of calibration maps, and comparisons with other implementations; laws are in laws/."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from judgebayes.calibrators import Beta, Calibrator, Chain, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrators.base import calibration_data, clipped
 from judgebayes.calibrators.isotonic import FittedIsotonic
-from judgebayes.calibrators.softmax import _as_sure_as_right
+from judgebayes.calibrators.softmax import initial_slope
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
@@ -44,7 +44,7 @@ Answers = tuple[np.ndarray, np.ndarray]
 
 
 def overconfident(n: int = 80, n_classes: int = 2, seed: int = 0) -> Answers:
-    """Answers that double count correlated evidence, as one-coin models of a panel do."""
+    """Overconfident log-probabilities, as from one-coin models of correlated judges."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, n_classes, n)
     logits = 5 * (np.eye(n_classes)[labels] + 0.9 * rng.normal(size=(n, n_classes)))
@@ -60,12 +60,12 @@ def loss(log_probs: Any, labels: np.ndarray) -> float:
     return float(mean_score(nll, log_probs, labels))
 
 
-# --- what all do --------------------------------------------------------------------------------
+# --- common properties----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["chain", "beta", "beta-ridge", "beta-lasso", "beta-free"])
-def test_of_two_classes_the_penalty_knows_no_reference_class(name: str) -> None:
-    """Of more it does: see the laws, which the other maps obey at any number of classes."""
+def test_with_two_classes_the_penalty_has_no_reference_class(name: str) -> None:
+    """With more classes it has one; the other maps obey the laws for all numbers of classes."""
     log_probs, labels = overconfident()
     one = MAPS[name].fit(log_probs, labels)(log_probs)
     other = MAPS[name].fit(log_probs[:, ::-1], 1 - labels)(log_probs[:, ::-1])
@@ -74,7 +74,7 @@ def test_of_two_classes_the_penalty_knows_no_reference_class(name: str) -> None:
 
 @pytest.mark.parametrize("name", SYMMETRIC)
 @both
-def test_symmetric_maps_mirror_their_answers_exactly(name: str, n_classes: int) -> None:
+def test_symmetric_maps_mirror_exactly(name: str, n_classes: int) -> None:
     log_probs, labels = overconfident(n_classes=n_classes)
     fit = MAPS[name].fit(log_probs, labels)
     np.testing.assert_allclose(
@@ -96,18 +96,18 @@ def test_the_maps_never_decrease(name: str) -> None:
     grid = np.linspace(0, 1, 301)
     with np.errstate(divide="ignore"):
         ends = np.log(np.stack([1 - grid, grid], 1))
-    found = binary(MAPS[name].fit(log_probs, labels)(ends))
-    assert (np.diff(found) >= -1e-12).all()
+    probs = binary(MAPS[name].fit(log_probs, labels)(ends))
+    assert (np.diff(probs) >= -1e-12).all()
 
 
 @pytest.mark.parametrize("name", [n for n in MAPS if "isotonic" not in n])
-def test_calibrated_answers_are_left_alone(name: str) -> None:
+def test_calibrated_probabilities_are_unchanged(name: str) -> None:
     rng = np.random.default_rng(4)
     p = rng.uniform(0.02, 0.98, 20_000)
     labels = (rng.random(20_000) < p).astype(int)
     log_probs = np.log(np.stack([1 - p, p], 1))
-    found = binary(MAPS[name].fit(log_probs, labels)(log_probs))
-    assert np.abs(found - p).max() < 0.03
+    probs = binary(MAPS[name].fit(log_probs, labels)(log_probs))
+    assert np.abs(probs - p).max() < 0.03
 
 
 @maps
@@ -120,12 +120,12 @@ def test_certain_answers_are_clipped_and_converge(name: str) -> None:
     log_probs = np.where(said[:, None] == np.arange(2), 0.0, -np.inf)
     fit = MAPS[name].fit(log_probs, labels)
     assert Status(int(fit.status)) is Status.CONVERGED
-    found = np.exp(fit(log_probs))
-    assert np.isfinite(found).all()
-    # A map without sides knows one accuracy, the others that of each answer.
+    probs = np.exp(fit(log_probs))
+    assert np.isfinite(probs).all()
+    # A symmetric map has one accuracy, the others have one per class.
     right = (said == labels) if name in SYMMETRIC else labels[said == 1]
-    allowed = 0.06 if "beta" in name or name == "chain" else 1e-5  # the penalty pulls
-    np.testing.assert_allclose(found[said == 1, 1], right.mean(), atol=allowed)
+    allowed = 0.06 if "beta" in name or name == "chain" else 1e-5  # the penalty shrinks
+    np.testing.assert_allclose(probs[said == 1, 1], right.mean(), atol=allowed)
 
 
 @in_float64
@@ -139,13 +139,13 @@ def test_clipping_keeps_what_is_within_and_sums_to_one() -> None:
 
     three = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.995, 0.005, 0.0]])
     with np.errstate(divide="ignore"):
-        found = np.exp(clipped(jnp.asarray(np.log(three)), 0.01))
+        probs = np.exp(clipped(jnp.asarray(np.log(three)), 0.01))
     raised = np.maximum(three, 0.01)
-    np.testing.assert_allclose(found, raised / raised.sum(1, keepdims=True), rtol=1e-14)
+    np.testing.assert_allclose(probs, raised / raised.sum(1, keepdims=True), rtol=1e-14)
 
 
 @maps
-def test_constant_labels_are_told(name: str) -> None:
+def test_constant_labels_are_degenerate(name: str) -> None:
     log_probs, labels = overconfident()
     fit = MAPS[name].fit(log_probs, np.ones_like(labels))
     assert np.isfinite(np.asarray(fit(log_probs))).all()
@@ -154,7 +154,7 @@ def test_constant_labels_are_told(name: str) -> None:
 
 
 @maps
-def test_no_labels_leave_the_answers_alone_and_are_told(name: str) -> None:
+def test_no_labels_give_the_identity_and_are_degenerate(name: str) -> None:
     log_probs, labels = overconfident()
     fit = MAPS[name].fit(log_probs, np.full_like(labels, -1))
     np.testing.assert_allclose(np.exp(fit(log_probs)), np.exp(log_probs), atol=2e-6)
@@ -177,7 +177,7 @@ def test_temperature_is_the_minimum_in_one_dimension() -> None:
     assert float(fit.objective) <= best.fun + 1e-7
 
 
-def test_temperature_is_infinite_where_the_answers_mislead() -> None:
+def test_temperature_is_infinite_for_misleading_probabilities() -> None:
     log_probs, labels = overconfident()
     fit = Temperature().fit(log_probs, 1 - labels)
     np.testing.assert_array_equal(fit.slopes, np.zeros((1, 2)))
@@ -274,7 +274,7 @@ def test_beta_without_penalty_is_that_of_betacal(seed: int) -> None:
     fit = Beta(penalty=0.0, clip=1e-12).fit(np.log(np.stack([1 - p, p], 1)), labels)
     ours = coefficients(fit)
     assert min(ours[:2]) > 0
-    # betacal stops its regression early, up to 1.4e-3 away and no better; run to its end, it agrees.
+    # betacal stops its regression early, up to 1.4e-3 away; run to convergence, it agrees.
     assert float(fit.objective) <= loss(np.log(two_sided(peer.predict(p[:, None]))), labels) + 1e-12
     table = np.column_stack([np.log(p), -np.log1p(-p)])
     exact = peer.lr_.set_params(tol=1e-12, max_iter=10_000).fit(table, labels)
@@ -338,39 +338,39 @@ def test_a_chain_is_one_map_after_the_other() -> None:
     log_probs, labels = overconfident()
     platt = Platt().fit(log_probs, labels)
     beta = Beta().fit(platt(log_probs), labels)
-    found = Chain((Platt(), Beta())).fit(log_probs, labels)(log_probs)
-    np.testing.assert_allclose(found, beta(platt(log_probs)))
+    calibrated = Chain((Platt(), Beta())).fit(log_probs, labels)(log_probs)
+    np.testing.assert_allclose(calibrated, beta(platt(log_probs)))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_larger_family_fits_its_own_labels_better(seed: int) -> None:
-    """P2's Theorem 2 on the sample itself: identity, temperature, Platt, beta are nested."""
+    """P2's Theorem 2 on the training sample: identity, temperature, Platt, beta are nested."""
     log_probs, labels = overconfident(300, seed=seed)
-    found = [
+    losses = [
         loss(MAPS[name].fit(log_probs, labels)(log_probs), labels)
         for name in ("identity", "temperature", "platt", "beta-unpenalised")
     ]
-    assert found[0] > 1.5 * found[1]
-    assert found[1] >= found[2] - 1e-9
-    assert found[2] >= found[3] - 1e-9
+    assert losses[0] > 1.5 * losses[1]
+    assert losses[1] >= losses[2] - 1e-9
+    assert losses[2] >= losses[3] - 1e-9
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         ({"labels": np.array([0, 2])}, "A label is 2; with 2 classes"),
-        ({"labels": np.array([0.0, 1.0])}, "right would be class indices"),
-        ({"labels": np.array([0])}, "right would be \\(2,\\)"),
+        ({"labels": np.array([0.0, 1.0])}, "must be class indices"),
+        ({"labels": np.array([0])}, "must be \\(2,\\)"),
         ({"weight": np.array([1.0, -1.0])}, "A weight is negative"),
         ({"log_probs": np.log([[0.5, 0.5], [np.nan, 0.5]])}, "Item 1, class 0 has the log-prob"),
     ],
 )
-def test_bad_input_gets_a_sentence(change: dict[str, np.ndarray], sentence: str) -> None:
+def test_bad_input_raises_errors(change: dict[str, np.ndarray], sentence: str) -> None:
     good = {"log_probs": np.log([[0.4, 0.6], [0.7, 0.3]]), "labels": np.array([1, 0])}
     given: dict[str, Any] = good | change
     for method in (Temperature(), Isotonic()):
         if given["labels"].dtype.kind == "f" or len(given["labels"]) == 1:
-            # The type checker of the tests would answer before the library does.
+            # The type checker of the tests would raise before the library does.
             with pytest.raises(Exception, match=r"labels|shape"):
                 method.fit(**given)
             continue
@@ -378,11 +378,11 @@ def test_bad_input_gets_a_sentence(change: dict[str, np.ndarray], sentence: str)
             method.fit(**given)
 
 
-def test_impossible_penalties_get_a_sentence() -> None:
+def test_impossible_penalties_raise_errors() -> None:
     log_probs, labels = overconfident()
-    with pytest.raises(JudgeBayesError, match=r"penalty=-1\.0; right would be a number from 0"):
+    with pytest.raises(JudgeBayesError, match=r"penalty=-1\.0; it must be a number from 0"):
         Beta(penalty=-1.0).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match=r"l1_share=2\.0; right would be from 0 to 1"):
+    with pytest.raises(JudgeBayesError, match=r"l1_share=2\.0; it must be from 0 to 1"):
         Beta(l1_share=2.0).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="at least one calibrator"):
         Chain(()).fit(log_probs, labels)
@@ -406,7 +406,7 @@ NOISE = 0.2
 
 
 def mislabelled(labels: np.ndarray, n_classes: int = 2) -> np.ndarray:
-    """Labels of which a fifth are some other class."""
+    """Labels of which a fifth are replaced by another class."""
     rng = np.random.default_rng(9)
     other = (labels + rng.integers(1, n_classes, len(labels))) % n_classes
     return np.where(rng.random(len(labels)) < NOISE, other, labels)
@@ -421,20 +421,20 @@ def mislabelled(labels: np.ndarray, n_classes: int = 2) -> np.ndarray:
     ],
     ids=lambda c: type(c).__name__,
 )
-def test_a_map_that_knows_of_label_noise_is_the_minimum_of_the_noisy_likelihood(
+def test_a_map_with_label_noise_is_the_minimum_of_the_noisy_likelihood(
     calibrator: Calibrator,
 ) -> None:
     log_probs, labels = overconfident(seed=3)
-    seen = mislabelled(labels)
+    noisy_labels = mislabelled(labels)
 
     def objective(abc: np.ndarray) -> float:
         a, b, c = {1: (*abc, *abc, 0.0), 2: (abc[0], *abc)}.get(len(abc), tuple(abc))
         odds = a * log_probs[:, 1] - b * log_probs[:, 0] + c
         q = 1 / (1 + np.exp(-odds))
         p = (1 - NOISE) * q + NOISE * (1 - q)
-        return float(-np.log(np.where(seen == 1, p, 1 - p)).mean())
+        return float(-np.log(np.where(noisy_labels == 1, p, 1 - p)).mean())
 
-    fit = calibrator.fit(log_probs, seen)
+    fit = calibrator.fit(log_probs, noisy_labels)
     free = {Platt: 2, Beta: 3, Temperature: 1}[type(calibrator)]
     a, b, c = coefficients(fit)
     ours = np.array({1: [a], 2: [a, c], 3: [a, b, c]}[free])
@@ -446,17 +446,17 @@ def test_a_map_that_knows_of_label_noise_is_the_minimum_of_the_noisy_likelihood(
 
 
 @pytest.mark.parametrize("name", ["platt", "beta", "temperature", "isotonic"])
-def test_a_map_told_of_label_noise_is_nearer_to_that_of_the_true_labels(name: str) -> None:
+def test_a_map_with_label_noise_is_nearer_to_that_of_the_true_labels(name: str) -> None:
     log_probs, labels = overconfident(600, 3, seed=4)
-    seen = mislabelled(labels, 3)
+    noisy_labels = mislabelled(labels, 3)
     clean = MAPS[name].fit(log_probs, labels)(log_probs)
-    told = replace(MAPS[name], label_noise=NOISE).fit(log_probs, seen)(log_probs)
-    ignorant = MAPS[name].fit(log_probs, seen)(log_probs)
-    gap, other = (np.abs(np.exp(a) - np.exp(clean)).mean() for a in (told, ignorant))
+    with_noise = replace(MAPS[name], label_noise=NOISE).fit(log_probs, noisy_labels)(log_probs)
+    ignorant = MAPS[name].fit(log_probs, noisy_labels)(log_probs)
+    gap, other = (np.abs(np.exp(a) - np.exp(clean)).mean() for a in (with_noise, ignorant))
     assert gap < 0.6 * other
 
 
-def test_isotonic_with_label_noise_is_the_bounded_least_squares_staircase() -> None:
+def test_isotonic_with_label_noise_is_the_bounded_least_squares_fit() -> None:
     rng = np.random.default_rng(2)
     p = np.arange(1, 9) / 9
     labels = rng.integers(0, 2, (8, 5))
@@ -473,8 +473,8 @@ def test_isotonic_with_label_noise_is_the_bounded_least_squares_staircase() -> N
     np.testing.assert_allclose(binary(fit(np.log(two_sided(p)))), best.x, atol=1e-5)
 
 
-def test_isotonic_answers_lie_on_the_staircase_where_answers_almost_tie() -> None:
-    """Probabilities a few times 1e-12 apart: interpolation there may round to below 0."""
+def test_isotonic_is_monotone_where_probabilities_almost_tie() -> None:
+    """Probabilities a few times 1e-12 apart, where interpolation may round to below 0."""
     rng = np.random.default_rng(5)
     z = rng.choice([-1, 1], 100) * rng.uniform(24, 29, 100)
     labels = (z > 0) ^ (rng.random(100) < 0.2)
@@ -486,21 +486,21 @@ def test_isotonic_answers_lie_on_the_staircase_where_answers_almost_tie() -> Non
         status=np.asarray(0),
     )
     for fit in (Isotonic().fit(log_probs, labels.astype(int)), steep):
-        found = np.asarray(fit(log_probs))
-        assert np.isfinite(found).all()
-        np.testing.assert_allclose(np.exp(found).sum(1), 1, atol=1e-9)
+        calibrated = np.asarray(fit(log_probs))
+        assert np.isfinite(calibrated).all()
+        np.testing.assert_allclose(np.exp(calibrated).sum(1), 1, atol=1e-9)
 
 
 @pytest.mark.parametrize(("apart", "begun"), [(8.0, np.log(3001 / 1001) / 8), (0.5, 1.0)])
 @in_float64
-def test_a_map_begins_as_sure_as_the_answers_are_right(apart: float, begun: float) -> None:
-    """Three in four are right: the best slope where all are equally sure, and never above 1."""
+def test_the_initial_slope_matches_confidence_and_accuracy(apart: float, begun: float) -> None:
+    """Three in four are right: the optimal slope for equally confident predictions, and at most 1."""
     labels = np.arange(4000) % 2
     margin = apart * np.where(np.arange(4000) % 8 < 2, -1, 1) * (2 * labels - 1)
     log_probs = log_softmax(np.stack([-margin / 2, margin / 2], axis=1), axis=1)
     data = calibration_data(log_probs, labels, None)
-    found = float(_as_sure_as_right(list(data.log_probs.T), data))
-    assert found == pytest.approx(begun, rel=1e-9)
+    slope = float(initial_slope(list(data.log_probs.T), data))
+    assert slope == pytest.approx(begun, rel=1e-9)
     if begun < 1:
         best = Temperature().fit(log_probs, labels).slopes[0, 0]
-        assert found == pytest.approx(float(best), rel=1e-3)
+        assert slope == pytest.approx(float(best), rel=1e-3)

@@ -131,7 +131,7 @@ def test_orders_are_turned_round(tmp_path: Path, long: pd.DataFrame, gold: pd.Da
     gold.to_csv(tmp_path / "g.csv", index=False)
     args = ["calibrate", tmp_path / "o.csv", "--labels", tmp_path / "g.csv", *FAST]
     said = run(*args, "--votes-as", "shown", "--drop-unknown-labels").output
-    assert "were turned round" in said
+    assert "were reversed" in said
     asked = run(*args)
     assert "--votes-as shown" in str(asked.exception)
 

@@ -81,7 +81,7 @@ def test_inspect_votes_and_labels_of_ones_own(tmp_path: Path) -> None:
     assert "12 of 20 items are labelled" in run(*command, *QUICK)
     # A join that finds nothing is loud, not a table of NaN.
     gold.assign(item="q" + gold["item"]).to_csv(tmp_path / "labels.csv", index=False)
-    with pytest.raises(JudgeBayesError, match="items are named alike in both tables"):
+    with pytest.raises(JudgeBayesError, match="both tables use the same names"):
         run(*command, *QUICK)
 
 

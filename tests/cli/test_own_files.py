@@ -115,7 +115,7 @@ def test_stray_votes_are_told_and_can_be_missing(tmp_path: Path, strays: int, wi
     with_them = read(opened(tmp_path / "v.csv", wide=wide), classes)
     assert with_them.coding.classes.values == ("no", "Partial, perhaps", "yes")
     if not wide:
-        with pytest.raises(JudgeBayesError, match="A name that holds a comma is put in double"):
+        with pytest.raises(JudgeBayesError, match="Put a name that contains a comma in double"):
             read(opened(tmp_path / "v.csv"), "no,Partial, perhaps,yes")
 
 

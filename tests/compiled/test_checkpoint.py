@@ -1,4 +1,4 @@
-"""Sweeps that are killed, and go on: bit for bit what an undisturbed one gives."""
+"""Killed and resumed sweeps: bit for bit the result of an uninterrupted one."""
 
 import errno
 import os
@@ -43,19 +43,19 @@ def table(votes: Votes, labels: np.ndarray, parts: Splits, folder: Path | None) 
     )
 
 
-def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
+def test_an_interrupted_sweep_resumes_with_the_same_bits(
     votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = table(votes, labels, parts, tmp_path / "whole")
     pd.testing.assert_frame_equal(whole, table(votes, labels, parts, None), check_exact=True)
     names = {file.name for file in (tmp_path / "whole").iterdir()}
     assert len(names) == 2 * 3  # methods x batches of two of five splits
-    made: list[str] = []
+    computed: list[str] = []
 
     def counting(folder: Path, name: str, make: object) -> object:
         if not (folder / f"{name}.npz").exists():
-            made.append(name)
-            if len(made) == 4:
+            computed.append(name)
+            if len(computed) == 4:
                 raise KeyboardInterrupt
         return kept_part(folder, name, make)  # type: ignore[arg-type]
 
@@ -63,7 +63,7 @@ def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
     with pytest.raises(KeyboardInterrupt):
         table(votes, labels, parts, tmp_path / "cut")
     resumed = table(votes, labels, parts, tmp_path / "cut")
-    assert len(made) == 4 + 3  # three were kept, the fourth is made again, and two more
+    assert len(computed) == 4 + 3  # three are stored; the fourth and two more are computed
     pd.testing.assert_frame_equal(whole, resumed, check_exact=True)
     assert {f.name for f in (tmp_path / "cut").iterdir()} == names
     for name in names:
@@ -71,7 +71,7 @@ def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_bits(
         assert one == other
 
 
-def test_maps_behind_a_method_are_kept_with_it(
+def test_maps_of_a_method_are_stored_with_it(
     votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path
 ) -> None:
     def run() -> pd.DataFrame:
@@ -90,7 +90,7 @@ def test_maps_behind_a_method_are_kept_with_it(
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_part_is_found_again_by_all_that_its_numbers_come_from(
+def test_the_name_of_a_part_depends_on_all_inputs(
     votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path
 ) -> None:
     base = {"fit_on": "calibration", "seed": 0, "checkpoint": tmp_path}
@@ -113,21 +113,21 @@ def test_a_part_is_found_again_by_all_that_its_numbers_come_from(
         given = {"votes": votes, "labels": labels} | base | change
         evaluate_splits(BaseRate(), splits=parts, **given)  # type: ignore[arg-type]
     assert len(list(tmp_path.iterdir())) == 5
-    with pytest.raises(JudgeBayesError, match="cannot be kept in a folder"):
+    with pytest.raises(JudgeBayesError, match="cannot be stored in a folder"):
         digest_of(lambda: 0)
-    with pytest.raises(JudgeBayesError, match="must stand at the top of a module"):
+    with pytest.raises(JudgeBayesError, match="at the top level of a module"):
         sweep(
             {"rate": BaseRate()},
             votes,
             labels,
             parts,
             fit_on="all",
-            metrics={"mine": lambda found: found.decisions.mean()},
+            metrics={"mine": lambda answers: answers.decisions.mean()},
             checkpoint=tmp_path,
         )
 
 
-def test_answers_are_kept_too(
+def test_answers_are_stored_too(
     votes: Votes, labels: np.ndarray, parts: Splits, tmp_path: Path
 ) -> None:
     def run(folder: Path | None, size: int | None = 2) -> Evaluation:
@@ -135,17 +135,17 @@ def test_answers_are_kept_too(
             BaseRate(), votes, labels, parts, fit_on="all", checkpoint=folder, batch_size=size
         )
 
-    made, again, whole, at_once = run(tmp_path), run(tmp_path), run(None), run(None, None)
+    first, again, whole, at_once = run(tmp_path), run(tmp_path), run(None), run(None, None)
     assert len(list(tmp_path.iterdir())) == 3
     for other in (again, whole, at_once):
-        for one, two in zip(jax.tree.leaves(made), jax.tree.leaves(other), strict=True):
+        for one, two in zip(jax.tree.leaves(first), jax.tree.leaves(other), strict=True):
             assert one.dtype == two.dtype
             np.testing.assert_array_equal(one, two)
     with pytest.raises(JudgeBayesError, match="batch_size=0; right would be 1 split or more"):
         run(None, 0)
 
 
-def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
+def test_a_damaged_part_is_computed_again(tmp_path: Path) -> None:
     wanted = {"x": np.arange(1000.0)}
     kept_part(tmp_path, "a", lambda: wanted)
     path = tmp_path / "a.npz"
@@ -154,12 +154,12 @@ def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
     flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
     for damaged in (b"", whole[: len(whole) // 2], flipped):
         path.write_bytes(damaged)
-        found = kept_part(tmp_path, "a", lambda: wanted)
-        np.testing.assert_array_equal(found["x"], wanted["x"])
+        part = kept_part(tmp_path, "a", lambda: wanted)
+        np.testing.assert_array_equal(part["x"], wanted["x"])
         assert path.read_bytes() == whole
 
 
-def test_a_full_disk_gets_a_sentence_and_loses_nothing(
+def test_a_full_disk_raises_an_error_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept_part(tmp_path, "first", lambda: {"x": np.zeros(3)})
@@ -171,7 +171,7 @@ def test_a_full_disk_gets_a_sentence_and_loses_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(checkpoint.np, "savez", full)
         with pytest.raises(
-            JudgeBayesError, match=r"No space left on device. Nothing that was finished"
+            JudgeBayesError, match=r"No space left on device. Finished parts are not lost"
         ):
             kept_part(tmp_path, "second", lambda: {"x": np.ones(3)})
     assert [file.name for file in tmp_path.iterdir()] == ["first.npz"]
@@ -191,7 +191,7 @@ def test_batches_grow_smaller_with_the_votes(items: int, judges: int) -> None:
     assert splits_per_batch(Davidson(), votes, parts, "calibration") == int(expected)
 
 
-# What is killed: parts of some size, one after the other, written to a folder.
+# The killed program writes parts of some size, one after the other, to a folder.
 WRITER = """
 import sys
 from pathlib import Path
@@ -215,7 +215,7 @@ def killed(command: list[str], after: float) -> bool:
     return False
 
 
-def test_a_writer_killed_at_any_moment_leaves_whole_parts(tmp_path: Path) -> None:
+def test_a_writer_killed_at_any_time_leaves_complete_parts(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITER]
     start = time.monotonic()
     subprocess.run([*command, str(tmp_path / "whole")], check=True)
@@ -237,7 +237,7 @@ REPRODUCE = ["distribution-calibrated/table3", "distribution-calibrated/table6"]
 
 @pytest.mark.slow
 def test_reproduce_survives_twenty_kills(tmp_path: Path) -> None:
-    """`kill -9` at twenty random moments, resumed each time: the files of an undisturbed run."""
+    """`kill -9` at twenty random times, resumed each time: the files of an uninterrupted run."""
     command = [sys.executable, "-m", "judgebayes", "reproduce", *REPRODUCE, "--twins"]
     command += ["--smoke", "--batch-size", "2", "--out"]
     out = {name: tmp_path / name / "out" for name in ("first", "whole", "cut")}

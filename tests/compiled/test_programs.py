@@ -1,4 +1,4 @@
-"""Programs that are kept for later processes, and what is compiled how often."""
+"""Programs stored for later processes, and numbers of compilations."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.calibrators import Beta, Identity
 from judgebayes.compiled import digest, programs
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.programs import kept
+from judgebayes.compiled.programs import cached_export
 from judgebayes.evaluate.batches import _keys
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import random_splits
@@ -35,7 +35,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 class Compilations:
-    """How many programs were compiled since the last look."""
+    """The number of programs compiled since the last call."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -51,10 +51,10 @@ class Compilations:
 
 @pytest.fixture
 def compilations() -> Iterator[Compilations]:
-    found = Compilations()
-    jax.monitoring.register_event_duration_secs_listener(found.seen)
-    yield found
-    jax.monitoring.unregister_event_duration_listener(found.seen)
+    events = Compilations()
+    jax.monitoring.register_event_duration_secs_listener(events.seen)
+    yield events
+    jax.monitoring.unregister_event_duration_listener(events.seen)
 
 
 def davidson(alpha: float, noise: float) -> Aggregator:
@@ -86,11 +86,11 @@ def panel(items: int, seed: int) -> tuple[Votes, np.ndarray]:
     return judged(np.array([0.9, 0.75, 0.6]), items, samples=2, missing=0.1, seed=seed)
 
 
-def test_the_count_counts(compilations: Compilations) -> None:
+def test_compilations_are_counted(compilations: Compilations) -> None:
     assert compilations.during(lambda: jax.jit(lambda x: x + 1)(jnp.ones(3))) > 0
 
 
-def test_small_functions_are_one_program_where_they_are_called_as_they_stand(
+def test_small_functions_are_one_program_outside_compiled_code(
     compilations: Compilations,
 ) -> None:
     rng = np.random.default_rng(0)
@@ -111,7 +111,7 @@ def test_a_sweep_compiles_once_for_all_splits_tables_values_and_numbers_of_votes
 ) -> None:
     tables = {items: panel(items, items) for items in (47, 48)}
     first = tables[48][0].first(1)
-    _keys.cache_clear()  # or seeds that other tests had need no program, and the last one does
+    _keys.cache_clear()  # or seeds used in other tests need no new program, but the last one does
 
     def run(items: int, seed: int, alpha: float, noise: float, n: int = 2) -> object:
         votes, labels = tables[items]
@@ -125,7 +125,9 @@ def test_a_sweep_compiles_once_for_all_splits_tables_values_and_numbers_of_votes
     assert compilations.during(partial(run, 48, 0, 1.0, 0.0)) == 0  # the same again
     assert compilations.during(partial(run, 48, 1, 2.0, 0.05)) == 0  # other splits and values
     assert compilations.during(partial(run, 48, 1, 2.0, 0.05, n=1)) == 0
-    assert compilations.during(partial(run, 47, 2, 1.0, 0.0)) == 0  # another table, same room
+    assert (
+        compilations.during(partial(run, 47, 2, 1.0, 0.0)) == 0
+    )  # another table, same padded size
 
 
 @methods
@@ -156,7 +158,7 @@ class Line:
 
 
 @partial(jax.jit, static_argnames="power")
-def moved(line: Line, x: jax.Array, key: jax.Array, power: int) -> tuple[Line, jax.Array]:
+def shifted_line(line: Line, x: jax.Array, key: jax.Array, power: int) -> tuple[Line, jax.Array]:
     TRACED.append(line.name)
     y = line.slope * x**power + line.offset + jax.random.normal(key, x.shape)
     return Line(y.mean(), line.offset, line.name), y
@@ -170,20 +172,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Be as a new process: nothing is loaded, nothing traced."""
+    """Act as a new process: nothing is loaded, nothing traced."""
     monkeypatch.setattr(programs, "LOADED", {})
-    moved.clear_cache()
+    shifted_line.clear_cache()
     TRACED.clear()
 
 
 @in_float64
 def call(line: Line, seed: int = 0, size: int = 5, power: int = 2) -> tuple[Line, jax.Array]:
-    return kept(moved, line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
+    return cached_export(
+        shifted_line, line, jnp.arange(size) / 7, jax.random.key(seed), power=power
+    )
 
 
 @in_float64
 def plainly(line: Line, seed: int = 0, size: int = 5, power: int = 2) -> tuple[Line, jax.Array]:
-    return moved(line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
+    return shifted_line(line, jnp.arange(size) / 7, jax.random.key(seed), power=power)
 
 
 def same(one: tuple[Line, jax.Array], other: tuple[Line, jax.Array]) -> bool:
@@ -192,15 +196,15 @@ def same(one: tuple[Line, jax.Array], other: tuple[Line, jax.Array]) -> bool:
     return all(np.allclose(a, b, rtol=1e-14, atol=0) for a, b in pairs)
 
 
-def test_a_kept_program_answers_as_the_function_does(
+def test_a_cached_program_returns_what_the_function_does(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert same(call(Line(2.0, 0.5)), plainly(Line(2.0, 0.5)))
     forget(monkeypatch)
     for slope, seed in ((2.0, 0), (3.0, 0), (3.0, 4)):
-        found = call(Line(slope, 0.5), seed)
-        assert TRACED == []  # values and seeds play no part: it was read, not traced
-        assert same(found, plainly(Line(slope, 0.5), seed))
+        result = call(Line(slope, 0.5), seed)
+        assert TRACED == []  # values and seeds do not matter: the program was read, not traced
+        assert same(result, plainly(Line(slope, 0.5), seed))
         TRACED.clear()
     assert len(list(folder.iterdir())) == 1
 
@@ -214,7 +218,7 @@ def test_a_kept_program_answers_as_the_function_does(
         (Line(jnp.ones(5), 0.5), {}),
     ],
 )
-def test_another_shape_form_or_static_value_is_another_program(
+def test_another_shape_structure_or_static_value_is_another_program(
     folder: Path, line: Line, change: dict[str, int]
 ) -> None:
     call(Line(2.0, 0.5))
@@ -233,7 +237,7 @@ def test_other_source_or_versions_make_another_program(
     assert TRACED == ["a"]
 
 
-def test_a_spoilt_file_or_a_closed_folder_is_no_error(
+def test_a_damaged_file_or_an_unwritable_folder_is_no_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = plainly(Line(2.0, 0.5))
@@ -247,21 +251,21 @@ def test_a_spoilt_file_or_a_closed_folder_is_no_error(
     assert same(call(Line(2.0, 0.5)), expected)
 
 
-def test_the_form_of_an_answer_survives_json() -> None:
+def test_the_structure_of_a_result_survives_json() -> None:
     form = {"a": (Line(programs.Leaf, 0.5, "*"), [None, True]), "b": Line(programs.Leaf, 1, "c")}
-    assert programs._formed(json.loads(json.dumps(programs._told(form)))) == form
+    assert programs.from_json(json.loads(json.dumps(programs.to_json(form)))) == form
     with pytest.raises(TypeError):
-        programs._told(Line(programs.Leaf, 0.5, print))  # type: ignore[arg-type]
+        programs.to_json(Line(programs.Leaf, 0.5, print))  # type: ignore[arg-type]
 
 
-def test_a_program_that_is_written_takes_the_place_of_the_one_read_longest_ago(
+def test_a_new_program_replaces_the_least_recently_used(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "MOST_FILES", 2)
     call(Line(2.0, 0.5))
     (first,) = folder.iterdir()
     os.utime(first, (1000, 1000))
-    second = folder / f"second{programs._own()}0{programs.KEPT}"
+    second = folder / f"second{programs._source_tag()}0{programs.SUFFIX}"
     second.touch()
     os.utime(second, (2000, 2000))
     forget(monkeypatch)
@@ -279,31 +283,31 @@ def with_a_function(x: jax.Array) -> Line:
     return Line(x, x, abs)  # type: ignore[arg-type]
 
 
-def test_an_answer_that_json_cannot_tell_is_not_kept(folder: Path) -> None:
+def test_a_result_without_a_json_form_is_not_stored(folder: Path) -> None:
     for _ in range(2):
-        assert kept(with_a_function, jnp.ones(2)).name is abs
+        assert cached_export(with_a_function, jnp.ones(2)).name is abs
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    "told",
+    "encoded",
     [
         {"class": ["os", "system"], "fields": {"command": {"value": "exit 3"}}},
         {"class": ["subprocess", "Popen"], "fields": {"args": {"value": "true"}}},
         {"class": ["a module that is not there", "Line"], "fields": {}},
     ],
 )
-def test_a_file_makes_no_object_but_dataclasses(told: dict[str, object]) -> None:
+def test_a_file_can_only_create_dataclasses(encoded: dict[str, object]) -> None:
     with pytest.raises((TypeError, KeyError)):
-        programs._formed(told)
+        programs.from_json(encoded)
 
 
-def test_a_later_process_runs_a_kept_factorisation(tmp_path: Path) -> None:
+def test_a_later_process_runs_a_cached_factorisation(tmp_path: Path) -> None:
     script = (
-        "import jax, jax.numpy as jnp; from judgebayes.compiled.programs import kept;"
-        "values = jax.jit(jnp.linalg.eigvalsh); print(kept(values, jnp.diag(jnp.arange(3.0))))"
+        "import jax, jax.numpy as jnp; from judgebayes.compiled.programs import cached_export;"
+        "values = jax.jit(jnp.linalg.eigvalsh); print(cached_export(values, jnp.diag(jnp.arange(3.0))))"
     )
-    found = []
+    outputs = []
     for _ in range(2):
         done = subprocess.run(
             [sys.executable, "-c", script],
@@ -312,19 +316,19 @@ def test_a_later_process_runs_a_kept_factorisation(tmp_path: Path) -> None:
             env={**os.environ, programs.FOLDER: str(tmp_path)},
         )
         assert done.returncode == 0, done.stderr
-        found.append(done.stdout)
+        outputs.append(done.stdout)
     assert len(list(tmp_path.glob("*.program"))) == 1
-    assert found == ["[0. 1. 2.]\n"] * 2
+    assert outputs == ["[0. 1. 2.]\n"] * 2
 
 
-def test_nothing_is_kept_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_stored_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(programs.FOLDER, raising=False)
     monkeypatch.chdir(tmp_path)
     assert same(call(Line(2.0, 0.5)), plainly(Line(2.0, 0.5)))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sweep_by_kept_programs_is_the_sweep(
+def test_a_sweep_by_cached_programs_is_the_sweep(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     votes, labels = panel(48, 0)
@@ -334,10 +338,10 @@ def test_a_sweep_by_kept_programs_is_the_sweep(
     def run() -> dict[str, Evaluation]:
         return evaluate_calibrators(BaseRate(), maps, votes, labels, splits, fit_on="all", seed=3)
 
-    found = run()
+    result = run()
     assert len(list(folder.iterdir())) == 2  # one for the aggregator, one for both maps
     monkeypatch.delenv(programs.FOLDER)
-    for own, other in zip(jax.tree.leaves(found), jax.tree.leaves(run()), strict=True):
+    for own, other in zip(jax.tree.leaves(result), jax.tree.leaves(run()), strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-10)
 
 
@@ -348,7 +352,7 @@ def test_the_digest_of_a_method_is_that_of_another_process() -> None:
         "tree = jax.tree.structure((Davidson(), {'b': 1, 'a': 2}));"
         "print(digest.digest_of(None, 'x', programs._blank(tree), [((3,), 'int8')], {}))"
     )
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
@@ -356,4 +360,4 @@ def test_the_digest_of_a_method_is_that_of_another_process() -> None:
         env={**os.environ, "PYTHONHASHSEED": "1"},
     ).stdout.strip()
     tree = jax.tree.structure((Davidson(), {"b": 1, "a": 2}))
-    assert digest.digest_of(None, "x", programs._blank(tree), [((3,), "int8")], {}) == found
+    assert digest.digest_of(None, "x", programs._blank(tree), [((3,), "int8")], {}) == process

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, the lock of their folder, and which of them make room."""
+"""Atomic files, the lock of their folder, and the removal of old ones."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ with locked(Path(sys.argv[1]), "'results'"):
 
 
 def test_two_runs_in_one_folder(tmp_path: Path) -> None:
-    """The second is refused while the first lives, and not any longer, however the first ends."""
+    """The second gets an error while the first runs, but not after the first has ended in any way."""
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
         assert first.stdout is not None
@@ -36,7 +36,7 @@ def test_two_runs_in_one_folder(tmp_path: Path) -> None:
         pass
 
 
-def test_a_file_that_is_read_is_used_and_one_that_cannot_be_is_none(tmp_path: Path) -> None:
+def test_reading_updates_the_time_of_use_and_unreadable_files_give_none(tmp_path: Path) -> None:
     path = tmp_path / "number"
     assert read_or_none(path, lambda file: int(file.read())) is None
     path.write_text("7")
@@ -73,7 +73,7 @@ def names(folder: Path) -> str:
         (9, 5, ""),
     ],
 )
-def test_what_was_used_longest_ago_goes_first_and_other_sources_before_all(
+def test_files_of_other_sources_are_removed_first_then_the_least_recently_used(
     files: int, space: int, left: str, tmp_path: Path
 ) -> None:
     for used, name in enumerate("cae"):
@@ -85,7 +85,7 @@ def test_what_was_used_longest_ago_goes_first_and_other_sources_before_all(
     assert names(tmp_path) == left
 
 
-def test_only_kept_files_and_what_dead_writers_left_are_removed(tmp_path: Path) -> None:
+def test_only_own_files_and_half_written_files_are_removed(tmp_path: Path) -> None:
     old, new = tmp_path / f".old{HALF}", tmp_path / f".new{HALF}"
     for path in (old, new, tmp_path / "mine.txt"):
         path.write_text("x")
@@ -106,7 +106,7 @@ def test_several_may_prune_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         for done in [threads.submit(pruned, tmp_path, 20) for _ in range(8)]:
             done.result()
     assert set(tmp_path.iterdir()) == set(files[-20:])
-    # One that lists the folder before another has removed from it.
+    # A process that lists the folder before another one removes files.
     listed = list(os.scandir(tmp_path))
     for path in files[-20:-10]:
         path.unlink()

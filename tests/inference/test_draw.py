@@ -1,4 +1,4 @@
-"""NUTS for someone who waits: pauses change nothing, progress is told, an interrupt keeps draws."""
+"""NUTS with progress reports: they change no draw, and an interrupt returns the draws so far."""
 
 from collections.abc import Callable
 
@@ -20,8 +20,8 @@ SAMPLER = NUTS(draws=64, warmup=50, chains=3)
 @pytest.fixture(scope="module")
 def draw(votes: Votes, labels: np.ndarray) -> Callable[..., Chains]:
     @in_float64
-    def of(told: Callable[[Sampling], object] | None = None) -> Chains:
-        return SAMPLER.draw(Davidson().problem(votes, labels), jax.random.key(3), told)
+    def of(callback: Callable[[Sampling], object] | None = None) -> Chains:
+        return SAMPLER.draw(Davidson().problem(votes, labels), jax.random.key(3), callback)
 
     return of
 
@@ -35,37 +35,37 @@ def whole(draw: Callable[..., Chains]) -> Chains:
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.01, 1e9])
-def test_pauses_change_no_bit(
+def test_pauses_change_no_draw(
     draw: Callable[..., Chains], whole: Chains, pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nuts, "PAUSE", pause)
     jax.tree.map(np.testing.assert_array_equal, draw(), whole)
 
 
-def test_what_is_told_is_what_arviz_says_of_the_draws_so_far(
+def test_progress_reports_agree_with_arviz_on_the_draws_so_far(
     draw: Callable[..., Chains], whole: Chains, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nuts, "REST", 0)
-    seen: list[Sampling] = []
-    draw(seen.append)
-    steps = [s.steps for s in seen]
+    reports: list[Sampling] = []
+    draw(reports.append)
+    steps = [s.steps for s in reports]
     assert steps == sorted(steps)
     assert steps[-1] == 50 + 64
-    assert np.isnan(seen[0].rhat)
-    assert all(s.per_second > 0 for s in seen)
-    assert seen[-1].diverging == int(whole.diverging.sum())
-    for told in (s for s in seen if s.steps >= 50 + LEAST_KEPT):
-        n = told.steps - 50
+    assert np.isnan(reports[0].rhat)
+    assert all(s.per_second > 0 for s in reports)
+    assert reports[-1].diverging == int(whole.diverging.sum())
+    for report in (s for s in reports if s.steps >= 50 + LEAST_KEPT):
+        n = report.steps - 50
         first = {name: np.asarray(x)[:, :n] for name, x in whole.draws.items()}
         columns = [c for x in first.values() for c in np.moveaxis(x.reshape(3, n, -1), 2, 0)]
         rhat = max(float(az.rhat(x, method="z_scale")) for x in columns)
         ess = min(float(az.ess(x, method="bulk")) for x in columns)
-        np.testing.assert_allclose(told.rhat, rhat, rtol=1e-3)  # a value met twice
-        np.testing.assert_allclose(told.ess, ess, rtol=0.02)
+        np.testing.assert_allclose(report.rhat, rhat, rtol=1e-3)  # ties
+        np.testing.assert_allclose(report.ess, ess, rtol=0.02)
 
 
 @pytest.mark.parametrize("after", [10, 50, 50 + LEAST_KEPT - 1, 50 + LEAST_KEPT, 50 + 40])
-def test_an_interrupt_keeps_the_draws_from_some_on(
+def test_an_interrupt_returns_the_draws_if_there_are_enough(
     draw: Callable[..., Chains], whole: Chains, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nuts, "PAUSE", 0.0)
@@ -78,6 +78,8 @@ def test_an_interrupt_keeps_the_draws_from_some_on(
         with pytest.raises(KeyboardInterrupt):
             draw(interrupted)
         return
-    kept = draw(interrupted)
-    assert kept.diverging.shape == (3, after - 50)
-    jax.tree.map(lambda x, y: np.testing.assert_array_equal(x, y[:, : after - 50]), kept, whole)
+    interrupted_chains = draw(interrupted)
+    assert interrupted_chains.diverging.shape == (3, after - 50)
+    jax.tree.map(
+        lambda x, y: np.testing.assert_array_equal(x, y[:, : after - 50]), interrupted_chains, whole
+    )

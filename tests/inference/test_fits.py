@@ -37,7 +37,7 @@ def scipy_best(
 ) -> tuple:
     """The paper's optimiser: L-BFGS-B with an exact gradient, the best of a few starts.
 
-    With noise a share of the labels is some other class.
+    With noise, a share of the labels is another class.
     """
     used = labels >= 0
     confusion = (1 - 1.5 * noise) * np.eye(3) + noise / 2
@@ -57,7 +57,7 @@ def scipy_best(
     low, high = np.array(BOUNDS).T
     rng = np.random.default_rng(0)
     begin = [np.array([1.0, 0.0, 1.0]), *rng.uniform([0.1, -2, -1], [3, 4, 3], (starts - 1, 3))]
-    found = [
+    solutions = [
         optimize.minimize(
             value_and_gradient,
             np.clip(x, low, high),
@@ -67,7 +67,7 @@ def scipy_best(
         )
         for x in begin
     ]
-    best = min(found, key=lambda r: r.fun)
+    best = min(solutions, key=lambda r: r.fun)
     return best.fun, best.x
 
 
@@ -84,7 +84,7 @@ def test_a_minimum_score_is_at_most_scipys_best_of_five(
 
 
 @pytest.mark.parametrize("inference", [DRPS(), MAP()], ids=["drps", "map"])
-def test_known_label_noise_is_part_of_what_is_fitted(
+def test_known_label_noise_is_part_of_the_objective(
     votes: Votes, labels: np.ndarray, inference: MinimumScore | MAP
 ) -> None:
     fit = Davidson(inference, label_noise=0.2).fit(votes, labels)
@@ -93,10 +93,10 @@ def test_known_label_noise_is_part_of_what_is_fitted(
         value, x = scipy_best(votes, labels, scores.drps, noise=0.2)
         assert float(fit.objective) <= value + 1e-9
         np.testing.assert_allclose(theta(fit), x, atol=2e-3)
-    # Whoever knows that some labels are wrong is surer of the others.
+    # A model of label noise has more confident predictions than one that ignores it.
     ignorant = Davidson(inference).fit(votes, labels)
-    told, plain = (np.exp(np.asarray(f(votes))).max(1).mean() for f in (fit, ignorant))
-    assert told > plain + 0.02
+    with_noise, plain = (np.exp(np.asarray(f(votes))).max(1).mean() for f in (fit, ignorant))
+    assert with_noise > plain + 0.02
 
 
 def test_bounds_are_hit_exactly(votes: Votes) -> None:

@@ -1,4 +1,4 @@
-"""Draws from the prior weighed by the likelihood, where the posterior is known exactly."""
+"""Importance sampling from the prior, where the posterior is known exactly."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -42,14 +42,14 @@ def coins(weight: jax.Array) -> Result:
 
 @in_float64
 def test_the_draws_are_the_posterior_and_the_objective_the_evidence() -> None:
-    found = coins(jnp.ones(11))
-    assert int(found.status) == Status.CONVERGED
+    fit = coins(jnp.ones(11))
+    assert int(fit.status) == Status.CONVERGED
     exact = stats.beta(10, 4)
-    at = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
-    # 2**14 weighed draws are worth about 7,000: a quantile's error is below 0.005 of probability.
-    assert np.abs(exact.cdf(np.quantile(found.draws["p"], at)) - at).max() < 0.02
+    level = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+    # 2**14 weighted draws have an ESS of about 7,000: a quantile's error is below 0.005 of probability.
+    assert np.abs(exact.cdf(np.quantile(fit.draws["p"], level)) - level).max() < 0.02
     evidence = special.betaln(10, 4) - special.betaln(2, 2)
-    assert float(found.objective) == pytest.approx(-evidence, abs=0.03)
+    assert float(fit.objective) == pytest.approx(-evidence, abs=0.03)
 
 
 @in_float64
@@ -62,7 +62,7 @@ def test_weights_count_items_and_vmap_is_a_loop() -> None:
 
 
 @in_float64
-def test_too_few_draws_of_weight_are_told() -> None:
+def test_a_small_effective_sample_size_is_unmixed() -> None:
     assert int(coins(jnp.full(11, 3e5)).status) == Status.UNMIXED
 
 

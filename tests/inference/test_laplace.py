@@ -35,26 +35,26 @@ def objective(problem: SoftmaxProblem, x: jax.Array) -> jax.Array:
 @in_float64
 def test_the_mode_is_scipys(noise: float) -> None:
     problem = make(noise)
-    found = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
-    assert int(found.status) == Status.CONVERGED
-    slope = jax.jit(jax.grad(lambda x: objective(problem, x)))
-    theirs = optimize.minimize(
+    fit = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    assert int(fit.status) == Status.CONVERGED
+    gradient = jax.jit(jax.grad(lambda x: objective(problem, x)))
+    reference = optimize.minimize(
         lambda x: float(objective(problem, jnp.asarray(x))),
         np.zeros(5),
-        jac=lambda x: np.asarray(slope(jnp.asarray(x))),
+        jac=lambda x: np.asarray(gradient(jnp.asarray(x))),
         tol=1e-12,
     )
-    np.testing.assert_allclose(found.mode, theirs.x, atol=1e-6)
+    np.testing.assert_allclose(fit.mode, reference.x, atol=1e-6)
 
 
 @in_float64
 def test_without_noise_the_precision_is_the_hessian_and_gives_the_evidence() -> None:
     problem = make(0.0)
-    found = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
-    hessian = jax.hessian(lambda x: objective(problem, x))(found.mode)
-    np.testing.assert_allclose(found.precision, hessian, rtol=1e-8, atol=1e-9)
-    expected = -float(objective(problem, found.mode)) - 0.5 * np.linalg.slogdet(hessian)[1]
-    assert float(found.log_evidence) == pytest.approx(expected)
+    fit = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    hessian = jax.hessian(lambda x: objective(problem, x))(fit.mode)
+    np.testing.assert_allclose(fit.precision, hessian, rtol=1e-8, atol=1e-9)
+    expected = -float(objective(problem, fit.mode)) - 0.5 * np.linalg.slogdet(hessian)[1]
+    assert float(fit.log_evidence) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("noise", "off"), [(0.0, 0.05), (0.15, 0.1)])
@@ -70,9 +70,9 @@ def test_leaving_one_out_is_refitting_without_it(noise: float, off: float) -> No
         return jnp.log(p[problem.labels[i]])
 
     brute = jnp.where(problem.weight > 0, jax.vmap(without)(jnp.arange(40)), 0.0).sum()
-    found = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
-    inside = -objective(problem, found.mode) + 0.5 * found.mode @ found.mode
-    near = leave_one_out(problem, found)
+    fit = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    inside = -objective(problem, fit.mode) + 0.5 * fit.mode @ fit.mode
+    near = leave_one_out(problem, fit)
     assert abs(near - brute) < off * (inside - brute)
 
 
@@ -102,16 +102,16 @@ def test_a_far_start_comes_back() -> None:
 
 
 @in_float64
-def test_running_out_of_steps_is_said() -> None:
-    found = approximate(make(0.0), jnp.eye(5), jnp.asarray(0.0), jnp.full(5, 3.0), max_steps=1)
-    assert int(found.status) == Status.MAX_STEPS
+def test_running_out_of_steps_is_a_status() -> None:
+    fit = approximate(make(0.0), jnp.eye(5), jnp.asarray(0.0), jnp.full(5, 3.0), max_steps=1)
+    assert int(fit.status) == Status.MAX_STEPS
 
 
 @in_float64
 def test_averaging_is_the_integral() -> None:
     mean, variance = 1.3, 2.5
     read_out = jnp.array([[-0.5], [0.5]])
-    found = averaged_log_probs(jnp.array([[mean]]), jnp.array([[[variance]]]), read_out)
+    log_probs = averaged_log_probs(jnp.array([[mean]]), jnp.array([[[variance]]]), read_out)
     expected, _ = integrate.quad(
         lambda z: (
             np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) / (1 + np.exp(-mean - np.sqrt(variance) * z))
@@ -119,7 +119,7 @@ def test_averaging_is_the_integral() -> None:
         -12,
         12,
     )
-    assert float(jnp.exp(found[0, 1])) == pytest.approx(expected, abs=1e-7)
+    assert float(jnp.exp(log_probs[0, 1])) == pytest.approx(expected, abs=1e-7)
     sure = averaged_log_probs(jnp.array([[mean]]), jnp.zeros((1, 1, 1)), read_out)
     assert float(jnp.exp(sure[0, 1])) == pytest.approx(1 / (1 + np.exp(-mean)))
 
@@ -128,9 +128,9 @@ def test_averaging_is_the_integral() -> None:
 def test_averaging_over_two_predictors_agrees_with_draws() -> None:
     covariance = np.array([[1.5, 0.4], [0.4, 0.8]])
     mean = np.array([0.7, -0.3])
-    found = averaged_log_probs(
+    log_probs = averaged_log_probs(
         jnp.asarray(mean[None]), jnp.asarray(covariance[None]), jnp.asarray(READ_OUT)
     )
     drawn = np.random.default_rng(0).multivariate_normal(mean, covariance, 400_000)
     expected = np.asarray(jax.nn.softmax(jnp.asarray(drawn @ READ_OUT.T), axis=-1)).mean(0)
-    np.testing.assert_allclose(np.exp(found[0]), expected, atol=0.003)
+    np.testing.assert_allclose(np.exp(log_probs[0]), expected, atol=0.003)

@@ -11,13 +11,13 @@ from judgebayes.inference.fast.log_softmax import log1p_of_share, log_softmax
 def test_the_logarithm_is_exact_to_four_units_in_the_last_place() -> None:
     share = np.concatenate([[0.0, 1e-300, 1e-17, 1.0], np.random.default_rng(0).uniform(size=9999)])
     right = np.log1p(share)
-    found = np.asarray(log1p_of_share(jnp.asarray(share)))
-    assert (np.abs(found - right) <= 4 * np.spacing(right)).all()
+    ours = np.asarray(log1p_of_share(jnp.asarray(share)))
+    assert (np.abs(ours - right) <= 4 * np.spacing(right)).all()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @in_float64
-def test_equals_the_library_s_with_two_derivatives_also_at_a_draw(n_classes: int) -> None:
+def test_equals_jax_with_two_derivatives_also_at_equal_logits(n_classes: int) -> None:
     logits = np.random.default_rng(1).normal(scale=5, size=(50, n_classes))
     logits[0] = 0.0
     weight = jnp.arange(1.0, 1.0 + n_classes)

@@ -1,4 +1,4 @@
-"""The loop ends as it says, and every form of a step solves the same dense system."""
+"""The loop ends with the right status, and every form of a step solves the same dense system."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def dense(arrow: Arrow) -> np.ndarray:
 
 
 def some_arrow(rng: np.random.Generator, n_blocks: int, n_outer: int, cross: float) -> Arrow:
-    """Return a positive definite arrow, by its diagonal's dominance."""
+    """Return an arrow that is positive definite by diagonal dominance."""
     root = rng.normal(size=(n_blocks, 2, 2))
     block = root @ root.transpose(0, 2, 1) + (0.1 + cross * n_outer) * np.eye(2)
     return Arrow(
@@ -59,9 +59,9 @@ def test_an_arrow_and_its_blocks_solve_the_dense_system(
     matrix = dense(arrow) + damping * np.eye(len(gradient))
     expected = -np.linalg.solve(matrix, gradient)
     inner = jnp.asarray(gradient[n_outer:]).reshape(-1, 2)
-    moved, followed = arrow.step(jnp.asarray(gradient[:n_outer]), inner, damping)
-    found = np.concatenate([moved, np.ravel(followed)])
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    outer_step, inner_step = arrow.step(jnp.asarray(gradient[:n_outer]), inner, damping)
+    step = np.concatenate([outer_step, np.ravel(inner_step)])
+    np.testing.assert_allclose(step, expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(
         Positive(jnp.asarray(dense(arrow))).step(jnp.asarray(gradient), damping),
         expected,
@@ -86,14 +86,14 @@ def test_an_absolute_step_is_the_solution_and_goes_downhill(size: int) -> None:
         return Absolute(matrix, free).step(gradient, 1e-3)
 
     positive = root @ root.transpose(0, 2, 1) + 0.01 * np.eye(size)
-    found = np.asarray(step(*map(jnp.asarray, (positive, free, gradient))))
-    for matrix, moves, g, d in zip(positive, free, gradient, found, strict=True):
-        damped = (matrix + 1e-3 * np.eye(size))[np.ix_(moves, moves)]
-        np.testing.assert_allclose(d[moves], -np.linalg.solve(damped, g[moves]), rtol=1e-8)
-        assert not d[~moves].any()
+    steps = np.asarray(step(*map(jnp.asarray, (positive, free, gradient))))
+    for matrix, is_free, g, d in zip(positive, free, gradient, steps, strict=True):
+        damped = (matrix + 1e-3 * np.eye(size))[np.ix_(is_free, is_free)]
+        np.testing.assert_allclose(d[is_free], -np.linalg.solve(damped, g[is_free]), rtol=1e-8)
+        assert not d[~is_free].any()
     indefinite = root + root.transpose(0, 2, 1)
-    found = np.asarray(step(*map(jnp.asarray, (indefinite, free, gradient))))
-    assert (np.sum(found * gradient, axis=1)[free.any(1)] < 0).all()
+    steps = np.asarray(step(*map(jnp.asarray, (indefinite, free, gradient))))
+    assert (np.sum(steps * gradient, axis=1)[free.any(1)] < 0).all()
 
 
 def scalar(function: Any, tolerance: float = 1e-9, max_steps: int = 100) -> Newton:
@@ -150,8 +150,8 @@ def test_every_end_has_its_status(newton: Newton, start: float, expected: Status
 
 
 @in_float64
-def test_a_wild_step_is_refused_and_the_next_is_damped() -> None:
-    """Undamped, Newton's method on softplus leaves for infinity from 8."""
+def test_a_far_step_is_rejected_and_the_next_is_damped() -> None:
+    """Without damping, Newton's method on softplus diverges from 8."""
     newton = scalar(softplus)._replace(first=0.0)
     first = newton.advance(newton.begin(jnp.array([8.0]), jnp.eye(1)))
     assert float(first.at.x[0]) == 8.0
@@ -166,8 +166,8 @@ def test_a_wild_step_is_refused_and_the_next_is_damped() -> None:
 
 
 @in_float64
-def test_a_problem_is_told_of_a_refused_step() -> None:
-    """One that has no step but after a failure takes every other."""
+def test_a_problem_can_react_to_a_rejected_step() -> None:
+    """A problem that proposes a step only after a rejection accepts every other step."""
 
     def propose(state: State) -> Trial:
         return Trial(state.at.x - jnp.where(state.failed, 0.5, jnp.nan) * state.at.gradient)
@@ -183,7 +183,7 @@ def test_a_problem_is_told_of_a_refused_step() -> None:
 
 
 @in_float64
-def test_lanes_end_on_their_own() -> None:
+def test_lanes_end_independently() -> None:
     newton = scalar(softplus)
     starts = jnp.array([[0.0], [8.0], [jnp.nan], [-0.8]])
     at, status = jax.jit(jax.vmap(lambda x: newton.run(newton.begin(x, jnp.eye(1)))))(starts)

@@ -1,4 +1,4 @@
-"""Models run one at a time: two on NumPyro's one stack of handlers would share their sites."""
+"""Models run one at a time: two on NumPyro's one stack of handlers would mix their sites."""
 
 import time
 from collections.abc import Collection
@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from judgebayes.inference.numpyro_lock import alone
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Problem
 from judgebayes.models.base import Traits
 
 
 def sites(names: list[str]) -> list[str]:
-    """The sites that a trace of a model sees, which takes its time over each."""
+    """The sites in the trace of a model that sleeps at each of them."""
 
     def model() -> None:
         for name in names:
@@ -24,10 +24,10 @@ def sites(names: list[str]) -> list[str]:
     return list(numpyro.handlers.trace(model).get_trace())
 
 
-def test_threads_that_run_models_at_the_same_time_do_not_meet() -> None:
+def test_threads_that_run_models_at_the_same_time_do_not_mix_sites() -> None:
     models = [[f"{k} {n}" for n in range(5)] for k in range(4)]
     with ThreadPoolExecutor(len(models)) as pool:
-        assert list(pool.map(alone(sites), models)) == models
+        assert list(pool.map(numpyro_lock(sites), models)) == models
 
 
 def test_threads_may_ask_for_the_sites_of_their_problems() -> None:
@@ -55,13 +55,15 @@ def test_threads_may_ask_for_the_sites_of_their_problems() -> None:
         def ask() -> list[str]:
             return list(problem.latent)
 
-        return alone(ask)() if name in "ac" else ask()  # some within a fit that is alone itself
+        return (
+            numpyro_lock(ask)() if name in "ac" else ask()
+        )  # for some, the thread already holds the lock
 
     names = ["a", "b", "c", "d"]
     with ThreadPoolExecutor(len(names)) as pool:
-        found = list(pool.map(latent, names))
-    assert found == [[f"{name} {n}" for n in range(5)] for name in names]
+        traced = list(pool.map(latent, names))
+    assert traced == [[f"{name} {n}" for n in range(5)] for name in names]
 
 
 def test_a_model_may_run_another() -> None:
-    assert alone(lambda: alone(sites)(["a"]))() == ["a"]
+    assert numpyro_lock(lambda: numpyro_lock(sites)(["a"]))() == ["a"]

@@ -91,9 +91,9 @@ def test_the_chains_mix(usual: FittedDavidson, long: FittedDavidson) -> None:
 
 
 def test_a_ten_times_longer_run_agrees(usual: FittedDavidson, long: FittedDavidson) -> None:
-    (found, error), (again, its_error) = moments(usual), moments(long)
-    apart = np.abs(found - again) / np.hypot(error, its_error)
-    assert (apart < 3).all(), apart
+    (estimate, error), (long_estimate, long_error) = moments(usual), moments(long)
+    distance = np.abs(estimate - long_estimate) / np.hypot(error, long_error)
+    assert (distance < 3).all(), distance
 
 
 def test_quadrature_agrees(
@@ -101,6 +101,6 @@ def test_quadrature_agrees(
 ) -> None:
     exact = quadrature(*training)
     for fit in (usual, long):
-        found, error = moments(fit)
-        apart = np.abs(found - exact) / error
-        assert (apart < 3).all(), (found, exact)
+        estimate, error = moments(fit)
+        distance = np.abs(estimate - exact) / error
+        assert (distance < 3).all(), (estimate, exact)

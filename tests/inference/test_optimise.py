@@ -24,9 +24,9 @@ def rosenbrock(x: jax.Array) -> jax.Array:
 @pytest.mark.parametrize("d", [2, 6])
 @in_float64
 def test_rosenbrock_is_minimised(d: int) -> None:
-    found = minimise(rosenbrock, jnp.full(d, -1.0), jnp.full(d, -INF), jnp.full(d, INF))
-    assert int(found.status) == Status.CONVERGED
-    np.testing.assert_allclose(found.x, 1.0, atol=1e-7)
+    solution = minimise(rosenbrock, jnp.full(d, -1.0), jnp.full(d, -INF), jnp.full(d, INF))
+    assert int(solution.status) == Status.CONVERGED
+    np.testing.assert_allclose(solution.x, 1.0, atol=1e-7)
 
 
 @in_float64
@@ -34,8 +34,8 @@ def test_random_boxed_quadratics_equal_scipy() -> None:
     rng = np.random.default_rng(0)
 
     def solve(a: jax.Array, b: jax.Array, low: jax.Array, high: jax.Array) -> tuple[jax.Array, ...]:
-        found = minimise(lambda x: 0.5 * x @ a @ x - b @ x, jnp.zeros(4), low, high)
-        return found.x, found.status, found.projected_gradient, found.steps
+        solution = minimise(lambda x: 0.5 * x @ a @ x - b @ x, jnp.zeros(4), low, high)
+        return solution.x, solution.status, solution.projected_gradient, solution.steps
 
     roots = rng.normal(size=(50, 4, 4))
     a = roots @ roots.transpose(0, 2, 1) + 0.1 * np.eye(4)
@@ -44,7 +44,7 @@ def test_random_boxed_quadratics_equal_scipy() -> None:
     x, status, gap, steps = jax.jit(jax.vmap(solve))(*map(jnp.asarray, (a, b, low, high)))
     assert (np.asarray(status) == Status.CONVERGED).all()
     assert float(gap.max()) <= 1e-9
-    # What a bound stops is stopped within the step: no step of a parabola is tried in vain.
+    # Parameters stop at bounds within a step, so no step on a quadratic is wasted.
     assert int(steps.max()) <= 8
     for i in range(50):
         reference = optimize.minimize(
@@ -63,13 +63,13 @@ def test_random_boxed_quadratics_equal_scipy() -> None:
 @in_float64
 def test_an_indefinite_start_leads_downhill() -> None:
     # At the origin the Hessian is negative definite; the minima are at +-1 and 0.5 is the bound.
-    found = minimise(
+    solution = minimise(
         lambda x: jnp.sum(0.25 * x**4 - 0.5 * x**2),
         jnp.array([0.1, -0.1]),
         jnp.array([-INF, -INF]),
         jnp.array([INF, 0.5]),
     )
-    np.testing.assert_allclose(found.x, [1.0, -1.0], atol=1e-8)
+    np.testing.assert_allclose(solution.x, [1.0, -1.0], atol=1e-8)
 
 
 @in_float64
@@ -78,67 +78,71 @@ def test_vmap_equals_a_loop_and_lanes_stop_on_their_own() -> None:
     low, high = jnp.full(3, -2.0), jnp.full(3, 2.0)
 
     def solve(start: jax.Array) -> tuple[jax.Array, jax.Array]:
-        found = minimise(rosenbrock, start, low, high)
-        return found.x, found.steps
+        solution = minimise(rosenbrock, start, low, high)
+        return solution.x, solution.steps
 
     x, steps = jax.vmap(solve)(starts)
     for i, start in enumerate(starts):
-        alone, own = solve(start)
-        np.testing.assert_allclose(x[i], alone, atol=1e-9)
+        x_alone, own = solve(start)
+        np.testing.assert_allclose(x[i], x_alone, atol=1e-9)
         assert abs(int(steps[i]) - int(own)) <= 1
     assert len(set(np.asarray(steps).tolist())) > 1
 
 
 @in_float64
-def test_starts_one_after_the_other_are_starts_alone() -> None:
+def test_several_starts_equal_separate_runs() -> None:
     starts = jnp.asarray(np.random.default_rng(2).normal(size=(4, 3)))
     low, high = jnp.full(3, -2.0), jnp.full(3, 2.0)
     together = minimise_each(differentiated(rosenbrock), starts, low, high)
     for i, start in enumerate(starts):
-        alone = minimise(rosenbrock, start, low, high)
-        np.testing.assert_allclose(together.x[i], alone.x, atol=1e-12)
-        assert int(together.steps[i]) == int(alone.steps)
-        assert int(together.status[i]) == int(alone.status) == Status.CONVERGED
-        np.testing.assert_allclose(together.value[i], alone.value, atol=1e-20)
+        separate = minimise(rosenbrock, start, low, high)
+        np.testing.assert_allclose(together.x[i], separate.x, atol=1e-12)
+        assert int(together.steps[i]) == int(separate.steps)
+        assert int(together.status[i]) == int(separate.status) == Status.CONVERGED
+        np.testing.assert_allclose(together.value[i], separate.value, atol=1e-20)
     assert len(set(np.asarray(together.steps).tolist())) > 1
 
 
 @in_float64
 def test_a_start_that_fails_does_not_spoil_the_next() -> None:
     starts = jnp.array([[-1.0], [3.0], [jnp.nan], [2.0]])
-    found = minimise_each(
+    solutions = minimise_each(
         differentiated(lambda x: jnp.sum(x - jnp.log(x))), starts, -jnp.ones(1), jnp.full(1, 9.0)
     )
-    wanted = [Status.NONFINITE, Status.CONVERGED, Status.NONFINITE, Status.CONVERGED]
-    assert [Status(int(s)) for s in found.status] == wanted
-    np.testing.assert_allclose(found.x[1::2, 0], 1.0)
+    expected = [Status.NONFINITE, Status.CONVERGED, Status.NONFINITE, Status.CONVERGED]
+    assert [Status(int(s)) for s in solutions.status] == expected
+    np.testing.assert_allclose(solutions.x[1::2, 0], 1.0)
 
 
 @in_float64
-def test_nothing_is_called_converged_that_is_not() -> None:
+def test_converged_means_converged() -> None:
     low, high = jnp.full(2, -INF), jnp.full(2, INF)
     short = minimise(rosenbrock, jnp.array([-1.0, 1.5]), low, high, max_steps=3)
     assert int(short.status) == Status.MAX_STEPS
     assert float(short.projected_gradient) > 1e-9
     broken = minimise(lambda x: jnp.sum(jnp.log(x)), -jnp.ones(2), low, high)
     assert int(broken.status) == Status.NONFINITE
-    bent = minimise_each(
+    no_hessian = minimise_each(
         lambda x: Derivatives(jnp.sum(x), jnp.ones(2), jnp.full((2, 2), jnp.nan)),
         jnp.ones((1, 2)),
         low,
         high,
     )
-    assert int(bent.status[0]) == Status.STALLED  # no curvature, no step: and soon told
-    assert int(bent.steps[0]) < 20
+    assert (
+        int(no_hessian.status[0]) == Status.STALLED
+    )  # without a curvature there is no step, and the loop stops soon
+    assert int(no_hessian.steps[0]) < 20
     kinked = minimise(lambda x: jnp.sum(jnp.abs(x - 0.3)), jnp.ones(2), low, high)
     assert int(kinked.status) in (Status.STALLED, Status.MAX_STEPS)
 
 
 @in_float64
 def test_a_start_outside_the_box_is_projected() -> None:
-    found = minimise(lambda x: jnp.sum(x**2), jnp.array([9.0]), jnp.array([1.0]), jnp.array([4.0]))
-    assert found.x.tolist() == [1.0]
-    assert int(found.status) == Status.CONVERGED
+    solution = minimise(
+        lambda x: jnp.sum(x**2), jnp.array([9.0]), jnp.array([1.0]), jnp.array([4.0])
+    )
+    assert solution.x.tolist() == [1.0]
+    assert int(solution.status) == Status.CONVERGED
 
 
 def test_projected_gradient_is_zero_at_a_bound_that_holds() -> None:

@@ -27,7 +27,7 @@ def test_words_multiply_like_the_matrix(
     np.testing.assert_allclose(jnp.asarray(rows) @ words, rows @ matrix, atol=1e-12)
 
 
-def test_a_fit_does_not_know_whether_votes_are_packed(
+def test_a_fit_does_not_depend_on_packing(
     votes: Votes, labels: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = DawidSkene().fit(votes, labels)

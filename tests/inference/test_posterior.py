@@ -67,8 +67,8 @@ def test_further_groups_are_kept() -> None:
     ],
 )
 def test_each_fault_is_named(broken: Chains, severity: str, sentence: str) -> None:
-    found = posterior.diagnose(posterior.to_arviz(broken))
-    assert any(f.severity == severity and sentence in f.sentence for f in found)
+    findings = posterior.diagnose(posterior.to_arviz(broken))
+    assert any(f.severity == severity and sentence in f.sentence for f in findings)
 
 
 def test_one_chain_cannot_be_checked() -> None:
@@ -76,12 +76,12 @@ def test_one_chain_cannot_be_checked() -> None:
         posterior.diagnose(posterior.to_arviz(chains(noise(1))))
 
 
-def test_an_item_that_no_parameter_moves_is_foretold_as_it_is() -> None:
+def test_an_item_with_constant_likelihood_has_that_elpd() -> None:
     draws = noise()
-    moved = np.stack([draws[..., 0] * 0.1 - 1, np.full(draws.shape[:2], -0.7)], -1)
+    log_likelihood = np.stack([draws[..., 0] * 0.1 - 1, np.full(draws.shape[:2], -0.7)], -1)
     data = posterior.to_arviz(
         chains(draws),
-        log_likelihood={"x": moved},
+        log_likelihood={"x": log_likelihood},
         coords={"item": ["a", "b"]},
         dims={"x": ["item"]},
     )
@@ -89,5 +89,7 @@ def test_an_item_that_no_parameter_moves_is_foretold_as_it_is() -> None:
     assert own.items == ("a", "b")
     assert own.elpd[1] == -0.7
     # The mean of the inverse likelihood, for weights with so light a tail.
-    np.testing.assert_allclose(own.elpd[0], -np.log(np.exp(-moved[..., 0]).mean()), atol=1e-3)
+    np.testing.assert_allclose(
+        own.elpd[0], -np.log(np.exp(-log_likelihood[..., 0]).mean()), atol=1e-3
+    )
     assert own.unreliable == ()

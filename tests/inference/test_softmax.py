@@ -1,4 +1,4 @@
-"""Derivatives written out, against automatic differentiation of the same score."""
+"""Analytic derivatives, against automatic differentiation of the same score."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.optimise import Derivatives, differentiated
 from judgebayes.inference.softmax import Column, Design, scaled, score_derivatives
 from judgebayes.measures.scores import Score, brier, drps, nll
-from judgebayes.models.label_noise import log_seen
+from judgebayes.models.label_noise import with_label_noise
 
 ITEMS = 30
 
@@ -27,11 +27,11 @@ def design_of(n_classes: int, rng: np.random.Generator) -> tuple[Design, np.ndar
     return Design(columns, n_classes), full
 
 
-BY_HAND = [(k, score) for k in (2, 3, 5) for score in (drps, nll)]
+ANALYTIC = [(k, score) for k in (2, 3, 5) for score in (drps, nll)]
 AUTOMATIC = [(7, drps), (3, brier)]
 
 
-@pytest.mark.parametrize(("n_classes", "score"), BY_HAND + AUTOMATIC)
+@pytest.mark.parametrize(("n_classes", "score"), ANALYTIC + AUTOMATIC)
 @in_float64
 def test_derivatives_are_the_automatic_ones(n_classes: int, score: Score) -> None:
     rng = np.random.default_rng(n_classes)
@@ -41,8 +41,8 @@ def test_derivatives_are_the_automatic_ones(n_classes: int, score: Score) -> Non
 
     def total(theta: jax.Array, noise: jax.Array) -> jax.Array:
         logits = jnp.asarray(full) @ theta
-        seen = log_seen(jax.nn.log_softmax(logits), noise)
-        each = jax.vmap(score)(seen, jnp.maximum(labels, 0))
+        observed = with_label_noise(jax.nn.log_softmax(logits), noise)
+        each = jax.vmap(score)(observed, jnp.maximum(labels, 0))
         return jnp.sum(jnp.where(labels >= 0, each * weight, 0.0))
 
     @jax.jit
@@ -52,12 +52,12 @@ def test_derivatives_are_the_automatic_ones(n_classes: int, score: Score) -> Non
 
     theta = jnp.asarray(rng.normal(size=3))
     for noise in (0.0, 0.1):
-        for found, reference in zip(*both(theta, jnp.asarray(noise)), strict=True):
-            np.testing.assert_allclose(found, reference, rtol=1e-10, atol=1e-12)
+        for ours, reference in zip(*both(theta, jnp.asarray(noise)), strict=True):
+            np.testing.assert_allclose(ours, reference, rtol=1e-10, atol=1e-12)
 
 
 @in_float64
-def test_what_does_not_count_may_hold_anything() -> None:
+def test_ignored_items_may_hold_nan() -> None:
     rng = np.random.default_rng(0)
     design, _ = design_of(3, rng)
     labels = jnp.asarray(rng.integers(0, 3, ITEMS)).at[1].set(-1)
@@ -79,10 +79,12 @@ def test_what_does_not_count_may_hold_anything() -> None:
 def test_certain_and_wrong_is_finite() -> None:
     # exp(-2000) is 0 in any float; its logarithm is not.
     design = Design([{1: jnp.ones(1)}], 2)
-    found = score_derivatives(nll, design, jnp.array([1]), jnp.ones(1), 0.0)(jnp.array([-2000.0]))
-    assert float(found.value) == pytest.approx(2000.0)
-    np.testing.assert_allclose(found.gradient, [-1.0])
-    np.testing.assert_allclose(found.hessian, [[0.0]], atol=1e-12)
+    derivatives = score_derivatives(nll, design, jnp.array([1]), jnp.ones(1), 0.0)(
+        jnp.array([-2000.0])
+    )
+    assert float(derivatives.value) == pytest.approx(2000.0)
+    np.testing.assert_allclose(derivatives.gradient, [-1.0])
+    np.testing.assert_allclose(derivatives.hessian, [[0.0]], atol=1e-12)
 
 
 @in_float64

@@ -1,4 +1,4 @@
-"""Every fit by NUTS goes to ArviZ with all its groups, and ArviZ's own functions take it as it is."""
+"""Every fit by NUTS converts to ArviZ with all its groups, and ArviZ's functions accept it."""
 
 import warnings
 from collections.abc import Callable
@@ -213,9 +213,9 @@ def test_it_has_all_groups_with_names_along_their_axes(name: str) -> None:
         assert draws[site].shape[:2] == (2, 60)
         assert np.isfinite(draws[site]).all()
     assert set(arrays(data, "prior")) == set(draws) - {"precision"}
-    likely = arrays(data, "log_likelihood")
-    assert {site: x.dims[2:] for site, x in likely.items()} == case.sites
-    assert all((x <= 0).all() for x in likely.values())
+    log_likelihoods = arrays(data, "log_likelihood")
+    assert {site: x.dims[2:] for site, x in log_likelihoods.items()} == case.sites
+    assert all((x <= 0).all() for x in log_likelihoods.values())
     observed = arrays(data, "observed_data")
     assert set(observed) == set(arrays(data, "posterior_predictive"))
     for group in ("prior_predictive", "posterior_predictive"):
@@ -259,29 +259,29 @@ def test_a_file_gives_back_what_was_written(name: str, tmp_path: Path) -> None:
                 np.testing.assert_array_equal(mine.astype(str), its.astype(str))
 
 
-def test_items_stand_under_their_own_names_and_those_that_count_for_nothing_are_not_there() -> None:
+def test_items_have_their_own_names_and_ignored_items_are_absent() -> None:
     _, labels = panel()
-    known = [f"item {i}" for i in np.flatnonzero(labels >= 0)]
+    labelled = [f"item {i}" for i in np.flatnonzero(labels >= 0)]
     of = container("davidson")["log_likelihood"]["label"].coords["labelled_item"].to_numpy()
-    assert list(of) == known
+    assert list(of) == labelled
     of = container("davidson, label noise and weights")["log_likelihood"]["label"]
-    assert list(of.coords["labelled_item"].to_numpy()) == [i for i in known if i != "item 2"]
+    assert list(of.coords["labelled_item"].to_numpy()) == [i for i in labelled if i != "item 2"]
     without = fitted("davidson").to_arviz()["log_likelihood"]["label"]
     assert list(without.coords["labelled_item"].to_numpy()) == list(np.flatnonzero(labels >= 0))
 
 
 def test_the_likelihood_is_that_of_the_fits_own_answers() -> None:
     votes, labels = panel()
-    known = np.flatnonzero(labels >= 0)
+    labelled = np.flatnonzero(labels >= 0)
     for name in ("davidson", "hierarchical davidson", "stacking", "dawid-skene"):
-        probs = np.asarray(fitted(name).by_draw(votes))[:, known, labels[known]]
-        found = container(name)["log_likelihood"]["label"].to_numpy()
-        np.testing.assert_allclose(found.reshape(-1, len(known)), probs, atol=1e-9)
+        probs = np.asarray(fitted(name).by_draw(votes))[:, labelled, labels[labelled]]
+        log_likelihood = container(name)["log_likelihood"]["label"].to_numpy()
+        np.testing.assert_allclose(log_likelihood.reshape(-1, len(labelled)), probs, atol=1e-9)
     name = "davidson, label noise and weights"
-    used = np.setdiff1d(known, [2])
+    used = np.setdiff1d(labelled, [2])
     probs = np.exp(np.asarray(fitted(name).by_draw(votes)))[:, used, labels[used]]
-    found = container(name)["log_likelihood"]["label"].to_numpy().reshape(-1, len(used))
-    np.testing.assert_allclose(np.exp(found), 0.9 * probs + 0.05 * (1 - probs), atol=1e-9)
+    log_likelihood = container(name)["log_likelihood"]["label"].to_numpy().reshape(-1, len(used))
+    np.testing.assert_allclose(np.exp(log_likelihood), 0.9 * probs + 0.05 * (1 - probs), atol=1e-9)
 
 
 def test_scales_are_as_documented() -> None:
@@ -291,12 +291,12 @@ def test_scales_are_as_documented() -> None:
     assert list(draws.coords["component"].to_numpy()) == ["hard items", "easy items"]
     assert (spread > 0).all()
     data = container("beta-binomial")
-    likely = data["log_likelihood"]["correct"].to_numpy()
+    log_likelihood = data["log_likelihood"]["correct"].to_numpy()
     one = data["posterior"].isel(component=0)
     mean, spread = (one[n].to_numpy()[..., None] for n in ("mean", "dispersion"))
     correct = data["observed_data"]["correct"].to_numpy()
     expected = stats.betabinom.logpmf(correct, 5, mean / spread, (1 - mean) / spread)
-    np.testing.assert_allclose(likely, expected, atol=1e-6)
+    np.testing.assert_allclose(log_likelihood, expected, atol=1e-6)
 
 
 def test_shares_of_items_have_no_predictions_and_all_else() -> None:
@@ -308,7 +308,7 @@ def test_shares_of_items_have_no_predictions_and_all_else() -> None:
     np.testing.assert_array_equal(data["observed_data"]["accepted"], shares.accepted)
 
 
-def test_what_was_not_sampled_says_so() -> None:
+def test_a_fit_without_chains_raises_an_error() -> None:
     votes, labels = panel()
     with pytest.raises(JudgeBayesError, match="FittedDavidson is a point estimate and has no post"):
         Davidson().fit(votes, labels).to_arviz()
@@ -318,7 +318,7 @@ def test_what_was_not_sampled_says_so() -> None:
         OneCoin().fit(votes, labels).to_arviz()
 
 
-def test_a_batch_of_fits_holds_no_data_and_says_so() -> None:
+def test_a_batch_of_fits_stores_no_data_and_raises_an_error() -> None:
     votes, labels = panel()
     few = NUTS(draws=5, warmup=5, chains=2)
     many = jax.vmap(lambda weight: Davidson(few).fit(votes, labels, weight=weight))(
@@ -327,18 +327,18 @@ def test_a_batch_of_fits_holds_no_data_and_says_so() -> None:
     one = jax.tree.map(lambda x: x[0], many)
     assert one.chains is not None
     assert one.chains.source is None
-    with pytest.raises(JudgeBayesError, match="fit it by itself"):
+    with pytest.raises(JudgeBayesError, match="fit it separately"):
         one.to_arviz()
     # A fit with its data goes through compiled code like any other.
     doubled = jax.jit(lambda fit: jax.tree.map(lambda x: x, fit))(fitted("davidson"))
     assert doubled.to_arviz()["posterior"].equals(fitted("davidson").to_arviz()["posterior"])
 
 
-def test_fits_of_the_same_votes_and_labels_are_compared_in_words_and_others_refused() -> None:
+def test_fits_of_the_same_data_are_compared_and_others_refused() -> None:
     one, other = container("davidson"), container("dawid-skene")
-    (found,) = compare({"davidson": one, "dawid-skene": other}, "label")
-    assert found.n_items == len(np.flatnonzero(panel()[1] >= 0))
-    assert "foretelling the label of an item" in found.words()[0].sentence
+    (comparison,) = compare({"davidson": one, "dawid-skene": other}, "label")
+    assert comparison.n_items == len(np.flatnonzero(panel()[1] >= 0))
+    assert "foretelling the label of an item" in comparison.words()[0].sentence
     assert one.attrs["data"].startswith("24 items, 3 judge(s), ")
     with pytest.raises(JudgeBayesError, match="different data"):
         compare({"named": one, "by number": fitted("dawid-skene").to_arviz()})
@@ -346,6 +346,6 @@ def test_fits_of_the_same_votes_and_labels_are_compared_in_words_and_others_refu
         compare({"davidson": one, "platt": container("platt's map")})
 
 
-def test_a_fit_holds_no_statistics_and_says_so() -> None:
+def test_a_fit_without_statistics_raises_an_error() -> None:
     with pytest.raises(JudgeBayesError, match="no statistics of the data; right would be a file"):
         check(container("davidson"))

@@ -15,8 +15,8 @@ from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.fast.sharded import SHARD
 from judgebayes.item_response import ItemResponse, variance_shares
 from judgebayes.item_response import sparse as irt_sparse
-from judgebayes.item_response.mode import Table, joint_mode, learnt_mode
-from judgebayes.item_response.sparse import Listed
+from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
+from judgebayes.item_response.sparse import SparseTable
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
@@ -25,7 +25,7 @@ from judgebayes.votes import Votes, from_dense
 ITEMS, JUDGES = 60, 8
 USUAL = Prior()
 APART = 4e-6
-"""Of two modes: the gradient's tolerance over the least curvature, of the difficulties' prior."""
+"""Distance of two modes: the gradient's tolerance over the least curvature, that of the prior."""
 
 
 def simulated(
@@ -50,8 +50,10 @@ def small() -> tuple[Votes, np.ndarray, Parameters]:
 
 def cells(votes: Votes, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     index = np.asarray(votes.index)[..., 0]
-    known = (labels >= 0)[:, None]
-    return ((index == labels[:, None]) & known).astype(float), ((index >= 0) & known).astype(float)
+    labelled = (labels >= 0)[:, None]
+    return ((index == labels[:, None]) & labelled).astype(float), ((index >= 0) & labelled).astype(
+        float
+    )
 
 
 def loss(
@@ -89,9 +91,9 @@ def test_the_mode_is_scipys(n_classes: int, noise: float) -> None:
         given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(12), noise)
         return jax.jit(joint_mode, static_argnums=1)(Table(given), Prior())
 
-    found, status = solve()
+    mode, status = solve()
     assert int(status) == Status.CONVERGED
-    mine = np.concatenate([np.asarray(x) for x in found])
+    mine = np.concatenate([np.asarray(x) for x in mode])
     starts = [np.zeros(28), *np.random.default_rng(0).normal(size=(2, 28)), mine]
     best = min(
         (optimize.minimize(loss, x, args=(votes, labels, noise), tol=1e-10) for x in starts),
@@ -117,7 +119,7 @@ def test_the_numpyro_density_is_the_same(n_classes: int, noise: float) -> None:
         return float(log_density(program, (data,), {}, sites)[0])
 
     one, two = rng.normal(size=(2, 15))
-    # Normalising constants of the priors cancel, and the labels' chances, 1 / K each.
+    # Normalising constants of the priors and the labels' probabilities, 1 / K each, cancel.
     expected = loss(two, votes, labels, noise) - loss(one, votes, labels, noise)
     assert at(one) - at(two) == pytest.approx(expected)
 
@@ -126,16 +128,20 @@ def test_abilities_and_difficulties_are_recovered_from_noisy_labels() -> None:
     votes, labels, truth = simulated(2000, 30, 0, n_classes=4)
     rng = np.random.default_rng(9)
     wrong = (labels + rng.integers(1, 4, 2000)) % 4
-    seen = np.where(rng.random(2000) < 0.15, wrong, labels).astype(np.int32)
+    noisy_labels = np.where(rng.random(2000) < 0.15, wrong, labels).astype(np.int32)
     ability, difficulty = {}, {}
-    for name, given, noise in (("clean", labels, 0.0), ("told", seen, 0.15), ("not", seen, 0.0)):
+    for name, given, noise in (
+        ("clean", labels, 0.0),
+        ("noise known", noisy_labels, 0.15),
+        ("not", noisy_labels, 0.0),
+    ):
         fit = ItemResponse(label_noise=noise).fit(votes, given)
         assert int(fit.status) == Status.CONVERGED
         ability[name] = np.sqrt(np.mean((fit.mean("ability") - truth.ability) ** 2))
         difficulty[name] = np.corrcoef(fit.mean("difficulty"), truth.difficulty)[0, 1]
-    assert ability["told"] < ability["clean"] + 0.05
+    assert ability["noise known"] < ability["clean"] + 0.05
     assert ability["not"] > ability["clean"] + 0.1
-    assert difficulty["told"] > difficulty["clean"] - 0.06
+    assert difficulty["noise known"] > difficulty["clean"] - 0.06
     assert difficulty["not"] < difficulty["clean"] - 0.2
 
 
@@ -145,8 +151,8 @@ def test_truth_is_recovered_at_the_size_of_a_benchmark() -> None:
     fit = ItemResponse().fit(votes, labels)
     assert int(fit.status) == Status.CONVERGED
     for name, least in (("ability", 0.995), ("difficulty", 0.88), ("log_discrimination", 0.6)):
-        found = np.corrcoef(fit.mean(name), getattr(truth, name))[0, 1]
-        assert found > least, name
+        correlation = np.corrcoef(fit.mean(name), getattr(truth, name))[0, 1]
+        assert correlation > least, name
     mine, true = fit.shares(), variance_shares(*truth)
     assert mine.judge == pytest.approx(true.judge, abs=0.06)
     assert mine.item == pytest.approx(true.item, abs=0.06)
@@ -158,10 +164,10 @@ def test_shares_are_an_analysis_of_variance(small: tuple[Votes, np.ndarray, Para
     logits = np.exp(truth.log_discrimination)[:, None] * (
         truth.ability[None, :] - truth.difficulty[:, None]
     )
-    found = variance_shares(*truth)
-    assert found.judge == pytest.approx(logits.mean(0).var() / logits.var())
-    assert found.item == pytest.approx(logits.mean(1).var() / logits.var())
-    assert found.judge + found.item + found.interaction == pytest.approx(1)
+    shares = variance_shares(*truth)
+    assert shares.judge == pytest.approx(logits.mean(0).var() / logits.var())
+    assert shares.item == pytest.approx(logits.mean(1).var() / logits.var())
+    assert shares.judge + shares.item + shares.interaction == pytest.approx(1)
 
 
 def test_rank_correlation_is_spearmans(small: tuple[Votes, np.ndarray, Parameters]) -> None:
@@ -184,7 +190,7 @@ def test_draws_agree_with_the_truth_and_between_chains() -> None:
 
 
 @in_float64
-def test_learnt_priors_are_those_the_items_came_from() -> None:
+def test_estimated_priors_are_the_true_ones() -> None:
     rng = np.random.default_rng(6)
     items, judges = 1500, 60
     truth = Parameters(
@@ -195,22 +201,22 @@ def test_learnt_priors_are_those_the_items_came_from() -> None:
     used = jnp.arange(items) < items - 100
     labels = jnp.where(used, 1, -1)
     given = evidence(jnp.stack([1 - right, right], 2), labels, jnp.ones(items))
-    mode, prior, status = jax.jit(learnt_mode)(Table(given), used)
+    mode, prior, status = jax.jit(empirical_bayes_mode)(Table(given), used)
     assert int(status) == Status.CONVERGED
     (location, scale), (unit, width) = prior
-    # What the abilities' own shift and stretch leave open is granted.
+    # Up to a shift and scale of the abilities, which the votes do not determine.
     stretch, shift = np.polyfit(np.asarray(mode.ability), truth.ability, 1)
     assert stretch == pytest.approx(1.0, abs=0.1)
     assert shift + stretch * float(location) == pytest.approx(0.6, abs=0.05)
     assert stretch * float(scale) == pytest.approx(0.7, abs=0.05)
     assert float(width) == pytest.approx(0.3, abs=0.07)
     assert float(unit) == 0.0
-    alone, _ = jax.jit(joint_mode)(Table(given), prior)
-    for found, expected in zip(mode, alone, strict=True):
-        np.testing.assert_allclose(found, expected, atol=2e-3)
+    expected_mode, _ = jax.jit(joint_mode)(Table(given), prior)
+    for estimate, expected in zip(mode, expected_mode, strict=True):
+        np.testing.assert_allclose(estimate, expected, atol=2e-3)
 
-    def error(found: Parameters) -> float:
-        estimate, true = np.asarray(found.difficulty)[used], truth.difficulty[used]
+    def error(parameters: Parameters) -> float:
+        estimate, true = np.asarray(parameters.difficulty)[used], truth.difficulty[used]
         slope, start = np.polyfit(estimate, true, 1)
         return float(np.sqrt(np.mean((start + slope * estimate - true) ** 2)))
 
@@ -218,7 +224,7 @@ def test_learnt_priors_are_those_the_items_came_from() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
-def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) -> None:
+def test_estimated_priors_and_mode_satisfy_their_equations(noise: float) -> None:
     items, judges = 12, 4
     votes, labels, _ = simulated(items, judges, 1)
     labels[3] = -1
@@ -227,7 +233,7 @@ def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) 
     @in_float64
     def solve() -> tuple[Parameters, Prior, jax.Array]:
         given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(items), noise)
-        return jax.jit(learnt_mode)(Table(given), jnp.asarray(labels >= 0))
+        return jax.jit(empirical_bayes_mode)(Table(given), jnp.asarray(labels >= 0))
 
     mode, prior, status = solve()
     assert int(status) == Status.CONVERGED
@@ -238,9 +244,9 @@ def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) 
     np.testing.assert_allclose(mine, best.x, atol=2e-3)
     # and the prior is that of the mode and of the items' posteriors about it.
     least = np.diag([1 / prior.difficulty[1] ** 2, 1 / prior.log_discrimination[1] ** 2])
-    known = np.flatnonzero(labels >= 0)
+    labelled = np.flatnonzero(labels >= 0)
     variances = []
-    for i in known:
+    for i in labelled:
         a, logits = np.exp(mode[2][i]), np.exp(mode[2][i]) * (mode[0] - mode[1][i])
         information = least.copy()
         for j in np.flatnonzero(index[i] >= 0):
@@ -249,15 +255,15 @@ def test_learnt_priors_and_mode_agree_with_each_other_written_out(noise: float) 
             information += right * (1 - right) * np.outer(by_item, by_item)
         variances.append(np.diag(np.linalg.inv(information)))
     for k, ((location, scale), (unit, usual)) in enumerate(zip(prior, Prior(), strict=True)):
-        values = mode[1 + k][known]
+        values = mode[1 + k][labelled]
         if k == 0:
             assert location == pytest.approx(values.mean(), abs=1e-9)
         else:
             assert location == unit
         square = ((values - values.mean()) ** 2 + np.array(variances)[:, k]).sum()
-        expected = np.sqrt((usual**2 + square) / (len(known) + 1))
+        expected = np.sqrt((usual**2 + square) / (len(labelled) + 1))
         assert scale == pytest.approx(expected, abs=2e-4)
-    assert abs(prior.difficulty[1] - 2.0) > 0.1  # it was learnt
+    assert abs(prior.difficulty[1] - 2.0) > 0.1  # it was estimated
 
 
 @pytest.fixture
@@ -286,13 +292,13 @@ def test_in_a_list_value_gradient_and_variances_are_those_of_the_array(
     rng = np.random.default_rng(3)
     weight = rng.integers(0, 4, 12) / 2
     mesh = Mesh(np.asarray(jax.devices()[:1]), (SHARD,))
-    listed, items = Listed.of(from_dense(votes), labels, weight, noise, mesh)
+    listed, items = SparseTable.of(from_dense(votes), labels, weight, noise, mesh)
     assert len(items) == 1
     table = Table(evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight), noise))
     prior = Prior((0.3, 1.2), (0.1, 0.4))
     room = listed.group.labels.shape
     at = Parameters(*(jnp.asarray(rng.normal(size=n)) for n in (4, 12, 12)))
-    # Items that fill up the slab stand where their prior is highest.
+    # Padding items are at the mode of their prior.
     filled = [
         jnp.pad(x, (0, room[-1] - 12), constant_values=location).reshape(room)
         for x, (location, _) in zip(at[1:], prior, strict=True)
@@ -300,20 +306,20 @@ def test_in_a_list_value_gradient_and_variances_are_those_of_the_array(
     spread = Parameters(at.ability, *filled)
 
     @jax.jit
-    def told(objective: Listed | Table, p: Parameters) -> list[jax.Array]:
+    def quantities(objective: SparseTable | Table, p: Parameters) -> list[jax.Array]:
         at = objective.visit(p, prior)
         more = objective.variances(p, prior), objective.begin(prior)
         return [at.value, *at.gradient, *more[0], *more[1]]
 
-    pairs = zip(told(listed, spread), told(table, at), strict=True)
-    for found, value in pairs:
-        np.testing.assert_allclose(found.ravel()[: value.size], value.ravel(), atol=1e-12)
+    pairs = zip(quantities(listed, spread), quantities(table, at), strict=True)
+    for from_list, value in pairs:
+        np.testing.assert_allclose(from_list.ravel()[: value.size], value.ravel(), atol=1e-12)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("prior", [Prior(), None], ids=["given", "learnt"])
 @pytest.mark.usefixtures("_small_slabs")
-def test_a_list_of_votes_is_fitted_as_the_array_is(
+def test_a_list_of_votes_has_the_fit_of_the_array(
     prior: Prior | None, noise: float, partly: tuple[Votes, np.ndarray, np.ndarray]
 ) -> None:
     votes, labels, weight = partly
@@ -329,17 +335,17 @@ def test_a_list_of_votes_is_fitted_as_the_array_is(
     assert correlation == pytest.approx(dense.rank_correlation(votes, labels))
 
 
-def test_what_a_list_of_votes_cannot_do_is_said(
+def test_unsupported_uses_of_a_list_raise_errors(
     partly: tuple[Votes, np.ndarray, np.ndarray],
 ) -> None:
     votes, labels, _ = partly
-    with pytest.raises(JudgeBayesError, match="make an array of them"):
+    with pytest.raises(JudgeBayesError, match="convert them to an array"):
         ItemResponse(inference=NUTS()).fit(from_dense(votes), labels)
     with pytest.raises(JudgeBayesError, match="The labels have the shape"):
         ItemResponse().fit(from_dense(votes), labels[:5])
 
 
-def test_nuts_does_not_learn_priors(small: tuple[Votes, np.ndarray, Parameters]) -> None:
+def test_nuts_does_not_estimate_priors(small: tuple[Votes, np.ndarray, Parameters]) -> None:
     votes, labels, _ = small
-    with pytest.raises(JudgeBayesError, match="NUTS samples under the priors"):
+    with pytest.raises(JudgeBayesError, match="NUTS needs given priors"):
         ItemResponse(None, NUTS()).fit(votes, labels)

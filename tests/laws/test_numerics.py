@@ -219,7 +219,7 @@ def test_fishers_information_of_stacking_is_the_hessian_without_noise() -> None:
         jnp.asarray(stacking.read_out(form)),
         label_noise.noise_matrix(0.0, 3),
         jnp.asarray(labels),
-        scores.known(labels, weight),
+        scores.labelled_weight(labels, weight),
     )
     at = jax.jit(lambda x: _likelihood(problem, x))
     start = np.random.default_rng(2).normal(size=problem.design.shape[-1])
@@ -413,7 +413,7 @@ def test_accuracies_of_0_and_1(method: Any, statuses: tuple[Status, ...]) -> Non
 
 def test_without_smoothing_a_judge_always_right_would_decide_alone() -> None:
     votes, labels = certain_panel()
-    with pytest.raises(JudgeBayesError, match=r"smoothing=0\.0; right would be a number above 0"):
+    with pytest.raises(JudgeBayesError, match=r"smoothing=0\.0; it must be a number above 0"):
         LogOddsWeighted(smoothing=0.0).fit(votes, labels)
     silent = Votes(votes.index.at[:, 2].set(-1), None, None, None, 2)
     fit = AccuracyWeighted(smoothing=0.0).fit(silent, labels)
@@ -520,7 +520,7 @@ SINGLE = {
     "drps": (lambda x: jax.vmap(drps)(x, jnp.zeros(len(x), int)), 1e-6),
     "nll": (lambda x: jax.vmap(nll)(x, jnp.zeros(len(x), int)), 1e-6),
     "brier": (lambda x: jax.vmap(brier)(x, jnp.zeros(len(x), int)), 1e-6),
-    "seen labels": (lambda x: label_noise.log_seen(x, 0.1), 1e-6),
+    "seen labels": (lambda x: label_noise.with_label_noise(x, 0.1), 1e-6),
     "davidson": (
         lambda x: davidson.link(
             davidson.Parameters(x[0, 0] + 2, x[0, :1], x[1, :1], x[2, 0]),

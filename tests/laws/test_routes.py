@@ -35,7 +35,7 @@ from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.softmax import Design, score_derivatives
 from judgebayes.item_response.mode import Table
-from judgebayes.measures.scores import Score, drps, known, nll
+from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 from judgebayes.models import davidson, irt, stacking
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, parameters
@@ -152,7 +152,7 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
         jnp.asarray(stacking.read_out(form)),
         noise_matrix(noise, classes),
         data.labels,
-        known(data.labels, votes.weight),
+        labelled_weight(data.labels, votes.weight),
     )
     model = StackingModel(form, priors.Stacking(kappa=0.0), noise)
 

@@ -18,8 +18,8 @@ from judgebayes.measures.decide import (
 
 def test_risks_are_those_of_eq_6() -> None:
     minus, tie, plus = 0.2, 0.5, 0.3
-    found = risk(jnp.log(jnp.array([minus, tie, plus])), absolute_loss(3))
-    np.testing.assert_allclose(found, [tie + 2 * plus, plus + minus, 2 * minus + tie], atol=1e-6)
+    risks = risk(jnp.log(jnp.array([minus, tie, plus])), absolute_loss(3))
+    np.testing.assert_allclose(risks, [tie + 2 * plus, plus + minus, 2 * minus + tie], atol=1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -39,7 +39,10 @@ def test_bayes_action_is_the_median_for_absolute_loss_and_the_mode_for_zero_one(
 @pytest.mark.parametrize(
     ("tied", "taken"),
     [
-        ([True, False, True], 0),  # no tie class among them: the two are equally near, the lower
+        (
+            [True, False, True],
+            0,
+        ),  # no middle class among them: both are equally near, so the lower wins
         ([True, True, True], 1),
         ([False, True, True], 1),
         ([True, True, False], 1),
@@ -70,7 +73,7 @@ def test_rounding_does_not_decide_a_tie_in_risk() -> None:
 
 
 def naive_middle(tied: tuple[bool, ...]) -> int:
-    """The rule in words: the centre of the tied ones, the middle of the scale, the lower."""
+    """The documented rule: nearest to the centre of the tied classes, then to the middle, then lower."""
     k = len(tied)
     classes = [c for c in range(k) if tied[c]]
     centre, middle = (classes[0] + classes[-1]) / 2, (k - 1) / 2
@@ -78,7 +81,7 @@ def naive_middle(tied: tuple[bool, ...]) -> int:
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6])
-def test_every_set_of_tied_classes_is_decided_as_the_rule_says(k: int) -> None:
+def test_every_set_of_tied_classes_follows_the_rule(k: int) -> None:
     sets = [tied for tied in product([False, True], repeat=k) if any(tied)]
     assert middle_most(jnp.array(sets)).tolist() == [naive_middle(tied) for tied in sets]
 
@@ -92,22 +95,22 @@ def test_losses_are_those_of_two_loops(k: int) -> None:
 def test_a_loss_of_any_shape_is_averaged_over_the_classes_of_every_item() -> None:
     rng = np.random.default_rng(0)
     p, loss = rng.dirichlet(np.ones(3), (2, 4)), rng.normal(size=(5, 3))
-    found = risk(np.log(p), loss)
-    made = bayes_action(np.log(p), loss)
+    risks = risk(np.log(p), loss)
+    actions = bayes_action(np.log(p), loss)
     for i, j in product(range(2), range(4)):
         naive = [sum(loss[a, y] * p[i, j, y] for y in range(3)) for a in range(5)]
-        np.testing.assert_allclose(found[i, j], naive, rtol=1e-12)
-        assert int(made[i, j]) == int(np.argmin(naive))
+        np.testing.assert_allclose(risks[i, j], naive, rtol=1e-12)
+        assert int(actions[i, j]) == int(np.argmin(naive))
 
 
 @pytest.mark.parametrize(("gap", "taken"), [(1e-11, 1), (1e-8, 0)])
 def test_risks_are_tied_up_to_a_billionth(gap: float, taken: int) -> None:
-    # Three actions, the first better by the gap: tied, the middle one is taken.
+    # Three actions, the first better by the gap: if tied, the middle one is chosen.
     loss = np.array([[0.0, 0.0], [gap, gap], [gap, gap]])
     assert int(bayes_action(np.log([0.5, 0.5]), loss)) == taken
 
 
-def test_two_actions_are_weighed_as_more_are() -> None:
+def test_two_actions_agree_with_the_general_case() -> None:
     rng = np.random.default_rng(1)
     p, losses = rng.dirichlet(np.ones(2), (50, 2)), rng.normal(size=(20, 2, 2))
     p[0, 0] = 0.0, 1.0
@@ -119,11 +122,11 @@ def test_two_actions_are_weighed_as_more_are() -> None:
 
 
 @pytest.mark.parametrize(("gap", "taken"), [(1e-11, 0), (1e-8, 1)])
-def test_of_two_actions_that_are_tied_the_first_is_taken(gap: float, taken: int) -> None:
+def test_of_two_tied_actions_the_first_is_chosen(gap: float, taken: int) -> None:
     assert int(bayes_action(np.log([0.5, 0.5]), np.array([[gap, gap], [0.0, 0.0]]))) == taken
 
 
-def test_two_actions_are_decided_as_their_risks_say() -> None:
+def test_two_actions_are_decided_by_their_risks() -> None:
     rng = np.random.default_rng(0)
     margin = np.concatenate([[0.0, np.inf, -np.inf, 800.0, -800.0], rng.normal(size=300) * 5])
     log_probs = np.stack([-np.logaddexp(0, margin), -np.logaddexp(0, -margin)], axis=1)
@@ -133,5 +136,5 @@ def test_two_actions_are_decided_as_their_risks_say() -> None:
         risks = np.exp(log_probs) @ loss.T
         gained = risks[:, 0] - risks[:, 1]
         clear = np.abs(gained - TIE_TOLERANCE) > 1e-12
-        made = np.asarray(bayes_action(log_probs, loss))
-        np.testing.assert_array_equal(made[clear], (gained > TIE_TOLERANCE)[clear])
+        actions = np.asarray(bayes_action(log_probs, loss))
+        np.testing.assert_array_equal(actions[clear], (gained > TIE_TOLERANCE)[clear])

@@ -19,7 +19,7 @@ def forecasts(n_classes: int, n: int = 40, seed: int = 0) -> tuple[jax.Array, ja
 
 @pytest.mark.parametrize("n_classes", SIZES)
 def test_drps_equals_scoringrules(n_classes: int) -> None:
-    import scoringrules  # compiles for seconds
+    import scoringrules  # compilation takes seconds
 
     log_probs, labels = forecasts(n_classes)
     ours = jax.vmap(scores.drps)(log_probs, labels)
@@ -59,28 +59,28 @@ def test_scores_are_proper(score: scores.Score, truth: list[float]) -> None:
 
 
 def test_mae_and_accuracy_count_known_labels_only() -> None:
-    made, labels = jnp.array([0, 1, 2, 0]), jnp.array([0, 2, 0, -1])
-    assert float(scores.mae(made, labels)) == 1.0
-    assert float(scores.accuracy(made, labels)) == pytest.approx(1 / 3)
+    decisions, labels = jnp.array([0, 1, 2, 0]), jnp.array([0, 2, 0, -1])
+    assert float(scores.mae(decisions, labels)) == 1.0
+    assert float(scores.accuracy(decisions, labels)) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("metric", [scores.mae, scores.accuracy])
 def test_weight_0_is_a_dropped_item_and_weight_2_a_repeated_one(metric: object) -> None:
-    made, labels = jnp.array([0, 1, 2, 0]), jnp.array([0, 2, 0, 1])
-    weighted = metric(made, labels, jnp.array([1.0, 2.0, 0.0, 1.0]))
+    decisions, labels = jnp.array([0, 1, 2, 0]), jnp.array([0, 2, 0, 1])
+    weighted = metric(decisions, labels, jnp.array([1.0, 2.0, 0.0, 1.0]))
     repeated = metric(jnp.array([0, 1, 1, 0]), jnp.array([0, 2, 2, 1]))
     assert float(weighted) == pytest.approx(float(repeated))
 
 
-def test_mean_score_ignores_what_stands_in_rows_of_weight_0() -> None:
+def test_mean_score_ignores_rows_of_weight_0() -> None:
     log_probs = jnp.log(jnp.array([[0.5, 0.5], [1.0, 0.0]]))
-    found = scores.mean_score(scores.nll, log_probs, jnp.array([0, 1]), jnp.array([1.0, 0.0]))
-    assert float(found) == pytest.approx(np.log(2), rel=1e-6)
+    score = scores.mean_score(scores.nll, log_probs, jnp.array([0, 1]), jnp.array([1.0, 0.0]))
+    assert float(score) == pytest.approx(np.log(2), rel=1e-6)
 
 
 def test_confusion_counts_label_by_decision() -> None:
-    found = scores.confusion(jnp.array([0, 2, 2, 1]), jnp.array([0, 2, 1, -1]), 3)
-    np.testing.assert_array_equal(found, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
+    table = scores.confusion(jnp.array([0, 2, 2, 1]), jnp.array([0, 2, 1, -1]), 3)
+    np.testing.assert_array_equal(table, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
 
 
 def naive_ece(probs: np.ndarray, labels: np.ndarray, bins: int) -> float:
@@ -119,7 +119,7 @@ def naive_bins(
     probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, bins: int
 ) -> list[tuple[float, float, float]]:
     """Return mass, confidence and accuracy of the bins that are not empty, (low, high]."""
-    found = []
+    bins_by_loop = []
     used = np.where(labels >= 0, weight, 0.0)
     for b in range(bins):
         top = probs.max(1)
@@ -127,8 +127,8 @@ def naive_bins(
         if inside.sum() > 0:
             right = probs.argmax(1) == labels
             share = inside / inside.sum()
-            found.append((inside.sum(), share @ top, share @ right))
-    return found
+            bins_by_loop.append((inside.sum(), share @ top, share @ right))
+    return bins_by_loop
 
 
 @pytest.mark.parametrize("bins", [None, 4])
@@ -141,10 +141,13 @@ def test_both_calibration_errors_are_a_loop_over_bins_with_weights_and_unknown_l
     labels = rng.integers(-1, 2, 66)
     labels[60:62], labels[-2:] = (0, 1), (1, 0)
     weight = rng.integers(0, 4, 66) / 2.0
-    weight[60:62], weight[-2:] = (0.5, 1.0), 1.0  # together between 1 and 2, alone in their bin
+    weight[60:62], weight[-2:] = (
+        (0.5, 1.0),
+        1.0,
+    )  # total weight between 1 and 2, no other items in their bin
     probs[-2], probs[-1] = (0.88, 0.12), (0.93, 0.07)
-    found = naive_bins(probs, labels, weight, bins or 10)
-    mass, confidence, right = np.array(found).T
+    by_bin = naive_bins(probs, labels, weight, bins or 10)
+    mass, confidence, right = np.array(by_bin).T
     plain = (mass * abs(right - confidence)).sum() / mass.sum()
     many = mass > 1
     squares = mass * ((right - confidence) ** 2 - right * (1 - right) / (mass - 1 + ~many))
@@ -168,7 +171,7 @@ def test_a_probability_a_rounding_above_1_stays_in_the_last_bin() -> None:
 
 def test_bins_of_opposite_errors_do_not_cancel() -> None:
     probs = np.array([[0.4, 0.3, 0.3]] * 2 + [[0.8, 0.1, 0.1]] * 2)
-    labels = np.array([0, 0, 1, 2])  # the doubtful pair is right, the sure one wrong
+    labels = np.array([0, 0, 1, 2])  # the uncertain pair is right, the confident pair wrong
     assert float(scores.ece(np.log(probs), labels, bins=2)) == pytest.approx((0.6 + 0.8) / 2)
     root = float(scores.ece_debiased(np.log(probs), labels, bins=2))
     assert root == pytest.approx(((0.6**2 + 0.8**2) / 2) ** 0.5)
@@ -177,16 +180,18 @@ def test_bins_of_opposite_errors_do_not_cancel() -> None:
 def test_a_bin_of_one_item_has_no_debiased_error() -> None:
     log_probs = np.log([[0.3, 0.7], [0.35, 0.65], [0.1, 0.9], [0.1, 0.9]])
     labels = np.array([1, 1, 1, 0])  # 0.7 and 0.65 share (0.6, 0.7]; with five bins (0.6, 0.8]
-    alone = float(scores.ece_debiased(log_probs[1:], labels[1:]))
-    assert alone == pytest.approx(float(scores.ece_debiased(log_probs[2:], labels[2:])), rel=1e-12)
+    without_first = float(scores.ece_debiased(log_probs[1:], labels[1:]))
+    assert without_first == pytest.approx(
+        float(scores.ece_debiased(log_probs[2:], labels[2:])), rel=1e-12
+    )
 
 
-def test_unknown_labels_count_for_nothing_whatever_class_they_would_be() -> None:
+def test_items_with_unknown_labels_are_ignored() -> None:
     log_probs = np.log([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
-    known = float(scores.mean_score(scores.nll, log_probs[:2], np.array([0, 0])))
-    found = float(scores.mean_score(scores.nll, log_probs, np.array([0, 0, -1])))
-    assert found == pytest.approx(known, rel=1e-12)
-    assert known == pytest.approx(-(np.log(0.9) + np.log(0.2)) / 2, rel=1e-12)
+    labelled_score = float(scores.mean_score(scores.nll, log_probs[:2], np.array([0, 0])))
+    score = float(scores.mean_score(scores.nll, log_probs, np.array([0, 0, -1])))
+    assert score == pytest.approx(labelled_score, rel=1e-12)
+    assert labelled_score == pytest.approx(-(np.log(0.9) + np.log(0.2)) / 2, rel=1e-12)
     truth = np.array([1, 1, -1])
     assert float(scores.mean_score(scores.nll, log_probs, truth)) == pytest.approx(
         -(np.log(0.1) + np.log(0.8)) / 2, rel=1e-12

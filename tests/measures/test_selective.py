@@ -45,9 +45,9 @@ def test_the_area_is_the_mean_accuracy_over_coverages(decimals: int) -> None:
     assert float(selective.auac(log_probs, labels)) == pytest.approx(naive, abs=0.01)
 
 
-def test_ties_are_shared_out_as_random_orders_do_on_average() -> None:
+def test_ties_are_the_average_over_random_orders() -> None:
     log_probs, labels = forecasts(24, decimals=1)
-    # Of classes that tie, argmax takes the first; here one is guessed: leave such items out.
+    # Among tied classes argmax takes the first, but the library guesses one, so drop such items.
     log_probs[np.isclose(log_probs[:, 0], log_probs[:, 1])] = np.log([0.4, 0.6])
     rng = np.random.default_rng(1)
     curves = []
@@ -55,8 +55,8 @@ def test_ties_are_shared_out_as_random_orders_do_on_average() -> None:
         noise = rng.random(24)
         order = np.lexsort((noise, -np.round(log_probs.max(1), 9)))
         curves.append((log_probs.argmax(1) == labels)[order].cumsum() / np.arange(1, 25))
-    found = selective.accuracy_curve(log_probs, labels).accuracy
-    np.testing.assert_allclose(found, np.mean(curves, 0), atol=0.03)
+    accuracy = selective.accuracy_curve(log_probs, labels).accuracy
+    np.testing.assert_allclose(accuracy, np.mean(curves, 0), atol=0.03)
 
 
 @pytest.mark.parametrize("decimals", [12, 1])
@@ -85,10 +85,10 @@ def test_swapping_the_classes_changes_nothing() -> None:
         assert float(measure(log_probs, labels)) == pytest.approx(float(swapped))
 
 
-def test_what_a_bar_keeps() -> None:
+def test_accepted_share_and_accuracy_at_a_threshold() -> None:
     log_probs = np.log([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
-    kept = selective.kept_at_confidence(log_probs, np.array([0, 0, 1]), 0.8)
-    assert (float(kept.share), float(kept.accuracy)) == pytest.approx((2 / 3, 0.5))
+    accepted = selective.kept_at_confidence(log_probs, np.array([0, 0, 1]), 0.8)
+    assert (float(accepted.share), float(accepted.accuracy)) == pytest.approx((2 / 3, 0.5))
     none = selective.kept_at_confidence(log_probs, np.array([0, 0, 1]), 0.99)
     assert float(none.share) == 0
     assert np.isnan(float(none.accuracy))
@@ -99,14 +99,14 @@ def test_reliability_is_a_loop_over_bins(of: int | None) -> None:
     log_probs, labels = forecasts(400)
     p = np.exp(log_probs.max(1) if of is None else log_probs[:, 1])
     happened = log_probs.argmax(1) == labels if of is None else labels == 1
-    found = selective.reliability(log_probs, labels, of=of)
+    diagram = selective.reliability(log_probs, labels, of=of)
     gaps = []
     for b in range(15):
         inside = (p > b / 15) & (p <= (b + 1) / 15)
-        assert float(found.mass[b]) == inside.sum()
+        assert float(diagram.mass[b]) == inside.sum()
         if inside.any():
-            assert float(found.predicted[b]) == pytest.approx(p[inside].mean())
-            assert float(found.observed[b]) == pytest.approx(happened[inside].mean())
+            assert float(diagram.predicted[b]) == pytest.approx(p[inside].mean())
+            assert float(diagram.observed[b]) == pytest.approx(happened[inside].mean())
             gaps.append(abs(p[inside].mean() - happened[inside].mean()))
     worst = selective.max_calibration_error(log_probs, labels, of=of)
     assert float(worst) == pytest.approx(max(gaps))
@@ -120,15 +120,15 @@ def test_the_largest_gap_bounds_the_mean_one() -> None:
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_bins_of_confidence_are_a_loop_over_answers(grouped: bool) -> None:
+def test_bins_of_confidence_are_a_loop_over_predictions(grouped: bool) -> None:
     log_probs, labels = forecasts()
     items, groups = np.arange(60) // 3, np.arange(20) // 2 if grouped else None
-    found = selective.confidence_bins(log_probs, labels, items, groups, bins=5, level=0.9)
-    seen = 0
-    for each in found:
+    table = selective.confidence_bins(log_probs, labels, items, groups, bins=5, level=0.9)
+    n_answers = 0
+    for each in table:
         low, high = each.place / 5, (each.place + 1) / 5
         own = [i for i in range(60) if low < np.exp(log_probs[i]).max() <= high]
-        seen += len(own)
+        n_answers += len(own)
         share = np.mean([log_probs[i].argmax() == labels[i] for i in own])
         n = len({items[i] // 2 if grouped else items[i] for i in own})
         interval = stats.beta(1 + share * n, 1 + n - share * n).interval(0.9)
@@ -136,5 +136,5 @@ def test_bins_of_confidence_are_a_loop_over_answers(grouped: bool) -> None:
         assert each.share == pytest.approx(len(own) / 60)
         assert each.promised == pytest.approx(np.mean([np.exp(log_probs[i]).max() for i in own]))
         assert each.right == pytest.approx((share, *interval))
-    assert seen == 60
-    assert [each.place for each in found] == [2, 3, 4]
+    assert n_answers == 60
+    assert [each.place for each in table] == [2, 3, 4]

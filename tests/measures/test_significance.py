@@ -9,7 +9,7 @@ from judgebayes.measures import significance as sig
 
 
 def exact_p(difference: np.ndarray) -> float:
-    """All sign flips: the brute-force twin of the random permutation test."""
+    """The exact permutation test over all sign flips, by brute force."""
     observed = abs(difference.sum())
     flips = np.array(list(product([-1, 1], repeat=len(difference))))
     return float((np.abs(flips @ difference) >= observed - 1e-12).mean())
@@ -17,23 +17,25 @@ def exact_p(difference: np.ndarray) -> float:
 
 def test_permutation_test_approaches_the_exact_one() -> None:
     difference = np.random.default_rng(0).normal(0.4, 1, 12)
-    found = sig.permutation_test(difference, resamples=20_000)
-    assert found == pytest.approx(exact_p(difference), abs=0.015)
+    p_value = sig.permutation_test(difference, resamples=20_000)
+    assert p_value == pytest.approx(exact_p(difference), abs=0.015)
 
 
 def test_grouped_permutation_flips_groups() -> None:
     difference = np.random.default_rng(1).normal(0.5, 1, 12)
     groups = np.repeat(np.arange(6), 2)
     sums = difference.reshape(6, 2).sum(1)
-    found = sig.permutation_test(difference, groups, resamples=20_000)
-    assert found == pytest.approx(exact_p(sums), abs=0.015)
+    p_value = sig.permutation_test(difference, groups, resamples=20_000)
+    assert p_value == pytest.approx(exact_p(sums), abs=0.015)
 
 
 def test_p_values_are_uniform_under_the_null() -> None:
     rng = np.random.default_rng(2)
-    found = [sig.permutation_test(rng.normal(size=30), resamples=199, seed=i) for i in range(400)]
-    assert abs(np.mean(np.array(found) <= 0.05) - 0.05) < 0.035
-    assert abs(np.mean(found) - 0.5) < 0.05
+    p_values = [
+        sig.permutation_test(rng.normal(size=30), resamples=199, seed=i) for i in range(400)
+    ]
+    assert abs(np.mean(np.array(p_values) <= 0.05) - 0.05) < 0.035
+    assert abs(np.mean(p_values) - 0.5) < 0.05
 
 
 def test_split_permutation_pools_the_splits() -> None:
@@ -44,7 +46,7 @@ def test_split_permutation_pools_the_splits() -> None:
     assert sig.split_permutation_test(np.zeros_like(better), items) == 1.0
 
 
-def test_filled_places_count_for_nothing() -> None:
+def test_padding_is_ignored() -> None:
     rng = np.random.default_rng(4)
     items = np.array([rng.permutation(20)[:12] for _ in range(3)])
     difference = rng.normal(size=items.shape)
@@ -58,26 +60,26 @@ def test_filled_places_count_for_nothing() -> None:
 
 def test_item_means_are_means_over_the_splits_that_hold_the_item() -> None:
     items = np.array([[0, 2], [2, 1]])
-    found = sig.item_means(np.array([[1.0, 2.0], [4.0, 7.0]]), items, 4)
-    np.testing.assert_array_equal(found, [1.0, 7.0, 3.0, np.nan])
+    means = sig.item_means(np.array([[1.0, 2.0], [4.0, 7.0]]), items, 4)
+    np.testing.assert_array_equal(means, [1.0, 7.0, 3.0, np.nan])
 
 
 def test_clustered_interval_without_groups_is_the_ordinary_one() -> None:
     x = np.random.default_rng(5).normal(size=50)
-    found = sig.clustered_interval(x)
+    interval = sig.clustered_interval(x)
     half = 1.959964 * x.std(ddof=1) / np.sqrt(50)
-    assert (found.low, found.high) == pytest.approx((x.mean() - half, x.mean() + half))
+    assert (interval.low, interval.high) == pytest.approx((x.mean() - half, x.mean() + half))
 
 
 def test_a_level_sets_the_width_of_every_normal_interval() -> None:
     x = np.random.default_rng(5).normal(size=50)
     items = np.tile(np.arange(50), (3, 1))
-    for found in (
+    for interval_at in (
         lambda level: sig.clustered_interval(x, level=level),
         lambda level: sig.normal_interval(x, level=level),
         lambda level: sig.two_way_interval(np.stack([x, x + 1, x]), items, 50, level=level),
     ):
-        wide, narrow = (found(level).high - found(level).mean for level in (0.95, 0.9))
+        wide, narrow = (interval_at(level).high - interval_at(level).mean for level in (0.95, 0.9))
         assert wide / narrow == pytest.approx(1.959964 / 1.644854)
 
 
@@ -108,12 +110,12 @@ def test_two_way_interval_adds_items_and_splits() -> None:
     rng = np.random.default_rng(7)
     items = np.tile(np.arange(30), (8, 1))
     values = rng.normal(size=30)[None] + rng.normal(size=(8, 1))
-    found = sig.two_way_interval(values, items, 30)
+    interval = sig.two_way_interval(values, items, 30)
     by_item = sig.clustered_interval(values.mean(0))
     by_split = sig.normal_interval(values.mean(1))
     squares = ((by_item.high - by_item.low) ** 2 + (by_split.high - by_split.low) ** 2) ** 0.5
-    assert found.high - found.low == pytest.approx(squares)
-    assert found.mean == pytest.approx(values.mean())
+    assert interval.high - interval.low == pytest.approx(squares)
+    assert interval.mean == pytest.approx(values.mean())
 
 
 def test_bootstrap_interval_agrees_with_the_normal_one_on_many_values() -> None:
@@ -136,7 +138,7 @@ def test_top_cluster_stops_at_the_first_that_differs() -> None:
     assert sig.top_cluster(errors, items) == ["best", "same"]
 
 
-def test_nothing_to_compare_is_a_sentence() -> None:
+def test_nothing_to_compare_raises_an_error() -> None:
     with pytest.raises(JudgeBayesError, match="every value is missing"):
         sig.permutation_test(np.array([np.nan, np.nan]))
     with pytest.raises(JudgeBayesError, match="at least two"):
@@ -144,7 +146,7 @@ def test_nothing_to_compare_is_a_sentence() -> None:
 
 
 def naive_max_t(differences: np.ndarray, resamples: int) -> tuple[np.ndarray, np.ndarray]:
-    """The paper's wording: normals with the empirical correlation of the centred differences."""
+    """The paper's description: normals with the empirical correlation of the centred differences."""
     t = differences.mean(0) / (differences.std(0, ddof=1) / np.sqrt(len(differences)))
     correlation = np.corrcoef(differences.T)
     rng = np.random.default_rng(1)
@@ -156,25 +158,25 @@ def test_max_t_is_the_largest_of_correlated_normals() -> None:
     rng = np.random.default_rng(10)
     shared = rng.normal(size=(100, 1))
     differences = shared + 0.5 * rng.normal(size=(100, 6)) + 0.1
-    found = sig.max_t_test(differences, resamples=20_000)
+    result = sig.max_t_test(differences, resamples=20_000)
     t, largest = naive_max_t(differences, 20_000)
-    np.testing.assert_allclose(found.t, t)
-    assert found.statistic == pytest.approx(np.abs(t).max())
-    assert found.critical == pytest.approx(np.quantile(largest, 0.95), abs=0.05)
-    assert found.p_value == pytest.approx((largest >= np.abs(t).max()).mean(), abs=0.01)
-    assert found.critical < stats.norm.isf(0.05 / 2 / 6)  # Bonferroni's
-    assert found.p_value == pytest.approx(found.adjusted.min())
+    np.testing.assert_allclose(result.t, t)
+    assert result.statistic == pytest.approx(np.abs(t).max())
+    assert result.critical == pytest.approx(np.quantile(largest, 0.95), abs=0.05)
+    assert result.p_value == pytest.approx((largest >= np.abs(t).max()).mean(), abs=0.01)
+    assert result.critical < stats.norm.isf(0.05 / 2 / 6)  # Bonferroni's
+    assert result.p_value == pytest.approx(result.adjusted.min())
 
 
 def test_max_t_holds_its_level_over_all_budgets() -> None:
     rng = np.random.default_rng(11)
     null = [rng.normal(size=(80, 1)) + rng.normal(size=(80, 5)) for _ in range(300)]
     joint = [sig.max_t_test(d, resamples=400, seed=i) for i, d in enumerate(null)]
-    assert abs(np.mean([found.p_value <= 0.05 for found in joint]) - 0.05) < 0.04
-    assert np.mean([(np.abs(found.t) > 1.96).any() for found in joint]) > 0.09
+    assert abs(np.mean([result.p_value <= 0.05 for result in joint]) - 0.05) < 0.04
+    assert np.mean([(np.abs(result.t) > 1.96).any() for result in joint]) > 0.09
 
 
-def test_one_sided_max_t_asks_for_a_direction() -> None:
+def test_one_sided_max_t_depends_on_the_direction() -> None:
     worse = np.random.default_rng(12).normal(-1, 1, (60, 3))
     assert sig.max_t_test(worse, two_sided=False, resamples=999).p_value > 0.9
     assert sig.max_t_test(worse, resamples=999).p_value < 0.01
@@ -193,40 +195,40 @@ def test_grouped_max_t_is_that_of_the_group_sums() -> None:
 
 def test_equivalence_is_two_one_sided_t_tests() -> None:
     x = np.random.default_rng(14).normal(0.01, 0.2, 60)
-    found = sig.equivalence_test(x, 0.08)
+    result = sig.equivalence_test(x, 0.08)
     sides = (
         stats.ttest_1samp(x, -0.08, alternative="greater").pvalue,
         stats.ttest_1samp(x, 0.08, alternative="less").pvalue,
     )
-    assert found.p_value == pytest.approx(max(sides))
+    assert result.p_value == pytest.approx(max(sides))
     low, high = stats.ttest_1samp(x, 0).confidence_interval(0.9)
-    assert found.interval == pytest.approx((x.mean(), low, high))
-    within = found.interval.low > -0.08 and found.interval.high < 0.08
-    assert within == (found.p_value < 0.05)
+    assert result.interval == pytest.approx((x.mean(), low, high))
+    within = result.interval.low > -0.08 and result.interval.high < 0.08
+    assert within == (result.p_value < 0.05)
 
 
 def test_equivalence_is_rarely_found_at_the_margin() -> None:
     rng = np.random.default_rng(15)
-    found = [sig.equivalence_test(rng.normal(0.1, 0.3, 50), 0.1).p_value for _ in range(500)]
-    assert abs(np.mean(np.array(found) < 0.05) - 0.05) < 0.03
+    p_values = [sig.equivalence_test(rng.normal(0.1, 0.3, 50), 0.1).p_value for _ in range(500)]
+    assert abs(np.mean(np.array(p_values) < 0.05) - 0.05) < 0.03
 
 
-def test_impossible_joint_and_equivalence_tests_are_sentences() -> None:
+def test_impossible_joint_and_equivalence_tests_raise_errors() -> None:
     with pytest.raises(JudgeBayesError, match="finite difference at every budget"):
         sig.max_t_test(np.array([[1.0, np.nan], [1.0, 2.0]]))
-    with pytest.raises(JudgeBayesError, match="two units or more"):
+    with pytest.raises(JudgeBayesError, match="at least two units"):
         sig.max_t_test(np.ones((1, 2)))
-    with pytest.raises(JudgeBayesError, match="right would be a number above 0"):
+    with pytest.raises(JudgeBayesError, match="must be a number above 0"):
         sig.equivalence_test(np.ones(4), 0.0)
 
 
-def test_what_is_not_said_is_the_default_that_the_numbers_of_the_papers_were_made_with() -> None:
+def test_defaults_are_those_used_for_the_numbers_of_the_papers() -> None:
     rng = np.random.default_rng(20)
     x, wide = rng.normal(0.3, 1, 12), rng.normal(0.3, 1, (3, 12))
     items = np.tile(np.arange(12), (3, 1))
     many = {"resamples": 10_000, "seed": 0}
     few = {"resamples": 100, "seed": 0}
-    for found, told in (
+    for by_default, explicit in (
         (sig.normal_interval(x), sig.normal_interval(x, level=0.95)),
         (sig.share_interval(x**2, x**2 + 1), sig.share_interval(x**2, x**2 + 1, level=0.95)),
         (sig.bootstrap_interval(x), sig.bootstrap_interval(x, level=0.95, resamples=2000, seed=0)),
@@ -240,27 +242,27 @@ def test_what_is_not_said_is_the_default_that_the_numbers_of_the_papers_were_mad
         (sig.permutation_test(x), sig.permutation_test(x, **many)),
         (sig.split_permutation_test(wide, items), sig.split_permutation_test(wide, items, **few)),
     ):
-        np.testing.assert_equal(found, told)
+        np.testing.assert_equal(by_default, explicit)
 
 
 def test_one_split_has_a_mean_and_no_interval() -> None:
-    found = sig.normal_interval(np.array([0.3]))
-    assert found.mean == 0.3
-    assert np.isnan([found.low, found.high]).all()
+    interval = sig.normal_interval(np.array([0.3]))
+    assert interval.mean == 0.3
+    assert np.isnan([interval.low, interval.high]).all()
     x = np.arange(6.0)
-    alone = sig.two_way_interval(x[None], np.arange(6)[None], 6)
-    assert alone == pytest.approx(sig.clustered_interval(x))
+    two_way = sig.two_way_interval(x[None], np.arange(6)[None], 6)
+    assert two_way == pytest.approx(sig.clustered_interval(x))
 
 
 def test_two_splits_have_an_interval() -> None:
     half = 1.959964 * 0.1 / np.sqrt(2)  # values 0.2 apart: their SD is 0.1 times root 2
-    found = sig.normal_interval(np.array([0.2, 0.4]))
-    assert (found.mean, found.low, found.high) == pytest.approx(
+    interval = sig.normal_interval(np.array([0.2, 0.4]))
+    assert (interval.mean, interval.low, interval.high) == pytest.approx(
         (0.3, 0.3 - half * 2**0.5, 0.3 + half * 2**0.5)
     )
 
 
-def test_a_share_of_one_trial_reaches_the_end_that_it_is_at() -> None:
+def test_the_interval_of_a_share_of_0_or_1_includes_it() -> None:
     low, high = sig.share_interval(np.array([0.0, 1.0]), np.array([1.0, 1.0]), level=0.9)
     # Beta(1, 2) and Beta(2, 1): distribution functions 1 - (1 - x)^2 and x^2.
     np.testing.assert_allclose(low, [0.0, 0.05**0.5])
@@ -272,12 +274,12 @@ def test_bootstrap_interval_is_that_of_a_loop_over_resamples() -> None:
     rows = np.random.default_rng(3).integers(0, 7, (50, 7))
     means = [sum(x[i] for i in row) / 7 for row in rows]
     expected = (x.mean(), np.quantile(means, 0.1), np.quantile(means, 0.9))
-    found = sig.bootstrap_interval(x, level=0.8, resamples=50, seed=3)
-    assert found == pytest.approx(expected, rel=1e-12)
+    interval = sig.bootstrap_interval(x, level=0.8, resamples=50, seed=3)
+    assert interval == pytest.approx(expected, rel=1e-12)
 
 
 def naive_clustered(x: np.ndarray, groups: np.ndarray) -> tuple[float, float, int]:
-    """Mean, standard error and degrees of freedom with a loop over the groups; NaN is left out."""
+    """Mean, standard error and degrees of freedom by a loop over the groups, without NaN."""
     use = ~np.isnan(x)
     x, groups = x[use], groups[use]
     named = sorted(set(groups))
@@ -287,7 +289,7 @@ def naive_clustered(x: np.ndarray, groups: np.ndarray) -> tuple[float, float, in
 
 
 def uneven() -> tuple[np.ndarray, np.ndarray]:
-    """Nine items, one missing, in three groups of other sizes and names."""
+    """Nine items, one missing, in three groups of different sizes and arbitrary names."""
     x = np.append(np.random.default_rng(22).normal(0.1, 0.3, 8), np.nan)
     return x, np.array([9, 2, 2, 5, 9, 2, 9, 9, 7])
 
@@ -298,12 +300,12 @@ def test_grouped_intervals_and_equivalence_are_loops_over_uneven_groups() -> Non
     z, t = stats.norm.isf(0.1), stats.t.isf(0.1, freedom)
     interval = sig.clustered_interval(x, groups, level=0.8)
     assert interval == pytest.approx((mean, mean - z * error, mean + z * error), rel=1e-12)
-    found = sig.equivalence_test(x, 0.2, groups, level=0.1)
-    assert found.interval == pytest.approx((mean, mean - t * error, mean + t * error), rel=1e-12)
+    result = sig.equivalence_test(x, 0.2, groups, level=0.1)
+    assert result.interval == pytest.approx((mean, mean - t * error, mean + t * error), rel=1e-12)
     ends = stats.t.sf([(0.2 + mean) / error, (0.2 - mean) / error], freedom)
-    assert found.p_value == pytest.approx(max(ends), rel=1e-9)
+    assert result.p_value == pytest.approx(max(ends), rel=1e-9)
     mirrored = sig.equivalence_test(-x, 0.2, groups, level=0.1)
-    assert mirrored.p_value == pytest.approx(found.p_value, rel=1e-9)
+    assert mirrored.p_value == pytest.approx(result.p_value, rel=1e-9)
 
 
 def test_grouped_two_way_interval_is_the_two_errors_of_loops() -> None:
@@ -316,8 +318,8 @@ def test_grouped_two_way_interval_is_the_two_errors_of_loops() -> None:
     mean, by_item, _ = naive_clustered(means, groups)
     by_split = np.std([values[0, :3].mean(), values[1].mean()], ddof=1) / np.sqrt(2)
     half = stats.norm.isf(0.05) * np.hypot(by_item, by_split)
-    found = sig.two_way_interval(values, items, 6, groups, level=0.9)
-    assert found == pytest.approx((mean, mean - half, mean + half), rel=1e-12)
+    interval = sig.two_way_interval(values, items, 6, groups, level=0.9)
+    assert interval == pytest.approx((mean, mean - half, mean + half), rel=1e-12)
 
 
 @pytest.mark.parametrize("two_sided", [True, False])
@@ -326,37 +328,37 @@ def test_grouped_max_t_is_two_loops_over_uneven_groups(two_sided: bool) -> None:
     x, groups = x[:8], groups[:8]
     d = np.stack([x, -(x**2), x + 0.4], 1)
     named = sorted(set(groups))
-    own, drawn = [], []
+    own, null_t = [], []
     normals = np.random.default_rng(5).standard_normal((40, len(named)))
     for column in d.T:
         mean, error, _ = naive_clustered(column, groups)
         sums = [sum(column[groups == g] - mean) for g in named]
         own.append(mean / error)
-        drawn.append(normals @ sums / np.linalg.norm(sums))
-    t, drawn = np.array(own), np.array(drawn)
+        null_t.append(normals @ sums / np.linalg.norm(sums))
+    t, null_t = np.array(own), np.array(null_t)
     size = abs if two_sided else np.array
-    largest = size(drawn).max(0)
-    found = sig.max_t_test(d, groups, level=0.2, two_sided=two_sided, resamples=40, seed=5)
-    np.testing.assert_allclose(found.t, t, rtol=1e-12)
-    assert found.statistic == pytest.approx(size(t).max())
-    assert found.critical == pytest.approx(np.quantile(largest, 0.8))
+    largest = size(null_t).max(0)
+    result = sig.max_t_test(d, groups, level=0.2, two_sided=two_sided, resamples=40, seed=5)
+    np.testing.assert_allclose(result.t, t, rtol=1e-12)
+    assert result.statistic == pytest.approx(size(t).max())
+    assert result.critical == pytest.approx(np.quantile(largest, 0.8))
     above = [sum(value >= limit for value in largest) for limit in size(t)]
-    assert found.p_value == (1 + min(above)) / 41
-    assert found.adjusted.tolist() == [(1 + count) / 41 for count in above]
+    assert result.p_value == (1 + min(above)) / 41
+    assert result.adjusted.tolist() == [(1 + count) / 41 for count in above]
 
 
 def test_a_difference_that_never_varies_is_no_evidence_in_a_joint_test() -> None:
     always = np.random.default_rng(24).normal(size=(20, 2)) * [0, 1] + [3, 0]
-    found = sig.max_t_test(always, resamples=99)
-    assert found.t[0] == 0
-    assert found.adjusted[0] == 1
+    result = sig.max_t_test(always, resamples=99)
+    assert result.t[0] == 0
+    assert result.adjusted[0] == 1
     nothing = sig.max_t_test(np.zeros((2, 3)), resamples=99)
     assert nothing.p_value == 1
     assert nothing.adjusted.tolist() == [1, 1, 1]
 
 
 def naive_exceedances(sums: list[float], flips: np.ndarray) -> int:
-    """How many sign flips of the sums that are not 0 leave a total as far from 0."""
+    """The number of sign flips of the nonzero sums with a total at least as far from 0."""
     own = [s for s in sums if s != 0]
     totals = [sum(s if up else -s for s, up in zip(own, row, strict=True)) for row in flips]
     return sum(abs(total) >= abs(sum(own)) - 1e-9 for total in totals)
@@ -382,17 +384,19 @@ def test_split_permutation_is_a_loop_over_splits_groups_and_flips() -> None:
             count = sum(value != 0 for value in sums)
             exceed += naive_exceedances(sums, flips.integers(0, 2, (30, count), dtype=np.int8))
         given = None if g is not groups else groups
-        found = sig.split_permutation_test(d, items, given, resamples=30, seed=seed)
-        assert found == (1 + exceed) / 61
+        p_value = sig.split_permutation_test(d, items, given, resamples=30, seed=seed)
+        assert p_value == (1 + exceed) / 61
 
 
-def test_no_difference_and_the_largest_one_have_the_p_values_that_counting_gives() -> None:
+def test_no_difference_and_the_largest_one_have_their_counted_p_values() -> None:
     assert sig.permutation_test(np.zeros(5), resamples=9) == 1
-    assert sig.permutation_test(np.ones(50), resamples=99) == 1 / 100  # 2^-49: no flip is as far
+    assert (
+        sig.permutation_test(np.ones(50), resamples=99) == 1 / 100
+    )  # 2^-49: no other flip is as extreme
     x = np.arange(-1.0, 7)  # a 0 and a 1 among them
     flips = np.random.default_rng(4).integers(0, 2, (60, 7), dtype=np.int8)
-    found = sig.permutation_test(x, resamples=60, seed=4)
-    assert found == (1 + naive_exceedances(list(x), flips)) / 61
+    p_value = sig.permutation_test(x, resamples=60, seed=4)
+    assert p_value == (1 + naive_exceedances(list(x), flips)) / 61
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.1, 1e6 / 3, 1e9 / 7])
@@ -405,16 +409,16 @@ def test_rounding_does_not_decide_a_tie_between_flips_at_any_scale(scale: float)
     )
 
 
-@pytest.mark.parametrize("told", [{"resamples": 50, "seed": 2}, {}])
+@pytest.mark.parametrize("options", [{"resamples": 50, "seed": 2}, {}])
 def test_a_method_that_differs_exactly_at_the_level_still_joins_the_top_cluster(
-    told: dict[str, int],
+    options: dict[str, int],
 ) -> None:
     rng = np.random.default_rng(26)
     items = np.tile(np.arange(20), (2, 1))
     base = rng.normal(size=(2, 20))
     errors = {"b": base + rng.normal(0.3, 1, (2, 20)), "a": base}
-    settings = {"resamples": 100, "seed": 0} | told  # the defaults are the protocol's
+    settings = {"resamples": 100, "seed": 0} | options  # the defaults are the protocol's
     p = sig.split_permutation_test(errors["b"] - errors["a"], items, **settings)
     assert 0.02 < p < 1
-    assert sig.top_cluster(errors, items, level=p, **told) == ["a", "b"]
-    assert sig.top_cluster(errors, items, level=p + 1e-9, **told) == ["a"]
+    assert sig.top_cluster(errors, items, level=p, **options) == ["a", "b"]
+    assert sig.top_cluster(errors, items, level=p + 1e-9, **options) == ["a"]

@@ -23,14 +23,14 @@ def theta() -> Parameters:
 @pytest.mark.parametrize("votes", [1, 5, 11, 40])
 @in_float64
 def test_the_pmf_is_scipys(votes: int) -> None:
-    found = np.exp(beta_binomial.log_pmf(theta(), votes))
+    pmf = np.exp(beta_binomial.log_pmf(theta(), votes))
     alpha, beta = THETA.mean / THETA.dispersion, (1 - THETA.mean) / THETA.dispersion
     each = [
         stats.betabinom.pmf(np.arange(votes + 1), votes, a, b)
         for a, b in zip(alpha, beta, strict=True)
     ]
-    np.testing.assert_allclose(found, THETA.share @ np.array(each), rtol=1e-11)
-    np.testing.assert_allclose(found.sum(), 1, atol=1e-12)
+    np.testing.assert_allclose(pmf, THETA.share @ np.array(each), rtol=1e-11)
+    np.testing.assert_allclose(pmf.sum(), 1, atol=1e-12)
     np.testing.assert_allclose(theta().alpha, alpha)
     np.testing.assert_allclose(theta().beta, beta)
 
@@ -38,13 +38,13 @@ def test_the_pmf_is_scipys(votes: int) -> None:
 @in_float64
 def test_without_dispersion_it_is_the_binomial() -> None:
     one = Parameters(jnp.ones(1), jnp.array([0.7]), jnp.zeros(1))
-    found = np.exp(beta_binomial.log_pmf(one, 11))
-    np.testing.assert_allclose(found, stats.binom.pmf(np.arange(12), 11, 0.7), rtol=1e-11)
+    pmf = np.exp(beta_binomial.log_pmf(one, 11))
+    np.testing.assert_allclose(pmf, stats.binom.pmf(np.arange(12), 11, 0.7), rtol=1e-11)
 
 
 @in_float64
-def test_the_error_of_a_majority_is_that_of_all_outcomes_enumerated() -> None:
-    """Eq 5 at k = 5, from the chances of all 32 sequences of votes."""
+def test_the_error_of_a_majority_is_that_of_enumeration() -> None:
+    """Eq 5 at k = 5, from the probabilities of all 32 sequences of votes."""
     wrong = 0.0
     for code in range(32):
         right = bin(code).count("1")
@@ -58,10 +58,10 @@ def test_the_error_of_a_majority_is_that_of_all_outcomes_enumerated() -> None:
 @in_float64
 def test_items_may_have_different_numbers_of_votes() -> None:
     correct, given = jnp.array([2, 0, 7, 3]), jnp.array([3, 5, 7, 3])
-    found = beta_binomial.mixture_log_pmf(theta(), correct, given, 7)
+    log_pmf = beta_binomial.mixture_log_pmf(theta(), correct, given, 7)
     for place in range(4):
-        alone = beta_binomial.log_pmf(theta(), int(given[place]))[int(correct[place])]
-        assert float(found[place]) == pytest.approx(float(alone), abs=1e-12)
+        single = beta_binomial.log_pmf(theta(), int(given[place]))[int(correct[place])]
+        assert float(log_pmf[place]) == pytest.approx(float(single), abs=1e-12)
 
 
 @in_float64
@@ -89,7 +89,7 @@ def test_the_models_density_is_prior_times_mixture() -> None:
     weight = jnp.array([1.0, 2.0, 0.0, 1.0])
     sites = {k: jnp.asarray(v) for k, v in SITES.items()}
     data = CountData(correct, given, weight)
-    found, _ = log_density(BetaBinomialModel(5), (data,), {}, sites)
+    density, _ = log_density(BetaBinomialModel(5), (data,), {}, sites)
     one = beta_binomial.parameters(sites)
     pmf = beta_binomial.log_pmf(one, 5)
     prior = (
@@ -98,13 +98,13 @@ def test_the_models_density_is_prior_times_mixture() -> None:
         + dist.Beta(2, 2).log_prob(0.3)
         + dist.Normal(-1, 1.25).log_prob(sites["log_dispersion"]).sum()
     )
-    assert float(found) == pytest.approx(float(prior + pmf[3] + 2 * pmf[0]), abs=1e-9)
+    assert float(density) == pytest.approx(float(prior + pmf[3] + 2 * pmf[0]), abs=1e-9)
     assert float(one.mean[0]) < float(one.mean[1])
 
 
 @in_float64
 def test_unordered_components_are_the_same_posterior_twice() -> None:
-    """A negative gap names the components the other way round; the density is half of the ordered."""
+    """A negative gap swaps the components; the density is half of the ordered one."""
     data = CountData(jnp.array([3, 0, 5]), jnp.full(3, 5), jnp.ones(3))
     program = BetaBinomialModel(5)
 
@@ -112,13 +112,13 @@ def test_unordered_components_are_the_same_posterior_twice() -> None:
         return float(log_density(program, (data,), {}, sites)[0])
 
     sites = {k: jnp.asarray(v) for k, v in SITES.items()}
-    turned = {
+    permuted = {
         "centre": sites["centre"],
         "gap": -sites["gap"],
         "share": 1 - sites["share"],
         "log_dispersion": sites["log_dispersion"][::-1],
     }
-    for sites_of in (sites, turned):
+    for sites_of in (sites, permuted):
         back = program.unordered().in_order(sites_of)
         for name, value in sites.items():
             np.testing.assert_allclose(back[name], value, atol=1e-15)
@@ -147,13 +147,13 @@ def test_unordered_components_of_several_sets_are_the_same_posterior_twice() -> 
         "share_by_set": jnp.array([0.3, -1.0]),
         "centre_by_set": jnp.array([0.1, 0.5]),
     }
-    turned = program.in_order(sites)
-    there = pooled_beta_binomial.set_parameters(turned)
+    ordered = program.in_order(sites)
+    there = pooled_beta_binomial.set_parameters(ordered)
     back = pooled_beta_binomial.set_parameters(sites)
     for one, other in zip(there, back, strict=True):
         np.testing.assert_allclose(one, other[:, ::-1], atol=1e-12)
     assert (there.mean[:, 0] < there.mean[:, 1]).all()
-    each = [log_density(program, (data,), {}, own)[0] for own in (sites, turned)]
+    each = [log_density(program, (data,), {}, own)[0] for own in (sites, ordered)]
     np.testing.assert_allclose(each[0], each[1], atol=1e-9)
 
 
@@ -173,16 +173,16 @@ def test_two_sets_without_deviation_are_one() -> None:
         "centre_by_set": jnp.zeros(2),
     }
     share = jax.nn.sigmoid(common["logit_share"])
-    alone = beta_binomial.parameters({**common, "share": share})
+    single = beta_binomial.parameters({**common, "share": share})
     both = pooled_beta_binomial.set_parameters(common)
     for name in Parameters._fields:
         for place in range(2):
-            np.testing.assert_allclose(getattr(both, name)[place], getattr(alone, name))
+            np.testing.assert_allclose(getattr(both, name)[place], getattr(single, name))
 
     def likelihood(weight: jax.Array) -> float:
         data = PooledData(correct, given, member, weight)
         return float(log_density(PooledBetaBinomialModel(2, 7), (data,), {}, common)[0])
 
-    found = likelihood(jnp.ones(20)) - likelihood(jnp.zeros(20))
-    expected = beta_binomial.mixture_log_pmf(alone, correct, given, 7).sum()
-    assert found == pytest.approx(float(expected), abs=1e-9)
+    difference = likelihood(jnp.ones(20)) - likelihood(jnp.zeros(20))
+    expected = beta_binomial.mixture_log_pmf(single, correct, given, 7).sum()
+    assert difference == pytest.approx(float(expected), abs=1e-9)

@@ -34,16 +34,16 @@ def parameters(
 def test_ternary_link_equals_the_paper_in_plain_python(theta: tuple[float, float, float]) -> None:
     counts = np.array([(a, 6 - a - b, b) for a in range(7) for b in range(7 - a)])
     evidence = davidson.features(jnp.asarray(counts))
-    found = davidson.link(parameters(theta[0], [theta[1]], [theta[2]]), evidence, n_classes=3)
-    for row, item in zip(jnp.exp(found), counts, strict=True):
+    log_probs = davidson.link(parameters(theta[0], [theta[1]], [theta[2]]), evidence, n_classes=3)
+    for row, item in zip(jnp.exp(log_probs), counts, strict=True):
         np.testing.assert_allclose(row, naive(tuple(item), theta), rtol=1e-12)
 
 
 @in_float64
 def test_smoothing_is_eq_2_and_3() -> None:
-    found = davidson.features(jnp.array([[1, 2, 5]]), alpha=0.5, kappa=2.0)
-    assert float(found.margin[0]) == pytest.approx(0.5 * math.log(5.5 / 1.5))
-    assert float(found.tie[0, 0]) == pytest.approx(math.log(4 / 10))
+    features = davidson.features(jnp.array([[1, 2, 5]]), alpha=0.5, kappa=2.0)
+    assert float(features.margin[0]) == pytest.approx(0.5 * math.log(5.5 / 1.5))
+    assert float(features.tie[0, 0]) == pytest.approx(math.log(4 / 10))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 5, 6])
@@ -100,8 +100,8 @@ def test_probabilities_sum_to_one_also_without_votes(n_classes: int, symmetric: 
     levels = davidson.n_levels(n_classes, symmetric)
     theta = parameters(2.0, [0.5] * levels, [1.0] * levels, 0.3)
     evidence = davidson.features(jnp.zeros((1, n_classes), int), symmetric=symmetric)
-    found = davidson.link(theta, evidence, n_classes=n_classes, symmetric=symmetric)
-    assert float(jnp.exp(found).sum()) == pytest.approx(1.0)
+    log_probs = davidson.link(theta, evidence, n_classes=n_classes, symmetric=symmetric)
+    assert float(jnp.exp(log_probs).sum()) == pytest.approx(1.0)
     assert float(jnp.abs(evidence.margin[0])) == 0.0
 
 
@@ -110,9 +110,9 @@ def test_binary_free_form_is_logistic_regression_on_smoothed_log_odds() -> None:
     counts = jnp.array([[3, 1], [0, 4], [2, 2]])
     theta = parameters(0.8, [], [], -0.4)
     evidence = davidson.features(counts, symmetric=False)
-    found = davidson.link(theta, evidence, n_classes=2, symmetric=False)
+    log_probs = davidson.link(theta, evidence, n_classes=2, symmetric=False)
     logit = 2 * (-0.4 + 0.8 * 0.5 * np.log((counts[:, 1] + 1) / (counts[:, 0] + 1)))
-    np.testing.assert_allclose(jnp.exp(found[:, 1]), jax.nn.sigmoid(logit), rtol=1e-12)
+    np.testing.assert_allclose(jnp.exp(log_probs[:, 1]), jax.nn.sigmoid(logit), rtol=1e-12)
 
 
 @in_float64
@@ -123,8 +123,8 @@ def test_log_density_is_prior_plus_weighted_log_likelihood() -> None:
 
     def density(labels: jax.Array, weight: jax.Array) -> float:
         data = DavidsonData(evidence, labels, weight)
-        found, _ = log_density(DavidsonModel(3), (data,), {}, sites)
-        return float(found)
+        density, _ = log_density(DavidsonModel(3), (data,), {}, sites)
+        return float(density)
 
     theta = parameters(1.2, [0.4], [0.9])
     log_probs = davidson.link(theta, evidence, n_classes=3)

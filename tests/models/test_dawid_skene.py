@@ -22,9 +22,9 @@ def index() -> np.ndarray:
     return np.random.default_rng(1).integers(-1, K, (5, J, 2))
 
 
-def likelihood_by_hand(index: np.ndarray, labels: np.ndarray, noise: float) -> list[float]:
+def likelihood_by_loops(index: np.ndarray, labels: np.ndarray, noise: float) -> list[float]:
     """p(votes, observed label) of every item, by plain loops over everything."""
-    found = []
+    likelihoods = []
     for i in range(len(index)):
         total = 0.0
         for k in range(K):
@@ -36,8 +36,8 @@ def likelihood_by_hand(index: np.ndarray, labels: np.ndarray, noise: float) -> l
             if labels[i] >= 0:
                 p *= 1 - noise if labels[i] == k else noise / (K - 1)
             total += p
-        found.append(total)
-    return found
+        likelihoods.append(total)
+    return likelihoods
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
@@ -47,10 +47,10 @@ def test_the_model_sums_over_labels_as_plain_loops_do(index: np.ndarray, noise: 
     prior = Prior(2.0, 1.0, 0.5)
     data = PanelData(*map(jnp.asarray, (index, labels, weight)))
     sites = {"pi": jnp.asarray(PI), "confusion": jnp.asarray(CONFUSION)}
-    found, _ = log_density(DawidSkeneModel(K, prior, noise), (data,), {}, sites)
+    density, _ = log_density(DawidSkeneModel(K, prior, noise), (data,), {}, sites)
     expected = sum(
         w * math.log(p)
-        for w, p in zip(weight, likelihood_by_hand(index, labels, noise), strict=True)
+        for w, p in zip(weight, likelihood_by_loops(index, labels, noise), strict=True)
     )
     expected += stats.dirichlet.logpdf(PI, np.full(K, 1.5))
     for j in range(J):
@@ -58,7 +58,7 @@ def test_the_model_sums_over_labels_as_plain_loops_do(index: np.ndarray, noise: 
             alpha = np.full(K, 1.5)
             alpha[k] = 3.0
             expected += stats.dirichlet.logpdf(CONFUSION[j, k], alpha)
-    assert float(found) == pytest.approx(expected, rel=1e-10)
+    assert float(density) == pytest.approx(expected, rel=1e-10)
 
 
 @in_float64
@@ -76,19 +76,19 @@ def test_the_stated_log_prior_is_the_models_up_to_a_constant() -> None:
 
 
 @in_float64
-def test_the_start_is_above_chance_and_moved_by_labelled_votes(index: np.ndarray) -> None:
+def test_the_start_is_above_chance_and_depends_on_labelled_votes(index: np.ndarray) -> None:
     count = dawid_skene.counts(jnp.asarray(index), K)
     log_pi, blind = dawid_skene.start(count, jnp.full(5, -1), jnp.ones(5), K)
     np.testing.assert_allclose(jnp.exp(log_pi), 1 / 3)
     np.testing.assert_allclose(accuracy(blind), 0.75)
-    _, told = dawid_skene.start(count, jnp.zeros(5, int), jnp.ones(5), K)
+    _, updated = dawid_skene.start(count, jnp.zeros(5, int), jnp.ones(5), K)
     cast = np.array([(index[:, j] == 0).sum() for j in range(J)])
     total = np.array([(index[:, j] >= 0).sum() for j in range(J)])
-    np.testing.assert_allclose(jnp.exp(told)[:, 0, 0], (cast + 3.0) / (total + 4.0))
+    np.testing.assert_allclose(jnp.exp(updated)[:, 0, 0], (cast + 3.0) / (total + 4.0))
 
 
 @in_float64
-def test_a_label_of_a_class_that_cannot_be_is_impossible_and_not_undefined() -> None:
+def test_a_label_of_an_impossible_class_has_probability_0_and_not_nan() -> None:
     data = PanelData(jnp.zeros((3, J, 1), int), jnp.array([0, 1, -1]))
     sites = {"pi": jnp.array([0.6, 0.0, 0.4]), "confusion": jnp.asarray(CONFUSION)}
     each = log_likelihoods(DawidSkeneModel(K), data, sites)

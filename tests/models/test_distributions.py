@@ -1,4 +1,4 @@
-"""`sample` against `log_prob`: over all values they add to one, and draws have their frequencies."""
+"""`sample` against `log_prob`: probabilities sum to one, and samples have these frequencies."""
 
 import itertools
 from collections.abc import Callable
@@ -62,7 +62,7 @@ PANELS: dict[str, Callable[[], Any]] = {
 
 
 def every_vote(panel: Any) -> list[np.ndarray]:
-    """Return all votes that a panel can cast, on both items alike where both cast them."""
+    """Return all possible votes of a panel, the same on both items where both have votes."""
     n_classes = panel.log_class.shape[1]
     shape = panel.cast.shape[1:]
     return [
@@ -72,11 +72,11 @@ def every_vote(panel: Any) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("name", PANELS)
 @in_float64
-def test_votes_add_to_one_and_are_drawn_so_often(name: str) -> None:
+def test_vote_probabilities_sum_to_one_and_match_samples(name: str) -> None:
     panel = PANELS[name]()
-    drawn = np.asarray(panel.sample(jax.random.key(1), (DRAWS,)))
+    samples = np.asarray(panel.sample(jax.random.key(1), (DRAWS,)))
     cast = np.asarray(panel.cast)
-    np.testing.assert_array_equal(drawn < 0, np.broadcast_to(~cast, drawn.shape))
+    np.testing.assert_array_equal(samples < 0, np.broadcast_to(~cast, samples.shape))
     log_prob = jax.jit(panel.log_prob)
     for item in range(2):
         values = np.unique([np.where(cast[item], v, -1) for v in every_vote(panel)], axis=0)
@@ -84,20 +84,20 @@ def test_votes_add_to_one_and_are_drawn_so_often(name: str) -> None:
         both[:, item] = values
         probs = np.exp([float(log_prob(jnp.asarray(v))[item]) for v in both])
         assert probs.sum() == pytest.approx(1, abs=1e-6)
-        at = (drawn[:, None, item] == values).all(axis=tuple(range(2, values.ndim + 1)))
+        at = (samples[:, None, item] == values).all(axis=tuple(range(2, values.ndim + 1)))
         counts = at.sum(0)
         assert counts.sum() == DRAWS
         possible = probs > 0
         assert counts[~possible].sum() == 0
         frequent = possible & (probs * DRAWS > 5)
-        found, expected = counts[frequent], probs[frequent] * DRAWS
-        expected *= found.sum() / expected.sum()
-        assert stats.chisquare(found, expected).pvalue > 1e-4
+        frequencies, expected = counts[frequent], probs[frequent] * DRAWS
+        expected *= frequencies.sum() / expected.sum()
+        assert stats.chisquare(frequencies, expected).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("name", PANELS)
 @in_float64
-def test_an_item_without_votes_says_nothing(name: str) -> None:
+def test_an_item_without_votes_has_likelihood_one(name: str) -> None:
     panel = PANELS[name]()
     none = jnp.full(panel.cast.shape, -1)
     np.testing.assert_allclose(panel.log_prob(none), 0, atol=1e-12)
@@ -108,7 +108,7 @@ def test_an_item_without_votes_says_nothing(name: str) -> None:
 def test_the_sums_are_those_of_plain_loops() -> None:
     panel = confusion()
     votes = np.array([[[0, 2], [1, -1]], [[2, -1], [0, 1]]])
-    for i, found in enumerate(panel.log_prob(jnp.asarray(votes))):
+    for i, log_prob in enumerate(panel.log_prob(jnp.asarray(votes))):
         total = 0.0
         for k in range(3):
             p = float(np.exp(LOG_CLASS[i, k]))
@@ -116,7 +116,7 @@ def test_the_sums_are_those_of_plain_loops() -> None:
                 if votes[i, j, s] >= 0:
                     p *= float(CONFUSION[j, k, votes[i, j, s]])
             total += p
-        assert float(found) == pytest.approx(np.log(total))
+        assert float(log_prob) == pytest.approx(np.log(total))
 
 
 def correct_votes() -> CorrectVotes:
@@ -127,15 +127,15 @@ def correct_votes() -> CorrectVotes:
 
 
 @in_float64
-def test_counts_add_to_one_and_are_drawn_so_often() -> None:
+def test_count_probabilities_sum_to_one_and_match_samples() -> None:
     votes = correct_votes()
     every = np.arange(8)
     probs = np.exp([np.asarray(votes.log_prob(jnp.full(3, s))) for s in every])
     np.testing.assert_allclose(probs.sum(0), 1)
     np.testing.assert_array_equal(votes.log_prob(jnp.array([7, 5, 2]))[1:], [LEAST, LEAST])
-    drawn = np.asarray(votes.sample(jax.random.key(2), (DRAWS,)))
+    samples = np.asarray(votes.sample(jax.random.key(2), (DRAWS,)))
     for item, given in enumerate((7, 4, 1)):
-        counts = np.bincount(drawn[:, item], minlength=given + 1)
+        counts = np.bincount(samples[:, item], minlength=given + 1)
         expected = DRAWS * probs[: given + 1, item]
         assert stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-4
 
@@ -154,16 +154,16 @@ def test_one_component_is_scipys_beta_binomial() -> None:
 
 
 @in_float64
-def test_without_replacement_is_scipys_and_drawn_so() -> None:
+def test_the_hypergeometric_is_scipys_and_matches_samples() -> None:
     total, valid, taken = np.array([20, 8]), np.array([13, 8]), np.array([6, 5])
     own = Hypergeometric(*(jnp.asarray(x) for x in (total, valid, taken)), most=10)
-    drawn = np.asarray(own.sample(jax.random.key(3), (DRAWS,)))
+    samples = np.asarray(own.sample(jax.random.key(3), (DRAWS,)))
     for place in range(2):
         exact = stats.hypergeom(total[place], valid[place], taken[place])
         every = [float(own.log_prob(jnp.full(2, x))[place]) for x in range(8)]
         wanted = exact.pmf(np.arange(8))
         np.testing.assert_allclose(np.exp(every), wanted, atol=1e-12)
-        counts = np.bincount(drawn[:, place], minlength=8)[:8]
+        counts = np.bincount(samples[:, place], minlength=8)[:8]
         possible = wanted * DRAWS > 5
         assert counts[wanted == 0].sum() == 0
         expected = wanted[possible] * counts[possible].sum() / wanted[possible].sum()
@@ -172,23 +172,25 @@ def test_without_replacement_is_scipys_and_drawn_so() -> None:
 
 
 @in_float64
-def test_a_quasi_likelihood_is_the_binomials_and_is_not_drawn() -> None:
+def test_a_quasi_likelihood_is_the_binomials_and_cannot_be_sampled() -> None:
     p = jnp.array([0.3, 0.8])
     own = QuasiBinomial(jnp.array([10.0, 7.0]), p)
     log_binomial = stats.binom.logpmf([4, 6], [10, 7], p) - stats.binom.logpmf([2, 1], [10, 7], p)
-    found = own.log_prob(jnp.array([4.0, 6.0])) - own.log_prob(jnp.array([2.0, 1.0]))
+    difference = own.log_prob(jnp.array([4.0, 6.0])) - own.log_prob(jnp.array([2.0, 1.0]))
     ways = [np.log(stats.binom.pmf(k, n, 0.5)) for k, n in ((4, 10), (6, 7), (2, 10), (1, 7))]
-    np.testing.assert_allclose(found, log_binomial - np.subtract(ways[:2], ways[2:]))
-    with pytest.raises(ValueError, match="shares of items, not whole numbers"):
+    np.testing.assert_allclose(difference, log_binomial - np.subtract(ways[:2], ways[2:]))
+    with pytest.raises(ValueError, match="fractions of items, not whole numbers"):
         own.sample(jax.random.key(0))
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e10, 1e27])
 def test_votes_of_extreme_judges_have_no_log_probability_above_zero(scale: float) -> None:
-    # A difference of large numbers had: a chain of a sampler that met one stayed there.
+    # A difference of large numbers did have, and a sampler's chain got stuck there.
     rng = np.random.default_rng(0)
     votes = jnp.asarray(rng.integers(-1, 2, (24, 3)))[..., None]
     base, shift = (jnp.asarray(np.sqrt(scale) * rng.normal(size=(2, n))) for n in (3, 2))
     half = jnp.full((24, 2), jnp.log(0.5))
-    made = LeaningVotes(half, base, shift, jnp.asarray(scale), jnp.arange(24) % 2, votes >= 0, 15)
-    assert (np.asarray(made.log_prob_by_class(votes)) <= 1e-9).all()
+    distribution = LeaningVotes(
+        half, base, shift, jnp.asarray(scale), jnp.arange(24) % 2, votes >= 0, 15
+    )
+    assert (np.asarray(distribution.log_prob_by_class(votes)) <= 1e-9).all()

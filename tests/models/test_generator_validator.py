@@ -17,7 +17,7 @@ Point = dict[str, np.ndarray]
 
 @pytest.fixture(scope="module")
 def counted() -> gv.Counted:
-    """The first generator is labelled in full, the second not at all, the third in part."""
+    """The first generator is fully labelled, the second not at all, the third partly."""
     judged = np.array([[0, 0], [40, 0], [20, 21]])
     valid, labelled = np.array([25, 0, 6]), np.array([30, 0, 10])
     rows = (
@@ -143,7 +143,7 @@ def item_points() -> list[Point]:
 
 
 def item_twin(at: Point, weight: np.ndarray) -> float:
-    """Return the log-density, every item's leaning integrated by adaptive quadrature."""
+    """Return the log-density, with every item's leaning integrated by adaptive quadrature."""
     eta = at["centre"][2] + 1.5 * at["eta"]
     alpha, gap = (at["centre"][i] + 0.7 * at[n] for i, n in ((0, "alpha"), (1, "gap")))
     tau, sigma = np.exp(at["log_tau"]), np.exp(at["log_sigma"])
@@ -164,8 +164,8 @@ def item_twin(at: Point, weight: np.ndarray) -> float:
 
     total = 0.0
     for i, label in enumerate(LABELS):
-        known = [likelihood(i, y) for y in ((0, 1) if label < 0 else (label,))]
-        total += weight[i] * np.log(sum(known))
+        likelihoods = [likelihood(i, y) for y in ((0, 1) if label < 0 else (label,))]
+        total += weight[i] * np.log(sum(likelihoods))
     total += stats.norm.logpdf(at["centre"], [2, 1.5, 1.5], [1.5, 1, 1.5]).sum()
     total += stats.norm.logpdf(at["log_tau"], 0, 0.7) + stats.norm.logpdf(at["follow"], 0.5, 0.5)
     total += stats.norm.logpdf(at["log_sigma"], np.log(0.3), 0.5).sum()
@@ -194,14 +194,14 @@ def log_joint(at: gv.ItemSites, points: int = gv.POINTS) -> np.ndarray:
 
 
 @in_float64
-def test_few_nodes_are_enough(item_points: list[Point]) -> None:
+def test_few_nodes_suffice(item_points: list[Point]) -> None:
     at = gv.item_sites(jax.tree.map(jnp.asarray, item_points[0]), gv.ItemPrior())
     few, many = (log_joint(at, n) for n in (gv.POINTS, 61))
     np.testing.assert_allclose(few, many, atol=2e-3)
 
 
 @in_float64
-def test_a_silent_item_says_nothing_but_its_generators_share(item_points: list[Point]) -> None:
+def test_an_item_without_votes_has_its_generators_share(item_points: list[Point]) -> None:
     at = gv.item_sites(jax.tree.map(jnp.asarray, item_points[0]), gv.ItemPrior())
     joint = log_joint(at)
     np.testing.assert_allclose(np.exp(joint[2]).sum(), 1)

@@ -28,11 +28,11 @@ def sites() -> dict[str, jax.Array]:
 
 @in_float64
 def test_task_parameters_are_centre_plus_deviation() -> None:
-    found = hierarchical_davidson.task_parameters(sites(), jnp.array([1, 0, -1]))
-    np.testing.assert_allclose(found.beta, np.exp([0.2 - 0.3, 0.2 + 0.1, 0.2]))
-    np.testing.assert_allclose(found.gamma[:, 0], [1.4, 0.5, 1.0])
+    parameters = hierarchical_davidson.task_parameters(sites(), jnp.array([1, 0, -1]))
+    np.testing.assert_allclose(parameters.beta, np.exp([0.2 - 0.3, 0.2 + 0.1, 0.2]))
+    np.testing.assert_allclose(parameters.gamma[:, 0], [1.4, 0.5, 1.0])
     # eta0 is such that the tie logit at t = -1 is tie + deviation.
-    np.testing.assert_allclose((found.eta0 - found.gamma)[:, 0], [0.5, 0.7, 0.5])
+    np.testing.assert_allclose((parameters.eta0 - parameters.gamma)[:, 0], [0.5, 0.7, 0.5])
 
 
 @in_float64
@@ -51,14 +51,14 @@ def test_one_task_is_the_flat_link() -> None:
 
 @in_float64
 def test_deviations_have_the_stated_spread_and_share_it() -> None:
-    """Student t with 4 degrees of freedom: variance scale^2 * 4 / 2, large together."""
+    """Student t with 4 degrees of freedom: variance scale^2 * 4 / 2, with dependent magnitudes."""
     evidence = davidson.features(jnp.zeros((1, 3), int))
     program = HierarchicalDavidsonModel(3, 3, prior=HierarchicalPrior(df=12.0))
     data = HierarchicalData(evidence, jnp.array([0]), jnp.array([-1]))
-    found = Predictive(program, num_samples=20_000)(jax.random.key(0), data, observed=())
+    samples = Predictive(program, num_samples=20_000)(jax.random.key(0), data, observed=())
     for name, scale in SCALES.items():
-        if f"{name}_by_task" in found:
-            x = np.asarray(found[f"{name}_by_task"]).reshape(20_000, 3)
+        if f"{name}_by_task" in samples:
+            x = np.asarray(samples[f"{name}_by_task"]).reshape(20_000, 3)
             assert x.std() == pytest.approx(scale * np.sqrt(12 / 10), rel=0.05)
             sizes = np.abs(x)
             assert abs(np.corrcoef(x[:, 0], x[:, 1])[0, 1]) < 0.05

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
-from judgebayes.inference.fast.agreement import FEW, agreement_of_array, agreement_of_whole
+from judgebayes.inference.fast.agreement import DIGIT_LIMIT, agreement_of_array, packed_agreement
 from judgebayes.models.base import PanelData
 from judgebayes.models.one_coin import OneCoinModel, Prior
 
@@ -35,8 +35,8 @@ def tally_by_hand(index: np.ndarray) -> tuple[list[float], list[float]]:
 
 @in_float64
 def test_agreement_is_that_of_a_plain_loop(index: np.ndarray) -> None:
-    found = agreement_of_array(*map(jnp.asarray, (index, LABELS, WEIGHT)))
-    np.testing.assert_allclose(found, tally_by_hand(index))
+    counts = agreement_of_array(*map(jnp.asarray, (index, LABELS, WEIGHT)))
+    np.testing.assert_allclose(counts, tally_by_hand(index))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -46,21 +46,21 @@ def test_agreement_counted_as_digits_is_the_same_number(kind: type) -> None:
     index, labels = rng.integers(-1, 3, (2000, 7, 1)), rng.integers(-1, 3, 2000)
     often = rng.integers(0, 4, 2000)
     index[:, 0], index[:, 1], index[:, 2] = -1, labels[:, None], (labels[:, None] + 1) % 3
-    often[np.cumsum(often) >= FEW] = 0  # as many as single precision bears
-    found = agreement_of_whole(
+    often[np.cumsum(often) >= DIGIT_LIMIT] = 0  # as many as single precision can count exactly
+    counts = packed_agreement(
         jnp.asarray(index[..., 0]), jnp.asarray(labels), jnp.asarray(often.astype(kind))
     )
     right = agreement_of_array(*map(jnp.asarray, (index, labels, often.astype(float))))
-    np.testing.assert_array_equal(found, right)
-    assert found[0].dtype == right[0].dtype
+    np.testing.assert_array_equal(counts, right)
+    assert counts[0].dtype == right[0].dtype
 
 
 @in_float64
 def test_one_item_fewer_than_the_limit_is_counted_exactly() -> None:
-    n = FEW - 1
+    n = DIGIT_LIMIT - 1
     votes, labels = jnp.asarray([[0, 1]] * n), jnp.zeros(n, int)
-    found = agreement_of_whole(votes, labels, jnp.ones(n, jnp.float32))
-    np.testing.assert_array_equal(found, [[n, 0], [0, n]])
+    counts = packed_agreement(votes, labels, jnp.ones(n, jnp.float32))
+    np.testing.assert_array_equal(counts, [[n, 0], [0, n]])
 
 
 @in_float64
@@ -73,8 +73,8 @@ def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> Non
     def density(r: np.ndarray) -> float:
         data = PanelData(*map(jnp.asarray, (index, LABELS, WEIGHT)))
         program = OneCoinModel(3, Prior((2.0, 1.5)))
-        found, _ = log_density(program, (data,), {}, {"accuracy": jnp.asarray(r)})
-        return float(found)
+        density, _ = log_density(program, (data,), {}, {"accuracy": jnp.asarray(r)})
+        return float(density)
 
     one, two = np.array([0.3, 0.6, 0.9]), np.array([0.5, 0.2, 0.7])
     closed = [stats.beta.logpdf(r, alpha, beta).sum() for r in (one, two)]
@@ -86,7 +86,7 @@ def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> Non
 def test_the_integrated_likelihood_is_the_integral(samples: int) -> None:
     index = np.random.default_rng(1).integers(-1, 3, (6, 2, samples))
     alpha, beta = np.array([3.0, 1.2]), np.array([1.5, 2.0])
-    found = jnp.stack(
+    log_likelihood = jnp.stack(
         one_coin.log_likelihood_by_class(*map(jnp.asarray, (index, alpha, beta)), n_classes=3), 1
     )
 
@@ -98,11 +98,11 @@ def test_the_integrated_likelihood_is_the_integral(samples: int) -> None:
         )[0]
 
     for i in range(6):
-        by_hand = np.array(
+        integrals = np.array(
             [math.prod(integral(index[i, j], k, j) for j in range(2)) for k in range(3)]
         )
         np.testing.assert_allclose(
-            jax.nn.softmax(found[i]), by_hand / by_hand.sum(), rtol=1e-6, atol=1e-9
+            jax.nn.softmax(log_likelihood[i]), integrals / integrals.sum(), rtol=1e-6, atol=1e-9
         )
 
 
@@ -125,9 +125,9 @@ def test_noisy_labels_have_the_moments_of_the_numerical_posterior(
     p /= p.sum()
     mean = (p * r).sum()
     deviation = np.sqrt((p * (r - mean) ** 2).sum())
-    found = stats.beta(float(alpha[0]), float(beta[0]))
-    assert found.mean() == pytest.approx(mean, rel=1e-5)
-    assert found.std() == pytest.approx(deviation, rel=1e-3)
+    posterior = stats.beta(float(alpha[0]), float(beta[0]))
+    assert posterior.mean() == pytest.approx(mean, rel=1e-5)
+    assert posterior.std() == pytest.approx(deviation, rel=1e-3)
 
 
 @in_float64
@@ -142,9 +142,9 @@ def test_with_one_judge_the_noisy_model_is_the_noisy_posterior() -> None:
         return float(log_density(program, (data,), {}, {"accuracy": jnp.array([x])})[0])
 
     s = 0.8 * r + 0.2 * (1 - r)
-    by_hand = 5 * np.log(s) + 1 * np.log(1 - s)
-    found = np.array([density(x) for x in r])
-    np.testing.assert_allclose(found - found[0], by_hand - by_hand[0], rtol=1e-10)
+    expected = 5 * np.log(s) + 1 * np.log(1 - s)
+    densities = np.array([density(x) for x in r])
+    np.testing.assert_allclose(densities - densities[0], expected - expected[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize(("accuracy", "likelihood"), [(1.0, 0.6 * 0.4), (0.0, 0.0)])
@@ -152,8 +152,8 @@ def test_with_one_judge_the_noisy_model_is_the_noisy_posterior() -> None:
 def test_a_judge_may_be_always_right_or_always_wrong(accuracy: float, likelihood: float) -> None:
     data = PanelData(jnp.array([[[0], [0]], [[1], [0]]]), jnp.array([0, 1]))
     sites = {"accuracy": jnp.array([accuracy, 0.6])}
-    found, _ = log_density(OneCoinModel(2), (data,), {}, sites)
-    assert math.exp(found) == pytest.approx(likelihood / 4)  # two labels of chance 1 / 2
+    density, _ = log_density(OneCoinModel(2), (data,), {}, sites)
+    assert math.exp(density) == pytest.approx(likelihood / 4)  # two labels of probability 1 / 2
     predicted = jnp.exp(OneCoinModel(2).predict(sites, data))
     np.testing.assert_allclose(predicted, np.eye(2) if accuracy else 1 - np.eye(2))
 
@@ -167,11 +167,11 @@ def test_no_noise_is_the_limit_of_little_noise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "right", "whole", "alone"), [(20, 13, 0.949, 0.713), (1, 1, 0.6, 0.6)]
+    ("items", "right", "by_program", "by_method"), [(20, 13, 0.949, 0.713), (1, 1, 0.6, 0.6)]
 )
 @in_float64
-def test_the_method_with_noise_leaves_out_that_judges_meet_the_same_wrong_labels(
-    items: int, right: int, whole: float, alone: float
+def test_the_method_with_noise_ignores_that_judges_share_wrong_labels(
+    items: int, right: int, by_program: float, by_method: float
 ) -> None:
     """Two judges who always agree: the program by a grid, and each judge's own posterior."""
     vote = (jnp.arange(items) >= right).astype(int)
@@ -184,7 +184,7 @@ def test_the_method_with_noise_leaves_out_that_judges_meet_the_same_wrong_labels
         return log_density(model, (data,), {}, {"accuracy": r})[0]
 
     p = jax.nn.softmax(jax.vmap(density)(jnp.stack([first, second], 1)))
-    assert float(p @ first) == pytest.approx(whole, abs=1e-3)
+    assert float(p @ first) == pytest.approx(by_program, abs=1e-3)
     counts = jnp.array([float(right)]), jnp.array([float(items - right)])
     alpha, beta = one_coin.posterior(*counts, (1.0, 1.0), 0.2)
-    assert float(alpha[0] / (alpha[0] + beta[0])) == pytest.approx(alone, abs=1e-3)
+    assert float(alpha[0] / (alpha[0] + beta[0])) == pytest.approx(by_method, abs=1e-3)

@@ -1,4 +1,4 @@
-"""What holds for every program: it generates, NumPyro's own tools take it, and nothing is a factor."""
+"""Properties of every program: it generates data, works with NumPyro's tools, and uses no factor."""
 
 import ast
 from pathlib import Path
@@ -29,7 +29,7 @@ MODELS = Path(judgebayes.models.__file__).parent
 ALL = pytest.mark.parametrize("name", PROGRAMS)
 
 
-def test_no_program_adds_a_factor_and_none_imports_more_than_the_tools() -> None:
+def test_no_program_adds_a_factor_or_imports_the_library() -> None:
     allowed = {"numpyro", "jax", "numpy", "jaxtyping", "judgebayes.models"}
     standard = {"math", "typing", "dataclasses", "functools", "collections.abc"}
     for path in MODELS.glob("*.py"):
@@ -57,11 +57,11 @@ def field(site: str, data: Any) -> np.ndarray:
 
 @ALL
 @in_float64
-def test_it_draws_a_whole_data_set_with_missing_votes_where_they_were(name: str) -> None:
+def test_it_samples_a_data_set_with_the_same_missing_votes(name: str) -> None:
     _, model, data = of(name)
-    drawn = Predictive(model, num_samples=20)(jax.random.key(0), data, observed=())
+    samples = Predictive(model, num_samples=20)(jax.random.key(0), data, observed=())
     for site in model.traits.sites:
-        values, given = np.asarray(drawn[site]), field(site, data)
+        values, given = np.asarray(samples[site]), field(site, data)
         assert values.shape == (20, *given.shape)
         assert np.isfinite(values).all()
         if site == "votes":
@@ -70,8 +70,8 @@ def test_it_draws_a_whole_data_set_with_missing_votes_where_they_were(name: str)
             assert (values >= 0).all()
         assert len(np.unique(values)) > 1
     generated = (*model.traits.sites, *model.traits.latent_data)
-    one = filled(data, {site: drawn[site][0] for site in generated})
-    density, _ = log_density(model, (one,), {}, {n: drawn[n][0] for n in latent(model, data)})
+    one = filled(data, {site: samples[site][0] for site in generated})
+    density, _ = log_density(model, (one,), {}, {n: samples[n][0] for n in latent(model, data)})
     assert np.isfinite(density)
 
 
@@ -81,19 +81,21 @@ def latent(model: Model, data: Any) -> list[str]:
 
 @ALL
 @in_float64
-def test_labels_are_kept_and_votes_drawn_where_the_label_is_observed(name: str) -> None:
+def test_observed_labels_are_unchanged_and_votes_are_sampled(name: str) -> None:
     _, model, data = of(name)
     if model.traits.sites != ("label", "votes"):
         return
-    drawn = Predictive(model, num_samples=400)(jax.random.key(1), data, observed=("label",))
-    known = np.asarray(data.labels) >= 0
-    kept = np.asarray(drawn["label"])[:, known]
-    np.testing.assert_array_equal(kept, np.broadcast_to(np.asarray(data.labels)[known], kept.shape))
-    votes = np.asarray(drawn["votes"])
+    samples = Predictive(model, num_samples=400)(jax.random.key(1), data, observed=("label",))
+    labelled = np.asarray(data.labels) >= 0
+    observed_labels = np.asarray(samples["label"])[:, labelled]
+    np.testing.assert_array_equal(
+        observed_labels, np.broadcast_to(np.asarray(data.labels)[labelled], observed_labels.shape)
+    )
+    votes = np.asarray(samples["votes"])
     cast = votes >= 0
     agree = (votes == np.maximum(np.asarray(data.labels), 0)[:, None, None]) & cast
     chance = 1 / (2 if name.startswith("generators") else 3)
-    assert agree[:, known].sum() / cast[:, known].sum() > chance
+    assert agree[:, labelled].sum() / cast[:, labelled].sum() > chance
 
 
 @ALL
@@ -136,7 +138,9 @@ def test_parameters_can_be_conditioned_on_and_set(name: str) -> None:
 @in_float64
 def test_weight_0_equals_a_dropped_item_and_weight_2_the_item_twice(name: str) -> None:
     _, model, data = of(name)
-    if getattr(data, "weight", None) is None or name.startswith("irt"):  # its items have parameters
+    if getattr(data, "weight", None) is None or name.startswith(
+        "irt"
+    ):  # its items have their own parameters
         return
     prior = Predictive(model, num_samples=1)(jax.random.key(4), data)
     at = {n: prior[n][0] for n in latent(model, data)}
@@ -148,13 +152,13 @@ def test_weight_0_equals_a_dropped_item_and_weight_2_the_item_twice(name: str) -
         return x[rows] if whole else x
 
     repeated = jax.tree.map(take, data)._replace(weight=None)
-    found, _ = log_density(model, (data,), {}, at)
+    density, _ = log_density(model, (data,), {}, at)
     wanted, _ = log_density(model, (repeated,), {}, at)
-    assert float(found) == pytest.approx(float(wanted), rel=1e-10)
+    assert float(density) == pytest.approx(float(wanted), rel=1e-10)
 
 
 def mode(problem: Problem) -> dict[str, jax.Array]:
-    """Return the posterior's mode: by MAP, and of confusion matrices, which are no box, by EM."""
+    """Return the posterior's mode: by MAP, or by EM for confusion matrices, whose support is no box."""
     model, data = problem.model, problem.data
     if isinstance(model, DawidSkeneModel):
         votes = Votes(data.votes.astype(jnp.int8), None, None, None, model.n_classes)
@@ -173,13 +177,13 @@ def test_variational_inference_reaches_the_mode(name: str) -> None:
     problem = Problem(model, data, size=jnp.ones(()))
     at = mode(problem)
     target, _ = log_density(model, (data,), {}, at)
-    # Where MAP begins, too.
+    # MAP starts there as well.
     begin = {n: jnp.asarray(site["value"], float) for n, site in problem.latent.items()}
     guide = AutoDelta(model, init_loc_fn=numpyro.infer.init_to_value(values=begin))
     optimiser = optax.adam(optax.cosine_decay_schedule(0.03, 10_000))
     svi = SVI(model, guide, optimiser, Trace_ELBO())
-    found = svi.run(jax.random.key(1), 10_000, data, progress_bar=False)
-    median = guide.median(found.params)
+    result = svi.run(jax.random.key(1), 10_000, data, progress_bar=False)
+    median = guide.median(result.params)
     density, _ = log_density(model, (data,), {}, median)
     n_parameters = sum(np.size(x) for x in at.values())
     assert float(density) >= float(target) - 0.01 * n_parameters

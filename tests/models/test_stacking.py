@@ -36,8 +36,8 @@ def test_the_ternary_link_is_the_story_in_plain_python(symmetric: bool) -> None:
     index[0] = -1
     named = {name: rng.normal(size=shape) for name, shape in form.blocks().items()}
     flat = form.join({name: jnp.asarray(x) for name, x in named.items()})
-    found = stacking.link(flat, stacking.features(jnp.asarray(index), form), form)
-    for row, item in zip(jnp.exp(found), index, strict=True):
+    log_probs = stacking.link(flat, stacking.features(jnp.asarray(index), form), form)
+    for row, item in zip(jnp.exp(log_probs), index, strict=True):
         np.testing.assert_allclose(row, naive(item, named, form), rtol=1e-12)
 
 
@@ -61,13 +61,15 @@ def test_binary_log_odds_are_the_weighted_sum_of_votes() -> None:
     index = np.array([[1, 0, -1], [1, 1, 0]])[:, :, None]
     weight = jnp.array([0.7, -0.2, 1.1])
     form = Form(3, 2, True)
-    found = stacking.link(weight, stacking.features(jnp.asarray(index), form), form)
-    np.testing.assert_allclose(found[:, 1] - found[:, 0], [0.9, 0.7 - 0.2 - 1.1], rtol=1e-12)
+    log_probs = stacking.link(weight, stacking.features(jnp.asarray(index), form), form)
+    np.testing.assert_allclose(
+        log_probs[:, 1] - log_probs[:, 0], [0.9, 0.7 - 0.2 - 1.1], rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
 @in_float64
-def test_splitting_undoes_joining(symmetric: bool) -> None:
+def test_split_is_the_inverse_of_join(symmetric: bool) -> None:
     form = Form(3, 4, symmetric)
     size = sum(math.prod(shape) for shape in form.blocks().values())
     flat = jnp.arange(float(size))
@@ -78,17 +80,17 @@ def test_splitting_undoes_joining(symmetric: bool) -> None:
 def test_the_centre_is_the_unit_vector_of_one_coin_log_odds() -> None:
     index = jnp.array([[2, 0], [0, 1], [2, -1], [0, 2]])[:, :, None]
     labels = jnp.array([2, 0, 2, 1])
-    found = stacking.centre(index, labels, jnp.array([1.0, 2.0, 1.0, 1.0]), Form(2, 3, True))
-    # The label in the middle and the vote in the middle say nothing: 4 right : 0, and 0 : 1.
-    by_hand = np.array([math.log(5), -math.log(2)])
-    np.testing.assert_allclose(found, by_hand / np.linalg.norm(by_hand), rtol=1e-12)
+    centre = stacking.centre(index, labels, jnp.array([1.0, 2.0, 1.0, 1.0]), Form(2, 3, True))
+    # A label or a vote in the middle carries no information: 4 right : 0, and 0 : 1.
+    log_odds = np.array([math.log(5), -math.log(2)])
+    np.testing.assert_allclose(centre, log_odds / np.linalg.norm(log_odds), rtol=1e-12)
     nothing = stacking.centre(index, jnp.full(4, -1), jnp.ones(4), Form(2, 3, True))
     np.testing.assert_array_equal(nothing, 0.0)
 
 
 @in_float64
 def test_the_precision_is_that_of_the_models_prior() -> None:
-    """Weights drawn from the sites have the covariance whose inverse is stated."""
+    """Weights sampled from the sites have the covariance whose inverse is implemented."""
     form, prior, tau = Form(3, 3, False), Prior(kappa=2.0), 0.4
     direction = jnp.array([0.6, 0.0, 0.8])
     precision, log_det = prior_precision(tau, direction, prior, form)
@@ -122,11 +124,11 @@ def test_log_density_is_prior_plus_weighted_log_likelihood() -> None:
     direction = jnp.array([0.6, 0.8])
     sites = {"tau": jnp.array(0.5), "common": jnp.array(0.3), "z_weight": jnp.array([1.0, -0.5])}
     data = StackingData(design, direction, jnp.array([1, 0, -1]), jnp.array([1.0, 2.0, 1.0]))
-    found, _ = log_density(StackingModel(form, noise=0.1), (data,), {}, sites)
+    density, _ = log_density(StackingModel(form, noise=0.1), (data,), {}, sites)
     w = 0.5 * (np.array([1.0, -0.5]) + 0.3 * np.array([0.6, 0.8]))
     p = [1 / (1 + math.exp(-(w[0] - w[1]))), 1 / (1 + math.exp(w[0] + w[1]))]
-    seen = [0.9 * x + 0.1 * (1 - x) for x in p]
-    expected = math.log(seen[0]) + 2 * math.log(seen[1])
+    noisy_probs = [0.9 * x + 0.1 * (1 - x) for x in p]
+    expected = math.log(noisy_probs[0]) + 2 * math.log(noisy_probs[1])
     expected += stats.lognorm.logpdf(0.5, 1.0, scale=0.3)
     expected += stats.norm.logpdf([0.3, 1.0, -0.5]).sum()
-    assert float(found) == pytest.approx(expected)
+    assert float(density) == pytest.approx(expected)

@@ -1,4 +1,4 @@
-"""A summed-out distribution is what NumPyro's own enumeration of the plain story makes of it."""
+"""A summed-out distribution agrees with NumPyro's enumeration of the explicit model."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +27,7 @@ from numpyro.contrib.funsor import config_enumerate, enum
 from numpyro.contrib.funsor.infer_util import log_density as enumerated_log_density
 
 NUMPYROS_BETA_BINOMIAL = 2e-5
-"""What its log-probabilities are off by at most, over ten items."""
+"""The largest error of its log-probabilities, over ten items."""
 CASES: dict[str, tuple[Callable[..., None], Model, Any, float]] = {
     f"{name}, noise {noise}": (partial(story, n_classes=CLASSES, noise=noise), model, panel, 1e-11)
     for noise in (0.0, 0.2)
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[Callable[..., None], Model, Any, float]] = {
 
 
 def enumerated(story: Callable[..., None], data: Any, at: dict[str, jax.Array]) -> float:
-    """Return the log-density of the plain story, its classes summed over by NumPyro."""
+    """Return the log-density of the explicit model, with classes enumerated by NumPyro."""
     plates = -3  # the next free dimension to the left of all plates
     density, _ = enumerated_log_density(enum(config_enumerate(story), plates), (data,), {}, at)
     return float(density)
@@ -56,21 +56,21 @@ def enumerated(story: Callable[..., None], data: Any, at: dict[str, jax.Array]) 
 
 @pytest.mark.parametrize("name", CASES)
 @in_float64
-def test_the_density_is_that_of_the_enumerated_story(name: str) -> None:
+def test_the_density_is_that_of_the_enumerated_model(name: str) -> None:
     story, model, make, tolerance = CASES[name]
     data = make()._replace(weight=None)
     prior = Predictive(model, num_samples=4)(jax.random.key(0), data)
     for place in range(4):
         at = {n: prior[n][place] for n in Problem(model, data).latent}
-        found, _ = log_density(model, (data,), {}, at)
+        density, _ = log_density(model, (data,), {}, at)
         wanted = enumerated(story, data, at)
-        # The uniform label of an item without one is no part of the plain story's votes.
-        assert float(found) == pytest.approx(wanted, abs=tolerance * max(1, abs(wanted)))
+        # The explicit model's votes do not include the uniform label of an unlabelled item.
+        assert float(density) == pytest.approx(wanted, abs=tolerance * max(1, abs(wanted)))
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 @in_float64
-def test_a_wrong_summation_would_be_noticed(noise: float) -> None:
+def test_a_wrong_summation_is_detected(noise: float) -> None:
     """The same comparison fails for another noise, and for votes of one item moved to another."""
     story, model, make, tolerance = CASES[f"dawid-skene, noise {noise}"]
     data = make()._replace(weight=None)
@@ -79,6 +79,6 @@ def test_a_wrong_summation_would_be_noticed(noise: float) -> None:
     wanted = enumerated(story, data, at)
     rolled = data._replace(votes=jnp.roll(data.votes, 1, axis=0))
     for other, changed in ((DawidSkeneModel(CLASSES, noise=0.1), data), (model, rolled)):
-        found, _ = log_density(other, (changed,), {}, at)
-        assert abs(float(found) - wanted) > 1e3 * tolerance
+        density, _ = log_density(other, (changed,), {}, at)
+        assert abs(float(density) - wanted) > 1e3 * tolerance
     assert np.shape(data.votes)[1] == JUDGES

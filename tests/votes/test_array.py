@@ -11,7 +11,7 @@ def test_counts_come_back_from_counts(counts: np.ndarray, votes: Votes) -> None:
     np.testing.assert_array_equal(votes.pooled_counts(), counts)
 
 
-def test_missing_votes_count_nowhere() -> None:
+def test_missing_votes_are_ignored() -> None:
     index = jnp.array([[[0, MISSING, 2, 2]]], jnp.int8)
     assert Votes(index, None, None, None, 3).counts().tolist() == [[[1, 0, 2]]]
 
@@ -57,9 +57,9 @@ def test_one_judge_out_of_two() -> None:
 
 def test_the_repr_summarises_also_inside_a_transformation(votes: Votes) -> None:
     assert repr(votes).startswith("Votes(2")
-    seen = []
-    jax.jit(lambda v: (seen.append(repr(v)), v.index)[1])(votes)
-    assert "60 x 1 x 4" in seen[0]
+    reprs = []
+    jax.jit(lambda v: (reprs.append(repr(v)), v.index)[1])(votes)
+    assert "60 x 1 x 4" in reprs[0]
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,5 @@ def test_bad_counts_are_refused(bad: np.ndarray, sentence: str) -> None:
 
 @pytest.mark.parametrize("samples", [0, 5])
 def test_more_samples_than_there_are_is_refused(votes: Votes, samples: int) -> None:
-    with pytest.raises(JudgeBayesError, match="up to 4 times"):
+    with pytest.raises(JudgeBayesError, match="at most 4 times"):
         votes.first(samples)

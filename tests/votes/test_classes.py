@@ -60,8 +60,8 @@ def test_plain_form_is_stable(value: object) -> None:
 def test_binary_and_ternary_are_inferred(
     values: list[object], expected: tuple[object, ...], pairwise: bool
 ) -> None:
-    found = infer_classes(values, "here")
-    assert found == Classes(expected, pairwise)
+    classes = infer_classes(values, "here")
+    assert classes == Classes(expected, pairwise)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_binary_and_ternary_are_inferred(
         ([-1, 0, 1, "tie"], "Name the classes"),
     ],
 )
-def test_other_scales_are_asked_for(values: list[object], sentence: str) -> None:
+def test_other_scales_raise_an_error(values: list[object], sentence: str) -> None:
     with pytest.raises(JudgeBayesError, match=sentence):
         infer_classes(values, "here")
 
@@ -92,7 +92,7 @@ def test_spellings_of_a_verdict_share_its_class() -> None:
     )
     assert infer_classes(["yes", "no"], "here").values == ("no", "yes")
     assert scale.index("C") is None
-    assert scale.index(1) is None  # a number would have to be guessed at
+    assert scale.index(1) is None  # the meaning of a number would be a guess
     assert scale.index("") == -1
 
 

@@ -37,12 +37,12 @@ def test_decode_returns_names_and_values() -> None:
     np.testing.assert_allclose(table["p(+1)"], 0.5)
 
 
-def test_a_vote_that_is_text_is_as_good_as_a_number() -> None:
+def test_a_vote_may_be_text_or_a_number() -> None:
     text = LONG.astype({"vote": object}).assign(vote=["1", " 0", "-1.0", "NaN", "1"])
     assert encode(text)[0].index.tolist() == encode(LONG)[0].index.tolist()
 
 
-def test_samples_stand_in_order_and_orders_alternate() -> None:
+def test_samples_are_sorted_and_orders_alternate() -> None:
     table = pd.DataFrame(
         [("i", "j", s, o, 10 * s + (o == "BA")) for s in (2, 1) for o in ("BA", "AB")],
         columns=["item", "judge", "sample", "order", "vote"],
@@ -54,9 +54,7 @@ def test_samples_stand_in_order_and_orders_alternate() -> None:
 
 
 @pytest.mark.parametrize(("votes_as", "expected"), [("shown", [2, 0]), ("original", [2, 2])])
-def test_swapped_votes_are_turned_round_once_and_visibly(
-    votes_as: str, expected: list[int]
-) -> None:
+def test_swapped_votes_are_reversed_once_and_reported(votes_as: str, expected: list[int]) -> None:
     table = pd.DataFrame(
         {"item": "i", "judge": "j", "order": ["AB", "BA"], "vote": ["A", "A"], "x": 0}
     )
@@ -67,7 +65,7 @@ def test_swapped_votes_are_turned_round_once_and_visibly(
     assert "1 of 3 votes were given with the responses swapped" in coding.words(votes)[-1]
 
 
-def test_scores_and_tasks_are_carried() -> None:
+def test_scores_and_tasks_are_encoded() -> None:
     table = LONG.assign(confidence=[0.9, 0.8, 0.7, 0.6, 0.5], task=list("ppqqp"))
     votes, coding = encode(table, score="confidence", task="task")
     np.testing.assert_allclose(votes.score[0, :, 0], [0.9, 0.8])
@@ -115,7 +113,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "unknown class",
         lambda: encode(LONG.assign(vote=[1, 0, -1, 0, 7]), classes=(-1, 0, 1)),
-        "Row 4 of column 'vote' holds 7.*none of the classes -1, 0, 1",
+        "Row 4 of column 'vote' holds 7.*not one of the classes -1, 0, 1",
     ),
     (
         "a scale to be named",
@@ -134,7 +132,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
                 **{"Run No": [1] * 5 + [2] * 5, "by": "ann"}
             )
         ),
-        "hold the same vote twice.*say sample='Run No' .*--sample 'Run No'",
+        "hold the same vote twice.*use sample='Run No' .*--sample 'Run No'",
     ),
     (
         "duplicate vote, and two columns that may number votes",
@@ -163,7 +161,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "label of an unknown class",
         lambda: encode(LONG)[1].labels(pd.DataFrame({"item": ["x"], "label": [2]})),
-        "Row 0 of column 'label' holds 2, which is none of the classes",
+        "Row 0 of column 'label' holds 2, which is not one of the classes",
     ),
     (
         "two labels of an item",
@@ -206,7 +204,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "NaN score",
         lambda: encode(LONG.assign(s=[0.1, np.nan, 0.3, 0.4, 0.5]), score="s"),
-        "Row 1 of column 's' holds nan beside a vote",
+        "Row 1 of column 's' holds nan for a vote",
     ),
     (
         "score that is no number",
@@ -216,7 +214,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "unknown order",
         lambda: encode(LONG.assign(o="left"), order="o", votes_as="shown"),
-        "Row 0 of column 'o' holds 'left'; right would be AB or BA",
+        "Row 0 of column 'o' holds 'left'; use AB or BA",
     ),
     (
         "missing order",
@@ -238,7 +236,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "item in two tasks",
         lambda: encode(LONG.assign(t=list("pqppp")), task="t"),
-        "Item 'x' stands in more than one task",
+        "Item 'x' is in more than one task",
     ),
     (
         "-1 of unknown meaning",
@@ -271,18 +269,18 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("make", "sentence"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
-def test_bad_input_gets_its_sentence(make: Callable[[], object], sentence: str) -> None:
+def test_bad_input_raises_an_error(make: Callable[[], object], sentence: str) -> None:
     with pytest.raises(JudgeBayesError, match=sentence) as caught:
         make()
     assert "\n" not in str(caught.value)
 
 
-def test_labels_of_strange_items_can_be_dropped_by_name() -> None:
+def test_labels_of_items_without_votes_can_be_dropped() -> None:
     gold = pd.DataFrame({"item": ["w", "x", "y"], "label": [1, 1, -1]})
     assert encode(LONG)[1].labels(gold, unknown_items="drop").tolist() == [2, 0, -1]
 
 
-def test_constant_labels_can_be_asked_for() -> None:
+def test_constant_labels_can_be_allowed() -> None:
     gold = pd.DataFrame({"item": ["x", "y"], "label": [1, 1]})
     assert encode(LONG)[1].labels(gold, allow_degenerate=True).tolist() == [2, 2, -1]
 

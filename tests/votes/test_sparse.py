@@ -1,4 +1,4 @@
-"""Votes as a list: the same answers as from the array, at every slab size, and the edge to files."""
+"""Votes as a list: the same results as from the array, at every slab size, and input from files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,21 +18,21 @@ from judgebayes.votes import sparse as module
 
 @pytest.fixture(scope="module")
 def panel() -> Votes:
-    """Three classes, five judges, up to two samples, many holes, items without votes."""
+    """Three classes, five judges, up to two samples, many missing votes, items without votes."""
     votes, _ = judged(
         np.array([0.9, 0.7, 0.6, 0.5, 0.8]), 50, n_classes=3, samples=2, missing=0.6, seed=4
     )
     return replace(votes, index=votes.index.at[jnp.array([0, 7, 48, 49])].set(-1))
 
 
-def test_a_list_becomes_the_same_array_but_for_the_place_of_samples(panel: Votes) -> None:
+def test_a_list_becomes_the_same_array_up_to_sample_positions(panel: Votes) -> None:
     again = from_dense(panel).dense()
     np.testing.assert_array_equal(again.counts(), panel.counts())
     assert again.index.shape == panel.index.shape
 
 
 @pytest.mark.parametrize("rows", [1, 12, 40, 1000])
-def test_slabs_hold_every_vote_and_item_once(panel: Votes, rows: int) -> None:
+def test_slabs_contain_every_vote_and_item_once(panel: Votes, rows: int) -> None:
     votes = from_dense(panel)
     shape = votes.slab_shape(rows)
     slabs = list(votes.slabs(shape))
@@ -59,12 +59,12 @@ def test_an_item_larger_than_a_slab_makes_slabs_larger() -> None:
     item = np.repeat(np.arange(3, dtype=np.int32), [2, 30, 1])
     votes = SparseVotes(item, np.arange(33) % 31, np.zeros(33, np.int8), 3, 31, 2)
     assert votes.slab_shape(4).rows == 30
-    with pytest.raises(JudgeBayesError, match="Item 1 has more than the 4 votes"):
+    with pytest.raises(JudgeBayesError, match=r"Item 1 has more votes than a slab can hold \(4\)"):
         list(votes.slabs(module.SlabShape(4, 4)))
 
 
-def test_what_a_list_cannot_hold_is_refused(panel: Votes) -> None:
-    with pytest.raises(JudgeBayesError, match="carry orders"):
+def test_unsupported_votes_raise_an_error(panel: Votes) -> None:
+    with pytest.raises(JudgeBayesError, match="have orders"):
         from_dense(replace(panel, order=jnp.zeros_like(panel.index)))
 
 
@@ -83,8 +83,8 @@ def frame() -> pd.DataFrame:
     return table.astype({"vote": object})
 
 
-def assert_the_same(found: tuple, expected: tuple) -> None:
-    votes, coding = found
+def assert_the_same(actual: tuple, expected: tuple) -> None:
+    votes, coding = actual
     np.testing.assert_array_equal(votes.dense().counts(), expected[0].counts())
     pd.testing.assert_index_equal(coding.items, expected[1].items, exact="equiv")
     pd.testing.assert_index_equal(coding.judges, expected[1].judges, exact="equiv")
@@ -108,9 +108,9 @@ def test_a_parquet_file_is_coded_as_by_encode(
             item=frame["item"].str[1:].astype(int), vote=frame["vote"].eq("A").astype(int)
         )
     frame.to_parquet(tmp_path / "votes.parquet", index=False)
-    found = encode_sparse(tmp_path / "votes.parquet", rows=16, store=tmp_path / "store")
-    assert_the_same(found, encode(frame))
-    assert isinstance(found[0].item, np.memmap)
+    encoded = encode_sparse(tmp_path / "votes.parquet", rows=16, store=tmp_path / "store")
+    assert_the_same(encoded, encode(frame))
+    assert isinstance(encoded[0].item, np.memmap)
     assert not list((tmp_path / "store").glob("raw_*"))
 
 
@@ -147,7 +147,7 @@ def test_bad_sources_are_named(frame: pd.DataFrame, tmp_path: Path) -> None:
         encode_sparse(tmp_path / "bad.parquet")
     with pytest.raises(JudgeBayesError, match="no column 'vote'"):
         encode_sparse(frame.drop(columns="vote"))
-    with pytest.raises(JudgeBayesError, match="none of the classes"):
+    with pytest.raises(JudgeBayesError, match="not one of the classes"):
         encode_sparse(frame, classes=("B", "A"))
     with pytest.raises(JudgeBayesError, match="no row"):
         encode_sparse(frame[:0])
@@ -155,6 +155,6 @@ def test_bad_sources_are_named(frame: pd.DataFrame, tmp_path: Path) -> None:
 
 def test_a_list_passes_through_compiled_code(panel: Votes) -> None:
     votes = from_dense(panel)
-    found = jax.jit(lambda v: v.pooled_counts())(votes)
-    np.testing.assert_array_equal(found, panel.pooled_counts())
+    counts = jax.jit(lambda v: v.pooled_counts())(votes)
+    np.testing.assert_array_equal(counts, panel.pooled_counts())
     assert "items, 5 judges" in repr(votes)

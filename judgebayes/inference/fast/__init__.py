@@ -1,5 +1,5 @@
-"""Fast routes to what a program says: counts, conjugate updates and linear designs, written out.
+"""Fast implementations for the programs: sufficient counts, conjugate updates and linear designs.
 
-Each module is about the program of its name in `judgebayes.models`, which knows nothing of it.
-`tests/laws/test_routes.py` holds every route to its program.
+Each module belongs to the program of its name in `judgebayes.models`, which does not depend on it.
+`tests/laws/test_routes.py` checks every fast route against its program.
 """

@@ -1,4 +1,4 @@
-"""How often judges agree with the labels, counted on an array or a list of votes."""
+"""Counts of the agreement of judges with the labels, for an array or a list of votes."""
 
 from typing import NamedTuple
 
@@ -8,18 +8,25 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
-from judgebayes.measures.scores import known
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
-__all__ = ["FEW", "Agreement", "agreement", "agreement_of_array", "agreement_of_whole", "filled"]
+__all__ = [
+    "DIGIT_LIMIT",
+    "Agreement",
+    "agreement",
+    "agreement_of_array",
+    "filled",
+    "packed_agreement",
+]
 
-FEW = 2**12
-"""Two whole numbers below this are one number that float32 holds exactly, a digit each."""
+DIGIT_LIMIT = 2**12
+"""Two whole numbers below this limit fit exactly into one float32, as two digits."""
 
 
 class Agreement(NamedTuple):
-    """What methods learn from that see no more than how often judges agree with the labels."""
+    """The data of methods that learn only from how often each judge agrees with the labels."""
 
     correct: Float[Array, " judge"]
     wrong: Float[Array, " judge"]
@@ -39,15 +46,15 @@ def agreement(
     truth, used = np.asarray(labels), np.asarray(weight)
     total = np.zeros((2, votes.n_judges))
     for slab in votes.slabs():
-        room = slab.votes.n_items
-        here = filled(truth[slab.items], room, MISSING), filled(used[slab.items], room, 0.0)
-        total += np.asarray(_of_slab(slab.votes, *here))
+        size = slab.votes.n_items
+        padded = filled(truth[slab.items], size, MISSING), filled(used[slab.items], size, 0.0)
+        total += np.asarray(_of_slab(slab.votes, *padded))
     correct, wrong = jnp.asarray(total)
     return Agreement(correct, wrong, labels, weight, votes.n_classes)
 
 
 def filled(part: np.ndarray, size: int, fill: float) -> np.ndarray:
-    """Return a part of an array at the size that all parts share."""
+    """Return a part of an array, padded to `size`."""
     return np.pad(part, (0, size - len(part)), constant_values=fill)
 
 
@@ -58,30 +65,32 @@ def agreement_of_array(
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the weighted numbers of each judge's votes that are and are not the item's label.
 
-    Missing votes and items without a label count on neither side.
+    Missing votes and items without a label are ignored.
     """
     used = jnp.where(labels >= 0, weight, 0.0)
     truth = labels[:, None, None].astype(index.dtype)
-    # Products with the weights: over many sets of weights, one product of matrices.
+    # Products with the weights: under `vmap` over weights, one matrix product.
     correct = used @ (index == truth).astype(float).sum(2)
     cast = used @ (index >= 0).astype(float).sum(2)
     return correct, cast - correct
 
 
-def agreement_of_whole(
-    index: Int[Array, "item judge"], labels: Int[Array, " item"], often: Float[Array, " item"]
+def packed_agreement(
+    index: Int[Array, "item judge"],
+    labels: Int[Array, " item"],
+    multiplicity: Float[Array, " item"],
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
-    """Return the same of one vote of each judge on items that count a whole number of times.
+    """Return the counts of `agreement_of_array` for one vote per judge and whole-number weights.
 
-    Both numbers by one product, as two digits of one number. `often` may be in float32 if it adds
-    to less than `FEW`: a quarter of the work of two products in float64.
+    One product computes both counts, packed as two digits of one number. `multiplicity`, the weights,
+    may be float32 if its sum is below `DIGIT_LIMIT`: a quarter of the work of two products in float64.
     """
-    none, one = jnp.zeros((), often.dtype), jnp.ones((), often.dtype)
-    base = 2.0 ** ((np.finfo(often.dtype).nmant + 1) // 2) * one
-    used = jnp.where(labels >= 0, often, none)
+    none, one = jnp.zeros((), multiplicity.dtype), jnp.ones((), multiplicity.dtype)
+    base = 2.0 ** ((np.finfo(multiplicity.dtype).nmant + 1) // 2) * one
+    used = jnp.where(labels >= 0, multiplicity, none)
     truth = labels[:, None].astype(index.dtype)
     digits = jnp.where(index >= 0, jnp.where(index == truth, base + one, base), none)
-    # Accelerators would round the factors to fewer binary places.
+    # Without "highest", accelerators would round the factors to fewer bits.
     both = jnp.matmul(used, digits, precision="highest")
     cast = jnp.floor(both / base)
     correct = both - base * cast
@@ -95,9 +104,9 @@ _of_array = jax.jit(agreement_of_array)
 def _of_slab(
     votes: SparseVotes, labels: Int[AnyArray, " item"], weight: Float[AnyArray, " item"]
 ) -> Float[Array, "2 judge"]:
-    truth = known(jnp.asarray(labels), jnp.asarray(weight))[:, None] * jax.nn.one_hot(
+    truth = labelled_weight(jnp.asarray(labels), jnp.asarray(weight))[:, None] * jax.nn.one_hot(
         labels, votes.n_classes, dtype=float
     )
-    seen = votes.cell_sums(truth).reshape(votes.n_judges, votes.n_classes, votes.n_classes)
-    correct = jnp.trace(seen, axis1=1, axis2=2)
-    return jnp.stack([correct, seen.sum((1, 2)) - correct])
+    by_class = votes.cell_sums(truth).reshape(votes.n_judges, votes.n_classes, votes.n_classes)
+    correct = jnp.trace(by_class, axis1=1, axis2=2)
+    return jnp.stack([correct, by_class.sum((1, 2)) - correct])

@@ -1,6 +1,6 @@
 """The likelihood of counts of correct votes as one product with the items' weights.
 
-Over many sets of weights, bootstrap samples say, what the items' counts say is computed once.
+For many sets of weights, such as bootstrap samples, the items' terms are computed only once.
 """
 
 import jax.numpy as jnp
@@ -15,9 +15,9 @@ __all__ = ["log_likelihood"]
 def log_likelihood(
     theta: Parameters, member: Int[Array, " item"], data: CountData, most: int
 ) -> Float[Array, ""]:
-    """Return the weighted sum of log P(S = correct) over items whose count is known.
+    """Return the weighted sum of log P(S = correct) over items with an observed count.
 
-    `theta` has a leading axis of data sets, and `member` says of which an item is.
+    `theta` has a leading axis of data sets; `member` is the data set of each item.
     """
     votes = CorrectVotes(theta.share, theta.mean, theta.dispersion, member, data.given, most)
     weight = jnp.ones(data.correct.shape) if data.weight is None else data.weight

@@ -1,4 +1,4 @@
-"""The link of Davidson's model as a linear design, whose scores have written-out derivatives."""
+"""The link of Davidson's model as a linear design, whose scores have analytic derivatives."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -11,10 +11,10 @@ __all__ = ["columns"]
 def columns(
     evidence: Features, *, n_classes: int, symmetric: bool = True
 ) -> list[dict[int, Float[Array, " item"]]]:
-    """Return what each parameter is multiplied with in the logit of each class.
+    """Return the coefficients of each parameter in the logit of each class.
 
-    The logits of `link` are linear: they are the sum of these products. Parameters stand in the
-    order of their names: beta, delta (free form only), eta0 by level, gamma by level.
+    The logits of `link` are linear in the parameters. The parameters are in the order of their
+    names: beta, delta (free form only), eta0 by level, gamma by level.
     """
     x = positions(n_classes)
     levels = level_of_class(n_classes, symmetric)

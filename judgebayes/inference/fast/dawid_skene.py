@@ -25,20 +25,20 @@ __all__ = [
     "SAME_MODE",
     "Counts",
     "Mode",
-    "believed",
     "clamp",
     "counts",
     "from_columns",
     "in_columns",
-    "known_belief",
+    "labelled_responsibilities",
     "log_joint",
     "log_likelihood",
     "log_prior",
-    "majority_belief",
+    "majority_responsibilities",
     "majority_start",
     "majority_start_from",
     "most_below_chance",
     "problem",
+    "responsibilities",
     "start",
     "start_from",
     "switched",
@@ -52,12 +52,12 @@ START_ACCURACY = 0.75
 
 
 START_COUNT = 4.0
-"""How many votes the starting accuracy counts for, beside those on labelled items."""
+"""The number of votes that the starting accuracy is worth, in addition to those on labelled items."""
 
 
 @runtime_checkable
 class Counts(Protocol):
-    """How often each judge gave each class, item x (judge class): an array, or a factor like one."""
+    """Vote counts, item x (judge class): an array, or an object with the same matrix products."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,7 +70,9 @@ class Counts(Protocol):
         """Return rows @ counts."""
 
 
-def counts(index: Int[Array, "item judge sample"], n_classes: int) -> Float[Array, "item seen"]:
+def counts(
+    index: Int[Array, "item judge sample"], n_classes: int
+) -> Float[Array, "item judge_vote"]:
     """Return how often each judge gave each class, as a matrix item x (judge class)."""
     member = [(index == k).sum(-1) for k in range(n_classes)]
     return jnp.stack(member, axis=-1).reshape(index.shape[0], -1).astype(float)
@@ -105,19 +107,19 @@ def log_likelihood(
 def problem(
     model: DawidSkeneModel, data: PanelData, start: Sites, count: Counts | None = None
 ) -> Problem:
-    """Return what a sampler solves, the likelihood by counts: they are made once, not at each step."""
+    """Return the problem for a sampler, with the likelihood by counts, which are computed once."""
     table = counts(data.votes, model.n_classes) if count is None else count
     weight = jnp.ones(len(data.labels)) if data.weight is None else data.weight
 
-    def likely(sites: Sites) -> Float[Array, ""]:
+    def likelihood(sites: Sites) -> Float[Array, ""]:
         logs = jnp.log(sites["pi"]), jnp.log(sites["confusion"])
         return log_likelihood(*logs, table, data.labels, weight, model.noise)
 
-    return Problem(model, data, start=start, log_likelihood=likely)
+    return Problem(model, data, start=start, log_likelihood=likelihood)
 
 
 def clamp(labels: Int[Array, " item"], noise: Scalar, n_classes: int) -> Float[Array, "item class"]:
-    """Return log p(observed label | y = k), 0 where there is none."""
+    """Return log p(observed label | y = k), 0 where there is no label."""
     observed = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
     return jnp.where((labels >= 0)[:, None], observed, 0.0)
 
@@ -141,11 +143,11 @@ def start(
     weight: Float[Array, " item"],
     n_classes: int,
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
-    """Return log pi, uniform, and log confusions: accuracy 0.75 beside the labelled votes."""
-    return start_from(tally(known_belief(labels, weight, n_classes), count))
+    """Return log pi (uniform) and log confusions (accuracy 0.75, updated by the labelled votes)."""
+    return start_from(tally(labelled_responsibilities(labels, weight, n_classes), count))
 
 
-def known_belief(
+def labelled_responsibilities(
     labels: Int[Array, " item"], weight: Float[Array, " item"], n_classes: int
 ) -> Float[Array, "item class"]:
     """Return the weight of every labelled item at its label, 0 elsewhere."""
@@ -154,13 +156,13 @@ def known_belief(
 
 
 def start_from(
-    seen: Float[Array, "judge class vote"],
+    labelled_votes: Float[Array, "judge class vote"],
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
-    """Return the start of accuracy 0.75, given the votes on labelled items by class."""
-    n_classes = seen.shape[-1]
+    """Return the start with accuracy 0.75, given the votes on labelled items by class."""
+    n_classes = labelled_votes.shape[-1]
     other = (1 - START_ACCURACY) / (n_classes - 1)
     begin = jnp.where(jnp.eye(n_classes, dtype=bool), START_ACCURACY, other)
-    votes = seen + START_COUNT * begin
+    votes = labelled_votes + START_COUNT * begin
     return jnp.full(n_classes, -jnp.log(n_classes)), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 
@@ -170,19 +172,19 @@ def majority_start(
     weight: Float[Array, " item"],
     n_classes: int,
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
-    """Return the usual start: an item is of each class as the votes (or its label) say."""
+    """Return the usual start, from vote shares as class probabilities (or the label, where known)."""
     n_judges = count.shape[1] // n_classes
     for_class = count @ jnp.tile(jnp.eye(n_classes), (n_judges, 1))
-    belief = majority_belief(for_class, labels, weight)
-    return majority_start_from(belief.sum(0), tally(belief, count))
+    responsibility = majority_responsibilities(for_class, labels, weight)
+    return majority_start_from(responsibility.sum(0), tally(responsibility, count))
 
 
-def majority_belief(
+def majority_responsibilities(
     for_class: Float[Array, "item class"],
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
 ) -> Float[Array, "item class"]:
-    """Return the weight of every item at its label, or divided as its votes are."""
+    """Return the weight of every item at its label, or divided by vote share."""
     n_classes = for_class.shape[1]
     share = (for_class + 1 / n_classes) / (for_class.sum(1, keepdims=True) + 1)
     truth = jax.nn.one_hot(labels, n_classes, dtype=share.dtype)
@@ -190,39 +192,41 @@ def majority_belief(
 
 
 def majority_start_from(
-    share: Float[Array, " class"], seen: Float[Array, "judge class vote"]
+    share: Float[Array, " class"], expected_votes: Float[Array, "judge class vote"]
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
-    """Return the majority start, given its beliefs' totals and the votes by believed class."""
+    """Return the majority start, given the total responsibilities and the expected votes by class."""
     n_classes = share.shape[0]
-    votes, classes = seen + 1 / n_classes, share + 1 / n_classes
+    votes, classes = expected_votes + 1 / n_classes, share + 1 / n_classes
     return jnp.log(classes / classes.sum()), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 
-def tally(belief: Float[Array, "item class"], count: Counts) -> Float[Array, "judge class vote"]:
+def tally(
+    responsibility: Float[Array, "item class"], count: Counts
+) -> Float[Array, "judge class vote"]:
     """Return the expected votes of each judge by class and vote."""
-    n_classes = belief.shape[1]
-    return jnp.swapaxes((belief.T @ count).reshape(n_classes, -1, n_classes), 0, 1)
+    n_classes = responsibility.shape[1]
+    return jnp.swapaxes((responsibility.T @ count).reshape(n_classes, -1, n_classes), 0, 1)
 
 
 def most_below_chance(
-    found: Float[Array, " judge"], votes: Float[Array, " judge"], n_classes: int
+    accuracy_by_judge: Float[Array, " judge"], votes: Float[Array, " judge"], n_classes: int
 ) -> Bool[Array, ""]:
     """Return whether most of the judges that voted are right less often than chance."""
     cast = votes > 0
-    below = (found < 1 / n_classes) & cast
+    below = (accuracy_by_judge < 1 / n_classes) & cast
     return 2 * below.sum() > jnp.maximum(cast.sum(), 1)
 
 
 SAME_MODE = 1e-9
-"""Log posteriors this close, relatively, are the same mode: the first start's is taken."""
+"""Log posteriors within this relative distance count as the same mode: the first start is kept."""
 
 
 LEAST = 1e-12
-"""Of a probability: a vote that no judge gave so far must not rule a class out for good."""
+"""The least probability, so that a vote never given so far does not rule a class out for good."""
 
 
 class Mode(NamedTuple):
-    """A mode that EM found, and how it ended."""
+    """A mode found by EM, with its status."""
 
     log_pi: Float[Array, " class"]
     log_confusion: Float[Array, "judge class vote"]
@@ -234,25 +238,25 @@ class Mode(NamedTuple):
 
 def in_columns(
     log_confusion: Float[Array, "start judge class vote"],
-) -> Float[Array, "seen column"]:
+) -> Float[Array, "judge_vote column"]:
     """Return a table by judge and vote, with a column for every start and class."""
     starts, _, n_classes, _ = log_confusion.shape
     return log_confusion.transpose(1, 3, 0, 2).reshape(-1, starts * n_classes)
 
 
 def from_columns(
-    seen: Float[Array, "seen column"], starts: int, n_classes: int
+    columns: Float[Array, "judge_vote column"], starts: int, n_classes: int
 ) -> Float[Array, "start judge class vote"]:
-    """Return what `in_columns` made a table of."""
-    return seen.reshape(-1, n_classes, starts, n_classes).transpose(2, 0, 3, 1)
+    """Return the inverse of `in_columns`."""
+    return columns.reshape(-1, n_classes, starts, n_classes).transpose(2, 0, 3, 1)
 
 
-def believed(
+def responsibilities(
     joint: Sequence[Float[Array, "*batch"]],
 ) -> tuple[Float[Array, "*batch"], list[Float[Array, "*batch"]]]:
-    """Return the log of the sum over the classes, and their probabilities, by one exponential.
+    """Return the log of the sum over the classes, and their probabilities (the E-step).
 
-    The classes come one by one: a reduction over so short an axis is not vectorised.
+    The classes are given one by one, because a reduction over so short an axis is not vectorised.
     """
     most = reduce(jnp.maximum, joint)
     mass = [jnp.exp(x - most) for x in joint]
@@ -276,15 +280,17 @@ def updated(
 
 def switched(
     log_confusion: Float[Array, "judge class vote"],
-    seen: Float[Array, "judge class vote"],
+    labelled_votes: Float[Array, "judge class vote"],
     cast: Float[Array, " judge"],
 ) -> Int[Array, ""]:
-    """Return SWITCHED where most judges are below chance and the labelled items do not say so.
+    """Return SWITCHED where most judges are below chance and the labelled items do not confirm it.
 
-    `seen` are the votes on labelled items by label, `cast` how many votes each judge gave.
+    `labelled_votes` are the votes on labelled items by label, `cast` the number of votes by judge.
     """
     n_classes = log_confusion.shape[1]
-    on_labels = jnp.diagonal(seen, axis1=1, axis2=2).sum(-1) / jnp.maximum(seen.sum((1, 2)), 1e-9)
-    known = most_below_chance(on_labels, seen.sum((1, 2)), n_classes)
-    found = most_below_chance(accuracy(log_confusion), cast, n_classes)
-    return when(found & ~known, Status.SWITCHED)
+    on_labels = jnp.diagonal(labelled_votes, axis1=1, axis2=2).sum(-1) / jnp.maximum(
+        labelled_votes.sum((1, 2)), 1e-9
+    )
+    below_on_labels = most_below_chance(on_labels, labelled_votes.sum((1, 2)), n_classes)
+    below_in_fit = most_below_chance(accuracy(log_confusion), cast, n_classes)
+    return when(below_in_fit & ~below_on_labels, Status.SWITCHED)

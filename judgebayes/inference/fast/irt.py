@@ -1,4 +1,4 @@
-"""The 2PL model's likelihood from counts of votes, as its Newton steps take it.
+"""The 2PL model's likelihood from counts of votes, as its Newton steps use it.
 
 `judgebayes.models.irt` has the story, and the formula with label noise.
 """
@@ -20,12 +20,12 @@ __all__ = ["Evidence", "class_probabilities", "evidence", "log_likelihood", "pro
 
 
 class Evidence(NamedTuple):
-    """The votes on items whose label is known, and what the label says of the true class."""
+    """The votes on labelled items, and the log-likelihood of the label given the true class."""
 
     votes: Float[Array, "item judge class"]
     """How many votes of each judge are for each class."""
     log_error: Float[Array, "item class"]
-    """log p(label as seen | true class)."""
+    """log p(observed label | true class)."""
     weight: Float[Array, " item"]
     """0 where the label is unknown."""
 
@@ -43,7 +43,7 @@ def evidence(
 
 
 def _joint(logits: Float[Array, "item judge"], given: Evidence) -> Float[Array, "item class"]:
-    """Return log p(votes, label | true class), less what the wrong votes of all classes share."""
+    """Return log p(votes, label | true class), up to a term that all classes share."""
     each = logits + np.log(given.votes.shape[-1] - 1)
     return given.log_error + jnp.einsum("ijk,ij->ik", given.votes, each)
 
@@ -63,12 +63,12 @@ def log_likelihood(logits: Float[Array, "item judge"], given: Evidence) -> Float
 
 
 def problem(model: ItemResponseModel, data: PanelData) -> Problem:
-    """Return what a sampler solves, the likelihood by counts: they are made once, not at each step."""
+    """Return the problem for a sampler, with the likelihood by counts, which are computed once."""
     votes = jnp.stack([(data.votes == k).sum(2) for k in range(model.n_classes)], axis=2)
     weight = jnp.ones(len(data.labels)) if data.weight is None else data.weight
     given = evidence(votes, data.labels, weight, model.noise)
 
-    def likely(sites: Sites) -> Float[Array, ""]:
+    def likelihood(sites: Sites) -> Float[Array, ""]:
         return log_likelihood(link(Parameters(**sites)), given)
 
-    return Problem(model, data, log_likelihood=likely)
+    return Problem(model, data, log_likelihood=likelihood)

@@ -1,4 +1,4 @@
-"""Log-softmax, with the case of two classes written out, and the mean of log-probabilities."""
+"""Log-softmax with a fast case for two classes, and the log of mean probabilities."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from judgebayes.compiled.jit_inline import fused
+from judgebayes.compiled.jit_inline import jit_inline
 
 __all__ = ["log1p_of_share", "log_mean_exp", "log_softmax", "log_softmax_by_class"]
 
@@ -28,15 +28,15 @@ ATANH = (
 def log1p_of_share(share: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     r"""Return log(1 + s) for s from 0 to 1, to four units in the last place.
 
-    With :math:`t = s / (2 + s) \le 1/3`, :math:`\log(1 + s) = 2 \operatorname{artanh} t`: without
-    a branch, which compilers make vector instructions of. That takes a tenth of `jnp.log1p`'s time.
+    With :math:`t = s / (2 + s) \le 1/3`, :math:`\log(1 + s) = 2 \operatorname{artanh} t`. It has no
+    branch, so compilers vectorise it, and takes a tenth of the time of `jnp.log1p`.
     """
     t = share / (2 + share)
     square = t * t
-    found = jnp.full_like(square, ATANH[0])
+    series = jnp.full_like(square, ATANH[0])
     for coefficient in ATANH[1:]:
-        found = found * square + coefficient
-    return 2 * t * found
+        series = series * square + coefficient
+    return 2 * t * series
 
 
 def log_softmax(logits: Float[Array, "*shape class"]) -> Float[Array, "*shape class"]:
@@ -47,10 +47,9 @@ def log_softmax(logits: Float[Array, "*shape class"]) -> Float[Array, "*shape cl
 
 
 def log_softmax_by_class(logits: Sequence[Float[Array, "*shape"]]) -> list[Float[Array, "*shape"]]:
-    """Return the same of logits given class by class.
+    """Return `log_softmax` for logits given class by class.
 
-    An array whose last axis is short is slow to read and to write: what ends in one should be an
-    array no sooner than there.
+    An array whose last axis is short is slow to read and to write, so stack the classes last.
     """
     if len(logits) == 2:
         return list(_of_two(*logits))
@@ -61,23 +60,23 @@ def log_softmax_by_class(logits: Sequence[Float[Array, "*shape"]]) -> list[Float
 def _of_two(
     first: Float[Array, "*shape"], second: Float[Array, "*shape"]
 ) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """Return the log-softmax of two logits: their difference alone counts, one exponential."""
-    apart = second - first
-    rest = log1p_of_share(jnp.exp(-jnp.abs(apart)))
-    return -(jnp.maximum(apart, 0) + rest), -(jnp.maximum(-apart, 0) + rest)
+    """Return the log-softmax of two logits from their difference, with one exponential."""
+    difference = second - first
+    rest = log1p_of_share(jnp.exp(-jnp.abs(difference)))
+    return -(jnp.maximum(difference, 0) + rest), -(jnp.maximum(-difference, 0) + rest)
 
 
 @_of_two.defjvp
 def _of_two_jvp(
     primals: tuple[Array, Array], tangents: tuple[Array, Array]
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    # By hand: automatic differentiation of |x| and max is wrong to second order at a draw.
-    found = _of_two(*primals)
-    mean = sum(jnp.exp(own) * change for own, change in zip(found, tangents, strict=True))
-    return found, (tangents[0] - mean, tangents[1] - mean)
+    # Automatic differentiation of |x| and max is wrong to second order where both logits are equal.
+    log_probs = _of_two(*primals)
+    mean = sum(jnp.exp(own) * change for own, change in zip(log_probs, tangents, strict=True))
+    return log_probs, (tangents[0] - mean, tangents[1] - mean)
 
 
-@fused()
+@jit_inline()
 def log_mean_exp(log_probs: Float[Array, "draw item class"]) -> Float[Array, "item class"]:
     """Return the log of the mean probability over draws."""
     return jax.nn.logsumexp(log_probs, axis=0) - jnp.log(log_probs.shape[0])

@@ -1,4 +1,4 @@
-"""The one-coin model without sampling: conjugate posteriors, weighted votes.
+"""The one-coin model in closed form: conjugate posteriors and weighted votes.
 
 Source: *Calibrate, don't curate* (P2), section 2.1 and eq 1; `judgebayes.models.one_coin` has the
 story. On labelled items the posterior of an accuracy r_j is conjugate, ::
@@ -19,8 +19,8 @@ class uniform and summed out, a vote equals the label with probability
     s = r (1 - e) + (1 - r) e / (K - 1)
 
 so that m agreements of n have the likelihood s^m (1 - s)^(n - m). That is exact for one judge with
-one vote an item. With more it is an approximation: that judges meet the same wrong labels is left
-out, and the program's own posterior is another one.
+one vote per item. With more judges or votes it is an approximation, because it ignores that they share
+the same wrong labels, and differs from the program's own posterior.
 """
 
 from functools import partial
@@ -56,21 +56,21 @@ def posterior(
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return alpha and beta of each judge's accuracy given its agreement with the labels.
 
-    Without label noise the conjugate ones. With it the posterior is no Beta: the Beta of the same
-    mean and variance is returned (quadrature), whose mean, hence the weight of a vote, is exact.
+    Without label noise this is the conjugate posterior. With noise the posterior is not a Beta: the
+    Beta with the same mean and variance (by quadrature) is returned, so the mean is exact.
     """
     alpha, beta = prior[0] + correct, prior[1] + wrong
-    slip = noise / (n_classes - 1)
-    stretch = 1 - noise - slip
+    flip_rate = noise / (n_classes - 1)
+    stretch = 1 - noise - flip_rate
 
     def with_noise() -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
         share = alpha / (alpha + beta)
         spread = SPAN * jnp.sqrt(share * (1 - share) / (alpha + beta + 1)) + SPAN / (alpha + beta)
-        low = jnp.clip((share - spread - slip) / stretch, 0.0, 0.9)
-        high = jnp.clip((share + spread - slip) / stretch, 0.1, 1.0)
+        low = jnp.clip((share - spread - flip_rate) / stretch, 0.0, 0.9)
+        high = jnp.clip((share + spread - flip_rate) / stretch, 0.1, 1.0)
         node, mass = (jnp.asarray(x) for x in np.polynomial.legendre.leggauss(NODES))
         r = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * node
-        s = slip + stretch * r
+        s = flip_rate + stretch * r
         log_density = (
             correct[:, None] * jnp.log(s)
             + wrong[:, None] * jnp.log1p(-s)
@@ -84,14 +84,14 @@ def posterior(
         total = mean * (1 - mean) / variance - 1
         return mean * total, (1 - mean) * total
 
-    # The quadrature would take longer than all else where panels are refitted by the thousand.
+    # The quadrature would dominate the time where panels are refitted by the thousand.
     return jax.lax.cond(jnp.asarray(noise) == 0, lambda: (alpha, beta), with_noise)
 
 
 def log_odds(
     alpha: Float[Array, "*batch judge"], beta: Float[Array, "*batch judge"], n_classes: int
 ) -> Float[Array, "*batch judge"]:
-    """Return what one vote of each judge adds to the log-odds of its class (eq 1)."""
+    """Return the log-odds that one vote of each judge adds to its class (eq 1)."""
     return jnp.log(alpha) - jnp.log(beta) + np.log(n_classes - 1)
 
 
@@ -102,7 +102,7 @@ def table(
     *,
     n_classes: int,
 ) -> Float[Array, "judge cast for_class"]:
-    """Return log p(votes of a judge | class) up to a constant, by how many it cast and for it."""
+    """Return log p(votes of a judge | class) up to a constant, by number of votes and votes for it."""
     count = jnp.arange(most + 1)
     rest = count[:, None] - count
     return log_votes(alpha[:, None, None], beta[:, None, None], count, rest, n_classes)
@@ -116,7 +116,7 @@ def log_votes(
     rest: Int[Array, "..."],
     n_classes: int,
 ) -> Float[Array, "..."]:
-    """Return log p(votes of a judge | class), by how many are for the class and how many are not."""
+    """Return log p(votes of a judge | class) from the counts for the class and for other classes."""
     return betaln(alpha + own, beta + jnp.maximum(rest, 0)) - rest * np.log(n_classes - 1)
 
 
@@ -127,18 +127,18 @@ def log_likelihood_by_class(
     *,
     n_classes: int,
 ) -> list[Float[Array, " item"]]:
-    """Return the same class by class (`log_softmax_by_class` says why)."""
+    """Return log p(votes | class) class by class, up to a constant (see `log_softmax_by_class`)."""
     if index.shape[-1] == 1:
         weight = log_odds(alpha, beta, n_classes)
         given = index[..., 0]
-        # Small numbers until there is but one conversion to make.
+        # int8 until the one conversion to float.
         votes_for = [(given == k).astype(jnp.int8) for k in range(n_classes)]
-        # Over class 0: over many sets of weights, one product of matrices less.
+        # Relative to class 0: under `vmap` over weights, one matrix product less.
         over_first = [(own - votes_for[0]).astype(weight.dtype) @ weight for own in votes_for[1:]]
         return [jnp.zeros(len(given), weight.dtype), *over_first]
     cast = (index >= 0).sum(-1)
     votes_for = [(index == k).sum(-1) for k in range(n_classes)]
-    if (index.shape[-1] + 1) ** 2 > n_classes * len(index):  # a table would be the longer way
+    if (index.shape[-1] + 1) ** 2 > n_classes * len(index):  # a table would be slower
         return [log_votes(alpha, beta, own, cast - own, n_classes).sum(1) for own in votes_for]
     by_count = table(alpha, beta, index.shape[-1], n_classes=n_classes)
     judge = jnp.arange(index.shape[1])

@@ -23,7 +23,7 @@ class Group(NamedTuple):
 
     votes: SparseVotes
     labels: Int[Array, "*lead item"]
-    """With the axes shard and slab before it; one slab has neither."""
+    """With leading axes shard and slab; a single slab has neither."""
     weight: Float[Array, "*lead item"]
 
 
@@ -36,9 +36,9 @@ def grouped(
     shape: SlabShape,
     some: int,
 ) -> Group:
-    """Put slabs of `votes` on the devices of this process, `some` on each, filled up with empty ones."""
-    here, v = len(mesh.local_devices), votes
-    lead = (here * some,)
+    """Put slabs of `votes` on the devices of this process, `some` on each, padded with empty slabs."""
+    n_devices, v = len(mesh.local_devices), votes
+    lead = (n_devices * some,)
     columns = [
         np.full((*lead, shape.rows), shape.items - 1, np.int32),
         np.zeros((*lead, shape.rows), v.judge.dtype),
@@ -59,10 +59,10 @@ def grouped(
     sharding = NamedSharding(mesh, PartitionSpec(SHARD))
 
     def put() -> Array:
-        """Put the first column on the devices and forget it, so that never two are there twice."""
+        """Put the first column on the devices and drop it here, so that at most one is held twice."""
         column = columns.pop(0)
-        shaped = column.reshape(here, some, *column.shape[1:])
-        # Until the copy is there, the column cannot go.
+        shaped = column.reshape(n_devices, some, *column.shape[1:])
+        # The column must not be freed before the copy is complete.
         return jax.block_until_ready(jax.make_array_from_process_local_data(sharding, shaped))
 
     lists = SparseVotes(put(), put(), put(), shape.items, v.n_judges, v.n_classes)

@@ -3,8 +3,8 @@
 The items are divided between the devices, and each device's votes into slabs of one shape. A step
 goes over the slabs with sums by item (the E-step) and by judge and vote (the M-step), and its
 expected counts are added up over the devices: one all-reduce an iteration, of the size of the
-confusion matrices. Arithmetic is in float64 inside a slab, so that nothing of an item or a vote is
-kept in float64 for all of them.
+confusion matrices. Arithmetic is in float64 inside a slab only, so that no float64 array covers all
+items or votes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,9 +25,9 @@ from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.fast.dawid_skene import (
     SAME_MODE,
     Mode,
-    believed,
     from_columns,
     in_columns,
+    responsibilities,
     switched,
     updated,
 )
@@ -39,7 +39,7 @@ from judgebayes.votes.sparse import SlabShape, SparseVotes
 __all__ = ["Limits", "sparse_mode"]
 
 SLABS_READ = 8
-"""So many slabs a device are read at a time where the votes are memory maps."""
+"""The number of slabs per device that are read at a time where the votes are memory maps."""
 
 
 class _Totals(NamedTuple):
@@ -56,7 +56,7 @@ class _Parameters(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When EM stops: a gain an item below which it has ended, and the most steps."""
+    """The stopping rule of EM: the least gain per item, and the most steps."""
 
     tolerance: float
     max_steps: int
@@ -73,7 +73,7 @@ def sparse_mode(
     devices: Sequence[jax.Device] | None = None,
     rows: int | None = None,
 ) -> Mode:
-    """Return the mode that EM finds; `judgebayes.aggregators.dawid_skene.fit_sparse` says of what."""
+    """Return EM's mode of the posterior that `judgebayes.aggregators.dawid_skene.fit_sparse` defines."""
     mesh = Mesh(np.asarray(jax.devices() if devices is None else devices), (SHARD,))
     data = _Data.of(votes, labels, weight, mesh, rows)
     return _maximise(data, prior, noise, limits)
@@ -81,7 +81,7 @@ def sparse_mode(
 
 @dataclass(frozen=True)
 class _Data:
-    """Votes divided into slabs for the devices of this process: kept on them, or read each time."""
+    """Votes divided into slabs for the devices of this process: held there, or read in each pass."""
 
     votes: SparseVotes
     labels: Int[np.ndarray, " item"]
@@ -89,8 +89,8 @@ class _Data:
     mesh: Mesh
     shape: SlabShape
     slabs: int
-    """How many slabs each device has, the same for all."""
-    kept: list[Group] | None
+    """The number of slabs per device, the same for all."""
+    on_device: list[Group] | None
 
     @classmethod
     def of(
@@ -102,11 +102,11 @@ class _Data:
         rows: int | None,
     ) -> "_Data":
         """Divide the votes; keep them on the devices unless they are memory maps."""
-        here = len(mesh.local_devices)
-        if rows is None and here > 1:
-            rows = min(SparseVotes.slab_shape(votes).rows, -(-len(votes) // here))
+        n_devices = len(mesh.local_devices)
+        if rows is None and n_devices > 1:
+            rows = min(SparseVotes.slab_shape(votes).rows, -(-len(votes) // n_devices))
         shape = SlabShape(*_largest(*votes.slab_shape(rows)))
-        (slabs,) = _largest(-(-sum(1 for _ in votes.bounds(shape)) // here))
+        (slabs,) = _largest(-(-sum(1 for _ in votes.bounds(shape)) // n_devices))
         data = cls(votes, labels, weight, mesh, shape, slabs, None)
         if isinstance(votes.index, np.memmap):
             return data
@@ -114,15 +114,15 @@ class _Data:
 
     def groups(self) -> Iterator[Group]:
         """Yield the votes, some slabs of every device at a time."""
-        yield from self.read(SLABS_READ) if self.kept is None else self.kept
+        yield from self.read(SLABS_READ) if self.on_device is None else self.on_device
 
     def read(self, at_once: int) -> Iterator[Group]:
         """Put the slabs on the devices, `at_once` of every device at a time."""
-        here = len(self.mesh.local_devices)
+        n_devices = len(self.mesh.local_devices)
         source = self.votes.slabs(self.shape)
         for start in range(0, self.slabs, at_once):
             some = min(at_once, self.slabs - start)
-            some_slabs = islice(source, here * some)
+            some_slabs = islice(source, n_devices * some)
             yield grouped(
                 some_slabs, self.votes, self.labels, self.weight, self.mesh, self.shape, some
             )
@@ -138,44 +138,44 @@ def _largest(*sizes: int) -> tuple[int, ...]:
 
 
 def _maximise(data: _Data, prior: Prior, noise: Scalar, limits: Limits) -> Mode:
-    """Run EM from both starts until neither gains, as the dense fit does; return the higher mode."""
-    begun = _over(data, _begin, 2)
-    seen, cast = begun.votes[0], begun.votes[1].sum((1, 2))
-    log_pi, log_confusion = (np.array(x) for x in _starts(begun))
-    enough = float(limits.tolerance) * max(float(begun.share[1].sum()), 1.0)
+    """Run EM from both starts until neither improves, as the dense fit does; return the higher mode."""
+    initial = _over(data, _begin, 2)
+    labelled_votes, cast = initial.votes[0], initial.votes[1].sum((1, 2))
+    log_pi, log_confusion = (np.array(x) for x in _starts(initial))
+    enough = float(limits.tolerance) * max(float(initial.share[1].sum()), 1.0)
     value, gain, steps = np.full(2, -np.inf), np.full(2, np.inf), np.zeros(2, int)
     while True:
-        going = np.flatnonzero((steps < limits.max_steps) & (gain > enough))
-        if len(going) == 0:
+        active = np.flatnonzero((steps < limits.max_steps) & (gain > enough))
+        if len(active) == 0:
             break
-        here = _Parameters(jnp.asarray(log_pi[going]), jnp.asarray(log_confusion[going]))
-        now, there = _step(data, here, prior, noise)
-        log_pi[going], log_confusion[going] = there
-        gain[going] = np.where(steps[going] < 1, np.inf, now - value[going])
-        value[going] = now
-        steps[going] += 1
+        current = _Parameters(jnp.asarray(log_pi[active]), jnp.asarray(log_confusion[active]))
+        log_posterior, updates = _step(data, current, prior, noise)
+        log_pi[active], log_confusion[active] = updates
+        gain[active] = np.where(steps[active] < 1, np.inf, log_posterior - value[active])
+        value[active] = log_posterior
+        steps[active] += 1
     at = _Parameters(jnp.asarray(log_pi), jnp.asarray(log_confusion))
     ends = _over(data, _expect, 2, at, noise)
     value = np.asarray(_improved(ends, at, prior)[0])
     best = int(value[1] > value[0] + SAME_MODE * abs(value[0]))
-    ended = Status.CONVERGED if gain[best] <= enough else Status.MAX_STEPS
-    ended = ended if np.isfinite(value[best]) else Status.NONFINITE
-    named = switched(at.log_confusion[best], seen, cast)
+    status = Status.CONVERGED if gain[best] <= enough else Status.MAX_STEPS
+    status = status if np.isfinite(value[best]) else Status.NONFINITE
+    named = switched(at.log_confusion[best], labelled_votes, cast)
     return Mode(
         log_pi=at.log_pi[best],
         log_confusion=at.log_confusion[best],
         votes_by_class=ends.votes[best].sum(-1),
         value=jnp.asarray(value[best]),
         steps=jnp.asarray(steps[best]),
-        status=worst(jnp.asarray(int(ended)), named),
+        status=worst(jnp.asarray(int(status)), named),
     )
 
 
 @jax.jit
-def _starts(begun: _Totals) -> _Parameters:
+def _starts(initial: _Totals) -> _Parameters:
     starts = (
-        dawid_skene.start_from(begun.votes[0]),
-        dawid_skene.majority_start_from(begun.share[1], begun.votes[1]),
+        dawid_skene.start_from(initial.votes[0]),
+        dawid_skene.majority_start_from(initial.share[1], initial.votes[1]),
     )
     return _Parameters(*(jnp.stack(x) for x in zip(*starts, strict=True)))
 
@@ -183,10 +183,10 @@ def _starts(begun: _Totals) -> _Parameters:
 def _step(
     data: _Data, at: _Parameters, prior: Prior, noise: Scalar
 ) -> tuple[Float[np.ndarray, " start"], _Parameters]:
-    """Return the log posterior of each parameter value, and the values that EM goes to."""
+    """Return the log posterior of each parameter value, and the values after one EM step."""
     totals = _over(data, _expect, len(at.log_pi), at, noise)
-    value, there = _improved(totals, at, prior)
-    return np.asarray(value), there
+    value, updates = _improved(totals, at, prior)
+    return np.asarray(value), updates
 
 
 @jax.jit
@@ -202,13 +202,13 @@ Pass = Callable[..., _Totals]
 
 
 def _over(data: _Data, one: Pass, starts: int, *arguments: object) -> _Totals:
-    """Return the totals of a pass over all votes: each device adds up its own, then all of them."""
+    """Return the totals of a pass over all votes: summed on each device, then over devices."""
     n_judges, n_classes = data.votes.n_judges, data.votes.n_classes
     ends = starts * np.cumsum([1, n_classes, n_judges * n_classes**2])
     flat = None
     for group in data.groups():
-        found = _of_group(one, int(ends[-1]), data.mesh, arguments, group)
-        flat = found if flat is None else flat + found
+        part = _of_group(one, int(ends[-1]), data.mesh, arguments, group)
+        flat = part if flat is None else flat + part
     added = np.asarray(_added(data.mesh, flat))
     likelihood, share, votes = (jnp.asarray(x) for x in np.split(added, ends[:-1]))
     return _Totals(
@@ -246,12 +246,12 @@ def _of_group(
 def _begin(
     votes: SparseVotes, labels: Int[Array, " item"], weight: Float[Array, " item"]
 ) -> _Totals:
-    """Return the counts that the two starts are made of: of the labelled items, of majorities."""
+    """Return the counts for the two starts: from labelled items, and from majorities."""
     n_classes = votes.n_classes
-    known = dawid_skene.known_belief(labels, weight, n_classes)
+    labelled = dawid_skene.labelled_responsibilities(labels, weight, n_classes)
     pooled = votes.pooled_counts().astype(float)
-    majority = dawid_skene.majority_belief(pooled, labels, weight)
-    return _totals(votes, jnp.zeros(2), jnp.stack([known, majority], axis=1))
+    majority = dawid_skene.majority_responsibilities(pooled, labels, weight)
+    return _totals(votes, jnp.zeros(2), jnp.stack([labelled, majority], axis=1))
 
 
 def _expect(
@@ -266,17 +266,17 @@ def _expect(
     evidence = votes.item_sums(in_columns(at.log_confusion)).reshape(-1, starts, n_classes)
     clamped = dawid_skene.clamp(labels, noise, n_classes)
     joint = [at.log_pi[:, k] + evidence[..., k] + clamped[:, k, None] for k in range(n_classes)]
-    each, own = believed(joint)
-    belief = weight[:, None, None] * jnp.stack(own, axis=-1)
+    each, own = responsibilities(joint)
+    expected = weight[:, None, None] * jnp.stack(own, axis=-1)
     likelihood = jnp.where(weight[:, None] > 0, weight[:, None] * each, 0.0).sum(0)
-    return _totals(votes, likelihood, belief)
+    return _totals(votes, likelihood, expected)
 
 
 def _totals(
     votes: SparseVotes,
     likelihood: Float[Array, " start"],
-    belief: Float[Array, "item start class"],
+    expected: Float[Array, "item start class"],
 ) -> _Totals:
-    _, starts, n_classes = belief.shape
-    seen = votes.cell_sums(belief.reshape(-1, starts * n_classes))
-    return _Totals(likelihood, belief.sum(0), from_columns(seen, starts, n_classes))
+    _, starts, n_classes = expected.shape
+    columns = votes.cell_sums(expected.reshape(-1, starts * n_classes))
+    return _Totals(likelihood, expected.sum(0), from_columns(columns, starts, n_classes))

@@ -1,4 +1,4 @@
-"""The normal prior of stacking's parameters given tau, as its Laplace approximation takes it."""
+"""The normal prior of stacking's parameters given tau, as its Laplace approximation uses it."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
