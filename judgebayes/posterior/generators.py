@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.items import distinct
+from judgebayes.generators.items import unique_items
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models import generator_validator as gv
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
@@ -37,15 +37,15 @@ def _items(data: Data, prior: ItemPrior, points: int) -> Story:
         )
     of_item, known = data.generator, data.labelled
     labels, names = data.labels, data.generators
-    rows, place = distinct(data.votes, labels, of_item)
+    rows, row_of_item = unique_items(data.votes, labels, of_item)
     generator, truth = jnp.asarray(of_item), jnp.asarray(labels)
     total = jnp.asarray(np.bincount(of_item, minlength=len(names)))
     program = ItemModel(len(names), points, points == 1, prior)
-    unique_items = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
+    row_data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
     every = ItemData(jnp.asarray(data.index[..., :1], int), truth, generator)
 
     def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:
-        valid = jnp.exp(program.predict(sites, unique_items)[place, 1])
+        valid = jnp.exp(program.predict(sites, row_data)[row_of_item, 1])
         drawn = jax.random.bernoulli(key, valid)
         real = jnp.where(truth >= 0, truth == 1, drawn)
         share = jax.ops.segment_sum(real.astype(float), generator, len(names)) / total
@@ -56,7 +56,7 @@ def _items(data: Data, prior: ItemPrior, points: int) -> Story:
 
     shared = points > 1
     return Story(
-        problem=Problem(program, unique_items),
+        problem=Problem(program, row_data),
         data=every,
         constrained=constrained,
         statistics=statistics,

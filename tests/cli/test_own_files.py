@@ -305,7 +305,7 @@ def test_an_import_says_what_is_no_vote_and_why(tmp_path: Path) -> None:
     assert "6 votes" not in said
     assert "Missing votes: 2 (cell 'N/A' 1, empty cell 1)." in said
     assert "Asked on some of the 4 items only: 1 judge(s): k 3." in said
-    assert "1 votes are none of no, yes: unsure 1." in said
+    assert "1 votes are not one of no, yes: unsure 1." in said
     scores = "".join(f"x{n},{n}\n" for n in range(20))
     (tmp_path / "v.csv").write_text("item,vote\n" + scores)
     said = invoke("import", "tidy", str(tmp_path / "v.csv"), "-o", str(tmp_path / "o.csv"))
