@@ -284,8 +284,8 @@ def as_published(
     seed
         Seed of the jitter of the starts, or a random stream.
     gradient
-        "differences": SciPy's forward differences, for all coordinates at once (the released code computes
-        them one by one); or the analytic gradient.
+        "differences": SciPy's forward differences, for all coordinates at once (one by one in the
+        released code); or the analytic gradient.
     """
     from scipy.optimize import minimize
 
