@@ -329,7 +329,7 @@ def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:
         told.append(f"The budget of {limit:,} {outcome.spent} does not allow another question.")
     if outcome.uncounted is not None:
         told.append(
-            f"The server of {outcome.untold} does not count tokens: a budget of them cannot be kept; "
+            f"The server of {outcome.uncounted} does not count tokens: a budget of them cannot be kept; "
             "use --budget-calls."
         )
     if outcome.interrupted:

@@ -292,7 +292,7 @@ class Endpoint:
                 )
         except TimeoutError:
             raise _TransientError(
-                f"no answer within {self.patience.timeout:g} seconds", lost=True
+                f"no answer within {self.retry_policy.timeout:g} seconds", lost=True
             ) from None
         except httpx2.InvalidURL as error:
             raise NoAnswerError(

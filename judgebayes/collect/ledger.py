@@ -220,8 +220,9 @@ def _check_settings(path: Path, settings: Mapping[str, Any], used: bool) -> None
         was = before.get(name, now)  # a new judge has no earlier settings
         if was != now:
             raise JudgeBayesError(
-                f"{str(path)!r} was started with another {name} ({_excerpt(was)}, now {_excerpt(now)}), and votes "
-                "with different settings do not mix. Use the old one, or name another file with -o."
+                f"{str(path)!r} was started with another {name} ({_excerpt(was)}, now {_excerpt(now)}), "
+                "and votes with different settings do not mix. Use the old one, or name another file "
+                "with -o."
             )
     if settings.keys() - before.keys():
         _write_atomically(settings_file, json.dumps(before | dict(settings), indent=1))

@@ -1,4 +1,4 @@
-"""Figures from tidy tables and arrays, returned and not shown.
+"""Figures from tidy tables and arrays; functions return figures and do not show them.
 
 Nothing is computed here. This package may not import `report` or any package after it.
 """

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: values in, sections, one string out.
+"""Self-contained HTML pages from plain values.
 
 Nothing is fitted here. This package may not import `judgebayes` or any package after it.
 """

@@ -358,7 +358,7 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
         "accuracy[ann]",
         "accuracy: how often a judge's vote is the label.",
         "two votes on an item agree",
-        "Foretelling the label of an item, given its votes, from all other items",
+        "Predicting the label of an item, given its votes, from all other items",
         "on 18 items, the probability 0.",
         "arviz.from_netcdf opens it",
     ):
@@ -426,7 +426,7 @@ def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> N
         run("posterior", *source, "--model", "davidson", "-o", out, *small)
     error = str(run("posterior-compare", files.folder / "davidson.nc", out).exception)
     assert "are posteriors of different data, so their scores cannot be compared" in error
-    assert "sample both models on the same votes and labels" in error
+    assert "Sample both models on the same votes and labels" in error
 
 
 def test_rows_in_another_order_are_the_same_data(files: Files, tmp_path: Path) -> None:
@@ -517,7 +517,7 @@ def test_a_write_that_fails_leaves_no_half_file(files: Files, tmp_path: Path) ->
     [
         (("--model", "tea"), "--model 'tea' is not known; choose one of: davidson, dawid-skene"),
         (("--model", "irt", "--variant", "3pl"), "not a variant of irt; choose one of: 2pl"),
-        (("--model", "irt", "--only-judge", "ann"), "there is one only"),
+        (("--model", "irt", "--only-judge", "ann"), "there is only one"),
         (("--model", "generator-validator", "--generator", "tea"), "no column 'tea'"),
         (("--target-accept", "1.5"), "right would be 0.9"),
         (("--plots-as", "gif"), "right would be svg or png"),

@@ -338,7 +338,7 @@ def test_fits_of_the_same_votes_and_labels_are_compared_in_words_and_others_refu
     one, other = container("davidson"), container("dawid-skene")
     (found,) = compare({"davidson": one, "dawid-skene": other}, "label")
     assert found.n_items == len(np.flatnonzero(panel()[1] >= 0))
-    assert "predicting the label of an item" in found.words()[0].sentence
+    assert "predict the label of an item" in found.words()[0].sentence
     assert one.attrs["data"].startswith("24 items, 3 judge(s), ")
     with pytest.raises(JudgeBayesError, match="different data"):
         compare({"named": one, "by number": fitted("dawid-skene").to_arviz()})
