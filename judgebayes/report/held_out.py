@@ -19,7 +19,7 @@ MAX_DIAGRAMS = 5
 
 
 class HeldOut(NamedTuple):
-    """A method's results on held-out items, flat over splits; an item occurs once per split that holds it out."""
+    """A method's results on held-out items, flat over splits (once per split that holds it out)."""
 
     items: Int[np.ndarray, " answer"]
     labels: Int[np.ndarray, " answer"]
@@ -71,9 +71,9 @@ def probabilities_section(
         title,
         [
             Paragraph(
-                f"If probabilities are calibrated, events with a probability of 70 % occur in about 70 % of cases. "
-                f"Below is the check on held-out labels, over {held_out.splits} splits: "
-                f"{method} was fitted without them. The table groups the items by the probability "
+                "If probabilities are calibrated, events with a probability of 70 % occur in about "
+                f"70 % of cases. Below is the check on held-out labels, over {held_out.splits} splits: "
+                f"{method} was fitted without them. The table groups the predictions by the probability "
                 "of the most probable class; an item counts in every split that held it out, and "
                 "once in the intervals."
             ),
@@ -106,8 +106,8 @@ def _diagram(held_out: HeldOut, of: int | None, classes: Sequence[str], method: 
         )
     return Drawing(
         svg,
-        f"Probability of {what}: mean distance from the diagonal {calibration_error:.3f}. The area of a point is "
-        "its share of the items.",
+        f"Probability of {what}: mean distance from the diagonal {calibration_error:.3f}. The area "
+        "of a point is its share of the predictions.",
     )
 
 

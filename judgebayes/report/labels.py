@@ -190,8 +190,8 @@ def _law_blocks(
         words += f" There are {n_items} items: more labels than this need more items with votes."
     if level is not None:
         words += (
-            " The coverages hold for probabilities that differ between items; if many are equal, as with "
-            "few votes, sets cover more."
+            " The coverages hold for probabilities that differ between items; if many are equal, "
+            "as with few votes, sets cover more."
         )
     return [Paragraph(words), Table("Ranges that follow from the number of labels", head, rows)]
 
