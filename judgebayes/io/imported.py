@@ -130,14 +130,14 @@ def set_missing(rows: Iterable[Row], missing: str | None) -> list[Row]:
     no_vote = missing_values(missing)
     if not no_vote:
         return list(rows)
-    kept = []
+    updated = []
     for row in rows:
         if row.vote is not None and casefolded(row.vote) in no_vote:
             row = replace(row, vote=None, missing=f"vote {str(row.vote)!r}")
         if row.label is not None and casefolded(row.label) in no_vote:
             row = replace(row, label=None)
-        kept.append(row)
-    return kept
+        updated.append(row)
+    return updated
 
 
 def gather(

@@ -81,7 +81,7 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
     samples: list[_Sample] = []
     notes: list[str] = []
     for file in files:
-        header, records = _open(file, alone=len(files) == 1)
+        header, records = _open(file, only_file=len(files) == 1)
         if header is None:
             notes.append(f"{file.name} is not an Inspect log and was not read.")
             continue
@@ -131,13 +131,13 @@ def _epochs_are_samples(options: Options) -> bool:
     )
 
 
-def _open(file: Path, alone: bool) -> tuple[dict[str, Any] | None, Iterable[Any]]:
+def _open(file: Path, only_file: bool) -> tuple[dict[str, Any] | None, Iterable[Any]]:
     """Return a log's header and samples; the header is None if, of several files, this is not a log."""
     if file.suffix.lower() == ".eval" or zipfile.is_zipfile(file):
         return _open_archive(file)
     content = read_json(file)
     if not isinstance(content, dict) or not isinstance(content.get("eval"), dict):
-        if not alone:
+        if not only_file:
             return None, []
         raise JudgeBayesError(
             f"{str(file)!r} is not an Inspect log: a log is an object with eval and samples."

@@ -45,7 +45,7 @@ def read_rewardbench(path: Path, options: Options = Options()) -> Imported:  # n
 
 
 def position_of_chosen(item: str) -> str:
-    """Return the position of an item's chosen response, A or B, each for half of the items (a hash)."""
+    """Return the position of an item's chosen response, A or B, from a hash of the item's name."""
     return "AB"[hashlib.sha256(item.encode()).digest()[0] & 1]
 
 

@@ -16,9 +16,9 @@ and alpha and beta are sums of counts, so they grow with r instead of converging
 
 Our choices, which the paper leaves open: the Beta density is 0 or infinite at p = 0 and 1, so p is
 clipped to [e, 1 - e], e = `edge` / k. The start puts every item with a wrong majority into component 1
-(as printed: half of every item, and w keeps its start value). A component without votes keeps `floor`
-as alpha or beta, since its density would otherwise not exist (for example, if all S = k). The iteration
-ends when no parameter changes by more than 1e-8 of its value.
+(as printed: half of every item, and w keeps its start value). A component without correct (or wrong)
+votes has `floor` as alpha (or beta), since its density would otherwise not exist. The iteration ends
+when no parameter changes by more than 1e-8 of its value.
 """
 
 from dataclasses import dataclass, field
