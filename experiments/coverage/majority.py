@@ -21,7 +21,7 @@ from judgebayes.experiments.betaconform.common import (
 )
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.majority import Counts, Session, Thinning, WidthRule, counts_of, in_population
-from judgebayes.majority.distribution import UNSETTLED, Distribution
+from judgebayes.majority.distribution import MAX_REPORTED_WIDTH, Distribution
 
 __all__ = ["hard_items", "majority"]
 
@@ -131,7 +131,7 @@ def hard_items(setting: Setting) -> Iterator[Trials]:
     method = posterior(setting.run)
     drawn_share, drawn_mean = _parameters(method, np.stack(weights).astype(float))
     low, high = np.quantile(drawn_share[..., 0], (0.05, 0.95), axis=1)
-    settled = high - low <= UNSETTLED
+    settled = high - low <= MAX_REPORTED_WIDTH
     nothing: Ends = [(np.nan, np.nan)] * len(LEVELS)
     mean = alpha / (alpha + beta)
     for name, values, truth in (

@@ -16,10 +16,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from judgebayes.cli.requests import CollectRequest, UntilSettled
 from judgebayes.cli.saying import say_plainly
-from judgebayes.collect.endpoint import Judge, Patience, in_the_clear, parse_judges, require_client
+from judgebayes.collect.endpoint import (
+    Judge,
+    RetryPolicy,
+    in_the_clear,
+    parse_judges,
+    require_client,
+)
 from judgebayes.collect.items import ItemTable, read_items
 from judgebayes.collect.ledger import Ledger, Line
-from judgebayes.collect.prompts import filled
+from judgebayes.collect.prompts import fill_template
 from judgebayes.collect.sampling import Budget, Outcome, Plan, Watch, collect_votes
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
@@ -79,7 +85,7 @@ def collect(request: CollectRequest) -> None:
         if in_the_clear(judge):
             say_plainly(console, f"! The key of {judge.name} travels unencrypted to {judge.url}.")
     if request.dry_run:
-        prompt = filled(plan.template, plan.items[0].fields, "AB")
+        prompt = fill_template(plan.template, plan.items[0].fields, "AB")
         say_plainly(console, f"Nothing is asked. The prompt of item {plan.items[0].name}:", prompt)
         return
     with Ledger(request.out, _settings(plan)) as ledger:
@@ -131,7 +137,7 @@ def _plan(
         votes,
         body | _body(request.body),
         budget,
-        Patience(request.timeout, request.retries),
+        RetryPolicy(request.timeout, request.retries),
         request.concurrency,
         rule,
         fewest,
@@ -321,9 +327,9 @@ def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:
     if outcome.spent is not None:
         limit = plan.budget.calls if outcome.spent == "calls" else plan.budget.tokens
         told.append(f"The budget of {limit:,} {outcome.spent} does not allow another question.")
-    if outcome.untold is not None:
+    if outcome.uncounted is not None:
         told.append(
-            f"The server of {outcome.untold} does not count tokens: a budget of them cannot be kept; "
+            f"The server of {outcome.uncounted} does not count tokens: a budget of them cannot be kept; "
             "use --budget-calls."
         )
     if outcome.interrupted:

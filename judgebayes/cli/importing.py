@@ -11,7 +11,7 @@ from judgebayes.cli.requests import ImportRequest
 from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
-from judgebayes.io.imported import SCORES, Imported
+from judgebayes.io.imported import MAX_CLASSES, Imported
 from judgebayes.io.options import Options, join_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.votes.classes import canonical, infer_classes
@@ -33,7 +33,7 @@ def import_file(request: ImportRequest) -> None:
     """
     path, out, labels_out = request.path, request.out, request.labels_out
     options = Options(**asdict(request.columns))
-    options = options.choosing(request.verdicts, request.votes_from)
+    options = options.with_choices(request.verdicts, request.votes_from)
     for place in (out, labels_out):
         check_writable(place)
     if labels_out == out:
@@ -71,7 +71,7 @@ def advice(found: Imported, labels_out: Path | None) -> list[str]:
             "already, say --votes-as original."
         )
     values = _values_without_order(found)
-    if len(values) > SCORES:
+    if len(values) > MAX_CLASSES:
         lines.append(
             f"Next: the votes take {len(values)} different values; make a few classes of them, since "
             "every other command votes in classes."
@@ -97,7 +97,7 @@ def next_command(found: Imported, out: Path, labels_out: Path | None) -> str | N
         # A table of the user's own does not say what its votes name.
         words += ["--votes-as", found.votes_as or "shown"]
     values, usual = _values_without_order(found), found.usual()
-    if len(values) > SCORES or len(values) == 1:
+    if len(values) > MAX_CLASSES or len(values) == 1:
         return None
     classes = found.classes or tuple(map(str, values))
     if classes:

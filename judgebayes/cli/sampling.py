@@ -29,7 +29,7 @@ from judgebayes.posterior import (
     Check,
     Compared,
     Data,
-    Story,
+    ModelSpec,
     build,
     check,
     compare,
@@ -284,7 +284,7 @@ def _attributes(
 
 def _sampled(
     request: PosteriorRequest,
-    story: Story,
+    story: ModelSpec,
     attributes: dict[str, str | int],
 ) -> Any:
     nuts = _nuts(request)
@@ -300,7 +300,7 @@ def _sampled(
                 story,
                 nuts,
                 request.seed,
-                told=None if tell is None else told,
+                on_progress=None if tell is None else told,
                 attributes=attributes,
             )
         except KeyboardInterrupt:
@@ -334,7 +334,7 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
     return pd.concat([part for part in parts if len(part)])
 
 
-def _print_summary(console: Console, shown: pd.DataFrame, story: Story) -> None:
+def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> None:
     table = _table("")
     numbers(table, "mean", "sd", "5 %", "95 %", "ESS", "R-hat")
     kept = _both_ends(shown, ROWS)
@@ -429,7 +429,7 @@ def _print_comparison(console: Console, found: Compared, files: dict[str, Any]) 
 def _plot(
     request: PosteriorRequest,
     drawn: Any,
-    story: Story,
+    story: ModelSpec,
     shown: pd.DataFrame,
     checks: Sequence[Check],
 ) -> None:
@@ -462,7 +462,7 @@ def _plot(
         ) from error
 
 
-def _forest_table(drawn: Any, story: Story, shown: pd.DataFrame) -> pd.DataFrame:
+def _forest_table(drawn: Any, story: ModelSpec, shown: pd.DataFrame) -> pd.DataFrame:
     quartiles = _quartiles(drawn, shown)
     rows = []
     for name in dict.fromkeys(shown["variable"]):
@@ -491,7 +491,7 @@ def _quartiles(drawn: Any, shown: pd.DataFrame) -> dict[str, tuple[float, float]
     }
 
 
-def _worst_draws(drawn: Any, shown: pd.DataFrame, story: Story) -> dict[str, np.ndarray]:
+def _worst_draws(drawn: Any, shown: pd.DataFrame, story: ModelSpec) -> dict[str, np.ndarray]:
     """Return the draws on which the chains agree least."""
     names = list(story.watched or dict.fromkeys(shown["variable"]))
     ranked = _rows_of(posterior.summary(drawn, names), names)["r_hat"].dropna()

@@ -1,4 +1,4 @@
-"""A judge behind an OpenAI-compatible endpoint: one question, one answer, and what went wrong."""
+"""A judge behind an OpenAI-compatible endpoint: requests, answers and failures."""
 
 import asyncio
 import email.utils
@@ -23,31 +23,31 @@ __all__ = [
     "Endpoint",
     "Judge",
     "NoAnswerError",
-    "Patience",
+    "RetryPolicy",
     "parse_judges",
     "require_client",
 ]
 
-RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-"""The server may answer the same question later."""
-HOPELESS = frozenset({401, 402, 403, 404, 405})
-"""No question to this judge will be answered."""
-FEW_WORDS = 200
-LONGEST_PAUSE = 60.0
+RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+"""HTTP statuses after which the server may answer the same request later."""
+FATAL = frozenset({401, 402, 403, 404, 405})
+"""HTTP statuses after which the server will not answer any request."""
+MAX_EXCERPT = 200
+MAX_PAUSE = 60.0
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A model at an address, and where its key is found."""
+    """A model at an address, and the variable that holds its key."""
 
     name: str
-    """What votes call it."""
+    """The judge's name in the votes."""
     model: str
     url: str
-    """The base address, which `/chat/completions` is added to."""
+    """The base address, without `/chat/completions`."""
     key_env: str | None = None
-    """The environment variable that holds its key; None where it needs none."""
+    """The environment variable with its key; None if it needs no key."""
 
     def key(self) -> str | None:
         """Return the key.
@@ -55,7 +55,7 @@ class Judge:
         Raises
         ------
         JudgeBayesError
-            If the variable is not set, or holds what no header can carry.
+            If the variable is not set, or holds characters that a header cannot carry.
         """
         if self.key_env is None:
             return None
@@ -66,7 +66,7 @@ class Judge:
             )
         if not (key.isascii() and key.isprintable()):
             raise JudgeBayesError(
-                f"The environment variable {self.key_env} holds characters that no key has."
+                f"The environment variable {self.key_env} holds characters that a key cannot have."
             )
         return key
 
@@ -74,7 +74,7 @@ class Judge:
 def parse_judges(texts: Sequence[str], key_envs: Sequence[str]) -> list[Judge]:
     """Return judges from `[ALIAS=]MODEL@URL`, and the variables of their keys from `[JUDGE=]VARIABLE`.
 
-    The address is what follows the last `@http`, so a model's name may hold an `@`.
+    The address follows the last `@http`, so a model's name may contain an `@`.
 
     >>> parse_judges(["small=org/m@http://localhost:8000/v1"], [])
     [Judge(name='small', model='org/m', url='http://localhost:8000/v1', key_env=None)]
@@ -82,21 +82,21 @@ def parse_judges(texts: Sequence[str], key_envs: Sequence[str]) -> list[Judge]:
     Raises
     ------
     JudgeBayesError
-        If a judge is not spelled like this, two have one name, an address holds a password or a
-        query, or a key is named for nobody.
+        If a judge does not have this form, two have the same name, an address contains a password or a
+        query, or a key belongs to no judge.
     """
-    judges = [_parsed(text) for text in texts]
+    judges = [_parse(text) for text in texts]
     names = [judge.name for judge in judges]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
         raise JudgeBayesError(
-            f"Two judges are called {twice!r}; name one of them: --judge NAME={twice}@URL."
+            f"Two judges are called {duplicate!r}; name one of them: --judge NAME={duplicate}@URL."
         )
     keys: dict[str, str] = {}
     for text in key_envs:
         name, _, variable = text.rpartition("=")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable) or (name and name not in names):
-            # What stands here may be a key: it is not repeated.
+            # This text may be a key, so the message does not repeat it.
             raise JudgeBayesError(
                 "--key-env takes the NAME of an environment variable, or JUDGE=NAME for one judge of "
                 f"{', '.join(map(repr, names))}; never the key itself."
@@ -105,19 +105,19 @@ def parse_judges(texts: Sequence[str], key_envs: Sequence[str]) -> list[Judge]:
     return [Judge(j.name, j.model, j.url, keys.get(j.name)) for j in judges]
 
 
-def _parsed(text: str) -> Judge:
-    found = re.fullmatch(r"(?:([^=@]+)=)?(.+)@(https?://.+)", text.strip())
-    if found is None:
+def _parse(text: str) -> Judge:
+    match = re.fullmatch(r"(?:([^=@]+)=)?(.+)@(https?://.+)", text.strip())
+    if match is None:
         raise JudgeBayesError(
-            f"--judge {_without_secrets(text)!r} is not NAME@URL; right would be "
-            "gpt-5.4@https://api.openai.com/v1, or model@http://localhost:8000/v1 for a local server."
+            f"--judge {_without_secrets(text)!r} is not NAME@URL; examples are "
+            "gpt-5.4@https://api.openai.com/v1, and model@http://localhost:8000/v1 for a local server."
         )
-    alias, model, url = found.groups()
+    alias, model, url = match.groups()
     parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise JudgeBayesError(
-            f"The address of judge {alias or model!r} holds a password, a query or a fragment; keys "
-            "belong into the environment (--key-env NAME)."
+            f"The address of judge {alias or model!r} contains a password, a query or a fragment; put "
+            "keys into the environment (--key-env NAME)."
         )
     if not parts.hostname:
         raise JudgeBayesError(f"The address of judge {alias or model!r} names no host.")
@@ -130,13 +130,13 @@ def _without_secrets(text: str) -> str:
 
 
 def in_the_clear(judge: Judge) -> bool:
-    """Tell whether a judge's key would travel unencrypted to another machine."""
+    """Tell whether a judge's key would be sent unencrypted to another machine."""
     parts = urlsplit(judge.url)
     return judge.key_env is not None and parts.scheme == "http" and parts.hostname not in LOCAL
 
 
 def require_client() -> None:
-    """Raise now what asking would raise later.
+    """Check, before the first request, that the HTTP client is installed.
 
     Raises
     ------
@@ -150,60 +150,60 @@ def require_client() -> None:
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How long to wait, and how often to try again."""
+class RetryPolicy:
+    """Timeouts and retries of requests."""
 
     timeout: float = 180.0
-    """Seconds for one answer, from the question to its last word."""
+    """Seconds for one complete answer."""
     retries: int = 6
     first_pause: float = 1.0
-    """Seconds before the first retry, twice as many before each further one, up to a minute."""
+    """Seconds before the first retry; doubled before each further retry, up to a minute."""
     longest_wait: float = 600.0
-    """A server that asks to be left alone for longer is not waited for."""
+    """Seconds; a server that requests a longer pause counts as failed."""
 
     def pause(self, attempt: int) -> float:
-        """Return the seconds before retry number `attempt`, from 0, a random half of them left out.
+        """Return the seconds before retry number `attempt` (from 0), with jitter between 50 and 100 %.
 
-        Workers that failed together must not come back together.
+        The jitter spreads the retries of workers that failed at the same time.
         """
-        full = min(self.first_pause * 2**attempt, max(LONGEST_PAUSE, self.first_pause))
+        full = min(self.first_pause * 2**attempt, max(MAX_PAUSE, self.first_pause))
         return full * random.uniform(0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a judge said."""
+    """A judge's answer."""
 
     text: str
     finish: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
     model: str | None
-    """The model that the server says has answered."""
+    """The model that answered, according to the server."""
 
     @property
     def tokens(self) -> int | None:
-        """Tokens of question and answer, None where the server does not count them."""
+        """Tokens of prompt and answer, None if the server does not count them."""
         counted = (self.prompt_tokens, self.completion_tokens)
         return None if None in counted else sum(n for n in counted if n is not None)
 
 
 class NoAnswerError(Exception):
-    """No answer came, for all patience; `hopeless` if no other question would get one."""
+    """No answer after all retries; `fatal` if no other request would get an answer."""
 
-    def __init__(self, reason: str, *, hopeless: bool = False) -> None:
+    def __init__(self, reason: str, *, fatal: bool = False) -> None:
         super().__init__(reason)
-        self.hopeless = hopeless
+        self.fatal = fatal
 
 
 class AbandonedError(NoAnswerError):
-    """No answer came because the run ends."""
+    """No answer because the run ends."""
 
 
 class _TransientError(Exception):
-    """An attempt failed, and another may not; after `wait` seconds if the server says so.
+    """A failed attempt that may be repeated, after `wait` seconds if the server says so.
 
-    `lost` if the server may have answered, and charged for, what did not arrive.
+    `lost` if the server may have answered, and charged for, an answer that did not arrive.
     """
 
     def __init__(self, reason: str, wait: float | None = None, *, lost: bool = False) -> None:
@@ -213,60 +213,60 @@ class _TransientError(Exception):
 
 @dataclass
 class Endpoint:
-    """One judge's end of the line, shared by all who ask it."""
+    """The client of one judge, shared by all workers."""
 
     judge: Judge
     client: "httpx2.AsyncClient"
-    patience: Patience
+    retry_policy: RetryPolicy
     body: Mapping[str, Any]
     """Fields of every request beside the model and the messages."""
     ended: asyncio.Event
-    """Set when the run ends: nobody waits for another attempt."""
+    """Set when the run ends, so that no worker waits for another attempt."""
     retried: int = 0
     _free_at: float = 0.0
-    """When the server, having asked for patience, may be asked again; all workers wait for it."""
+    """Time from which the server accepts requests again after it asked for a pause; for all workers."""
     _secret: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Fetch the key."""
+        """Read the key."""
         self._secret = self.judge.key()
 
     async def ask(self, prompt: str, lost: Callable[[], bool] = lambda: True) -> Answer:
         """Return the answer to a prompt.
 
-        `lost` is called for every attempt whose answer was lost on the way, and says whether another
-        can be afforded.
+        `lost` is called for every attempt whose answer was lost, and returns whether the budget allows
+        another attempt.
 
         Raises
         ------
         NoAnswerError
-            If the server refuses, or fails more often than there is patience for.
+            If the server refuses, or fails more often than the policy allows.
         """
-        for attempt in range(self.patience.retries + 1):
+        for attempt in range(self.retry_policy.retries + 1):
             while (wait := self._free_at - time.monotonic()) > 0:
                 await self._rest(wait)
             try:
-                return await self._once(prompt)
+                return await self._attempt(prompt)
             except _TransientError as failed:
-                if (failed.lost and not lost()) or attempt == self.patience.retries:
+                if (failed.lost and not lost()) or attempt == self.retry_policy.retries:
                     tries = f"after {attempt + 1} attempts" if attempt else "at the first attempt"
                     raise NoAnswerError(f"{failed} {tries}") from None
-                pause = self.patience.pause(attempt)
+                pause = self.retry_policy.pause(attempt)
                 if failed.wait is not None:
-                    if failed.wait > self.patience.longest_wait:
+                    if failed.wait > self.retry_policy.longest_wait:
                         raise NoAnswerError(
-                            f"{failed}, and asked for {failed.wait:.0f} seconds of pause",
-                            hopeless=True,
+                            f"{failed}, and requested a pause of {failed.wait:.0f} seconds",
+                            fatal=True,
                         ) from None
                     self._free_at = max(self._free_at, time.monotonic() + failed.wait)
-                    # Those who waited together do not come back all at once.
+                    # Jitter, so that waiting workers do not all continue at once.
                     pause = failed.wait + random.uniform(0, 0.1) * pause
                 self.retried += 1
                 await self._rest(pause)
         raise AssertionError("unreachable")
 
     async def _rest(self, seconds: float) -> None:
-        """Wait; if the run ends meanwhile, give up."""
+        """Wait; raise AbandonedError if the run ends meanwhile."""
         try:
             async with asyncio.timeout(seconds):
                 await self.ended.wait()
@@ -274,7 +274,7 @@ class Endpoint:
             return
         raise AbandonedError("the run has ended")
 
-    async def _once(self, prompt: str) -> Answer:
+    async def _attempt(self, prompt: str) -> Answer:
         import httpx2
 
         headers = {} if self._secret is None else {"Authorization": f"Bearer {self._secret}"}
@@ -284,7 +284,7 @@ class Endpoint:
             **self.body,
         }
         try:
-            async with asyncio.timeout(self.patience.timeout):
+            async with asyncio.timeout(self.retry_policy.timeout):
                 reply = await self.client.post(
                     f"{self.judge.url}/chat/completions",
                     json={name: value for name, value in body.items() if value is not None},
@@ -292,11 +292,11 @@ class Endpoint:
                 )
         except TimeoutError:
             raise _TransientError(
-                f"no answer within {self.patience.timeout:g} seconds", lost=True
+                f"no answer within {self.retry_policy.timeout:g} seconds", lost=True
             ) from None
         except httpx2.InvalidURL as error:
             raise NoAnswerError(
-                f"{self.judge.url} is no address ({error})", hopeless=True
+                f"{self.judge.url} is not a valid address ({error})", fatal=True
             ) from None
         except httpx2.TransportError as error:
             name = type(error).__name__
@@ -309,45 +309,45 @@ class Endpoint:
             ) from None
         if reply.status_code == 200:
             return self._read(reply)
-        said = f"HTTP {reply.status_code}{self._excerpt(reply.text)}"
-        if reply.status_code in RETRIED:
-            raise _TransientError(said, retry_after(reply.headers, time.time()))
-        raise NoAnswerError(said, hopeless=reply.status_code in HOPELESS)
+        description = f"HTTP {reply.status_code}{self._excerpt(reply.text)}"
+        if reply.status_code in RETRYABLE:
+            raise _TransientError(description, retry_after(reply.headers, time.time()))
+        raise NoAnswerError(description, fatal=reply.status_code in FATAL)
 
     def _read(self, reply: "httpx2.Response") -> Answer:
         try:
             content = reply.json()
             choice = content["choices"][0]
-            said = choice["message"].get("content")
+            message_text = choice["message"].get("content")
             usage = content.get("usage")
             usage = usage if isinstance(usage, dict) else {}
         except (ValueError, LookupError, TypeError, AttributeError):
-            # Proxies send error pages with status 200.
+            # Some proxies send error pages with status 200.
             raise _TransientError(
-                f"an answer that is no chat completion{self._excerpt(reply.text)}"
+                f"an answer that is not a chat completion{self._excerpt(reply.text)}"
             ) from None
-        if isinstance(said, list):
-            parts = [part.get("text") for part in said if isinstance(part, dict)]
-            said = "".join(part for part in parts if isinstance(part, str))
+        if isinstance(message_text, list):
+            parts = [part.get("text") for part in message_text if isinstance(part, dict)]
+            message_text = "".join(part for part in parts if isinstance(part, str))
         finish, model = choice.get("finish_reason"), content.get("model")
-        said = said if isinstance(said, str) else ""
+        message_text = message_text if isinstance(message_text, str) else ""
         return Answer(
-            said if self._secret is None else said.replace(self._secret, "[key]"),
+            message_text if self._secret is None else message_text.replace(self._secret, "[key]"),
             finish if isinstance(finish, str) else None,
-            _whole(usage.get("prompt_tokens")),
-            _whole(usage.get("completion_tokens")),
+            _count(usage.get("prompt_tokens")),
+            _count(usage.get("completion_tokens")),
             model if isinstance(model, str) else None,
         )
 
     def _excerpt(self, text: str) -> str:
-        """Return the beginning of what a server said, without the key, which some repeat."""
-        found = re.search(r'"message"\s*:\s*"((?:[^"\\]|\\.)+)"', text)
-        words = " ".join(self.redacted(found.group(1) if found else text).split())
-        cut = words if len(words) <= FEW_WORDS else words[: FEW_WORDS - 3] + "..."
+        """Return the beginning of a server's message, without the key, which some servers repeat."""
+        match = re.search(r'"message"\s*:\s*"((?:[^"\\]|\\.)+)"', text)
+        words = " ".join(self.redacted(match.group(1) if match else text).split())
+        cut = words if len(words) <= MAX_EXCERPT else words[: MAX_EXCERPT - 3] + "..."
         return f" ({cut})" if cut else ""
 
     def redacted(self, text: str) -> str:
-        """Return a text without the key, whole or with its middle left out."""
+        """Return a text without the key, whether complete or abbreviated."""
         if self._secret is None:
             return text
         text = text.replace(self._secret, "[key]")
@@ -356,26 +356,26 @@ class Endpoint:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return for how many seconds a server asks to be left alone, None where it does not say.
+    """Return the pause in seconds that a server requests, None if it does not.
 
     >>> retry_after({"retry-after": "7"}, 0.0)
     7.0
     >>> retry_after({"retry-after": "Thu, 01 Jan 1970 00:00:09 GMT"}, 2.0)
     7.0
     """
-    told = headers.get("retry-after-ms")
-    if told is not None and re.fullmatch(r"\d+(\.\d+)?", told.strip()):
-        return float(told) / 1000
-    told = headers.get("retry-after")
-    if told is None:
+    value = headers.get("retry-after-ms")
+    if value is not None and re.fullmatch(r"\d+(\.\d+)?", value.strip()):
+        return float(value) / 1000
+    value = headers.get("retry-after")
+    if value is None:
         return None
-    if re.fullmatch(r"\d+(\.\d+)?", told.strip()):
-        return float(told)
+    if re.fullmatch(r"\d+(\.\d+)?", value.strip()):
+        return float(value)
     try:
-        return max(email.utils.parsedate_to_datetime(told).timestamp() - now, 0.0)
+        return max(email.utils.parsedate_to_datetime(value).timestamp() - now, 0.0)
     except (ValueError, TypeError):
         return None
 
 
-def _whole(value: object) -> int | None:
+def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,4 +1,4 @@
-"""The items to be judged, from a user's table."""
+"""Read the items to judge from a user's table."""
 
 import hashlib
 import json
@@ -39,22 +39,22 @@ ROLES: dict[str, tuple[str, ...]] = {
         *("text", "content"),
     ),
 }
-"""Names by role, the likeliest first; case, spaces and hyphens do not matter."""
+"""Names by role, the most likely first; case, spaces and hyphens are ignored."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One item: its name, and what a template may say of it."""
+    """One item: its name, and the fields for the template."""
 
     name: str
     fields: Mapping[str, str]
     digest: str
-    """Tells whether an item of this name was another one when it was judged."""
+    """A digest of the fields, which shows whether an item changed since it was judged."""
 
 
 @dataclass(frozen=True)
 class ItemTable:
-    """Items, the task that suits them, and which column was taken for what."""
+    """Items, their task, and the columns used by role."""
 
     items: list[Item]
     task: Task
@@ -63,9 +63,9 @@ class ItemTable:
     """The column of the labels, if the table has one."""
 
     def words(self) -> list[str]:
-        """Return what was read, in sentences."""
+        """Return sentences about the columns."""
         used = [f"{role} = {name!r}" for role, name in self.columns.items() if name is not None]
-        named = "" if self.columns["item"] else " Items have no names: they are numbered by row."
+        named = "" if self.columns["item"] else " Items have no names, so they are numbered by row."
         return [f"Columns: {', '.join(used)}.{named}"]
 
 
@@ -79,21 +79,21 @@ def read_items(
     path
         CSV, TSV, JSONL or Parquet, a row per item.
     named
-        Columns as the user named them, by role; None to guess.
+        The user's choice of columns, by role; None to guess.
     task
-        A key of `TASKS`; by default `ternary` where there are two responses, else `valid`.
+        A key of `TASKS`; by default `ternary` if there are two responses, else `valid`.
     template
-        The user's own prompt, which may name any column in braces.
+        The user's prompt, which may name any column in braces.
 
     Raises
     ------
     JudgeBayesError
-        If the table cannot be read, a column is missing, two rows are one item, a response is
+        If the table cannot be read, a column is missing, two rows have the same item, a response is
         empty, or the task is unknown.
     """
     table = read_table(path)
     if task is not None and task not in TASKS:
-        raise JudgeBayesError(f"There is no task {task!r}; right would be {', '.join(TASKS)}.")
+        raise JudgeBayesError(f"There is no task {task!r}; choose one of: {', '.join(TASKS)}.")
     columns = _columns(table.columns, named, path)
     pair = columns["response_a"] is not None and columns["response_b"] is not None
     chosen = TASKS[task or ("ternary" if pair else "valid")]
@@ -102,21 +102,25 @@ def read_items(
     elif columns["response"] is None or named.get("response") is None:
         columns |= {"response_a": None, "response_b": None} if columns["response"] else {}
     text = chosen.template if template is None else template
-    known = {role: name for role, name in columns.items() if name is not None and role != "item"}
-    # A template may speak of columns by their own names.
-    own = {name: name for name in table.columns if PLAIN.fullmatch(name)} | known
-    _check_template(text, chosen, own, columns, table, path)
+    column_of = {
+        role: name for role, name in columns.items() if name is not None and role != "item"
+    }
+    # A template may also use the columns' names in the table.
+    field_columns = {name: name for name in table.columns if PLAIN.fullmatch(name)} | column_of
+    _check_template(text, chosen, field_columns, columns, table, path)
     names = _names(table, columns["item"], path)
-    wanted = [name for name in placeholders(text) if name in own]
+    used_fields = [name for name in placeholders(text) if name in field_columns]
     for role in chosen.roles:
         _refuse_empty(table, str(columns[role]), role, path)
-    texts = {name: table[own[name]].map(_text) for name in wanted}
+    texts = {name: table[field_columns[name]].map(_text) for name in used_fields}
     items = [
-        _item(name, {each: str(texts[each].iloc[row]) for each in wanted})
+        _item(name, {each: str(texts[each].iloc[row]) for each in used_fields})
         for row, name in enumerate(names)
     ]
-    free = {_plain(name): name for name in table.columns if name not in known.values()}
-    label = next((free[name] for name in VOTE_ROLES["label"] if name in free), None)
+    other_columns = {_plain(name): name for name in table.columns if name not in column_of.values()}
+    label = next(
+        (other_columns[name] for name in VOTE_ROLES["label"] if name in other_columns), None
+    )
     return ItemTable(items, chosen, columns, label)
 
 
@@ -127,18 +131,18 @@ def _columns(
     names: Iterable[str], named: Mapping[str, str | None], path: Path
 ) -> dict[str, str | None]:
     names = list(names)
-    for role, wanted in named.items():
-        if wanted is not None and wanted not in names:
+    for role, choice in named.items():
+        if choice is not None and choice not in names:
             raise JudgeBayesError(
-                f"There is no column {wanted!r} for the {role.replace('_', ' ')} in {str(path)!r}; it "
+                f"There is no column {choice!r} for the {role.replace('_', ' ')} in {str(path)!r}; it "
                 f"has {', '.join(map(repr, names[:20]))}."
             )
-    found = dict(named)
+    column_of = dict(named)
     for role, likely in ROLES.items():
-        if found.get(role) is None:
-            free = {_plain(n): n for n in reversed(names) if n not in found.values()}
-            found[role] = next((free[name] for name in likely if name in free), None)
-    return {role: found[role] for role in ROLES}
+        if column_of.get(role) is None:
+            free = {_plain(n): n for n in reversed(names) if n not in column_of.values()}
+            column_of[role] = next((free[name] for name in likely if name in free), None)
+    return {role: column_of[role] for role in ROLES}
 
 
 def _plain(name: str) -> str:
@@ -148,7 +152,7 @@ def _plain(name: str) -> str:
 def _check_template(
     text: str,
     task: Task,
-    own: Mapping[str, str],
+    field_columns: Mapping[str, str],
     columns: Mapping[str, str | None],
     table: pd.DataFrame,
     path: Path,
@@ -159,18 +163,18 @@ def _check_template(
             flag = role.replace("_", "-")
             raise JudgeBayesError(
                 f"Which column of {str(path)!r} is the {role.replace('_', ' ')}? It has "
-                f"{', '.join(map(repr, table.columns[:20]))}; say --{flag} NAME."
+                f"{', '.join(map(repr, table.columns[:20]))}; use --{flag} NAME."
             )
         if role not in used:
             raise JudgeBayesError(
-                f"The template does not show {{{role}}}: a judge of the task {task.name} has to see "
+                f"The template does not show {{{role}}}: a judge of the task {task.name} must see "
                 f"{' and '.join('{' + r + '}' for r in task.roles)}."
             )
     for name in used:
-        if name not in own:
-            hint = "; say --prompt NAME" if name == "prompt" else ""
+        if name not in field_columns:
+            hint = "; use --prompt NAME" if name == "prompt" else ""
             raise JudgeBayesError(
-                f"The template names {{{name}}}, and {str(path)!r} has no such column: it has "
+                f"The template names {{{name}}}, but {str(path)!r} has no such column; it has "
                 f"{', '.join(map(repr, table.columns[:20]))}{hint}."
             )
 
@@ -179,16 +183,16 @@ def _names(table: pd.DataFrame, column: str | None, path: Path) -> list[str]:
     if column is None:
         return [str(row + 1) for row in range(len(table))]
     names = [canonical(value) for value in table[column]]
-    seen: dict[object, int] = {}
+    row_of: dict[object, int] = {}
     for row, name in zip(table.index, names, strict=True):
         if name is None:
             raise JudgeBayesError(f"Row {row} of {str(path)!r} has no item in column {column!r}.")
-        if name in seen:
+        if name in row_of:
             raise JudgeBayesError(
-                f"Rows {seen[name]} and {row} of {str(path)!r} are both item {str(name)!r}; an item "
-                "has one row. Say --item NAME if another column names the items."
+                f"Rows {row_of[name]} and {row} of {str(path)!r} are both item {str(name)!r}; an item "
+                "has one row. Use --item NAME if another column names the items."
             )
-        seen[name] = row
+        row_of[name] = row
     return [str(name) for name in names]
 
 
@@ -197,7 +201,7 @@ def _refuse_empty(table: pd.DataFrame, column: str, role: str, path: Path) -> No
     if empty.any():
         raise JudgeBayesError(
             f"Row {empty.idxmax()} of {str(path)!r} has nothing in column {column!r}, "
-            f"the {role.replace('_', ' ')}: there is nothing to judge. Leave such rows out."
+            f"the {role.replace('_', ' ')}: there is nothing to judge. Remove such rows."
         )
 
 

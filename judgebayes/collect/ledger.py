@@ -1,8 +1,8 @@
-"""The file of votes while it grows: a line per answer, so that nothing is paid for twice.
+"""The growing file of votes: a line per answer, so that no answer is paid for twice.
 
-A line is written whole, or cut off by the end of the process that wrote it; then it was the last, and
-is taken away before the next one is written. Lines reach the operating system at once (they survive
-kill -9) and the disk within a second (they survive a power cut).
+A line is complete, or it is the last line, cut off when the process ended; a cut line is removed before
+the next one is written. Lines reach the operating system immediately (they survive kill -9) and the
+disk within a second (they survive a power cut).
 """
 
 import json
@@ -25,7 +25,7 @@ TAIL = 65_536
 
 
 class Question(NamedTuple):
-    """What is asked once: a judge, an item, and which of its repeats in which order."""
+    """One request: a judge, an item, the number of the sample, and the order."""
 
     judge: str
     item: str
@@ -35,76 +35,76 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """One answer. Only `item` to `order` are what other commands read."""
+    """One answer. Other commands read only `item` to `order`."""
 
     item: str
     judge: str
     vote: str | None
-    """In the labels' frame: votes given in swapped order are turned round already."""
+    """The vote with responses in the labels' order: votes in swapped order are already mapped back."""
     sample: int
     order: str | None
-    """AB, or BA where the responses were shown swapped; None, and no column, for one response."""
+    """AB, or BA if the responses were shown swapped; None (no column) for a single response."""
     missing: str | None
-    """Why there is no vote."""
+    """The reason for a missing vote."""
     level: str | None
-    """Which level of the verdict parser matched."""
+    """The level of the verdict parser that matched."""
     text: str
-    """The answer as it came."""
+    """The raw answer."""
     finish: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
     answered_by: str | None
     content: str
-    """A digest of what was judged."""
+    """A digest of the item's fields."""
 
     @property
     def question(self) -> Question:
-        """What was asked."""
+        """The request that this line answers."""
         return Question(self.judge, self.item, self.sample, self.order or "AB")
 
     @property
     def tokens(self) -> int | None:
-        """Tokens paid for, None where the server did not count them."""
+        """The number of tokens, None if the server did not count them."""
         if self.prompt_tokens is None or self.completion_tokens is None:
             return None
         return self.prompt_tokens + self.completion_tokens
 
 
 def settings_path(path: Path) -> Path:
-    """Return where the settings of a file of votes are kept."""
+    """Return the path of the settings of a file of votes."""
     return path.with_name(path.name + ".settings.json")
 
 
 class Ledger:
-    """A file of answers that is open for more. One process at a time may hold it.
+    """A file of answers, open for appending. Only one process may have it open.
 
     Parameters
     ----------
     path
-        The file, JSONL; it is made if it is not there.
+        The JSONL file; it is created if it does not exist.
     settings
-        What must not change between two runs into one file: name to value, without secrets.
+        Values by name that must not change between two runs into the same file, without secrets.
 
     Raises
     ------
     JudgeBayesError
-        If another process holds the file, it is no file of answers, or it was made with other
+        If another process has the file open, it is not a file of answers, or it was written with other
         settings.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self.path = path
         self.torn = 0
-        """Bytes of a last line that was cut off, taken away."""
+        """Number of bytes removed with a cut last line."""
         try:
             self._file = path.open("ab")
         except OSError as error:
             raise JudgeBayesError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
         try:
             _lock(self._file.fileno(), path)
-            self.torn = _mend(path)
-            self.lines = [_line(number, found, path) for number, found in read_lines(path)]
-            _agree(path, settings, bool(self.lines))
+            self.torn = _remove_torn_line(path)
+            self.lines = [_line(number, record, path) for number, record in read_lines(path)]
+            _check_settings(path, settings, bool(self.lines))
         except BaseException:
             self._file.close()
             raise
@@ -116,11 +116,12 @@ class Ledger:
         Raises
         ------
         JudgeBayesError
-            If the disk is full, say: asking on would pay for answers that cannot be kept.
+            If the line cannot be written (for example on a full disk), so that no answers are paid for
+            and lost.
         """
-        # Half characters, which some models produce, are no UTF-8; ASCII holds them escaped.
-        known = {k: v for k, v in asdict(line).items() if k != "order" or v is not None}
-        content = (json.dumps(known) + "\n").encode("ascii")
+        # Lone surrogates, which some models produce, are not valid UTF-8; ASCII escapes them.
+        fields = {k: v for k, v in asdict(line).items() if k != "order" or v is not None}
+        content = (json.dumps(fields) + "\n").encode("ascii")
         try:
             self._file.write(content)
             self._file.flush()
@@ -128,7 +129,7 @@ class Ledger:
                 self._sync()
         except OSError as error:
             raise JudgeBayesError(
-                f"{str(self.path)!r} cannot be written: {error.strerror}. The answers before are kept."
+                f"{str(self.path)!r} cannot be written: {error.strerror}. Earlier answers are kept."
             ) from error
         self.lines.append(line)
 
@@ -146,7 +147,7 @@ class Ledger:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Bring everything to the disk, and let others have the file."""
+        """Write everything to the disk, and release the file."""
         try:
             self._sync()
         finally:
@@ -155,7 +156,7 @@ class Ledger:
 
 def _lock(descriptor: int, path: Path) -> None:
     if sys.platform == "win32":  # pragma: no cover
-        return  # Two runs at once are not told apart there.
+        return  # Simultaneous runs are not detected there.
     import fcntl
 
     try:
@@ -166,8 +167,8 @@ def _lock(descriptor: int, path: Path) -> None:
         ) from error
 
 
-def _mend(path: Path) -> int:
-    """Take away what follows the last end of a line, unless it is whole; return its bytes."""
+def _remove_torn_line(path: Path) -> int:
+    """Remove an incomplete last line; return the number of bytes removed."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         start, tail = size, b""
@@ -180,10 +181,10 @@ def _mend(path: Path) -> int:
         if not rest:
             return 0
         try:
-            whole = isinstance(json.loads(rest), dict)
+            complete = isinstance(json.loads(rest), dict)
         except ValueError:
-            whole = False
-        if whole:
+            complete = False
+        if complete:
             file.seek(size)
             file.write(b"\n")
             return 0
@@ -191,48 +192,49 @@ def _mend(path: Path) -> int:
         return len(rest)
 
 
-def _line(number: int, found: dict[str, Any], path: Path) -> Line:
-    found = {"order": None} | found
+def _line(number: int, record: dict[str, Any], path: Path) -> Line:
+    record = {"order": None} | record
     names = Line.__dataclass_fields__.keys()
-    if names - found.keys():
+    if names - record.keys():
         raise JudgeBayesError(
-            f"Line {number} of {str(path)!r} is no answer that judgebayes collect wrote: it has no "
-            f"{min(names - found.keys())!r}. Name another file with -o."
+            f"Line {number} of {str(path)!r} is not an answer of judgebayes collect: it has no "
+            f"{min(names - record.keys())!r}. Name another file with -o."
         )
-    return Line(**{name: found[name] for name in names})
+    return Line(**{name: record[name] for name in names})
 
 
-def _agree(path: Path, settings: Mapping[str, Any], used: bool) -> None:
-    """Check that the file was made with the same settings, or write them beside a new one."""
-    beside = settings_path(path)
+def _check_settings(path: Path, settings: Mapping[str, Any], used: bool) -> None:
+    """Check that the settings equal those of the file, or write them beside a new file."""
+    settings_file = settings_path(path)
     if not used:
-        _write_whole(beside, json.dumps(dict(settings), indent=1))
+        _write_atomically(settings_file, json.dumps(dict(settings), indent=1))
         return
-    if not beside.is_file():
+    if not settings_file.is_file():
         raise JudgeBayesError(
-            f"{str(path)!r} holds answers, and {str(beside)!r}, which says how they were asked for, is "
-            "gone; name another file with -o."
+            f"{str(path)!r} holds answers, but {str(settings_file)!r} with their settings is "
+            "missing; name another file with -o."
         )
-    before = read_json(beside)
+    before = read_json(settings_file)
     before = before if isinstance(before, dict) else {}
     for name, now in settings.items():
-        was = before.get(name, now)  # a judge who was not asked before
+        was = before.get(name, now)  # a new judge has no earlier settings
         if was != now:
             raise JudgeBayesError(
-                f"{str(path)!r} was begun with another {name} ({_shown(was)}, now {_shown(now)}); votes "
-                "of both would not be one sample. Go on with the old one, or name another file with -o."
+                f"{str(path)!r} was started with another {name} ({_excerpt(was)}, now {_excerpt(now)}), "
+                "and votes with different settings do not mix. Use the old one, or name another file "
+                "with -o."
             )
     if settings.keys() - before.keys():
-        _write_whole(beside, json.dumps(before | dict(settings), indent=1))
+        _write_atomically(settings_file, json.dumps(before | dict(settings), indent=1))
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:40]}... of {len(text)} characters"
 
 
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all."""
+def _write_atomically(path: Path, text: str) -> None:
+    """Write a file atomically."""
     part = path.with_name(path.name + ".part")
     try:
         with part.open("w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What a judge is asked: a task, its prompt, and what a verdict means as a vote."""
+"""The tasks of a judge, their prompts, and the votes that verdicts stand for."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.verdict import Kind
 
-__all__ = ["TASKS", "Task", "filled", "placeholders", "vote_of"]
+__all__ = ["TASKS", "Task", "fill_template", "placeholders", "vote_of"]
 
 _PAIR = """\
 You compare two responses to the same request and say which of them serves the person who made it \
@@ -53,24 +53,24 @@ Reason briefly first. Then close with one line that holds nothing but your verdi
 """
 
 PLACE = re.compile(r"\{([A-Za-z_][\w ]*)\}")
-"""A name in braces; other braces, those of JSON say, are text."""
-MIRROR = {"A": "B", "B": "A", "tie": "tie"}
+"""A name in braces; other braces (for example of JSON) are text."""
+SWAPPED = {"A": "B", "B": "A", "tie": "tie"}
 
 
 @dataclass(frozen=True)
 class Task:
-    """A kind of question: its prompt, and the votes that answer it, from lowest to highest."""
+    """A kind of question: its prompt, and the possible votes from lowest to highest."""
 
     name: str
     template: str
     kind: Kind
     votes: tuple[str, ...]
     roles: tuple[str, ...]
-    """What an item must have."""
+    """The columns that an item must have."""
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """In which orders the responses are shown; one where there is one response."""
+        """The orders in which the responses are shown; only one for a single response."""
         return ("AB", "BA") if self.kind == "pair" else ("AB",)
 
 
@@ -86,27 +86,27 @@ TASKS = {
 
 
 def placeholders(template: str) -> list[str]:
-    """Return the names in braces, in their order, each once."""
+    """Return the distinct names in braces, in order."""
     return list(dict.fromkeys(PLACE.findall(template)))
 
 
-def filled(template: str, fields: Mapping[str, str], order: str) -> str:
-    """Return the prompt of an item; in the order BA its two responses change places.
+def fill_template(template: str, fields: Mapping[str, str], order: str) -> str:
+    """Return the prompt of an item; in the order BA its two responses are swapped.
 
-    Names in braces are replaced once: braces in an item's own text stay text.
+    Names in braces are replaced once: braces in an item's text stay as they are.
 
     Raises
     ------
     JudgeBayesError
-        If the template names what the item does not have.
+        If the template names a field that the item does not have.
     """
     swap = {"response_a": "response_b", "response_b": "response_a"} if order == "BA" else {}
 
-    def value(found: re.Match[str]) -> str:
-        name = swap.get(found.group(1), found.group(1))
+    def value(match: re.Match[str]) -> str:
+        name = swap.get(match.group(1), match.group(1))
         if name not in fields:
             raise JudgeBayesError(
-                f"The template names {{{found.group(1)}}}, which the items do not have; they have "
+                f"The template names {{{match.group(1)}}}, which the items do not have; they have "
                 f"{', '.join(sorted(fields))}."
             )
         return fields[name]
@@ -115,12 +115,12 @@ def filled(template: str, fields: Mapping[str, str], order: str) -> str:
 
 
 def vote_of(verdict: str | float | None, task: Task, order: str) -> str | None:
-    """Return a verdict on what was shown as a vote on what the labels mean, None if it is none.
+    """Return the vote of a verdict, with responses in the labels' order; None if it is not a vote.
 
     >>> vote_of("A", TASKS["ternary"], "BA")
     'B'
     >>> vote_of("tie", TASKS["binary"], "AB") is None
     True
     """
-    vote = MIRROR.get(verdict) if isinstance(verdict, str) and order == "BA" else verdict
+    vote = SWAPPED.get(verdict) if isinstance(verdict, str) and order == "BA" else verdict
     return vote if isinstance(vote, str) and vote in task.votes else None

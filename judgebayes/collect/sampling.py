@@ -1,4 +1,4 @@
-"""Asking judges, many questions at a time, until every item has its votes or the budget ends."""
+"""Send requests concurrently until every item has its votes or the budget is used up."""
 
 import asyncio
 import contextlib
@@ -19,11 +19,11 @@ from judgebayes.collect.endpoint import (
     Endpoint,
     Judge,
     NoAnswerError,
-    Patience,
+    RetryPolicy,
 )
 from judgebayes.collect.items import Item
 from judgebayes.collect.ledger import Ledger, Line, Question
-from judgebayes.collect.prompts import Task, filled, vote_of
+from judgebayes.collect.prompts import Task, fill_template, vote_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.verdict import parse_verdict
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Outcome", "Plan", "Watch", "collect_votes"]
 
-GIVE_UP = 5
-"""So many questions in a row without an answer, and the judge is asked no more."""
+MAX_FAILURES = 5
+"""After this many consecutive requests without an answer, a judge is not asked again."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent on one file of votes, over all runs; None for no limit.
+    """The budget of one file of votes, over all runs; None for no limit.
 
-    A call is an answer, or a question that may have been answered and paid for: one that was sent and
-    never refused. Tokens are those that the servers count, of questions and answers.
+    A call is an answer, or a request that may have been answered and charged for: it was sent and not
+    refused. Tokens are those that the servers count, of prompts and answers.
     """
 
     calls: int | None = None
@@ -50,34 +50,34 @@ class Budget:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be collected, and how."""
+    """The votes to collect, and the settings of requests."""
 
     items: Sequence[Item]
     judges: Sequence[Judge]
     task: Task
     template: str
     votes: int
-    """Votes of a judge on an item, half in each order; at most, with a rule."""
+    """Votes of a judge on an item, half in each order; with a rule, the maximum."""
     body: dict[str, Any]
     """Fields of a request: temperature, max_tokens."""
     budget: Budget = field(default_factory=Budget)
-    patience: Patience = field(default_factory=Patience)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     concurrency: int = 8
-    """Questions that wait for an answer at one time, of each judge."""
+    """The number of concurrent requests to each judge."""
     rule: "StoppingRule | None" = None
-    """When an item is settled; None to ask `votes` times whatever the answers."""
+    """The rule by which an item is settled; None to ask always `votes` times."""
     fewest: int = 0
-    """Votes before which no item is settled."""
+    """The least number of votes of a settled item."""
     class_votes: tuple[str, ...] = ()
-    """With a rule: what a vote for each of its classes is called here."""
+    """With a rule: the vote for each of its classes."""
 
     @property
     def batch(self) -> int:
-        """Votes that belong together: one in each order."""
+        """The number of votes in a batch: one in each order."""
         return len(self.task.orders)
 
     def questions(self, judge: str, item: Item) -> list[Question]:
-        """Return every question on an item, in the order in which they are asked."""
+        """Return all questions on an item, in the order of asking."""
         return [
             Question(judge, item.name, sample + 1, order)
             for sample in range(self.votes // self.batch)
@@ -87,56 +87,56 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """How a run ended."""
+    """The outcome of a run."""
 
     asked: int = 0
-    """Answers of this run."""
+    """Number of answers in this run."""
     kept: int = 0
-    """Answers that the file held before."""
+    """Number of answers in the file before this run."""
     unanswered: Counter[str] = field(default_factory=Counter)
-    """Questions that got no answer, by judge."""
+    """Number of unanswered questions by judge."""
     reasons: dict[str, str] = field(default_factory=dict)
-    """Why, the last reason by judge."""
+    """The last reason for a missing answer, by judge."""
     spent: str | None = None
-    """Which budget ended the run: calls or tokens."""
+    """The budget that ended the run: calls or tokens."""
     interrupted: bool = False
-    untold: str | None = None
-    """A judge whose server does not count tokens although there is a budget of them."""
+    uncounted: str | None = None
+    """A judge whose server does not count tokens although there is a budget of tokens."""
     missing: int = 0
-    """Votes that were wanted and not asked for, or not answered."""
+    """Number of planned votes that were not requested or not answered."""
     retried: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether every vote that was wanted was asked for and answered."""
+        """Whether every planned vote was requested and answered."""
         return self.missing == 0
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What is told while votes come in."""
+    """Callbacks for progress."""
 
     total: Callable[[int], None] = lambda _: None
-    """How many answers are wanted in all, as far as is known."""
+    """Called with the change of the total number of planned answers."""
     answered: Callable[[int], None] = lambda _: None
-    """How many more there are."""
+    """Called with the number of new answers."""
     interrupted: Callable[[int], None] = lambda _: None
-    """How many answers are waited for after Ctrl-C."""
+    """Called after Ctrl-C with the number of pending answers."""
 
 
 @dataclass
 class _Spending:
-    """What was spent on a file so far, and what answers on their way may cost."""
+    """The spending on a file so far, and bounds for pending answers."""
 
     budget: Budget
     calls: int
     tokens: int
     largest: int
-    """Tokens of the dearest answer so far, 0 if none is known: what one on its way is reckoned at."""
+    """The largest number of tokens of an answer so far (0 if unknown), assumed for pending answers."""
     waiting: int = 0
 
     def short_of(self) -> str | None:
-        """Return which budget another question might exceed."""
+        """Return the budget that another question might exceed, or None."""
         if self.budget.calls is not None and self.calls + self.waiting >= self.budget.calls:
             return "calls"
         if self.budget.tokens is None:
@@ -146,14 +146,14 @@ class _Spending:
         return "tokens" if unknown or after > self.budget.tokens else None
 
     def lost(self) -> bool:
-        """Count an answer that was lost on its way; tell whether it can be asked for again."""
+        """Count a lost answer; tell whether the budget allows asking again."""
         self.calls += 1
         return self.budget.calls is None or self.calls + self.waiting <= self.budget.calls
 
 
 @dataclass
 class _Run:
-    """What the workers of one run share."""
+    """The shared state of a run's workers."""
 
     plan: Plan
     ledger: Ledger
@@ -163,9 +163,9 @@ class _Run:
     spending: _Spending
     answers: dict[Question, Line]
     ended: asyncio.Event
-    """Set when nothing more is to be asked."""
+    """Set when no more questions are to be asked."""
     news: asyncio.Event
-    """Set when something has changed that workers without a question wait for."""
+    """Set when the state changed, for workers that wait without a question."""
 
     def end(self) -> None:
         self.ended.set()
@@ -173,36 +173,37 @@ class _Run:
 
 
 def collect_votes(plan: Plan, ledger: Ledger, watch: Watch = Watch()) -> Outcome:
-    """Ask every judge about every item, as often as the plan says and the file does not hold yet.
+    """Ask every judge about every item, for all planned votes that the file does not have yet.
 
-    Answers are written as they come. Ctrl-C once stops asking and waits for the answers that are on
-    their way, since they are paid for; twice abandons them.
+    Answers are written as they arrive. The first Ctrl-C stops asking and waits for pending answers,
+    which are paid for; the second abandons them.
 
     Raises
     ------
     JudgeBayesError
-        If a key is missing, the file cannot be written, or an item of the file was another one.
+        If a key is missing, the file cannot be written, or an item has changed since the file was
+        started.
     """
     answers = {line.question: line for line in ledger.lines}
-    _same_items(plan, ledger)
+    _check_items(plan, ledger)
     try:
         return asyncio.run(_collect(plan, ledger, watch, answers))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BaseExceptionGroup as group:
-        told: BaseException | None = group.subgroup(JudgeBayesError)
-        while isinstance(told, BaseExceptionGroup):
-            told = told.exceptions[0]
-        raise (told or group) from None
+        error: BaseException | None = group.subgroup(JudgeBayesError)
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise (error or group) from None
 
 
-def _same_items(plan: Plan, ledger: Ledger) -> None:
+def _check_items(plan: Plan, ledger: Ledger) -> None:
     digests = {item.name: item.digest for item in plan.items}
     for line in ledger.lines:
         if line.item in digests and digests[line.item] != line.content:
             raise JudgeBayesError(
-                f"Item {line.item!r} is another one than when {str(ledger.path)!r} was begun: its text "
-                "has changed. Give it another name, or name another file with -o."
+                f"Item {line.item!r} has changed since {str(ledger.path)!r} was started: its text "
+                "is different. Give it another name, or name another file with -o."
             )
 
 
@@ -219,7 +220,7 @@ async def _collect(
     limits = httpx2.Limits(max_connections=plan.concurrency * len(plan.judges))
     async with httpx2.AsyncClient(timeout=None, limits=limits) as client:
         endpoints = {
-            judge.name: Endpoint(judge, client, plan.patience, plan.body, ended)
+            judge.name: Endpoint(judge, client, plan.retry_policy, plan.body, ended)
             for judge in plan.judges
         }
         run = _Run(
@@ -240,7 +241,7 @@ async def _collect(
 
 
 class _Queue:
-    """The questions to one judge: those to ask now, and with a rule those that may follow."""
+    """The questions to one judge: those to ask now and, with a rule, those that may follow."""
 
     def __init__(self, run: _Run, judge: str) -> None:
         self.run, self.judge = run, judge
@@ -251,19 +252,19 @@ class _Queue:
             name: [q for q in questions if q not in run.answers]
             for name, questions in self.every.items()
         }
-        """Questions of each item without an answer; none where the item is settled."""
+        """The unanswered questions on each item; empty if the item is settled."""
         self.had = sum(len(self.every[name]) - len(open_) for name, open_ in self.open.items())
         self.wanted = self.had + sum(map(len, self.open.values()))
         self.todo: deque[Question] = deque()
         self.asked: set[Question] = set()
         self.waiting = 0
         self.failures = 0
-        """Questions in a row without an answer."""
+        """Number of consecutive questions without an answer."""
         self.given_up = False
         rounds = plan.votes // plan.batch
         if plan.rule is not None:
             rounds = -(-max(plan.fewest, 1) // plan.batch)
-        # Round by round, so that a run that ends early has asked about all items alike.
+        # In rounds, so that a run that ends early has asked about all items equally often.
         for sample in range(1, rounds + 1):
             for open_ in self.open.values():
                 self._put([q for q in open_ if q.sample == sample])
@@ -275,13 +276,13 @@ class _Queue:
         self.todo.extend(questions)
 
     def settle(self, item: str) -> None:
-        """With a rule: ask on about an item whose answers are all there, or close it."""
+        """With a rule: once an item's answers are complete, ask for more votes or close the item."""
         plan, open_ = self.run.plan, self.open[item]
         if plan.rule is None or not open_ or any(q in self.asked for q in open_):
             return
         following = [q for q in open_ if q.sample == open_[0].sample]
-        whole = len(following) == plan.batch  # a vote in one order waits for that in the other
-        if whole and plan.rule.settled(self.counts(item)[None])[0]:
+        is_complete = len(following) == plan.batch  # votes in both orders come together
+        if is_complete and plan.rule.settled(self.counts(item)[None])[0]:
             self.wanted -= len(open_)
             self.run.watch.total(-len(open_))
             self.open[item] = []
@@ -295,7 +296,7 @@ class _Queue:
         return np.array([votes.count(name) for name in self.run.plan.class_votes])
 
     def left(self) -> int:
-        """Return how many votes are still wanted; with a rule, at the least."""
+        """Return the number of votes still planned; with a rule, the least number."""
         if self.run.plan.rule is None:
             return sum(map(len, self.open.values()))
         return sum(
@@ -303,7 +304,7 @@ class _Queue:
         )
 
     async def next(self) -> Question | None:
-        """Return the next question, None if there will be no more."""
+        """Return the next question, None if there are no more."""
         run = self.run
         while not (run.ended.is_set() or self.given_up):
             short = run.spending.short_of() if self.todo else None
@@ -335,7 +336,7 @@ async def _work(run: _Run, queue: _Queue) -> None:
 
 async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
     plan, item, outcome = run.plan, queue.items[question.item], run.outcome
-    prompt = filled(plan.template, item.fields, question.order)
+    prompt = fill_template(plan.template, item.fields, question.order)
     try:
         answer = await run.endpoints[queue.judge].ask(prompt, run.spending.lost)
     except AbandonedError:
@@ -344,7 +345,7 @@ async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
         outcome.unanswered[queue.judge] += 1
         outcome.reasons[queue.judge] = str(failure)
         queue.failures += 1
-        queue.given_up = failure.hopeless or queue.failures >= GIVE_UP
+        queue.given_up = failure.fatal or queue.failures >= MAX_FAILURES
         return
     queue.failures = 0
     line = _line(plan, item, question, answer)
@@ -356,7 +357,7 @@ async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
         run.spending.tokens += answer.tokens
         run.spending.largest = max(run.spending.largest, answer.tokens)
     elif plan.budget.tokens is not None:
-        outcome.untold = queue.judge
+        outcome.uncounted = queue.judge
         run.end()
     queue.open[item.name].remove(question)
     run.watch.answered(1)
@@ -365,7 +366,7 @@ async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
 
 @contextlib.contextmanager
 def _interruptible(run: _Run) -> Iterator[None]:
-    """Let Ctrl-C, or a request to terminate, end the asking; a second one cancels what is on its way."""
+    """On Ctrl-C or SIGTERM stop asking; on a second signal cancel pending requests."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
     def interrupt() -> None:
@@ -376,7 +377,7 @@ def _interruptible(run: _Run) -> Iterator[None]:
         run.outcome.interrupted = True
         run.end()
 
-    # Elsewhere asyncio cancels the run at once; what is on its way is then asked for again later.
+    # Elsewhere asyncio cancels the run at once, and pending questions are asked again later.
     able = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
     signals = (signal.SIGINT, signal.SIGTERM) if able else ()
     for number in signals:
@@ -389,18 +390,20 @@ def _interruptible(run: _Run) -> Iterator[None]:
 
 
 def _line(plan: Plan, item: Item, question: Question, answer: Answer) -> Line:
-    """Return an answer as a line: its verdict read, and in the labels' frame."""
-    found = parse_verdict(answer.text, plan.task.kind)
-    vote = vote_of(found.value, plan.task, question.order)
+    """Return the line of an answer, with its verdict as a vote on the responses in the labels' order."""
+    verdict = parse_verdict(answer.text, plan.task.kind)
+    vote = vote_of(verdict.value, plan.task, question.order)
     missing = None
     if answer.finish == "length":
-        # What was cut off may have weighed both sides, and not yet come to its verdict.
+        # A truncated answer may not have reached its verdict.
         vote, missing = None, "cut off at max_tokens"
     elif answer.finish == "content_filter":
         vote, missing = None, "filtered by the server"
     elif vote is None:
-        empty = "empty answer" if not answer.text.strip() else found.why
-        missing = empty if found.value is None else f"{found.value!r} is no answer to the task"
+        empty = "empty answer" if not answer.text.strip() else verdict.why
+        missing = (
+            empty if verdict.value is None else f"{verdict.value!r} is not an answer to the task"
+        )
     return Line(
         item=item.name,
         judge=question.judge,
@@ -408,7 +411,7 @@ def _line(plan: Plan, item: Item, question: Question, answer: Answer) -> Line:
         sample=question.sample,
         order=question.order if plan.batch > 1 else None,
         missing=missing,
-        level=found.level if vote is not None else None,
+        level=verdict.level if vote is not None else None,
         text=answer.text,
         finish=answer.finish,
         prompt_tokens=answer.prompt_tokens,

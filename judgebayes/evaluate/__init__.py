@@ -1,4 +1,5 @@
-"""How methods fare: splits, one split, sweeps over many.
+"""Evaluation of methods: splits, evaluation on one split, sweeps over many.
 
-Methods are given, none stands here. This package may not import `majority` or any package after it.
+Methods are passed in; none is defined here.
+This package may not import `majority` or any package after it.
 """

@@ -1,4 +1,4 @@
-"""Batches of splits: sizes that programs share, what suits the memory, and who runs which."""
+"""Batches of splits: padded sizes, memory limits and devices."""
 
 import math
 import os
@@ -26,15 +26,15 @@ from judgebayes.measures.decide import absolute_loss
 from judgebayes.panel.curate import Curated
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["OverSplits", "Plan", "Pytree", "SplitArrays", "each_split", "over_splits"]
+__all__ = ["Plan", "Pytree", "SplitArrays", "SplitBatch", "each_split", "split_batches"]
 
 R = TypeVar("R")
 
-SHARE_OF_MEMORY, NUMBER_BYTES, COPIES = 0.25, 8, 6
-"""A batch of splits may take this share of the memory, with so many copies of what a fit sees."""
-NUMBERS_AT_ONCE = 200_000
-ONE_BY_ONE = 10
-"""So many splits make a batch where they are fitted one after the other."""
+MEMORY_SHARE, NUMBER_BYTES, COPIES = 0.25, 8, 6
+"""The share of memory for a batch of splits, the bytes per number, and the copies of a fit's data."""
+MAX_BATCH_NUMBERS = 200_000
+SEQUENTIAL_BATCH = 10
+"""The batch size of methods whose splits are fitted sequentially."""
 
 SPLIT = "split"
 """The name of the mesh axis over which splits are divided."""
@@ -46,71 +46,73 @@ SplitArrays = tuple[Array, Array, Array]
 
 
 class Plan(NamedTuple):
-    """How to answer a batch of splits, and all that the answers hang on."""
+    """The function that evaluates a batch of splits, and everything that its results depend on."""
 
-    run: Callable[["OverSplits"], list[Evaluation]]
+    run: Callable[["SplitBatch"], list[Evaluation]]
     names: tuple[str, ...]
-    """Of the maps behind the method, an answer each; one of no name if there is none."""
+    """Names of the calibrators, with one result each; a single empty name without calibrators."""
     made_of: Pytree
     settings: object
 
 
 @dataclass(frozen=True)
-class OverSplits:
-    """The arrays of a sweep, of sizes that others share, and where it runs."""
+class SplitBatch:
+    """The padded arrays of a batch of splits, and the devices and folder of its evaluation."""
 
     votes: Votes
     labels: Int[Array, " item"]
     weight: Float[Array, " item"] | None
-    """0 of the items that fill up; None where no fit sees them."""
+    """Item weights, 0 for padding; None if fits use only calibration items."""
     loss: Float[Array, "action class"]
     splits: SplitArrays
     n_splits: int
     n_items: int
-    """Without those that fill up."""
-    at_once: int
+    """The number of items without padding."""
+    vmap_size: int
     mesh: Mesh | None
     folder: Path | None
 
     def run(self, function: Callable[..., R], args: tuple[Any, ...], **static: Any) -> R:
-        """Call a compiled function; on this process's own device, by a kept program if there is."""
+        """Call a compiled function; without a mesh, through a cached program if one exists."""
         if self.mesh is not None:
             return function(*args, **static, mesh=self.mesh)
         return cached_export(function, *args, **static, mesh=None)
 
     def name(self, plan: Plan, *what: object) -> str:
-        """Return the name under which something that a plan gives on these splits is kept."""
-        items = [np.asarray(part, np.int32) for part in self.splits[:2]]  # half to digest
+        """Return the name of a checkpoint of a plan's results on these splits."""
+        items = [
+            np.asarray(part, np.int32) for part in self.splits[:2]
+        ]  # 32-bit halves the bytes to digest
         data = (self.votes, self.labels, self.weight, self.loss, items, self.splits[2])
         devices = None if self.mesh is None else self.mesh.size
-        settings = (plan.settings, what, self.n_splits, self.at_once, devices)
+        settings = (plan.settings, what, self.n_splits, self.vmap_size, devices)
         return digest_of((plan.made_of, data), *settings)
 
-    def trimmed(self, found: Evaluation) -> Evaluation:
-        """Return what all devices found, without the splits that filled up the last one's part.
+    def without_padding(self, evaluation: Evaluation) -> Evaluation:
+        """Return the results of all devices, without padded splits.
 
-        Where nothing has to go it stays where it was found, fit for compiled code: to bring it
-        together takes a tenth of the time of a short sweep.
+        Without padding, results stay on their devices, ready for compiled code: gathering them takes a
+        tenth of the time of a short sweep.
         """
-        if jax.process_count() == 1 and len(found.status) == self.n_splits:
-            return found
-        return self.gathered(found)
+        if jax.process_count() == 1 and len(evaluation.status) == self.n_splits:
+            return evaluation
+        return self.on_host(evaluation)
 
-    def gathered(self, found: Evaluation) -> Evaluation:
-        """Return the same as arrays of this process: NumPy's, where devices were named."""
-        if self.mesh is None and len(found.status) == self.n_splits:
-            return found
+    def on_host(self, evaluation: Evaluation) -> Evaluation:
+        """Return the results without padding, as arrays of this process (NumPy arrays with a mesh)."""
+        if self.mesh is None and len(evaluation.status) == self.n_splits:
+            return evaluation
         if self.mesh is not None and jax.process_count() > 1:
             from jax.experimental.multihost_utils import process_allgather
 
-            whole = process_allgather(found, tiled=True)
+            gathered_arrays = process_allgather(evaluation, tiled=True)
         else:
-            whole = jax.tree.map(_whole, found)
-        cut = jax.tree.map(lambda x: x[: self.n_splits], whole)
-        return jax.device_put(cut) if self.mesh is None else cut
+            gathered_arrays = jax.tree.map(_gather, evaluation)
+        unpadded = jax.tree.map(lambda x: x[: self.n_splits], gathered_arrays)
+        return jax.device_put(unpadded) if self.mesh is None else unpadded
 
 
-def over_splits(
+def split_batches(
     method: Aggregator,
     votes: Votes,
     labels: Int[AnyArray, " item"],
@@ -121,53 +123,57 @@ def over_splits(
     devices: Sequence[jax.Device] | None,
     batch_size: int | None,
     checkpoint: Path | str | None,
-) -> list[OverSplits]:
-    """Return the batches of a sweep, all of one size: they share their programs."""
+) -> list[SplitBatch]:
+    """Return the batches of a sweep, all of the same size, so that they share compiled programs."""
     if fit_on not in ("calibration", "all"):
-        raise JudgeBayesError(f"fit_on={fit_on!r}; right would be 'calibration' or 'all'.")
+        raise JudgeBayesError(f"fit_on={fit_on!r}; choose one of: 'calibration', 'all'.")
     highest = max(int(splits.calibration.max()), int(splits.evaluation.max()))
-    own, n_splits = votes.n_items, len(splits)
-    if highest >= own:
-        raise JudgeBayesError(f"The splits speak of item {highest}, but there are {own} items.")
-    n_items = _roomy(own)
+    n_own, n_splits = votes.n_items, len(splits)
+    if highest >= n_own:
+        raise JudgeBayesError(f"The splits contain item {highest}, but there are {n_own} items.")
+    n_items = bucket_size(n_own)
     n_devices = 1 if devices is None else len(devices)
     if batch_size is None:
         batch_size = splits_per_batch(method, votes, splits, fit_on)
     if batch_size < 1:
-        raise JudgeBayesError(f"batch_size={batch_size}; right would be 1 split or more.")
+        raise JudgeBayesError(f"batch_size={batch_size}; it must be 1 or more.")
     n_batches = -(-n_splits // (batch_size * n_devices))
-    each = -(-n_splits // (n_batches * n_devices))
-    at_once = _splits_at_once(method, each, n_items)
-    each = -(-each // at_once) * at_once
-    size = each * n_devices
+    per_device = -(-n_splits // (n_batches * n_devices))
+    vmap_size = _vmap_size(method, per_device, n_items)
+    per_device = -(-per_device // vmap_size) * vmap_size
+    size = per_device * n_devices
     keys = _keys(seed, n_splits)
     mesh = None if devices is None else Mesh(np.asarray(devices), (SPLIT,))
-    all_votes, all_labels, weight, losses = _placed(
+    all_votes, all_labels, weight, losses = _put(
         (
             votes.padded(n_items),
-            np.pad(np.asarray(labels), (0, n_items - own), constant_values=MISSING),
-            np.pad(np.ones(own), (0, n_items - own)) if fit_on == "all" else None,
+            np.pad(np.asarray(labels), (0, n_items - n_own), constant_values=MISSING),
+            np.pad(np.ones(n_own), (0, n_items - n_own)) if fit_on == "all" else None,
             absolute_loss(votes.n_classes) if loss is None else np.asarray(loss),
         ),
         mesh,
         PartitionSpec(),
     )
 
-    def batch(first: int) -> OverSplits:
-        # The last device's part, and the last batch, are filled up.
+    def batch(first: int) -> SplitBatch:
+        # The last device's part and the last batch are padded by repeating splits.
         full = first + size <= n_splits
         some = slice(first, first + size) if full else np.arange(first, first + size) % n_splits
-        parts = (_widened(splits.calibration[some]), _widened(splits.evaluation[some]), keys[some])
-        calibration, evaluation, numbers = _placed(parts, mesh, PartitionSpec(SPLIT))
-        return OverSplits(
+        parts = (
+            pad_split(splits.calibration[some]),
+            pad_split(splits.evaluation[some]),
+            keys[some],
+        )
+        calibration, evaluation, numbers = _put(parts, mesh, PartitionSpec(SPLIT))
+        return SplitBatch(
             votes=all_votes,
             labels=all_labels,
             weight=weight,
             loss=losses,
             splits=(calibration, evaluation, jax.random.wrap_key_data(numbers)),
             n_splits=min(size, n_splits - first),
-            n_items=own,
-            at_once=at_once,
+            n_items=n_own,
+            vmap_size=vmap_size,
             mesh=mesh,
             folder=None if checkpoint is None else Path(checkpoint),
         )
@@ -177,9 +183,9 @@ def over_splits(
 
 @lru_cache(maxsize=16)
 def _keys(seed: int, n: int) -> UInt[np.ndarray, "split word"]:
-    """Return a key for each split, as numbers: to index keys takes longer than all else here.
+    """Return the key data of each split as NumPy numbers, because indexing JAX keys is slow.
 
-    Kept, for the methods of a sweep have the same ones.
+    The result is cached, because all methods of a sweep use the same keys.
     """
     return np.asarray(_key_data(seed, n))
 
@@ -189,18 +195,18 @@ def _key_data(seed: int | Int[Array, ""], n: int) -> UInt[Array, "split word"]:
     return jax.random.key_data(jax.random.split(jax.random.key(seed), n))
 
 
-def _placed(arrays: Pytree, mesh: Mesh | None, spread: PartitionSpec) -> Pytree:
-    """Return arrays where they are needed, so that no call has to move them there.
+def _put(arrays: Pytree, mesh: Mesh | None, spread: PartitionSpec) -> Pytree:
+    """Put arrays on the devices of the computation, so that calls do not transfer them.
 
-    Several processes each have the whole of them, and give their devices what is theirs.
+    With several processes, each has the full arrays and gives its devices their parts.
     """
     if mesh is None or jax.process_count() > 1:
         return jax.device_put(arrays)
     return jax.device_put(arrays, NamedSharding(mesh, spread))
 
 
-def _whole(array: Array) -> np.ndarray:
-    """Return an array whose first axis devices share, copied once (`np.asarray` copies twice)."""
+def _gather(array: Array) -> np.ndarray:
+    """Return a sharded array as NumPy, with one copy (`np.asarray` copies twice)."""
     parts = sorted(array.addressable_shards, key=lambda part: part.index[0].start or 0)
     return np.concatenate([np.asarray(part.data) for part in parts])
 
@@ -209,13 +215,13 @@ def each_split(
     one: Callable[[Pytree, Pytree], Pytree],
     shared: Pytree,
     splits: Pytree,
-    at_once: int,
+    vmap_size: int,
     mesh: Mesh | None,
 ) -> Pytree:
-    """Run every split; with a mesh, each device its part of them, without a word between."""
+    """Run every split; with a mesh, each device runs its part without communication."""
 
     def part(shared: Pytree, splits: Pytree) -> Pytree:
-        return jax.lax.map(partial(one, shared), splits, batch_size=at_once)
+        return jax.lax.map(partial(one, shared), splits, batch_size=vmap_size)
 
     if mesh is None:
         return part(shared, splits)
@@ -225,61 +231,60 @@ def each_split(
     )(shared, splits)
 
 
-def _roomy(size: int) -> int:
-    """Return the next of 8, 12, 16, 24, 32, 48, ...: few shapes, so few compilations."""
-    room = 8
-    while room < size:
-        room = room * 3 // 2 if room & (room - 1) == 0 else room * 4 // 3
-    return room
+def bucket_size(size: int) -> int:
+    """Return the size rounded up to 8, 12, 16, 24, 32, 48, ..., for few shapes and compilations."""
+    bucket = 8
+    while bucket < size:
+        bucket = bucket * 3 // 2 if bucket & (bucket - 1) == 0 else bucket * 4 // 3
+    return bucket
 
 
-def _widened(part: Int[np.ndarray, "split part"]) -> Int[np.ndarray, "split wide"]:
+def pad_split(part: Int[np.ndarray, "split part"]) -> Int[np.ndarray, "split wide"]:
     splits, items = part.shape
-    wide = np.full((splits, _roomy(items)), -1, np.int32)
-    wide[:, :items] = part
-    return wide
+    padded = np.full((splits, bucket_size(items)), -1, np.int32)
+    padded[:, :items] = part
+    return padded
 
 
-def _one_by_one(method: Aggregator) -> bool:
-    """Tell whether one split keeps the machine busy: many panels, or chains, are side by side."""
+def _is_sequential(method: Aggregator) -> bool:
+    """Tell whether splits are fitted sequentially, as each already runs many panels or chains."""
     if isinstance(method, Curated) and hasattr(method.curator, "criterion"):
         return True
     if isinstance(method, (Calibrated, Curated)):
-        return _one_by_one(method.aggregator)
+        return _is_sequential(method.aggregator)
     return isinstance(getattr(method, "inference", None), NUTS)
 
 
-def _splits_at_once(method: Aggregator, splits: int, n_items: int) -> int:
-    """Return how many splits to fit side by side.
+def _vmap_size(method: Aggregator, splits: int, n_items: int) -> int:
+    """Return the number of splits to fit in one vectorised batch.
 
-    As many as keep an array of all items within `NUMBERS_AT_ONCE`: larger ones leave the cache, and
-    their memory is taken from the system anew in every call.
+    An array over splits and items has at most `MAX_BATCH_NUMBERS` numbers: larger arrays do not fit into
+    the CPU cache, and their memory is allocated again in every call.
     """
-    if _one_by_one(method):
+    if _is_sequential(method):
         return 1
-    parts = -(-splits * n_items // NUMBERS_AT_ONCE)
+    parts = -(-splits * n_items // MAX_BATCH_NUMBERS)
     return -(-splits // parts)
 
 
 def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: FitOn) -> int:
-    """Return how many splits at once suit the memory of this machine.
+    """Return the number of splits per batch that fit into this machine's memory.
 
-    A split's fit holds copies of the votes that it sees, and of their probabilities. Where splits
-    are fitted one by one, memory does not grow with them: such fits are long, and a batch is what a
-    killed run loses.
+    A split's fit holds copies of its votes and of their probabilities. For sequential fits, memory does
+    not grow with the number of splits; these fits are slow, and an interrupted run loses one batch.
     """
-    if _one_by_one(method):
-        return ONE_BY_ONE
+    if _is_sequential(method):
+        return SEQUENTIAL_BATCH
     n_items, *slots = votes.index.shape
-    seen = n_items if fit_on == "all" else splits.calibration.shape[1]
-    items = seen + min(splits.evaluation.shape[1], n_items)
+    fit_items = n_items if fit_on == "all" else splits.calibration.shape[1]
+    items = fit_items + min(splits.evaluation.shape[1], n_items)
     cells = (math.prod(slots) + 1) * votes.n_classes
-    return max(1, int(memory() * SHARE_OF_MEMORY / (items * cells * NUMBER_BYTES * COPIES)))
+    return max(1, int(memory() * MEMORY_SHARE / (items * cells * NUMBER_BYTES * COPIES)))
 
 
 def memory() -> int:
-    """Return the bytes of memory that this machine has."""
+    """Return the memory of this machine in bytes."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return 8 * 2**30  # a system that does not tell
+        return 8 * 2**30  # a system without this information

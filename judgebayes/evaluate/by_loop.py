@@ -1,4 +1,4 @@
-"""Methods that are no JAX code, evaluated split by split: slower than a compiled sweep, and correct."""
+"""Evaluate methods that are not JAX code, split by split, without compilation."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,19 +15,19 @@ from judgebayes.inference.status import Status
 from judgebayes.measures.decide import bayes_action
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["PlainFit", "evaluated_by_loop", "fitted_plainly", "is_jax"]
+__all__ = ["PlainFit", "evaluate_by_loop", "fit_plain", "is_jax", "predict_checked"]
 
-SUMS_TO_ONE = 1e-6
+SUM_TOLERANCE = 1e-6
 
 
 def is_jax(method: Any) -> bool:
-    """Tell whether a method, or a fit, is a pytree, which compiled code can take."""
+    """Tell whether a method or a fit is a pytree, usable in compiled code."""
     return not jax.tree_util.all_leaves([method])
 
 
 @dataclass(frozen=True)
 class PlainFit:
-    """A fit that is no JAX code, with its answers checked and a status."""
+    """A fit that is not JAX code, with checked predictions and a status."""
 
     inner: Any
     status: Int[Array, ""]
@@ -38,20 +38,18 @@ class PlainFit:
         Raises
         ------
         JudgeBayesError
-            If they are of another shape, not numbers, or their exponentials do not sum to one.
+            If they have another shape, are not numbers, or their exponentials do not sum to one.
         """
-        return answers_of(self.inner, votes)
+        return predict_checked(self.inner, votes)
 
 
-def fitted_plainly(
-    method: Any, votes: Votes, labels: Int[AnyArray, " item"], key: Array
-) -> PlainFit:
-    """Fit a method that is no JAX code; a fit that does not say how it ended has converged."""
+def fit_plain(method: Any, votes: Votes, labels: Int[AnyArray, " item"], key: Array) -> PlainFit:
+    """Fit a method that is not JAX code; a fit without a status counts as converged."""
     inner = method.fit(votes, labels, key=key)
     return PlainFit(inner, jnp.asarray(int(getattr(inner, "status", Status.CONVERGED))))
 
 
-def evaluated_by_loop(
+def evaluate_by_loop(
     method: Any,
     votes: Votes,
     labels: Int[AnyArray, " item"],
@@ -62,17 +60,22 @@ def evaluated_by_loop(
     fit_on: FitOn,
     n_items: int,
 ) -> Evaluation:
-    """Fit and answer on every split in turn; the answers have a leading split axis.
+    """Fit and evaluate every split in turn; the results have a leading split axis.
 
-    `n_items` is how many items the votes have without those that fill up a batch.
+    `n_items` is the number of items without padding.
     """
     labels, rows = np.asarray(labels), []
-    for here, there, key in zip(np.asarray(calibration), np.asarray(evaluation), keys, strict=True):
-        here, seen = here[here >= 0], np.full(n_items, MISSING)
-        seen[here] = labels[here]
-        shown = np.arange(n_items) if fit_on == "all" else here
-        fitted = fitted_plainly(method, votes.take(shown), seen[shown], key)
-        rows.append((fitted(votes.take(np.maximum(there, 0))), fitted.status))
+    for calibration_items, evaluation_items, key in zip(
+        np.asarray(calibration), np.asarray(evaluation), keys, strict=True
+    ):
+        calibration_items, fit_labels = (
+            calibration_items[calibration_items >= 0],
+            np.full(n_items, MISSING),
+        )
+        fit_labels[calibration_items] = labels[calibration_items]
+        fit_items = np.arange(n_items) if fit_on == "all" else calibration_items
+        fitted = fit_plain(method, votes.take(fit_items), fit_labels[fit_items], key)
+        rows.append((fitted(votes.take(np.maximum(evaluation_items, 0))), fitted.status))
     log_probs, status = (jnp.asarray(np.stack(each)) for each in zip(*rows, strict=True))
     items = jnp.asarray(evaluation)
     return Evaluation(
@@ -84,28 +87,28 @@ def evaluated_by_loop(
     )
 
 
-def answers_of(fitted: Any, votes: Votes) -> Float[Array, "item class"]:
-    """Return what a fit answers, checked: log-probabilities of every item's classes.
+def predict_checked(fitted: Any, votes: Votes) -> Float[Array, "item class"]:
+    """Return the log-probabilities of every item's classes from a fit, after checks.
 
     Raises
     ------
     JudgeBayesError
-        If they are of another shape, not numbers, or their exponentials do not sum to one.
+        If they have another shape, are not numbers, or their exponentials do not sum to one.
     """
     name = type(fitted).__name__
-    found = np.asarray(fitted(votes), float)
-    right = (votes.n_items, votes.n_classes)
-    if found.shape != right:
+    predicted = np.asarray(fitted(votes), float)
+    expected = (votes.n_items, votes.n_classes)
+    if predicted.shape != expected:
         raise JudgeBayesError(
-            f"{name} answers with the shape {found.shape}; right would be the log-probabilities of "
-            f"{right[0]} items and {right[1]} classes."
+            f"{name} returns the shape {predicted.shape}; expected are the log-probabilities of "
+            f"{expected[0]} items and {expected[1]} classes."
         )
     with np.errstate(over="ignore"):
-        total = np.exp(found).sum(1)
-    if not (np.abs(total - 1) < SUMS_TO_ONE).all():
-        item = int(np.argmax(~(np.abs(total - 1) < SUMS_TO_ONE)))
+        total = np.exp(predicted).sum(1)
+    if not (np.abs(total - 1) < SUM_TOLERANCE).all():
+        item = int(np.argmax(~(np.abs(total - 1) < SUM_TOLERANCE)))
         raise JudgeBayesError(
-            f"{name} answers item {item} with {found[item]}: these are no log-probabilities, whose "
+            f"{name} returns {predicted[item]} for item {item}: these are not log-probabilities, whose "
             f"exponentials sum to 1 (here {total[item]:g})."
         )
-    return jnp.asarray(found)
+    return jnp.asarray(predicted)

@@ -1,4 +1,4 @@
-"""Evaluation on one split: fit, answer, decide, and measure what came of it."""
+"""Evaluation on one split: fit, predict, decide and compute metrics."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ from judgebayes.votes.array import MISSING, Votes
 
 __all__ = [
     "METRICS",
+    "AggregatorOutput",
     "Evaluation",
     "FitOn",
     "Metric",
-    "Stage",
     "aggregate_split",
     "evaluate",
     "map_split",
@@ -42,16 +42,16 @@ __all__ = [
 ]
 
 FitOn = Literal["calibration", "all"]
-"""Which votes a fit sees: those of the calibration items, or of the evaluation items too."""
+"""The votes that a fit uses: those of the calibration items, or also of the evaluation items."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Evaluation:
-    """What a method answered on the evaluation items of a split, beside the truth."""
+    """The results of a method on the evaluation items of a split, with the labels."""
 
     items: Int[AnyArray, "*split item"]
-    """Which items these are; -1 fills up shorter parts and counts for nothing."""
+    """Indices of the items; -1 pads shorter parts and is ignored."""
     labels: Int[AnyArray, "*split item"]
     log_probs: Float[AnyArray, "*split item class"]
     decisions: Int[AnyArray, "*split item"]
@@ -60,7 +60,7 @@ class Evaluation:
     __repr__ = summary
 
     def losses(self, loss: Float[np.ndarray, "action class"]) -> Float[np.ndarray, "*split item"]:
-        """Losses of the decisions, NaN where the label is unknown."""
+        """Return the losses of the decisions, NaN where the label is unknown."""
         labels = np.asarray(self.labels)
         each = np.asarray(loss)[np.asarray(self.decisions), np.maximum(labels, 0)]
         return np.where(labels >= 0, each, np.nan)
@@ -77,7 +77,7 @@ METRICS: dict[str, Metric] = {
     "ece": lambda e: scores.ece(e.log_probs, e.labels),
     "ece_debiased": lambda e: scores.ece_debiased(e.log_probs, e.labels),
 }
-"""Metrics of one split by name; `mae` and `accuracy` judge decisions, the others probabilities."""
+"""Metrics of one split by name; `mae` and `accuracy` are of decisions, the others of probabilities."""
 
 
 def evaluate(
@@ -91,69 +91,75 @@ def evaluate(
     fit_on: FitOn,
     weight: Float[AnyArray, " item"] | None = None,
 ) -> Evaluation:
-    """Fit on the calibration part of one split and answer its evaluation part.
+    """Fit on the calibration part of one split and predict its evaluation part.
 
-    Indices of -1 fill up a part and count for nothing; `weight` weighs all items in the fit.
+    Indices of -1 are padding; `weight` holds the weights of all items in the fit.
     """
-    if _by_agreement(method, votes, fit_on):
-        fitted, all_items = _from_agreement(method, votes, labels, calibration, weight)
+    if _fits_from_agreement(method, votes, fit_on):
+        fitted, all_items = _fit_from_agreement(method, votes, labels, calibration, weight)
         log_probs = all_items[jnp.maximum(evaluation, 0)]
     else:
-        fitted = method.fit(**_shown(votes, labels, calibration, fit_on, weight), key=key)
-        there = jnp.maximum(evaluation, 0)
-        # Over many splits all items are answered from the same votes: no copies of most of them.
-        most = 2 * len(evaluation) >= votes.n_items
-        log_probs = fitted(votes)[there] if most else fitted(votes.take(there))
-    return _answered(log_probs, fitted.status, labels, evaluation, loss)
+        fitted = method.fit(**_training_data(votes, labels, calibration, fit_on, weight), key=key)
+        evaluation_index = jnp.maximum(evaluation, 0)
+        # If most items are evaluated, predict all from the shared votes, without copies per split.
+        mostly_evaluated = 2 * len(evaluation) >= votes.n_items
+        log_probs = (
+            fitted(votes)[evaluation_index]
+            if mostly_evaluated
+            else fitted(votes.take(evaluation_index))
+        )
+    return _evaluation(log_probs, fitted.status, labels, evaluation, loss)
 
 
-def _by_agreement(method: Aggregator, votes: Votes, fit_on: FitOn) -> TypeGuard[ByAgreement]:
-    """Tell whether a method can be fitted to all items, those outside a split with weight 0."""
+def _fits_from_agreement(method: Aggregator, votes: Votes, fit_on: FitOn) -> TypeGuard[ByAgreement]:
+    """Tell whether a method can be fitted from agreement counts, with weight 0 outside a split."""
     return fit_on == "calibration" and votes.n_samples == 1 and isinstance(method, ByAgreement)
 
 
-def _from_agreement(
+def _fit_from_agreement(
     method: ByAgreement,
     votes: Votes,
     labels: Int[Array, " item"],
     calibration: Int[Array, " calibration"],
     weight: Float[AnyArray, " item"] | None,
 ) -> tuple[FittedAggregator, Float[Array, "item class"]]:
-    """Return the fit and its answers on all items, the same votes whatever the split."""
-    # How often each item is in the part.
-    counted = jnp.float32 if len(calibration) < DIGIT_LIMIT else float
-    often = jnp.zeros(labels.shape, counted).at[jnp.maximum(calibration, 0)].add(calibration >= 0)
+    """Return the fit and its predictions for all items, from the same votes for every split."""
+    # How often each item occurs in the calibration part.
+    count_dtype = jnp.float32 if len(calibration) < DIGIT_LIMIT else float
+    n_occurrences = (
+        jnp.zeros(labels.shape, count_dtype).at[jnp.maximum(calibration, 0)].add(calibration >= 0)
+    )
     if weight is None:
-        used = often.astype(float)
-        counts = packed_agreement(votes.index[..., 0], labels, often)
+        used = n_occurrences.astype(float)
+        counts = packed_agreement(votes.index[..., 0], labels, n_occurrences)
     else:
-        used = jnp.asarray(weight) * often
+        used = jnp.asarray(weight) * n_occurrences
         counts = agreement_of_array(votes.index, labels, used)
     fitted = method.from_agreement(Agreement(*counts, labels, used, votes.n_classes))
     return fitted, fitted(votes)
 
 
-def _shown(
+def _training_data(
     votes: Votes,
     labels: Int[Array, " item"],
     calibration: Int[Array, " calibration"],
     fit_on: FitOn,
     weight: Float[AnyArray, " item"] | None,
 ) -> dict[str, Any]:
-    """Return the votes, labels and weights that a fit on a split may see."""
+    """Return the votes, labels and weights for the fit on a split."""
     weight = jnp.ones(labels.shape, float) if weight is None else weight
-    here = jnp.maximum(calibration, 0)
+    calibration_index = jnp.maximum(calibration, 0)
     if fit_on == "calibration":
         return {
-            "votes": votes.take(here),
-            "labels": labels[here],
-            "weight": jnp.where(calibration >= 0, weight[here], 0.0),
+            "votes": votes.take(calibration_index),
+            "labels": labels[calibration_index],
+            "weight": jnp.where(calibration >= 0, weight[calibration_index], 0.0),
         }
-    inside = jnp.zeros(labels.shape, bool).at[here].max(calibration >= 0)
-    return {"votes": votes, "labels": jnp.where(inside, labels, MISSING), "weight": weight}
+    in_calibration = jnp.zeros(labels.shape, bool).at[calibration_index].max(calibration >= 0)
+    return {"votes": votes, "labels": jnp.where(in_calibration, labels, MISSING), "weight": weight}
 
 
-def _answered(
+def _evaluation(
     log_probs: Float[Array, "evaluation class"],
     status: Int[Array, ""],
     labels: Int[Array, " item"],
@@ -171,8 +177,8 @@ def _answered(
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Stage:
-    """An aggregator's answers on a split: what calibrators learn from, and what they map."""
+class AggregatorOutput:
+    """An aggregator's output on a split: the training data and the input of calibrators."""
 
     log_probs: Float[Array, "*split calibration class"]
     weight: Float[Array, "*split calibration"]
@@ -191,35 +197,45 @@ def aggregate_split(
     key: PRNGKeyArray,
     fit_on: FitOn,
     weight: Float[AnyArray, " item"] | None,
-) -> Stage:
-    """Fit the aggregator once on one split and answer the items that calibrators need, no others."""
-    shown = _shown(votes, labels, calibration, fit_on, weight)
-    data = training(**shown, key=key, labelled_only=False)
-    both_steps = share is None and cross_fit is None  # all labels serve both
-    here, there = jnp.maximum(calibration, 0), jnp.maximum(evaluation, 0)
-    if both_steps and _by_agreement(method, votes, fit_on):
-        fitted, answers = _from_agreement(method, votes, labels, calibration, weight)
-        return Stage(answers[here], data.weight, answers[there], fitted.status)
+) -> AggregatorOutput:
+    """Fit the aggregator once on one split, and predict only the items that calibrators need."""
+    training_data = _training_data(votes, labels, calibration, fit_on, weight)
+    data = training(**training_data, key=key, labelled_only=False)
+    both_steps = share is None and cross_fit is None  # all labels are used in both steps
+    calibration_index, evaluation_index = jnp.maximum(calibration, 0), jnp.maximum(evaluation, 0)
+    if both_steps and _fits_from_agreement(method, votes, fit_on):
+        fitted, answers = _fit_from_agreement(method, votes, labels, calibration, weight)
+        return AggregatorOutput(
+            answers[calibration_index], data.weight, answers[evaluation_index], fitted.status
+        )
     first = first_stage(method, data, share, cross_fit)
-    log_probs, learnt = first.log_probs, first.weight
-    if fit_on == "all":  # labels are known on the calibration items only
-        log_probs, learnt = log_probs[here], jnp.where(calibration >= 0, learnt[here], 0.0)
-    return Stage(log_probs, learnt, first.aggregator(votes.take(there)), first.aggregator.status)
+    log_probs, map_weight = first.log_probs, first.weight
+    if fit_on == "all":  # only the calibration items have labels
+        log_probs, map_weight = (
+            log_probs[calibration_index],
+            jnp.where(calibration >= 0, map_weight[calibration_index], 0.0),
+        )
+    return AggregatorOutput(
+        log_probs,
+        map_weight,
+        first.aggregator(votes.take(evaluation_index)),
+        first.aggregator.status,
+    )
 
 
 def map_split(
     calibrator: Calibrator,
-    stage: Stage,
+    output: AggregatorOutput,
     labels: Int[Array, " item"],
     calibration: Int[Array, " calibration"],
     evaluation: Int[Array, " evaluation"],
     loss: Float[Array, "action class"],
 ) -> Evaluation:
-    """Fit a calibrator to an aggregator's answers on one split and evaluate it."""
-    known = jnp.where(calibration >= 0, labels[jnp.maximum(calibration, 0)], MISSING)
-    mapped = calibrator.fit(stage.log_probs, known, weight=stage.weight)
-    status = worst(stage.status, mapped.status)
-    return _answered(mapped(stage.raw), status, labels, evaluation, loss)
+    """Fit a calibrator to an aggregator's output on one split, and evaluate it."""
+    calibration_labels = jnp.where(calibration >= 0, labels[jnp.maximum(calibration, 0)], MISSING)
+    mapped = calibrator.fit(output.log_probs, calibration_labels, weight=output.weight)
+    status = worst(output.status, mapped.status)
+    return _evaluation(mapped(output.raw), status, labels, evaluation, loss)
 
 
 @in_float64
@@ -228,8 +244,8 @@ def measure(
 ) -> dict[str, Float[np.ndarray, " split"]]:
     """Return metrics of every split, by name."""
     chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
-    found = _measure_all(evaluation, tuple(chosen.values()))
-    return {name: np.asarray(values) for name, values in zip(chosen, found, strict=True)}
+    values_of_metric = _measure_all(evaluation, tuple(chosen.values()))
+    return {name: np.asarray(values) for name, values in zip(chosen, values_of_metric, strict=True)}
 
 
 @partial(jax.jit, static_argnames="metrics")
@@ -245,7 +261,7 @@ def metrics_named(metrics: Sequence[str]) -> dict[str, Metric]:
     Raises
     ------
     JudgeBayesError
-        If there is none of a name.
+        If a metric is unknown.
     """
     for name in metrics:
         if name not in METRICS:

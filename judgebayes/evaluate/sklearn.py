@@ -1,4 +1,4 @@
-"""Calibration maps as scikit-learn classifiers: for pipelines, cross-validation and grid searches."""
+"""Calibration maps as scikit-learn classifiers, for pipelines, cross-validation and grid searches."""
 
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal, get_args
@@ -20,28 +20,28 @@ from judgebayes.errors import JudgeBayesError
 __all__ = ["Scale", "SklearnCalibrator"]
 
 Scale = Literal["probability", "logit"]
-"""What the answers to calibrate are: probabilities, or log-odds (of more classes: logits)."""
+"""The scale of predictions: probabilities, or log-odds (logits for more than two classes)."""
 
 ROUNDING = 1e-3
-"""Rows of probabilities may miss a sum of 1 by this much."""
+"""Tolerance of the sum of a row of probabilities."""
 
 
 class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A calibration map that scikit-learn takes for a classifier.
+    """A calibration map with the interface of a scikit-learn classifier.
 
-    It learns how often an answer is right, and says it: `fit(p, y)`, then `predict_proba(p)`. Unlike
-    the maps themselves it is changed by `fit`, as scikit-learn's estimators are.
+    Use `fit(p, y)`, then `predict_proba(p)`. Unlike the maps themselves, it is changed by `fit`, like
+    scikit-learn's estimators.
 
     Parameters
     ----------
     calibrator
-        The map, `judgebayes.Beta()` if none is given. Its settings are parameters here, as
-        `calibrator__penalty`, which a grid search may vary.
+        The map; `judgebayes.Beta()` by default. Its settings are parameters too, such as
+        `calibrator__penalty`, for a grid search.
     scale
-        What X holds, `Scale`.
+        The scale of X, "probability" or "logit".
     column
-        Which column of X is the answer for the second of two classes, where X holds other things
-        too; None if it holds nothing but answers.
+        The column of X with the prediction for the second of two classes, if X has other columns too;
+        None if X holds only predictions.
 
     Attributes
     ----------
@@ -52,8 +52,8 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    X is a vector (or one column) of answers for the second of two classes, or a column per class,
-    in the order of `classes_`.
+    X is a vector (or one column) of predictions for the second of two classes, or a column per class, in
+    the order of `classes_`.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.column = column
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SklearnCalibrator":  # noqa: N803
-        """Learn the map from answers and labels; a weight of 0 equals a dropped row.
+        """Fit the map to predictions and labels; a weight of 0 equals a dropped row.
 
         Raises
         ------
         ValueError
-            If there are not two classes or more, or X does not fit them.
+            If there are fewer than two classes, or X does not match them.
         """
         X, y = validate_data(self, self._table(X), y, dtype=np.float64)  # noqa: N806
         check_classification_targets(y)
@@ -81,14 +81,12 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, labels = np.unique(y, return_inverse=True)
         weighing = labels if weight is None else labels[weight > 0]
         if len(np.unique(weighing)) < 2:
-            raise JudgeBayesError(
-                "y has one class only; a map is learnt from labels of two or more."
-            )
+            raise JudgeBayesError("y has only one class; a map needs labels of two or more.")
         if answers.shape[1] not in (len(self.classes_), 3 - len(self.classes_)):
             raise JudgeBayesError(
                 "Only binary classification is supported with one column of X. The type of the "
                 f"target is {type_of_target(y)}: X has {answers.shape[1]} column(s), y has "
-                f"{len(self.classes_)} classes; right would be a column per class."
+                f"{len(self.classes_)} classes; pass a column per class."
             )
         log_probs = self._log_probs(answers)
         self.fitted_: FittedCalibrator = self._map().fit(log_probs, labels, weight=weight)
@@ -101,7 +99,7 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If X has another number of columns than `fit` saw.
+            If X has another number of columns than in `fit`.
         """
         check_is_fitted(self)
         X = validate_data(self, self._table(X), reset=False, dtype=np.float64)  # noqa: N806
@@ -116,25 +114,25 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[probs.argmax(1)]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, the map's own among them if `deep`."""
-        own = {"calibrator": self.calibrator, "scale": self.scale, "column": self.column}
+        """Return the parameters, including those of the map if `deep`."""
+        params = {"calibrator": self.calibrator, "scale": self.scale, "column": self.column}
         if not deep:
-            return own
+            return params
         inner: object = Beta() if self.calibrator is None else self.calibrator
         names: list[str] = [f.name for f in fields(inner)] if is_dataclass(inner) else []
-        return own | {f"calibrator__{name}": getattr(inner, name) for name in names}
+        return params | {f"calibrator__{name}": getattr(inner, name) for name in names}
 
     def set_params(self, **params: Any) -> "SklearnCalibrator":
-        """Set parameters by name; those of the map make a new map.
+        """Set parameters by name; settings of the map create a new map.
 
         Raises
         ------
         ValueError
             If there is no such parameter.
         """
-        inside = "calibrator__"
+        prefix = "calibrator__"
         unknown = set(params) - set(self.get_params())
-        if "calibrator" in params:  # its settings are those of the map that comes
+        if "calibrator" in params:  # the settings are then those of the new map
             self.calibrator = params["calibrator"]
             unknown = set(params) - set(self.get_params())
         if unknown:
@@ -142,7 +140,7 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Invalid parameter {sorted(unknown)[0]!r} for estimator {self}; there are "
                 f"{', '.join(self.get_params())}."
             )
-        settings = {k.removeprefix(inside): v for k, v in params.items() if k.startswith(inside)}
+        settings = {k.removeprefix(prefix): v for k, v in params.items() if k.startswith(prefix)}
         if settings:
             self.calibrator = replace(self._map(), **settings)  # type: ignore[type-var]
         self.scale = params.get("scale", self.scale)
@@ -150,7 +148,7 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: JAX would read its arrays back in single precision."""
+        """Return the state to pickle, with NumPy arrays, as JAX would restore single precision."""
         state: dict[str, Any] = super().__getstate__()
         if "fitted_" in state:
             state = state | {"fitted_": jax.tree.map(np.asarray, state["fitted_"])}
@@ -158,13 +156,13 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @in_float64
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what was pickled."""
+        """Restore the pickled state."""
         if "fitted_" in state:
             state = state | {"fitted_": jax.tree.map(jnp.asarray, state["fitted_"])}
         super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Tags:
-        """Say that one column tells two classes apart, and not everything about them."""
+        """Declare that, with `column`, only two classes are supported and scores may be poor."""
         tags = super().__sklearn_tags__()
         if self.column is not None:
             tags.classifier_tags.multi_class = False
@@ -175,14 +173,14 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Beta() if self.calibrator is None else self.calibrator
 
     def _table(self, X: Any) -> Any:  # noqa: N803
-        """Return a vector of answers as a column, and anything else as it is."""
+        """Return a vector of predictions as a column, and other input unchanged."""
         is_vector = self.column is None and np.ndim(X) == 1
         return np.asarray(X)[:, None] if is_vector else X
 
     def _answers(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
-        """Return the columns of X that are answers."""
+        """Return the columns of X with predictions."""
         if self.scale not in get_args(Scale):
-            raise JudgeBayesError(f"scale={self.scale!r}; right would be 'probability' or 'logit'.")
+            raise JudgeBayesError(f"scale={self.scale!r}; choose one of: 'probability', 'logit'.")
         if self.column is not None and not -X.shape[1] <= self.column < X.shape[1]:
             raise JudgeBayesError(f"column={self.column}, but X has {X.shape[1]} columns.")
         answers = X if self.column is None else X[:, [self.column]]
@@ -207,8 +205,8 @@ def _check_probabilities(answers: np.ndarray) -> None:
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise JudgeBayesError(
-            f"Row {row}, column {column} of X is {answers[row, column]:g}, no probability; for log-odds "
-            "say scale='logit'."
+            f"Row {row}, column {column} of X is {answers[row, column]:g}, which is not a probability; "
+            "for log-odds use scale='logit'."
         )
     total = answers.sum(1)
     if answers.shape[1] > 1 and (np.abs(total - 1) > ROUNDING).any():

@@ -13,9 +13,9 @@ __all__ = ["Splits", "random_splits"]
 
 @dataclass(frozen=True)
 class Splits:
-    """Index vectors of many splits, of one size each so that all splits share shapes.
+    """Item indices of many splits, as arrays so that all splits share shapes.
 
-    Where parts differ in size, as whole groups do, the shorter ones are filled with -1.
+    If parts differ in size (with whole groups), the shorter ones are padded with -1.
     """
 
     calibration: Int[np.ndarray, "split calibration"]
@@ -26,7 +26,7 @@ class Splits:
         return len(self.calibration)
 
     def __repr__(self) -> str:
-        """Summarise."""
+        """Return a summary."""
         sizes = [
             f"{n.min()}" if n.min() == n.max() else f"{n.min()}-{n.max()}"
             for n in ((self.calibration >= 0).sum(1), (self.evaluation >= 0).sum(1))
@@ -36,12 +36,12 @@ class Splits:
     def with_calibration(self, size: int) -> "Splits":
         """Return the splits with the first `size` calibration items and the same evaluation part.
 
-        Calibration items stand in random order, so smaller sets are nested in larger ones: for
+        Calibration items are in random order, so smaller sets are nested in larger ones. This serves for
         curves over the calibration size with a fixed evaluation part (P1 Fig 4).
         """
         if not 0 < size <= self.calibration.shape[1]:
             raise JudgeBayesError(
-                f"{size} calibration items were asked for; the splits hold "
+                f"{size} calibration items were requested; the splits have "
                 f"{self.calibration.shape[1]}."
             )
         return replace(self, calibration=self.calibration[:, :size])
@@ -62,19 +62,19 @@ def random_splits(
     Parameters
     ----------
     n_items
-        How many items there are.
+        The number of items.
     splits
-        How many splits to draw.
+        The number of splits.
     calibration
         The calibration part: a share if below 1, else a number of items.
     strata
-        A stratum (task, label) of every item; `calibration` then holds within each stratum.
+        The stratum (task, label) of every item; `calibration` then applies within each stratum.
     groups
-        A group of every item (its program, its question). Groups are never divided between the
-        two parts, so nothing leaks; the calibration part then is as near to its size as whole
-        groups in random order come.
+        The group of every item (its program, its question). Groups are never divided between the two
+        parts, which prevents leakage; the size of the calibration part is then the nearest that whole
+        groups in random order allow.
     among
-        Only these items take part: the labelled ones, say.
+        Only these items are split, for example the labelled ones.
     seed
         Seed of the random numbers.
 
@@ -113,17 +113,17 @@ def random_splits(
 def _halve(
     part: np.ndarray, calibration: float | int, groups: np.ndarray | None, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    wanted = round(calibration * len(part)) if calibration < 1 else math.floor(calibration)
+    target_size = round(calibration * len(part)) if calibration < 1 else math.floor(calibration)
     if groups is None:
         shuffled = rng.permutation(part)
-        return shuffled[:wanted], shuffled[wanted:]
+        return shuffled[:target_size], shuffled[target_size:]
     names, which = np.unique(groups[part], return_inverse=True)
     order = rng.permutation(len(names))
     size = np.bincount(which, minlength=len(names))[order]
     before = np.concatenate([[0], size.cumsum()])
-    taken = int(np.argmin(np.abs(before - wanted)))
-    inside = np.isin(which, order[:taken])
-    return rng.permutation(part[inside]), part[~inside]
+    n_groups = int(np.argmin(np.abs(before - target_size)))
+    in_calibration = np.isin(which, order[:n_groups])
+    return rng.permutation(part[in_calibration]), part[~in_calibration]
 
 
 def _stack(parts: list[np.ndarray]) -> Int[np.ndarray, "split part"]:

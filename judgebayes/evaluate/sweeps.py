@@ -1,4 +1,4 @@
-"""Evaluation over repeated splits: many run at once, and a sweep is a tidy table of them."""
+"""Evaluation over repeated splits, vectorised; a sweep returns a tidy table."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,20 +20,20 @@ from judgebayes.calibrators.base import Calibrator
 from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.batches import (
-    OverSplits,
     Plan,
     Pytree,
     SplitArrays,
+    SplitBatch,
     each_split,
-    over_splits,
+    split_batches,
 )
-from judgebayes.evaluate.by_loop import evaluated_by_loop, is_jax
+from judgebayes.evaluate.by_loop import evaluate_by_loop, is_jax
 from judgebayes.evaluate.one_split import (
     METRICS,
+    AggregatorOutput,
     Evaluation,
     FitOn,
     Metric,
-    Stage,
     aggregate_split,
     evaluate,
     map_split,
@@ -47,7 +47,7 @@ from judgebayes.votes.array import MISSING, Votes
 __all__ = ["evaluate_calibrators", "evaluate_splits", "sweep"]
 
 ANSWERS = ("log_probs", "decisions", "status")
-"""What a checkpoint keeps of an evaluation; items and labels are those of the splits."""
+"""The fields of an evaluation in a checkpoint; items and labels follow from the splits."""
 
 
 @in_float64
@@ -64,7 +64,7 @@ def evaluate_splits(
     batch_size: int | None = None,
     checkpoint: Path | str | None = None,
 ) -> Evaluation:
-    """Fit and answer on every split at once, with a leading split axis.
+    """Fit and evaluate a method on every split; the results have a leading split axis.
 
     Parameters
     ----------
@@ -75,31 +75,31 @@ def evaluate_splits(
     splits
         The splits.
     fit_on
-        Whether a fit sees the votes of the calibration items only or of all items. It has no
-        default: it is a scientific choice.
+        Whether a fit uses the votes of the calibration items only, or of all items. There is no default,
+        because this is a scientific choice.
     loss
         The loss matrix of the decisions; absolute error by default (P1 eq 6).
     seed
         Seed of the random restarts and draws, split by split.
     devices
-        Devices to divide the splits between, `jax.devices()` say: also those of other processes
-        (`jax.distributed`), each of which then makes this call and gets the whole answer. Then it
-        comes as NumPy arrays: no device has the whole of it.
+        Devices to divide the splits between, for example `jax.devices()`. They may belong to other
+        processes (`jax.distributed`), each of which then makes this call and gets all results, as NumPy
+        arrays.
     batch_size
-        How many splits to fit at once: memory grows with it. As many as suit the memory of this
-        machine if not given. Answers do not depend on it beyond rounding.
+        Number of splits per batch; memory grows with it. By default, as many as fit into this machine's
+        memory. Results do not depend on it, except for rounding.
     checkpoint
-        A folder in which the answers of every batch are kept as soon as they are there. The same
-        call, in a later process too, takes them from it: after a kill it goes on, and ends with the
-        same bits. Methods of your own count by name (`judgebayes.compiled.digest`).
+        A folder in which the results of every batch are saved when it is complete. The same call, also
+        in a later process, reads them: after an interruption it resumes, and the results have the same
+        bits. Your own methods are identified by name (`judgebayes.compiled.digest`).
 
     Raises
     ------
     JudgeBayesError
-        If `fit_on` is neither of the two, a split points at an item that does not exist, or the
-        folder cannot be written to: what is in it stays.
+        If `fit_on` is neither of the two, a split contains an item that does not exist, or the
+        folder cannot be written to (its content is then unchanged).
     """
-    batches = over_splits(
+    batches = split_batches(
         method, votes, labels, splits, fit_on, loss, seed, devices, batch_size, checkpoint
     )
     return _answers(_plan(method, fit_on), batches)[""]
@@ -122,17 +122,17 @@ def evaluate_calibrators(
     batch_size: int | None = None,
     checkpoint: Path | str | None = None,
 ) -> dict[str, Evaluation]:
-    """Fit an aggregator once per split and several calibrators behind it, by name.
+    """Fit an aggregator once per split, and several calibrators on its output, by name.
 
-    Each answer is that of `Calibrated(method, calibrator, share, cross_fit)`, at the price of one
-    aggregator. Parameters are those of `evaluate_splits` and `Calibrated`.
+    Each result equals that of `Calibrated(method, calibrator, share, cross_fit)`, at the cost of one
+    aggregator fit. The parameters are those of `evaluate_splits` and `Calibrated`.
 
     Raises
     ------
     JudgeBayesError
         As `evaluate_splits`, and if the share or the number of folds is impossible.
     """
-    batches = over_splits(
+    batches = split_batches(
         method, votes, labels, splits, fit_on, loss, seed, devices, batch_size, checkpoint
     )
     return _answers(_plan_of_maps(method, calibrators, share, cross_fit, fit_on), batches)
@@ -160,12 +160,12 @@ def sweep(
     """Run methods on splits and return a tidy table: a row per method, split and metric.
 
     With `calibrators`, there is a row per method, calibrator, split and metric, and a column
-    `calibrator`; each aggregator is fitted once per split, as `Calibrated` says for `share` and
-    `cross_fit`, and serves every calibrator. With `checkpoint`, a sweep that was killed goes on where
-    it was, method by method and batch by batch. The other parameters are those of `evaluate_splits`;
-    `methods` are named aggregators, `metrics` names from `METRICS` or functions of an `Evaluation`
-    of your own. `progress` shows a bar with the time left, method by method, in a terminal or a
-    notebook. Seed, number of splits and version are in the `attrs` of the table.
+    `calibrator`; each aggregator is fitted once per split for all calibrators, with `share` and
+    `cross_fit` as in `Calibrated`. With `checkpoint`, an interrupted sweep resumes, method by method
+    and batch by batch. The other parameters are those of `evaluate_splits`;
+    `methods` are aggregators by name; `metrics` are names from `METRICS`, or your own functions of an
+    `Evaluation` by name. `progress` shows a progress bar over methods with the remaining time, in a
+    terminal or a notebook. The table's `attrs` hold seed, number of splits and version.
 
     Examples
     --------
@@ -176,8 +176,8 @@ def sweep(
     >>> labels = np.array([2, 1, 0, 1, 1, 0])
     >>> parts = jb.random_splits(6, splits=4, calibration=3)
     >>> methods = {"sc": jb.MajorityVote(), "best-constant": jb.BaseRate()}
-    >>> found = jb.sweep(methods, votes, labels, parts, fit_on="calibration", metrics=["mae"])
-    >>> print(found.groupby("method")["value"].mean())
+    >>> table = jb.sweep(methods, votes, labels, parts, fit_on="calibration", metrics=["mae"])
+    >>> print(table.groupby("method")["value"].mean())
     method
     best-constant    0.916667
     sc               0.000000
@@ -185,83 +185,87 @@ def sweep(
     """
     chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
     tables = []
-    with tracked(methods.items(), "methods", progress) as following:
-        for name, method in following:
-            batches = over_splits(
+    with tracked(methods.items(), "methods", progress) as named_methods:
+        for name, method in named_methods:
+            batches = split_batches(
                 method, votes, labels, splits, fit_on, loss, seed, devices, batch_size, checkpoint
             )
             if calibrators is None:
-                (found,) = _measured(_plan(method, fit_on), batches, chosen)
-                tables.append(_tidy(found, {"method": name}))
+                (scores,) = _score_splits(_plan(method, fit_on), batches, chosen)
+                tables.append(_tidy(scores, {"method": name}))
                 continue
             plan = _plan_of_maps(method, calibrators, share, cross_fit, fit_on)
-            for calibrator, found in zip(plan.names, _measured(plan, batches, chosen), strict=True):
-                tables.append(_tidy(found, {"method": name, "calibrator": calibrator}))
+            for calibrator, scores in zip(
+                plan.names, _score_splits(plan, batches, chosen), strict=True
+            ):
+                tables.append(_tidy(scores, {"method": name, "calibrator": calibrator}))
     table = pd.concat(tables, ignore_index=True)
     table.attrs = {"seed": seed, "splits": len(splits), "judgebayes": __version__}
     return table
 
 
-class _Measured(NamedTuple):
-    """Numbers of each split."""
+class _Scores(NamedTuple):
+    """Status and metrics of each split."""
 
     status: Int[np.ndarray, " split"]
     metrics: dict[str, Float[np.ndarray, " split"]]
 
 
-def _measured(
-    plan: Plan, batches: list[OverSplits], metrics: Mapping[str, Metric]
-) -> list[_Measured]:
-    """Return what a sweep has to keep: far less than the answers."""
+def _score_splits(
+    plan: Plan, batches: list[SplitBatch], metrics: Mapping[str, Metric]
+) -> list[_Scores]:
+    """Return the metrics of each split, the only results that a sweep keeps."""
 
-    def one(over: OverSplits) -> Float[np.ndarray, "map column split"]:
-        def make() -> dict[str, np.ndarray]:
+    def score_batch(batch: SplitBatch) -> Float[np.ndarray, "map column split"]:
+        def compute() -> dict[str, np.ndarray]:
             rows = [
-                [np.asarray(found.status, float), *measure(found, metrics).values()]
-                for found in map(over.trimmed, plan.run(over))
+                [np.asarray(evaluation.status, float), *measure(evaluation, metrics).values()]
+                for evaluation in map(batch.without_padding, plan.run(batch))
             ]
             return {"values": np.array(rows, float)}
 
-        if over.folder is None:
-            return make()["values"]
-        # Ours by their names, which this package's source defines.
-        told = [(n, None if METRICS.get(n) is metric else metric) for n, metric in metrics.items()]
-        return kept_part(over.folder, over.name(plan, *told), make)["values"]
+        if batch.folder is None:
+            return compute()["values"]
+        # Built-in metrics count by name, as this package's source defines them.
+        metric_ids = [
+            (n, None if METRICS.get(n) is metric else metric) for n, metric in metrics.items()
+        ]
+        return kept_part(batch.folder, batch.name(plan, *metric_ids), compute)["values"]
 
-    joined = np.concatenate([one(over) for over in batches], axis=2)
+    values_of_map = np.concatenate([score_batch(batch) for batch in batches], axis=2)
     return [
-        _Measured(status.astype(np.int32), dict(zip(metrics, values, strict=True)))
-        for status, *values in joined
+        _Scores(status.astype(np.int32), dict(zip(metrics, values, strict=True)))
+        for status, *values in values_of_map
     ]
 
 
-def _tidy(found: _Measured, names: Mapping[str, str]) -> pd.DataFrame:
+def _tidy(scores: _Scores, names: Mapping[str, str]) -> pd.DataFrame:
     parts = [
         pd.DataFrame(
             {
                 **names,
-                "split": np.arange(len(found.status)),
+                "split": np.arange(len(scores.status)),
                 "metric": metric,
                 "value": values,
-                "status": found.status,
+                "status": scores.status,
             }
         )
-        for metric, values in found.metrics.items()
+        for metric, values in scores.metrics.items()
     ]
     return pd.concat(parts, ignore_index=True)
 
 
 def _plan(method: Aggregator, fit_on: FitOn) -> Plan:
-    if isinstance(method, Calibrated):  # its map is compiled once, for all aggregators
+    if isinstance(method, Calibrated):  # its calibrator is compiled once, for all aggregators
         maps = {"": method.calibrator}
         return _plan_of_maps(method.aggregator, maps, method.share, method.cross_fit, fit_on)
 
-    def run(over: OverSplits) -> list[Evaluation]:
+    def run(batch: SplitBatch) -> list[Evaluation]:
         if not is_jax(method):
-            data = (over.votes, over.labels, *over.splits, over.loss)
-            return [evaluated_by_loop(method, *data, fit_on, over.n_items)]
-        args = (method, over.votes, over.labels, over.loss, over.weight, over.splits)
-        return [over.run(_evaluate_all, args, fit_on=fit_on, at_once=over.at_once)]
+            data = (batch.votes, batch.labels, *batch.splits, batch.loss)
+            return [evaluate_by_loop(method, *data, fit_on, batch.n_items)]
+        args = (method, batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
+        return [batch.run(_evaluate_all, args, fit_on=fit_on, vmap_size=batch.vmap_size)]
 
     return Plan(run, ("",), method, fit_on)
 
@@ -273,62 +277,64 @@ def _plan_of_maps(
     cross_fit: int | None,
     fit_on: FitOn,
 ) -> Plan:
-    def run(over: OverSplits) -> list[Evaluation]:
-        stage = over.run(
+    def run(batch: SplitBatch) -> list[Evaluation]:
+        output = batch.run(
             _answer_all,
-            (method, share, over.votes, over.labels, over.weight, over.splits),
+            (method, share, batch.votes, batch.labels, batch.weight, batch.splits),
             cross_fit=cross_fit,
             fit_on=fit_on,
-            at_once=over.at_once,
+            vmap_size=batch.vmap_size,
         )
-        # Maps go side by side also behind a method that has its splits in turns.
-        at_once = over.at_once if over.at_once > 1 else len(stage.status)
+        # Calibrators run vectorised also after a sequential method.
+        vmap_size = batch.vmap_size if batch.vmap_size > 1 else len(output.status)
 
-        def mapped(calibrator: Calibrator) -> Evaluation:
-            args = (calibrator, stage, over.labels, over.loss, over.splits)
-            return over.run(_map_all, args, at_once=at_once)
+        def evaluate_map(calibrator: Calibrator) -> Evaluation:
+            args = (calibrator, output, batch.labels, batch.loss, batch.splits)
+            return batch.run(_map_all, args, vmap_size=vmap_size)
 
-        return [mapped(calibrator) for calibrator in calibrators.values()]
+        return [evaluate_map(calibrator) for calibrator in calibrators.values()]
 
     made_of = (method, share, tuple(calibrators.values()))
     return Plan(run, tuple(calibrators), made_of, (fit_on, cross_fit))
 
 
-def _answers(plan: Plan, batches: "list[OverSplits]") -> dict[str, Evaluation]:
-    """Return the answers on all splits, batch by batch, or what is kept of them."""
+def _answers(plan: Plan, batches: "list[SplitBatch]") -> dict[str, Evaluation]:
+    """Return the results on all splits, batch by batch, from the checkpoint if they are saved."""
 
-    def kept_answers(over: OverSplits, folder: Path) -> list[Evaluation]:
-        def make() -> dict[str, np.ndarray]:
+    def from_checkpoint(batch: SplitBatch, folder: Path) -> list[Evaluation]:
+        def compute() -> dict[str, np.ndarray]:
             return {
-                f"{place} {field}": np.asarray(getattr(found, field))
-                for place, found in enumerate(map(over.gathered, plan.run(over)))
+                f"{index} {field}": np.asarray(getattr(evaluation, field))
+                for index, evaluation in enumerate(map(batch.on_host, plan.run(batch)))
                 for field in ANSWERS
             }
 
-        arrays = kept_part(folder, over.name(plan, ANSWERS), make)
-        items = np.asarray(over.splits[1])[: over.n_splits]
-        labels = np.where(items >= 0, np.asarray(over.labels)[np.maximum(items, 0)], MISSING)
-        found = [
-            Evaluation(items, labels, *(arrays[f"{place} {field}"] for field in ANSWERS))
-            for place in range(len(plan.names))
+        arrays = kept_part(folder, batch.name(plan, ANSWERS), compute)
+        items = np.asarray(batch.splits[1])[: batch.n_splits]
+        labels = np.where(items >= 0, np.asarray(batch.labels)[np.maximum(items, 0)], MISSING)
+        evaluations = [
+            Evaluation(items, labels, *(arrays[f"{index} {field}"] for field in ANSWERS))
+            for index in range(len(plan.names))
         ]
-        return found if over.mesh is not None else jax.device_put(found)
+        return evaluations if batch.mesh is not None else jax.device_put(evaluations)
 
-    def answers(over: OverSplits) -> list[Evaluation]:
-        if over.folder is not None:
-            return kept_answers(over, over.folder)
-        return [over.gathered(found) for found in plan.run(over)]
+    def evaluate_batch(batch: SplitBatch) -> list[Evaluation]:
+        if batch.folder is not None:
+            return from_checkpoint(batch, batch.folder)
+        return [batch.on_host(evaluation) for evaluation in plan.run(batch)]
 
-    def joined(*parts: Array | np.ndarray) -> Array | np.ndarray:
+    def concatenate(*parts: Array | np.ndarray) -> Array | np.ndarray:
         host = isinstance(parts[0], np.ndarray)
         return np.concatenate(parts) if host else jnp.concatenate(parts)
 
-    first, *rest = map(answers, batches)
-    found = [jax.tree.map(joined, *f) for f in zip(first, *rest, strict=True)] if rest else first
-    return dict(zip(plan.names, found, strict=True))
+    first, *rest = map(evaluate_batch, batches)
+    evaluations = (
+        [jax.tree.map(concatenate, *e) for e in zip(first, *rest, strict=True)] if rest else first
+    )
+    return dict(zip(plan.names, evaluations, strict=True))
 
 
-@partial(jax.jit, static_argnames=("fit_on", "at_once", "mesh"))
+@partial(jax.jit, static_argnames=("fit_on", "vmap_size", "mesh"))
 def _evaluate_all(
     method: Aggregator,
     votes: Votes,
@@ -337,20 +343,22 @@ def _evaluate_all(
     weight: Float[Array, " item"] | None,
     splits: "SplitArrays",
     fit_on: FitOn,
-    at_once: int,
+    vmap_size: int,
     mesh: Mesh | None,
 ) -> Evaluation:
     """Evaluate a method on every split."""
 
-    def one(shared: Pytree, split: SplitArrays) -> Evaluation:
+    def evaluate_split(shared: Pytree, split: SplitArrays) -> Evaluation:
         method, votes, labels, loss, weight = shared
         calibration, evaluation, key = split
         return evaluate(method, votes, labels, calibration, evaluation, loss, key, fit_on, weight)
 
-    return each_split(one, (method, votes, labels, loss, weight), splits, at_once, mesh)
+    return each_split(
+        evaluate_split, (method, votes, labels, loss, weight), splits, vmap_size, mesh
+    )
 
 
-@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "at_once", "mesh"))
+@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "vmap_size", "mesh"))
 def _answer_all(
     method: Aggregator,
     share: Scalar | None,
@@ -360,33 +368,35 @@ def _answer_all(
     splits: "SplitArrays",
     cross_fit: int | None,
     fit_on: FitOn,
-    at_once: int,
+    vmap_size: int,
     mesh: Mesh | None,
-) -> Stage:
-    """Fit an aggregator on every split, for the calibrators behind it."""
+) -> AggregatorOutput:
+    """Fit an aggregator on every split, for the calibrators after it."""
 
-    def one(shared: Pytree, split: SplitArrays) -> Stage:
+    def evaluate_split(shared: Pytree, split: SplitArrays) -> AggregatorOutput:
         method, share, votes, labels, weight = shared
         return aggregate_split(method, share, cross_fit, votes, labels, *split, fit_on, weight)
 
-    return each_split(one, (method, share, votes, labels, weight), splits, at_once, mesh)
+    return each_split(
+        evaluate_split, (method, share, votes, labels, weight), splits, vmap_size, mesh
+    )
 
 
-@partial(jax.jit, static_argnames=("at_once", "mesh"))
+@partial(jax.jit, static_argnames=("vmap_size", "mesh"))
 def _map_all(
     calibrator: Calibrator,
-    stage: Stage,
+    output: AggregatorOutput,
     labels: Int[Array, " item"],
     loss: Float[Array, "action class"],
     splits: "SplitArrays",
-    at_once: int,
+    vmap_size: int,
     mesh: Mesh | None,
 ) -> Evaluation:
-    """Fit a calibrator on every split: one program, whatever aggregator stands before it."""
+    """Fit a calibrator on every split, with one program for all aggregators."""
 
-    def one(shared: Pytree, split: Pytree) -> Evaluation:
+    def evaluate_split(shared: Pytree, split: Pytree) -> Evaluation:
         calibrator, labels, loss = shared
-        stage, (calibration, evaluation, _) = split
-        return map_split(calibrator, stage, labels, calibration, evaluation, loss)
+        output, (calibration, evaluation, _) = split
+        return map_split(calibrator, output, labels, calibration, evaluation, loss)
 
-    return each_split(one, (calibrator, labels, loss), (stage, splits), at_once, mesh)
+    return each_split(evaluate_split, (calibrator, labels, loss), (output, splits), vmap_size, mesh)

@@ -1,4 +1,4 @@
-"""Generator precision: how many of a generator's items are valid, from biased judges (P4).
+"""Generator precision: the share of a generator's items that are valid, from biased judges (P4).
 
 This package may not import `priors` or any package after it.
 """

@@ -1,7 +1,7 @@
 r"""Estimators of precision that need no iteration: raw mean, best judge, logit shift, Rogan-Gladen.
 
-Each takes the counts as they are known, labels of some generators included, and answers for every
-generator; a labelled generator's answer is not its label but what the rule says of its votes.
+Each takes counts with the labels of some generators, and returns an estimate for every generator. The
+estimate of a labelled generator comes from its votes by the same rule, not from its labels.
 """
 
 import jax
@@ -22,21 +22,21 @@ __all__ = [
 
 
 def _mean(values: Float[Array, "generator judge"]) -> Float[Array, " generator"]:
-    """Return the mean over judges that were run."""
+    """Return the mean over the judges that were run."""
     return jnp.nanmean(values, axis=1)
 
 
 @in_float64
 def mean_prediction(counts: PrecisionCounts) -> Float[Array, " generator"]:
-    """Return the mean over judges of the share they call valid; needs no label.
+    """Return the mean over judges of the share of items they call valid; needs no labels.
 
     Examples
     --------
     >>> import jax.numpy as jnp
     >>> from judgebayes.generators import counts_from_matrix, mean_prediction
-    >>> seen = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
+    >>> shares = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
     >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
-    >>> counts = counts_from_matrix(seen, 100 + 0 * seen, confusion=confusion)
+    >>> counts = counts_from_matrix(shares, 100 + 0 * shares, confusion=confusion)
     >>> print(mean_prediction(counts).round(2))
     [0.86 0.8  0.75]
     """
@@ -45,34 +45,34 @@ def mean_prediction(counts: PrecisionCounts) -> Float[Array, " generator"]:
 
 @in_float64
 def best_judge(counts: PrecisionCounts) -> Float[Array, " generator"]:
-    """Return the shares of the judge whose largest error on the labelled generators is least.
+    """Return the shares of the judge with the least maximum error on the labelled generators.
 
     A judge that was not run on a labelled generator is not considered; without labels, NaN.
     """
-    gap = jnp.abs(counts.matrix - counts.labelled_precision[:, None])
-    worst = jnp.where(counts.labelled[:, None], gap, 0.0).max(0)
-    worst = jnp.where(jnp.isnan(worst), jnp.inf, worst)
-    chosen = counts.matrix[:, jnp.argmin(worst)]
-    return jnp.where(counts.labelled.any() & jnp.isfinite(worst.min()), chosen, jnp.nan)
+    error = jnp.abs(counts.matrix - counts.labelled_precision[:, None])
+    max_error = jnp.where(counts.labelled[:, None], error, 0.0).max(0)
+    max_error = jnp.where(jnp.isnan(max_error), jnp.inf, max_error)
+    chosen = counts.matrix[:, jnp.argmin(max_error)]
+    return jnp.where(counts.labelled.any() & jnp.isfinite(max_error.min()), chosen, jnp.nan)
 
 
 @in_float64
 def logit_shift(counts: PrecisionCounts) -> Float[Array, " generator"]:
-    r"""Return the raw means shifted, on the logit scale, as the labelled generators' are off.
+    r"""Return the raw means, shifted on the logit scale by the mean error on the labelled generators.
 
     .. math:: \mathrm{logit}\,\hat g_i = \mathrm{logit}\,m_i
               + \frac{1}{|H|} \sum_{h \in H} (\mathrm{logit}\,g_h - \mathrm{logit}\,m_h)
 
-    Without labels, the raw means. A share of 0 or 1, which has no logit, counts as half a vote, or
-    half an item, away from it.
+    Without labels, returns the raw means. A share of 0 or 1, whose logit is infinite, is moved by half a
+    vote, or half an item.
 
     Examples
     --------
     >>> import jax.numpy as jnp
     >>> from judgebayes.generators import counts_from_matrix, logit_shift
-    >>> seen = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
+    >>> shares = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
     >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
-    >>> counts = counts_from_matrix(seen, 100 + 0 * seen, confusion=confusion)
+    >>> counts = counts_from_matrix(shares, 100 + 0 * shares, confusion=confusion)
     >>> print(logit_shift(counts).round(2))
     [0.8  0.72 0.66]
     """
@@ -81,12 +81,12 @@ def logit_shift(counts: PrecisionCounts) -> Float[Array, " generator"]:
     m = _logit(raw, cast)
     g = _logit(counts.labelled_precision, counts.valid + counts.invalid)
     both = counts.labelled & jnp.isfinite(m)
-    off = jnp.where(both, g - m, 0.0).sum() / jnp.maximum(both.sum(), 1)
-    return jnp.where(both.any(), jax.nn.sigmoid(m + off), raw)
+    shift = jnp.where(both, g - m, 0.0).sum() / jnp.maximum(both.sum(), 1)
+    return jnp.where(both.any(), jax.nn.sigmoid(m + shift), raw)
 
 
 def _logit(share: Array, n: Array) -> Array:
-    """Return the logit of a share of n; of none or all of them, that of half of one less."""
+    """Return the logit of a share of n, with shares of 0 and 1 moved by half of one."""
     half = 0.5 / jnp.maximum(n, 1.0)
     inside = jnp.where(share <= 0, half, jnp.where(share >= 1, 1 - half, share))
     return jax.scipy.special.logit(inside)
@@ -103,8 +103,8 @@ def rogan_gladen(counts: PrecisionCounts) -> Float[Array, " generator"]:
     .. math:: \hat g_i = \frac{m_i + \bar v^- - 1}{\bar v^+ + \bar v^- - 1}
 
     Rogan & Gladen (1978), with rates pooled over the labelled generators; the means are over the
-    judges that were run on the generator. NaN where the labels leave no rates (none valid, or none
-    invalid), or the judges call valid and invalid items valid alike.
+    judges that were run on the generator. NaN if the labels give no rates (none is valid, or none is
+    invalid), or if the judges accept valid and invalid items at the same rate.
     """
     rates = counts.rates()
     run = jnp.isfinite(counts.matrix)
@@ -114,6 +114,6 @@ def rogan_gladen(counts: PrecisionCounts) -> Float[Array, " generator"]:
 
 @in_float64
 def rogan_gladen_by_judge(counts: PrecisionCounts) -> Float[Array, " generator"]:
-    """Return the mean over judges of each one's own clipped Rogan-Gladen correction."""
+    """Return the mean over judges of each judge's clipped Rogan-Gladen correction."""
     rates = counts.rates()
     return _mean(_corrected(counts.matrix, rates.tpr, rates.tnr))

@@ -1,4 +1,4 @@
-"""What generator precision is learnt from: votes counted by generator and judge, and labels."""
+"""Data for generator precision: votes counted by generator, judge and label."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ __all__ = ["PrecisionCounts", "Rates", "count_votes", "counts_from_matrix"]
 class Rates:
     """True positive and true negative rate of each judge, pooled over labelled generators.
 
-    NaN where a judge voted on no labelled valid (or invalid) item.
+    NaN if a judge voted on no item labelled valid (or invalid).
     """
 
     tpr: Float[AnyArray, "*batch judge"]
@@ -31,11 +31,11 @@ class Rates:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PrecisionCounts:
-    """Votes on the items of several generators, counted.
+    """Counts of the votes on the items of several generators.
 
-    A vote is valid (1) or invalid (0); a missing vote counts nowhere. Every item is counted once:
-    among the labelled ones, by its label, or among the unlabelled ones. A pair of generator and
-    judge that was never run has zeros. Counts are floats, so that weights and shares can enter.
+    A vote is valid (1) or invalid (0); a missing vote is not counted. Every item is counted once, by its
+    label or among the unlabelled items. A pair of generator and judge that was never run has zeros.
+    Counts are floats, so that weights and shares can be used.
     """
 
     accepted: Float[Array, "*batch generator judge"]
@@ -121,13 +121,13 @@ def count_votes(
     Parameters
     ----------
     votes
-        Binary votes: 1 is valid. A judge's repeated votes on an item count one each.
+        Binary votes; 1 means valid. Repeated votes of a judge on an item all count.
     labels
         1 valid, 0 invalid, -1 unknown.
     generators
-        Which generator each item comes from, from 0.
+        The index of each item's generator, from 0.
     n_generators
-        How many generators there are.
+        The number of generators.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def count_votes(
         if array.shape != (votes.n_items,):
             raise JudgeBayesError(
                 f"The {name} have the shape {array.shape}; the votes have {votes.n_items} items, "
-                f"so right would be ({votes.n_items},)."
+                f"so the shape must be ({votes.n_items},)."
             )
     by_class = votes.counts().astype(float)  # item judge class
     member = (generators[:, None] == jnp.arange(n_generators)).astype(float)
@@ -171,22 +171,21 @@ def counts_from_matrix(
     precision: Float[AnyArray, " generator"] | None = None,
     items: Float[AnyArray, " generator"] | None = None,
 ) -> PrecisionCounts:
-    """Return counts from an observed matrix given directly.
+    """Return counts from a matrix of the shares that judges call valid.
 
     Parameters
     ----------
     matrix
-        The share of a generator's items that each judge calls valid; NaN for pairs not run.
+        The share of a generator's items that each judge calls valid; NaN for pairs that were not run.
     judged
-        How many items stand behind each share.
+        The number of items behind each share.
     confusion
-        TN, FP, FN and TP of each judge on the generators that were labelled in full; zero rows for
-        the others.
+        TN, FP, FN and TP of each judge on the fully labelled generators; rows of zeros for the others.
     precision
-        The labelled generators' precision, NaN for the others; by default that of the judge that
-        voted on most of the generator's items.
+        The labelled generators' precision, NaN for the others; by default from the confusion counts of
+        the judge that voted on most of the generator's items.
     items
-        How many items each generator has; the largest number judged if not given.
+        The number of items of each generator; by default the largest number judged.
 
     Raises
     ------
@@ -198,9 +197,9 @@ def counts_from_matrix(
     --------
     >>> import jax.numpy as jnp
     >>> from judgebayes.generators import counts_from_matrix
-    >>> seen = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
+    >>> shares = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
     >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
-    >>> counts = counts_from_matrix(seen, 100 + 0 * seen, confusion=confusion)
+    >>> counts = counts_from_matrix(shares, 100 + 0 * shares, confusion=confusion)
     >>> print(counts.labelled_precision)
     [0.8 nan nan]
     """
@@ -212,23 +211,23 @@ def counts_from_matrix(
             f"The share of generator {i} and judge {j} is {share[i, j]}; shares lie in [0, 1]."
         )
     zero = np.zeros_like(share)
-    given = (zero,) * 4 if confusion is None else confusion
-    tn, fp, fn, tp = (np.asarray(c, float) for c in given)
+    confusion_or_zeros = (zero,) * 4 if confusion is None else confusion
+    tn, fp, fn, tp = (np.asarray(c, float) for c in confusion_or_zeros)
     total = tn + fp + fn + tp
     labelled = total.sum(1) > 0
     size = np.maximum(np.where(run, n, 0), total).max(1) if items is None else np.asarray(items)
-    widest = total.argmax(1)
-    at = np.arange(len(share)), widest
-    found = (tp + fn)[at] / np.maximum(total[at], 1)
-    known = found if precision is None else np.asarray(precision, float)
-    if (np.isfinite(known) & ~labelled).any() and precision is not None:
-        i = int(np.argmax(np.isfinite(known) & ~labelled))
+    main_judge = total.argmax(1)
+    main_cells = np.arange(len(share)), main_judge
+    counted_precision = (tp + fn)[main_cells] / np.maximum(total[main_cells], 1)
+    labelled_precision = counted_precision if precision is None else np.asarray(precision, float)
+    if (np.isfinite(labelled_precision) & ~labelled).any() and precision is not None:
+        i = int(np.argmax(np.isfinite(labelled_precision) & ~labelled))
         raise JudgeBayesError(
             f"Generator {i} has a precision but no confusion counts; give both, or NaN."
         )
-    known = np.where(labelled, known, 0.0)
-    if not np.isfinite(known).all():
-        i = int(np.argmax(~np.isfinite(known)))
+    labelled_precision = np.where(labelled, labelled_precision, 0.0)
+    if not np.isfinite(labelled_precision).all():
+        i = int(np.argmax(~np.isfinite(labelled_precision)))
         raise JudgeBayesError(f"Generator {i} has confusion counts but no precision.")
     unlabelled = ~labelled[:, None] & run
     return PrecisionCounts(
@@ -241,8 +240,8 @@ def counts_from_matrix(
                 tp + fn,
                 fp,
                 fp + tn,
-                known * size * labelled,
-                (1 - known) * size * labelled,
+                labelled_precision * size * labelled,
+                (1 - labelled_precision) * size * labelled,
                 size * ~labelled,
             )
         )

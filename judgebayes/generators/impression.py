@@ -1,8 +1,8 @@
-r"""The recommended estimator: judges who know the label, or else go by their impression.
+r"""The recommended estimator: a judge either knows an item's label or votes by its impression.
 
-Judge j, shown an item of generator i, *knows* with probability :math:`k_{ij}` whether it is valid;
-otherwise it goes by its *impression* of the generator's work and calls it valid with probability
-:math:`q_{ij}`:
+Judge j, shown an item of generator i, *knows* with probability :math:`k_{ij}` whether it is valid.
+Otherwise it votes by its *impression* of the generator's work, and calls the item valid with
+probability :math:`q_{ij}`:
 
 .. math::
     \mathrm{TPR}_{ij} &= k_{ij} + (1 - k_{ij}) q_{ij}, \qquad
@@ -11,16 +11,16 @@ otherwise it goes by its *impression* of the generator's work and calls it valid
     \mathrm{logit}\,k_{ij} &= \kappa_j + u_i, \qquad
     \mathrm{logit}\,q_{ij} = a_j + \lambda \eta_i + d_i, \qquad \eta_i = \mathrm{logit}\,g_i
 
-k is Youden's index. Where judges know (k near 1) this is Rogan and Gladen's correction; where they
-know nothing and impressions follow quality (k = 0, lambda = 1) it is exactly a logit shift, with a
-deviation :math:`d_i \sim N(0, \sigma_d^2)` of each generator's own. In between, labels decide.
+k is Youden's index. For judges who know (k near 1) this is Rogan and Gladen's correction. For judges who
+know nothing and whose impressions follow quality (k = 0, lambda = 1) it is exactly a logit shift, with a
+deviation :math:`d_i \sim N(0, \sigma_d^2)` of each generator. In between, the labels decide.
 
-What makes the intervals honest: the deviations d and u belong to a generator and are common to all
-of its judges. Judges who read the same items err together, on the items and on what the generator's
-work looks like; a deviation that no number of judges averages away stands for both. And an
-unlabelled generator enters through the *mean* over judges of its logit shares only: how its judges
-differ from one another would, in this model, tell knowledge from impression, and on real votes it
-tells mainly who likes whose style.
+Two choices keep the intervals wide enough. First, the deviations d and u belong to a generator and are
+common to all of its judges. Judges who read the same items make correlated errors, about the items and
+about the generator's style; these deviations, which do not average out over judges, represent both.
+Second, an unlabelled generator enters only through the *mean* over judges of its logit shares. In this
+model the differences between its judges would separate knowledge from impression, but on real votes
+they show mainly which judge prefers which style.
 """
 
 from dataclasses import dataclass, field
@@ -44,26 +44,25 @@ __all__ = ["FittedImpression", "Impression", "ImpressionPrior"]
 POINTS_D = 7
 POINTS_U = 3
 SPAN = 1.9
-"""How many prior standard deviations of log sigma the grids reach to each side."""
+"""Half-width of the grids, in prior standard deviations of log sigma."""
 STEPS = 16
 CELL_ROUNDS = 3
-SETTLED = 1e-6
 BISECTIONS = 45
 
 
 class ImpressionPrior(NamedTuple):
-    """Normal priors as (location, scale); the sigmas' are of their logarithms."""
+    """Normal priors as (location, scale); those of the sigmas are of their logarithms."""
 
     slope: tuple[float, float] = (1.0, 0.3)
-    """lambda of judges who know nothing. Judges who know much leave few items to impressions, and
-    there is less reason for those to follow quality: the location is multiplied by (1 - J^2)^3, J
-    being the judges' mean Youden index on the labelled items."""
+    """lambda of judges who know nothing. Judges who know much leave few items to impressions, which then
+    have less reason to follow quality: the location is multiplied by (1 - J^2)^3, where J is the
+    judges' mean Youden index on the labelled items."""
     impression: tuple[float, float] = (0.0, 1.0)
-    """The mean over judges of a_j, and 0.7 for their spread."""
+    """Prior of the mean over judges of a_j, whose spread is `judge_spread`."""
     knowledge: tuple[float, float] = (-0.5, 1.5)
-    """The mean over judges of kappa_j, and 0.7 for their spread."""
+    """Prior of the mean over judges of kappa_j, whose spread is `judge_spread`."""
     quality: tuple[float, float] = (1.5, 1.5)
-    """The mean over generators of eta_i."""
+    """Prior of the mean over generators of eta_i, whose spread is `quality_spread`."""
     quality_spread: float = 1.5
     judge_spread: float = 0.7
     log_sigma_d: tuple[float, float] = (float(np.log(0.28)), 0.5)
@@ -78,15 +77,15 @@ class Impression:
     Parameters
     ----------
     prior
-        Priors; their defaults suit judges from useless to excellent.
+        The priors; the defaults suit judges from useless to excellent.
 
     Examples
     --------
     >>> import jax.numpy as jnp
     >>> from judgebayes.generators import Impression, counts_from_matrix
-    >>> seen = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
+    >>> shares = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
     >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
-    >>> counts = counts_from_matrix(seen, 100 + 0 * seen, confusion=confusion)
+    >>> counts = counts_from_matrix(shares, 100 + 0 * shares, confusion=confusion)
     >>> fit = Impression().fit(counts)
     >>> print(fit.estimate().round(2))
     [0.8  0.77 0.69]
@@ -99,8 +98,8 @@ class Impression:
         """Return the posterior of every generator's precision.
 
         Works under `jax.jit` and `jax.vmap`. Any pairs of generator and judge may be missing. A
-        generator should be labelled in full, or nearly, or not at all: with few labels of many
-        generators the intervals are too narrow, and `Stratified` is the estimator to take.
+        generator should be labelled in full, or nearly, or not at all. With few labels of many
+        generators the intervals are too narrow; use `Stratified` instead.
         """
         return _fit(self, counts)
 
@@ -112,7 +111,7 @@ class FittedImpression:
 
     weight: Float[Array, "*batch point"]
     mean: Float[Array, "*batch point generator"]
-    """Of eta, the logit of the precision of a generator's unlabelled items."""
+    """Mean of eta, the logit of the precision of a generator's unlabelled items."""
     covariance: Float[Array, "*batch point generator generator"]
     valid: Float[Array, "*batch generator"]
     invalid: Float[Array, "*batch generator"]
@@ -128,8 +127,8 @@ class FittedImpression:
 
     @in_float64
     def quantile(self, level: float) -> Float[Array, " generator"]:
-        """Return a quantile of the precision of each generator's items, labelled ones included."""
-        return _realised(self, jax.nn.sigmoid(_quantile(self, level)))
+        """Return a quantile of the precision of each generator's items, including the labelled items."""
+        return _overall_precision(self, jax.nn.sigmoid(_quantile(self, level)))
 
     def estimate(self) -> Float[Array, " generator"]:
         """Return the posterior medians."""
@@ -145,18 +144,18 @@ class FittedImpression:
     def draws(
         self, n_draws: int = 4000, key: PRNGKeyArray | None = None
     ) -> Float[Array, "draw generator"]:
-        """Return joint draws of the precisions: what generators share cancels in differences."""
+        """Return joint draws of the precisions; errors that generators share cancel in differences."""
         key = jax.random.key(0) if key is None else key
-        which, noise = jax.random.split(key)
-        point = jax.random.choice(which, self.weight.shape[0], (n_draws,), p=self.weight)
-        z = jax.random.normal(noise, (n_draws, self.mean.shape[1]))
+        point_key, normal_key = jax.random.split(key)
+        point = jax.random.choice(point_key, self.weight.shape[0], (n_draws,), p=self.weight)
+        z = jax.random.normal(normal_key, (n_draws, self.mean.shape[1]))
         root = jnp.linalg.cholesky(self.covariance)
         eta = self.mean[point] + jnp.einsum("dgh,dh->dg", root[point], z)
-        return jax.vmap(lambda g: _realised(self, g))(jax.nn.sigmoid(eta))
+        return jax.vmap(lambda g: _overall_precision(self, g))(jax.nn.sigmoid(eta))
 
 
-def _realised(fit: FittedImpression, g: Array) -> Array:
-    """Return the share of valid items among all, the labelled ones being known."""
+def _overall_precision(fit: FittedImpression, g: Array) -> Array:
+    """Return the share of valid items among all, from the labels and g for the unlabelled items."""
     total = fit.valid + fit.invalid + fit.unlabelled
     return jnp.where(
         total > 0, (fit.valid + fit.unlabelled * g) / jnp.where(total > 0, total, 1.0), g
@@ -179,11 +178,11 @@ def _quantile(fit: FittedImpression, level: Scalar) -> Float[Array, " generator"
 
 
 class _Cells(NamedTuple):
-    """Empirical logits of shares, their sampling variances, and which cells there are."""
+    """Empirical logits of shares, their sampling variances, and which cells have votes."""
 
     logit: Float[Array, "generator judge"]
     variance: Float[Array, "generator judge"]
-    seen: Bool[Array, "generator judge"]
+    observed: Bool[Array, "generator judge"]
 
 
 class _Spreads(NamedTuple):
@@ -193,7 +192,7 @@ class _Spreads(NamedTuple):
 
 
 class _Parameters(NamedTuple):
-    """What is found by Gauss-Newton at given spreads."""
+    """The parameters that Gauss-Newton optimises at given spreads."""
 
     a: Float[Array, " judge"]
     kappa: Float[Array, " judge"]
@@ -209,12 +208,12 @@ _Search = tuple[Array, Array, tuple[Array, Array, Array, Array]]
 
 def _cells(count: Array, n: Array) -> _Cells:
     share = (count + 0.5) / (n + 1.0)
-    seen = n > 0
-    return _Cells(logit(share), 1 / jnp.where(seen, n * share * (1 - share), 1.0), seen)
+    observed = n > 0
+    return _Cells(logit(share), 1 / jnp.where(observed, n * share * (1 - share), 1.0), observed)
 
 
 class _System:
-    """The least-squares problem at given counts and prior: residuals, normal equations."""
+    """The least-squares problem for given counts and prior: residuals and normal equations."""
 
     def __init__(self, counts: PrecisionCounts, prior: ImpressionPrior) -> None:
         self.prior = prior
@@ -281,36 +280,36 @@ class _System:
         k = jax.nn.sigmoid(at.kappa + at.u[:, None])
         g = jax.nn.sigmoid(at.eta)[:, None]
         t, f, p = k + (1 - k) * q, (1 - k) * q, k * g + (1 - k) * q
-        # 1 - t, 1 - f and 1 - p in products, so that none of them is a difference of near equals.
+        # 1 - t, 1 - f and 1 - p as products, to avoid cancellation.
         t1, f1, p1 = (1 - k) * (1 - q), (1 - q) + k * q, k * (1 - g) + (1 - k) * (1 - q)
-        by_a = by_k = cross = on_right_a = on_right_k = jnp.zeros(q.shape)
+        by_a = by_k = cross = gradient_a = gradient_k = jnp.zeros(q.shape)
         cell_chi = jnp.zeros(())
         for cells, value, rest, on_a, on_k in (
             (self.true, t, t1, q / t, k / t),
             (self.false, f, f1, (1 - q) / f1, -k / f1),
         ):
-            weight = jnp.where(cells.seen, 1 / (cells.variance + spreads.cell**2), 0.0)
-            gap = jnp.where(cells.seen, cells.logit - (jnp.log(value) - jnp.log(rest)), 0.0)
+            weight = jnp.where(cells.observed, 1 / (cells.variance + spreads.cell**2), 0.0)
+            error = jnp.where(cells.observed, cells.logit - (jnp.log(value) - jnp.log(rest)), 0.0)
             by_a, by_k = by_a + weight * on_a**2, by_k + weight * on_k**2
             cross = cross + weight * on_a * on_k
-            on_right_a, on_right_k = (
-                on_right_a + weight * on_a * gap,
-                on_right_k + weight * on_k * gap,
+            gradient_a, gradient_k = (
+                gradient_a + weight * on_a * error,
+                gradient_k + weight * on_k * error,
             )
-            cell_chi = cell_chi + (weight * gap**2).sum()
-        to_a, to_k = self._maps(at, slope)
+            cell_chi = cell_chi + (weight * error**2).sum()
+        jacobian_a, jacobian_k = self._jacobians(at, slope)
         normal = (
-            to_a.T @ _base(by_a) @ to_a
-            + to_a.T @ _base(cross) @ to_k
-            + to_k.T @ _base(cross) @ to_a
-            + to_k.T @ _base(by_k) @ to_k
+            jacobian_a.T @ _two_way_normal_matrix(by_a) @ jacobian_a
+            + jacobian_a.T @ _two_way_normal_matrix(cross) @ jacobian_k
+            + jacobian_k.T @ _two_way_normal_matrix(cross) @ jacobian_a
+            + jacobian_k.T @ _two_way_normal_matrix(by_k) @ jacobian_k
         )
-        gradient = to_a.T @ _sums(on_right_a) + to_k.T @ _sums(on_right_k)
+        gradient = jacobian_a.T @ _margin_sums(gradient_a) + jacobian_k.T @ _margin_sums(gradient_k)
         # Unlabelled generators: the mean over judges of the logit shares.
-        share = self.row.seen / jnp.maximum(self.row.seen.sum(1), 1)[:, None]
-        some = self.row.seen.any(1)
+        share = self.row.observed / jnp.maximum(self.row.observed.sum(1), 1)[:, None]
+        some = self.row.observed.any(1)
         noise = (share**2 * (self.row.variance + spreads.cell**2)).sum(1)
-        off = (share * (self.row.logit - (jnp.log(p) - jnp.log(p1)))).sum(1)
+        row_error = (share * (self.row.logit - (jnp.log(p) - jnp.log(p1)))).sum(1)
         width = jnp.where(some, 1 / jnp.sqrt(jnp.where(some, noise, 1.0)), 0.0)
         on_a = share * (1 - k) * q * (1 - q) / (p * p1)
         on_k = share * (g - q) * k * (1 - k) / (p * p1)
@@ -328,24 +327,34 @@ class _System:
             ],
             axis=1,
         )
-        normal, gradient = normal + rows.T @ rows, gradient + rows.T @ (width * off)
+        normal, gradient = normal + rows.T @ rows, gradient + rows.T @ (width * row_error)
         # Labels.
-        known = jnp.where(self.label.seen, 1 / self.label.variance, 0.0)
-        miss = jnp.where(self.label.seen, self.label.logit - at.eta, 0.0)
-        where = slice(2 * self.judges, 2 * self.judges + self.generators)
-        normal = normal.at[where, where].add(jnp.diag(known))
-        gradient = gradient.at[where].add(known * miss)
+        label_weight = jnp.where(self.label.observed, 1 / self.label.variance, 0.0)
+        label_error = jnp.where(self.label.observed, self.label.logit - at.eta, 0.0)
+        eta_slice = slice(2 * self.judges, 2 * self.judges + self.generators)
+        normal = normal.at[eta_slice, eta_slice].add(jnp.diag(label_weight))
+        gradient = gradient.at[eta_slice].add(label_weight * label_error)
         prior_rows, centre = self.precision_of_prior(spreads)
-        excess = prior_rows @ x - centre
-        chi = cell_chi + ((width * off) ** 2).sum() + (known * miss**2).sum() + excess @ excess
-        return chi, gradient - prior_rows.T @ excess, normal + prior_rows.T @ prior_rows, cell_chi
+        prior_residual = prior_rows @ x - centre
+        chi = (
+            cell_chi
+            + ((width * row_error) ** 2).sum()
+            + (label_weight * label_error**2).sum()
+            + prior_residual @ prior_residual
+        )
+        return (
+            chi,
+            gradient - prior_rows.T @ prior_residual,
+            normal + prior_rows.T @ prior_rows,
+            cell_chi,
+        )
 
-    def _maps(self, at: _Parameters, slope: Array) -> tuple[Array, Array]:
-        """Return how the predictors' judge and generator parts depend on all parameters."""
+    def _jacobians(self, at: _Parameters, slope: Array) -> tuple[Array, Array]:
+        """Return the Jacobians of the predictors' judge and generator parts in all parameters."""
         g, j = self.generators, self.judges
         one_g, one_j = jnp.eye(g), jnp.eye(j)
         none = jnp.zeros
-        to_a = jnp.concatenate(
+        jacobian_a = jnp.concatenate(
             [
                 jnp.concatenate([one_j, none((j, j + 3 * g + 4))], 1),
                 jnp.concatenate(
@@ -361,20 +370,20 @@ class _System:
                 ),
             ]
         )
-        to_k = jnp.concatenate(
+        jacobian_k = jnp.concatenate(
             [
                 jnp.concatenate([none((j, j)), one_j, none((j, 3 * g + 4))], 1),
                 jnp.concatenate([none((g, 2 * j + 2 * g)), one_g, none((g, 4))], 1),
             ]
         )
-        return to_a, to_k
+        return jacobian_a, jacobian_k
 
     def log_spreads(self, spreads: _Spreads) -> Array:
-        """Return the log of the normal densities' scales, as far as they depend on the spreads."""
+        """Return the log scales of the normal densities, up to terms without the spreads."""
         total = self.generators * (jnp.log(spreads.d) + jnp.log(spreads.u))
         for cells in (self.true, self.false):
             each = 0.5 * jnp.log(cells.variance + spreads.cell**2)
-            total = total + jnp.where(cells.seen, each, 0.0).sum()
+            total = total + jnp.where(cells.observed, each, 0.0).sum()
         return total
 
     def solve(self, spreads: _Spreads, x: Array, steps: int) -> tuple[Array, Array, Array, Array]:
@@ -384,20 +393,22 @@ class _System:
             x, damping, (chi, gradient, normal, cell) = state
             damped = normal + damping * jnp.diag(jnp.diag(normal))
             move = jax.scipy.linalg.solve(damped, gradient, assume_a="pos")
-            there = self.evaluate(x + move, spreads)
-            better = there[0] <= chi
-            kept = jax.tree.map(
-                lambda new, old: jnp.where(better, new, old), there, (chi, gradient, normal, cell)
+            trial = self.evaluate(x + move, spreads)
+            better = trial[0] <= chi
+            accepted = jax.tree.map(
+                lambda new, old: jnp.where(better, new, old), trial, (chi, gradient, normal, cell)
             )
             at = jnp.where(better, x + move, x)
-            return (at, jnp.where(better, damping * 0.1, damping * 10), kept), jnp.abs(move).max()
+            return (at, jnp.where(better, damping * 0.1, damping * 10), accepted), jnp.abs(
+                move
+            ).max()
 
-        begin = (x, jnp.asarray(1e-3), self.evaluate(x, spreads))
-        (x, _, found), moves = jax.lax.scan(step, begin, None, length=steps)
-        return x, found[2], found[0], moves[-1]
+        initial = (x, jnp.asarray(1e-3), self.evaluate(x, spreads))
+        (x, _, evaluation), moves = jax.lax.scan(step, initial, None, length=steps)
+        return x, evaluation[2], evaluation[0], moves[-1]
 
 
-def _base(weight: Array) -> Array:
+def _two_way_normal_matrix(weight: Array) -> Array:
     """Return the normal matrix of a two-way layout, judges first, generators after."""
     return jnp.concatenate(
         [
@@ -407,7 +418,7 @@ def _base(weight: Array) -> Array:
     )
 
 
-def _sums(cells: Array) -> Array:
+def _margin_sums(cells: Array) -> Array:
     return jnp.concatenate([cells.sum(0), cells.sum(1)])
 
 
@@ -416,18 +427,18 @@ def _fit(method: Impression, counts: PrecisionCounts) -> FittedImpression:
     prior = method.prior
     system = _System(counts, prior)
     generators, judges = counts.accepted.shape
-    labelled = system.true.seen.any(1).sum()
-    seen = system.true.seen.sum() + system.false.seen.sum()
-    freedom = jnp.maximum(seen - 2.0 * judges - 2.0 * labelled, 5.0)
-    typical = jnp.exp(prior.log_sigma_d[0]), jnp.exp(prior.log_sigma_u[0])
+    labelled = system.true.observed.any(1).sum()
+    n_observed = system.true.observed.sum() + system.false.observed.sum()
+    degrees_of_freedom = jnp.maximum(n_observed - 2.0 * judges - 2.0 * labelled, 5.0)
+    typical_spreads = jnp.exp(prior.log_sigma_d[0]), jnp.exp(prior.log_sigma_u[0])
 
     def refine(_: Int[Array, ""] | int, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        """Scale the cell spread until the cells' chi-square is its degrees of freedom."""
+        """Scale the cell spread so that the cells' chi-square equals its degrees of freedom."""
         x, cell = state
-        x = system.solve(_Spreads(typical[0], typical[1], cell), x, STEPS // 2)[0]
-        chi = system.evaluate(x, _Spreads(typical[0], typical[1], cell))[3]
-        grown = jnp.clip(cell * jnp.sqrt(chi / freedom), 0.02, 1.0)
-        return x, jnp.where(seen > 0, grown, cell)
+        x = system.solve(_Spreads(typical_spreads[0], typical_spreads[1], cell), x, STEPS // 2)[0]
+        chi = system.evaluate(x, _Spreads(typical_spreads[0], typical_spreads[1], cell))[3]
+        rescaled = jnp.clip(cell * jnp.sqrt(chi / degrees_of_freedom), 0.02, 1.0)
+        return x, jnp.where(n_observed > 0, rescaled, cell)
 
     x, cell = jax.lax.fori_loop(0, CELL_ROUNDS, refine, (system.start(), jnp.asarray(0.15)))
     z_d, z_u = (np.linspace(-SPAN, SPAN, n) for n in (POINTS_D, POINTS_U))
@@ -439,12 +450,12 @@ def _fit(method: Impression, counts: PrecisionCounts) -> FittedImpression:
 
     def at_point(d: Array, u: Array) -> tuple[Array, Array, Array, Array, Array]:
         spreads = _Spreads(d, u, cell)
-        found, normal, chi, move = system.solve(spreads, x, STEPS // 2)
+        mode, normal, chi, move = system.solve(spreads, x, STEPS // 2)
         root = jnp.linalg.cholesky(normal)
         evidence = -0.5 * chi - system.log_spreads(spreads) - jnp.log(jnp.diag(root)).sum()
-        inverse = jax.scipy.linalg.cho_solve((root, True), jnp.eye(len(found)))
-        where = slice(2 * judges, 2 * judges + generators)
-        return found[where], inverse[where, where], evidence, found[-4], move
+        inverse = jax.scipy.linalg.cho_solve((root, True), jnp.eye(len(mode)))
+        eta_slice = slice(2 * judges, 2 * judges + generators)
+        return mode[eta_slice], inverse[eta_slice, eta_slice], evidence, mode[-4], move
 
     mean, covariance, evidence, slope, move = jax.vmap(at_point)(d, u)
     weight = jax.nn.softmax(evidence - 0.5 * jnp.asarray((z**2).sum(0)))

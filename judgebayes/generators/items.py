@@ -1,13 +1,13 @@
-r"""Precision from the votes of each item: the item-level model, fitted.
+r"""Precision from the votes on each item, by the item-level model.
 
-Where the votes of single items are at hand, the judges' agreement on an item says how far they err
-together: an item's leaning moves all of its judges (`judgebayes.models.generator_validator`), so
-that fourteen judges who agree are not fourteen witnesses. Items with the same votes, label and
-generator are one row with a weight.
+The judges' agreement on single items shows how correlated their errors are: an item's leaning shifts
+all of its judges (`judgebayes.models.generator_validator`), so fourteen agreeing judges are not
+fourteen independent witnesses. Items with the same votes, label and generator are one row with a
+weight.
 
-The model learns from how votes split. Where judges share a liking that the model does not have, an
-unlabelled generator can be far off (`experiments/beyond_consensus`, audit-items): `Impression`, which
-looks at mean votes only, and `Stratified`, which goes by labels, are the estimators to take.
+The model learns from how votes split. If judges share a preference that the model does not represent,
+the estimate for an unlabelled generator can be far off (`experiments/beyond_consensus`, audit-items).
+Then use `Impression`, which uses only mean votes, or `Stratified`, which relies on labels.
 """
 
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ from judgebayes.models import generator_validator
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.votes.array import Votes
 
-__all__ = ["ItemLevel", "Rows", "distinct"]
+__all__ = ["ItemLevel", "Rows", "unique_items"]
 
 
 NO_SCORE = (
-    "The item-level model is fitted by its likelihood, unlabelled items included: right would be "
+    "The item-level model is fitted by its likelihood, unlabelled items included: use "
     "NormalAtMode(), MAP() or NUTS() without a score."
 )
 
@@ -40,7 +40,7 @@ NO_SCORE = (
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Rows:
-    """Different items, and how many there are of each."""
+    """Distinct items, with the number of copies of each as its weight."""
 
     votes: Int[Array, "item judge"]
     labels: Int[Array, " item"]
@@ -56,12 +56,13 @@ class ItemLevel:
     Parameters
     ----------
     inference
-        `NormalAtMode()`, draws from the normal at the mode; `MAP()`, the mode alone; or `NUTS()`.
+        `NormalAtMode()`, draws from the normal approximation at the mode; `MAP()`, the mode only; or
+        `NUTS()`.
     """
 
     inference: Inference = field(default_factory=NormalAtMode)
     independent: bool = field(default=False, metadata={"static": True})
-    """Leave the leanings out: judges then err independently given the label, as P4 has it."""
+    """Whether to leave the leanings out, so that judges err independently given the label, as in P4."""
     prior: ItemPrior = field(default_factory=ItemPrior, metadata={"static": True})
 
     @in_float64
@@ -80,22 +81,22 @@ class ItemLevel:
         Parameters
         ----------
         votes
-            Binary votes: 1 is valid; one of each judge on an item at most.
+            Binary votes, at most one of each judge on an item; 1 means valid.
         labels
             1 valid, 0 invalid, -1 unknown.
         generators
-            Which generator each item comes from, from 0.
+            The index of each item's generator, from 0.
         n_generators
-            How many generators there are.
+            The number of generators.
         weight
-            How many items each row stands for; 1 by default.
+            The number of items that each row represents; 1 by default.
 
         Raises
         ------
         JudgeBayesError
             If the votes are not binary, or a judge voted more than once on an item.
         """
-        rows, _ = distinct(votes, labels, generators, weight)
+        rows, _ = unique_items(votes, labels, generators, weight)
         key = jax.random.key(0) if key is None else key
         fit = _solve(self, rows, jnp.zeros(n_generators), key)
         return with_source(fit, self, votes, labels, generators, n_generators, weight)
@@ -108,9 +109,9 @@ class ItemLevel:
         n_generators: int,
         weight: Float[Array, " item"] | None = None,
     ) -> Problem:
-        """Return the program with these data, every item by itself."""
-        given = jnp.asarray(votes.index, int), jnp.asarray(labels), jnp.asarray(generators), weight
-        return self._problem(ItemData(*given), n_generators)
+        """Return the model with these data, with a row for every item."""
+        arrays = jnp.asarray(votes.index, int), jnp.asarray(labels), jnp.asarray(generators), weight
+        return self._problem(ItemData(*arrays), n_generators)
 
     def _problem(self, data: ItemData, n_generators: int) -> Problem:
         points = 1 if self.independent else generator_validator.POINTS
@@ -119,13 +120,13 @@ class ItemLevel:
         return Problem(program, data, size=size, no_score=NO_SCORE)
 
 
-def distinct(
+def unique_items(
     votes: Votes,
     labels: Int[AnyArray, " item"],
     generators: Int[AnyArray, " item"],
     weight: Float[AnyArray, " item"] | None = None,
 ) -> tuple[Rows, Int[np.ndarray, " item"]]:
-    """Return the different items with how many there are of each, and the row of every item.
+    """Return the distinct items with their weights, and the index of the row of every item.
 
     Raises
     ------
@@ -139,26 +140,26 @@ def distinct(
         )
     index = np.asarray(votes.index)[..., 0]
     full = np.column_stack([index, np.asarray(labels, int), np.asarray(generators, int)])
-    found, place = np.unique(full, axis=0, return_inverse=True)
-    each = np.ones(len(full)) if weight is None else np.asarray(weight, float)
-    total = np.bincount(place.ravel(), weights=each)
-    # Rows of weight 0 fill up to a power of two: data of one size compile once.
-    spare = (1 << (len(found) - 1).bit_length()) - len(found)
-    found = np.pad(found, ((0, spare), (0, 0)))
+    unique_rows, row_of_item = np.unique(full, axis=0, return_inverse=True)
+    item_weights = np.ones(len(full)) if weight is None else np.asarray(weight, float)
+    total = np.bincount(row_of_item.ravel(), weights=item_weights)
+    # Rows of weight 0 pad to a power of two, so that fewer sizes are compiled.
+    padding = (1 << (len(unique_rows) - 1).bit_length()) - len(unique_rows)
+    unique_rows = np.pad(unique_rows, ((0, padding), (0, 0)))
     rows = Rows(
-        jnp.asarray(found[:, :-2]),
-        jnp.asarray(found[:, -2]),
-        jnp.asarray(found[:, -1]),
-        jnp.asarray(np.pad(total, (0, spare))),
+        jnp.asarray(unique_rows[:, :-2]),
+        jnp.asarray(unique_rows[:, -2]),
+        jnp.asarray(unique_rows[:, -1]),
+        jnp.asarray(np.pad(total, (0, padding))),
     )
-    return rows, place.ravel()
+    return rows, row_of_item.ravel()
 
 
 @jax.jit
 def _solve(
-    method: ItemLevel, rows: Rows, blank: Float[Array, " generator"], key: PRNGKeyArray
+    method: ItemLevel, rows: Rows, zeros: Float[Array, " generator"], key: PRNGKeyArray
 ) -> FittedGeneratorValidator:
-    generators = blank.shape[0]
+    generators = zeros.shape[0]
     data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
     problem = method._problem(data, generators)
     program = problem.model
@@ -168,7 +169,7 @@ def _solve(
         return jnp.exp(program.predict(sites, data)[:, 1])
 
     solve, noise = jax.random.split(key)
-    found = method.inference.solve(problem, solve)
+    fit = method.inference.solve(problem, solve)
     member = (rows.generator[:, None] == jnp.arange(generators)) * rows.weight[:, None]
     total = jnp.maximum(member.sum(0), 1e-300)
     hidden = (rows.labels < 0)[:, None] * member
@@ -178,8 +179,8 @@ def _solve(
         p = valid_probability(sites)
         return (valid + p @ hidden) / total, jnp.sqrt((p * (1 - p)) @ hidden) / total
 
-    mean, chance = jax.lax.map(precision, found.draws)
+    mean, chance = jax.lax.map(precision, fit.draws)
     n_draws = mean.shape[0]
     drawn = mean + chance * jax.random.normal(noise, mean.shape) * (n_draws > 1)
     ends = valid / total, (valid + hidden.sum(0)) / total
-    return FittedGeneratorValidator(found.draws, jnp.clip(drawn, *ends), found.status, found.chains)
+    return FittedGeneratorValidator(fit.draws, jnp.clip(drawn, *ends), fit.status, fit.chains)

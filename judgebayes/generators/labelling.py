@@ -1,32 +1,30 @@
-r"""Which outputs to label next, and an estimate that holds for labels chosen so.
+r"""Choose the outputs to label next, and estimate precision from labels chosen in this way.
 
-The outputs of every generator are sorted into strata by their votes: the share of judges who call
-an output valid, or any other score. In stratum h of generator g an output is valid with probability
+The outputs of every generator are divided into strata by their votes: the share of judges who call an
+output valid, or any other score. In stratum h of generator g an output is valid with probability
 
 .. math::
     \mathrm{logit}\,p_{gh} = \alpha + \beta x_h + \nu_h + \lambda (\bar x_g - \bar x) + \delta_g
                             + \gamma_g x_h + \epsilon_{gh}
 
-with :math:`x_h` the stratum's place among all outputs and :math:`\bar x_g` the mean place of a
-generator's outputs: where judges think better of a generator, an output with the same votes is more
-often valid. All terms are normal; the spreads of :math:`\delta` (generators differ) and
-:math:`\epsilon` (a generator's strata differ as nobody else's do) are integrated over. The
-precision of a generator is what is known of its labelled outputs plus the expected validity of the
-others.
+with :math:`x_h` the stratum's position among all outputs and :math:`\bar x_g` the mean position of a
+generator's outputs: if judges rate a generator higher, an output with the same votes is more often
+valid. All terms are normal; the spreads of :math:`\delta` (differences between generators) and
+:math:`\epsilon` (deviations of single cells) are integrated out. The precision of a generator
+combines the labels of its labelled outputs and the expected validity of the others.
 
-Labels may be chosen by votes and earlier labels in any way, as long as they are drawn at random
-within a cell (a stratum of a generator): given the cells, the choice says nothing about validity,
-so that the likelihood of the labels is that of a random sample in each cell (ignorability, Rubin
-1976). `Impression` has no such protection, and wants generators that are labelled in full.
+Votes and earlier labels may determine in any way which cells (a stratum of a generator) get labels, if
+the outputs within a cell are drawn at random. Given the cells, the choice is then independent of
+validity, so the likelihood of the labels is that of a random sample in each cell (ignorability, Rubin
+1976). `Impression` has no such protection, and needs generators that are labelled in full.
 
-The next label goes to the cell where it is expected to lower the sum of the generators' variances
-most. To first order the variance of a precision is :math:`c^T \Sigma c`, with c its slopes in the
-cells' logits, and one more label in cell k, whose information is :math:`q = p (1 - p)`, takes off
+The next label goes to the cell with the largest expected decrease of the sum of the generators'
+variances. To first order the variance of a precision is :math:`c^T \Sigma c`, with c its gradient in
+the cells' logits. One more label in cell k, whose information is :math:`q = p (1 - p)`, lowers it by
 
 .. math:: \frac{q\,(c^T \Sigma_{\cdot k})^2}{1 + q \Sigma_{kk}} + \frac{q}{N_g^2},
 
-what it teaches about all cells, and the output's own uncertainty (a c-optimal design, found one
-label after the other).
+the information about all cells, and the uncertainty of the output itself (a greedy c-optimal design).
 """
 
 from dataclasses import dataclass, field, replace
@@ -58,25 +56,25 @@ __all__ = [
 
 POINTS = (5, 4)
 SPAN = 2.0
-"""How many prior standard deviations of log sigma the grids reach to each side."""
+"""Half-width of the grids, in prior standard deviations of log sigma."""
 STEPS = 12
-LONGEST_STEP = 2.0
-SETTLED = 1e-6
+MAX_STEP = 2.0
+TOLERANCE = 1e-6
 JITTER = 1e-10
 
 
 class Strata(NamedTuple):
-    """Outputs sorted by their score."""
+    """Outputs divided into strata by their score."""
 
     of_item: Int[np.ndarray, " item"]
     position: Float[np.ndarray, " stratum"]
-    """The normal quantile of the middle rank of a stratum: no matter how scores are scaled."""
+    """The normal quantile of the middle rank of a stratum, invariant to the scale of scores."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class StratumCounts:
-    """Outputs counted by generator, stratum and label."""
+    """Counts of outputs by generator, stratum and label."""
 
     valid: Float[Array, "*batch generator stratum"]
     invalid: Float[Array, "*batch generator stratum"]
@@ -90,19 +88,19 @@ class StratumPrior(NamedTuple):
     level: tuple[float, float] = (1.5, 1.5)
     """alpha: more outputs are valid than not, but anything is possible."""
     slope: tuple[float, float] = (0.7, 0.7)
-    """beta: by how much validity rises with the place on the normal scale of ranks."""
+    """beta: the slope of validity in the position (a normal quantile)."""
     bend: float = 0.4
-    """The spread of nu: by how much a stratum departs from the line, for all generators."""
+    """The spread of nu: the deviation of a stratum from the line, for all generators."""
     tilt: float = 0.25
-    """The spread of gamma: by how much a generator's slope departs from the others'."""
+    """The spread of gamma: the deviation of a generator's slope from the others'."""
     between: tuple[float, float] = (1.0, 1.0)
-    """lambda: by how much more validity differs between generators than votes alone say."""
+    """lambda: the slope of validity in a generator's mean position, beyond that in the output's."""
     log_shift: tuple[float, float] = (float(np.log(0.4)), 0.7)
     log_cell: tuple[float, float] = (float(np.log(0.3)), 0.6)
 
 
 def valid_share(votes: Votes) -> Float[np.ndarray, " item"]:
-    """Return the share of an output's votes that call it valid; the mean share without votes.
+    """Return the share of an output's votes that call it valid; without votes, the mean share.
 
     Raises
     ------
@@ -123,11 +121,11 @@ def valid_share(votes: Votes) -> Float[np.ndarray, " item"]:
 
 
 def stratify(scores: Float[np.ndarray, " item"], n_strata: int = 6) -> Strata:
-    """Return at most `n_strata` strata of outputs with near scores, the lowest first.
+    """Return at most `n_strata` strata of outputs with similar scores, the lowest first.
 
-    The cumulative square root rule (Dalenius & Hodges 1959) on the distinct scores, to two
-    digits: a large group of outputs with one score, such as those all judges accept, stays
-    together and the rest are told apart.
+    The cumulative square root rule (Dalenius & Hodges 1959) on the distinct scores, rounded to two
+    digits. A large group of outputs with the same score, such as those that all judges accept, is one
+    stratum, and the others are divided.
 
     Raises
     ------
@@ -137,8 +135,7 @@ def stratify(scores: Float[np.ndarray, " item"], n_strata: int = 6) -> Strata:
     scores = np.asarray(scores, float)
     if not np.isfinite(scores).all():
         raise JudgeBayesError(
-            f"Item {int(np.argmax(~np.isfinite(scores)))} has no score; every output needs one to "
-            "be sorted by."
+            f"Item {int(np.argmax(~np.isfinite(scores)))} has no score; every output needs one."
         )
     from scipy.special import ndtri
 
@@ -160,7 +157,7 @@ def count_strata(
     generators: Int[AnyArray, " item"],
     n_generators: int,
 ) -> StratumCounts:
-    """Return outputs counted by generator, stratum and label (1, 0, or -1 if unknown)."""
+    """Count the outputs by generator, stratum and label (1, 0, or -1 if unknown)."""
     labels, generators = np.asarray(labels), np.asarray(generators)
     shape = (n_generators, len(strata.position))
     cell = generators * shape[1] + strata.of_item
@@ -178,9 +175,9 @@ def count_strata(
 class Stratified:
     """Estimate generators' precision from outputs that were labelled by stratum.
 
-    Intervals of generators with labels cover what they say, whatever the judges. A generator without
-    any takes from the others how votes go with validity: where few are labelled and they differ
-    much, its interval is too narrow (see `experiments/coverage`).
+    Intervals of generators with labels have their nominal coverage, whatever the judges. For a generator
+    without labels, the relation of votes and validity comes from the other generators: if few of these
+    are labelled and they differ much, its interval is too narrow (see `experiments/coverage`).
     """
 
     prior: StratumPrior = field(default_factory=StratumPrior)
@@ -194,7 +191,7 @@ class Stratified:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedStratified:
-    """The posterior: a mixture, over a grid of both spreads, of normals of the cells' logits."""
+    """The posterior: a mixture, over a grid of both spreads, of normals on the cells' logits."""
 
     weight: Float[Array, "*batch point"]
     mean: Float[Array, "*batch point cell"]
@@ -208,7 +205,7 @@ class FittedStratified:
     def draws(
         self, n_draws: int = 2000, key: PRNGKeyArray | None = None
     ) -> Float[Array, "draw generator"]:
-        """Return joint draws of the precisions of all outputs, the labelled ones being known."""
+        """Return joint draws of the precisions of all outputs, the labelled ones included."""
         key = jax.random.key(0) if key is None else key
         return _draws(self, jax.random.normal(key, (n_draws, self._size())))
 
@@ -220,7 +217,7 @@ class FittedStratified:
     def quantiles(
         self, levels: tuple[float, ...], n_draws: int = 2000
     ) -> Float[Array, "level generator"]:
-        """Return quantiles of the precisions over draws, the same ones every time."""
+        """Return quantiles of the precisions, over draws with a fixed key."""
         return jnp.quantile(self.draws(n_draws), jnp.asarray(levels), axis=0)
 
     def estimate(self) -> Float[Array, " generator"]:
@@ -246,30 +243,30 @@ class FittedStratified:
     def next_labels(
         self, n: int, targets: Bool[AnyArray, " generator"] | None = None
     ) -> Float[Array, "generator stratum"]:
-        """Return how many of the next n labels each cell should get.
+        """Return the number of the next n labels that each cell should get.
 
-        `targets` are the generators whose variances are to fall, all by default; labels go to any
-        generator where they help.
+        `targets` are the generators whose variances count, all by default; any generator may get
+        labels.
         """
         generators = self.counts.valid.shape[0]
-        wanted = jnp.ones(generators) if targets is None else jnp.asarray(targets, float)
-        return _greedy(self, wanted, jnp.asarray(n))
+        target_weight = jnp.ones(generators) if targets is None else jnp.asarray(targets, float)
+        return _greedy(self, target_weight, jnp.asarray(n))
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """Labels as they come in: which outputs to label next, and what is known so far.
+    """Sequential labelling: the labels so far, and the outputs to label next.
 
     Parameters
     ----------
     strata
-        From `stratify`, once: they depend on the votes alone, so that they never change.
+        The result of `stratify`, which depends only on the votes and does not change.
     generators
-        Which generator each output comes from, from 0.
+        The index of each output's generator, from 0.
     labels
         1 valid, 0 invalid, -1 unknown.
     n_generators
-        How many generators there are.
+        The number of generators.
     """
 
     strata: Strata
@@ -279,7 +276,7 @@ class Labelling:
     method: Stratified = field(default_factory=Stratified)
 
     def counts(self) -> StratumCounts:
-        """Return the outputs counted by generator, stratum and label."""
+        """Return the counts of outputs by generator, stratum and label."""
         return count_strata(self.strata, self.labels, self.generators, self.n_generators)
 
     def fit(self) -> FittedStratified:
@@ -289,7 +286,7 @@ class Labelling:
     def propose(
         self, n: int, targets: Bool[AnyArray, " generator"] | None = None, *, seed: int = 0
     ) -> Int[np.ndarray, " chosen"]:
-        """Return the next n outputs to label, or all that are left; drawn at random in a cell.
+        """Return the next n outputs to label, or all unlabelled ones; random within a cell.
 
         Raises
         ------
@@ -297,41 +294,47 @@ class Labelling:
             If n is not positive, or every output is labelled.
         """
         if n < 1:
-            raise JudgeBayesError(f"{n} outputs cannot be labelled next; right would be 1 or more.")
-        left = np.flatnonzero(self.labels < 0)
-        if len(left) == 0:
-            raise JudgeBayesError("Every output is labelled; there is none to label next.")
-        wanted = np.asarray(self.fit().next_labels(min(n, len(left)), targets)).astype(int)
+            raise JudgeBayesError(
+                f"{n} outputs cannot be labelled next; the number must be 1 or more."
+            )
+        unlabelled = np.flatnonzero(self.labels < 0)
+        if len(unlabelled) == 0:
+            raise JudgeBayesError("Every output is labelled already.")
+        n_per_cell = np.asarray(self.fit().next_labels(min(n, len(unlabelled)), targets)).astype(
+            int
+        )
         rng = np.random.default_rng((seed, int((self.labels >= 0).sum())))
-        found = [
+        chosen = [
             rng.choice(
-                left[(self.generators[left] == g) & (self.strata.of_item[left] == h)],
-                wanted[g, h],
+                unlabelled[
+                    (self.generators[unlabelled] == g) & (self.strata.of_item[unlabelled] == h)
+                ],
+                n_per_cell[g, h],
                 replace=False,
             )
-            for g, h in np.argwhere(wanted > 0)
+            for g, h in np.argwhere(n_per_cell > 0)
         ]
-        return np.concatenate(found)
+        return np.concatenate(chosen)
 
     def update(
         self, items: Int[np.ndarray, " chosen"], labels: Int[np.ndarray, " chosen"]
     ) -> "Labelling":
-        """Return the state after some outputs were labelled."""
-        known = self.labels.copy()
-        known[np.asarray(items)] = np.asarray(labels)
-        return replace(self, labels=known)
+        """Return the state with the labels of some more outputs."""
+        updated = self.labels.copy()
+        updated[np.asarray(items)] = np.asarray(labels)
+        return replace(self, labels=updated)
 
 
 def _prior(
     prior: StratumPrior, counts: StratumCounts, shift: Array, cell: Array
 ) -> tuple[Float[Array, " cell"], Float[Array, "cell cell"]]:
-    """Return mean and covariance of the cells' logits at given spreads."""
+    """Return the prior mean and covariance of the cells' logits at given spreads."""
     generators, strata = counts.valid.shape
     x = jnp.tile(counts.position, generators)
     total = counts.valid + counts.invalid + counts.unlabelled
-    own = total @ counts.position / jnp.maximum(total.sum(1), 1.0)
+    generator_position = total @ counts.position / jnp.maximum(total.sum(1), 1.0)
     mean = (total @ counts.position).sum() / jnp.maximum(total.sum(), 1.0)
-    apart = jnp.repeat(own - mean, strata)
+    mean_difference = jnp.repeat(generator_position - mean, strata)
     same_generator = jnp.kron(jnp.eye(generators), jnp.ones((strata, strata)))
     same_stratum = jnp.kron(jnp.ones((generators, generators)), jnp.eye(strata))
     line = x[:, None] * x
@@ -340,10 +343,10 @@ def _prior(
         + prior.slope[1] ** 2 * line
         + prior.bend**2 * same_stratum
         + (shift**2 + prior.tilt**2 * line) * same_generator
-        + prior.between[1] ** 2 * apart[:, None] * apart
+        + prior.between[1] ** 2 * mean_difference[:, None] * mean_difference
         + cell**2 * jnp.eye(len(x))
     )
-    return prior.level[0] + prior.slope[0] * x + prior.between[0] * apart, covariance
+    return prior.level[0] + prior.slope[0] * x + prior.between[0] * mean_difference, covariance
 
 
 def _grid() -> Float[np.ndarray, "point 2"]:
@@ -362,8 +365,8 @@ class _Mode(NamedTuple):
 def _laplace(centre: Array, spread: Array, valid: Array, n: Array) -> _Mode:
     """Return the Laplace approximation of logits with a normal prior and binomial labels.
 
-    Newton's method in the form of Rasmussen & Williams (2006), algorithm 3.1, which never inverts
-    the prior's covariance.
+    Newton's method as in Rasmussen & Williams (2006), algorithm 3.1, which does not invert the prior's
+    covariance.
     """
     one = jnp.eye(len(centre))
 
@@ -377,14 +380,14 @@ def _laplace(centre: Array, spread: Array, valid: Array, n: Array) -> _Mode:
         p, s, factor = root(f)
         b = s**2 * (f - centre) + valid - n * p
         a = b - s * jax.scipy.linalg.cho_solve((factor, True), s * (spread @ b))
-        move = jnp.clip(centre + spread @ a - f, -LONGEST_STEP, LONGEST_STEP)
+        move = jnp.clip(centre + spread @ a - f, -MAX_STEP, MAX_STEP)
         return f + move, jnp.abs(move).max()
 
     f, moves = jax.lax.scan(step, centre, None, length=STEPS)
     p, s, factor = root(f)
     half = jax.scipy.linalg.solve_triangular(factor, s[:, None] * spread, lower=True)
     fits = (valid * jax.nn.log_sigmoid(f) + (n - valid) * jax.nn.log_sigmoid(-f)).sum()
-    # At the mode K^-1 (f - m) is the slope of the log-likelihood.
+    # At the mode K^-1 (f - m) is the gradient of the log-likelihood.
     evidence = fits - 0.5 * (f - centre) @ (valid - n * p) - jnp.log(jnp.diag(factor)).sum()
     return _Mode(f, spread - half.T @ half, evidence, moves[-1])
 
@@ -401,13 +404,15 @@ def _fit(prior: StratumPrior, counts: StratumCounts) -> FittedStratified:
         )
         return _laplace(*_prior(prior, counts, shift, cell), valid, n)
 
-    found = jax.vmap(at_point)(jnp.asarray(grid))
-    weight = jax.nn.softmax(found.evidence - 0.5 * jnp.asarray((grid**2).sum(1)))
-    finite = jnp.isfinite(found.mean).all() & jnp.isfinite(found.covariance).all()
+    modes = jax.vmap(at_point)(jnp.asarray(grid))
+    weight = jax.nn.softmax(modes.evidence - 0.5 * jnp.asarray((grid**2).sum(1)))
+    finite = jnp.isfinite(modes.mean).all() & jnp.isfinite(modes.covariance).all()
     status = jnp.select(
-        [~finite, weight @ found.move > SETTLED], [int(Status.NONFINITE), int(Status.MAX_STEPS)], 0
+        [~finite, weight @ modes.move > TOLERANCE],
+        [int(Status.NONFINITE), int(Status.MAX_STEPS)],
+        0,
     )
-    return FittedStratified(weight, found.mean, found.covariance, counts, status)
+    return FittedStratified(weight, modes.mean, modes.covariance, counts, status)
 
 
 @jax.jit
@@ -418,18 +423,18 @@ def _draws(
     generators, strata = counts.valid.shape
     cells = generators * strata
     n_draws = noise.shape[0]
-    # Each grid point gets its share of the draws, up to rounding: less noise than drawing points.
-    place = (jnp.arange(n_draws) + 0.5) / n_draws
-    point = jnp.minimum(jnp.searchsorted(jnp.cumsum(fit.weight), place), len(fit.weight) - 1)
+    # Each grid point gets its share of the draws, which has less noise than drawing points.
+    quantile = (jnp.arange(n_draws) + 0.5) / n_draws
+    point = jnp.minimum(jnp.searchsorted(jnp.cumsum(fit.weight), quantile), len(fit.weight) - 1)
     root = jnp.linalg.cholesky(fit.covariance + JITTER * jnp.eye(cells))
     logit = fit.mean[point] + jnp.einsum("dab,db->da", root[point], noise[:, :cells])
     p = jax.nn.sigmoid(logit).reshape(n_draws, generators, strata)
     rest = counts.unlabelled
     total = jnp.maximum((counts.valid + counts.invalid + rest).sum(1), 1.0)
-    least = counts.valid.sum(1) / total
+    labelled_share = counts.valid.sum(1) / total
     chance = jnp.sqrt((rest * p * (1 - p)).sum(-1)) / total
-    drawn = least + (rest * p).sum(-1) / total + chance * noise[:, cells:]
-    return jnp.clip(drawn, least, least + rest.sum(1) / total)
+    drawn = labelled_share + (rest * p).sum(-1) / total + chance * noise[:, cells:]
+    return jnp.clip(drawn, labelled_share, labelled_share + rest.sum(1) / total)
 
 
 @jax.jit
@@ -443,23 +448,25 @@ def _greedy(
     p = jax.nn.sigmoid(fit.mean)
     information = p * (1 - p)
 
-    def gain(q: Array, spread: Array, left: Array) -> Float[Array, " cell"]:
-        reach = (member * left * q / total) @ spread
-        taught = reach**2 * q / (1 + q * jnp.diag(spread))
-        return targets @ (taught + member * q / total**2)
+    def gain(q: Array, spread: Array, remaining: Array) -> Float[Array, " cell"]:
+        reach = (member * remaining * q / total) @ spread
+        variance_decrease = reach**2 * q / (1 + q * jnp.diag(spread))
+        return targets @ (variance_decrease + member * q / total**2)
 
     def add(
         _: Int[Array, ""] | int, state: tuple[Array, Array, Array]
     ) -> tuple[Array, Array, Array]:
-        spread, left, chosen = state
-        worth = fit.weight @ jax.vmap(gain, in_axes=(0, 0, None))(information, spread, left)
-        k = jnp.argmax(jnp.where(left > 0, worth, -1.0))
+        spread, remaining, chosen = state
+        expected_gain = fit.weight @ jax.vmap(gain, in_axes=(0, 0, None))(
+            information, spread, remaining
+        )
+        k = jnp.argmax(jnp.where(remaining > 0, expected_gain, -1.0))
         q, column = information[:, k], spread[:, :, k]
-        fall = q / (1 + q * column[:, k])
-        spread = spread - fall[:, None, None] * column[:, :, None] * column[:, None, :]
-        return spread, left.at[k].add(-1.0), chosen.at[k].add(1.0)
+        scale = q / (1 + q * column[:, k])
+        spread = spread - scale[:, None, None] * column[:, :, None] * column[:, None, :]
+        return spread, remaining.at[k].add(-1.0), chosen.at[k].add(1.0)
 
-    left = counts.unlabelled.ravel()
-    begin = (fit.covariance, left, jnp.zeros_like(left))
-    some = jnp.minimum(n, left.sum().astype(n.dtype))
-    return jax.lax.fori_loop(0, some, add, begin)[2].reshape(generators, strata)
+    remaining = counts.unlabelled.ravel()
+    initial = (fit.covariance, remaining, jnp.zeros_like(remaining))
+    n_labels = jnp.minimum(n, remaining.sum().astype(n.dtype))
+    return jax.lax.fori_loop(0, n_labels, add, initial)[2].reshape(generators, strata)

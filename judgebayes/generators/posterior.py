@@ -25,11 +25,11 @@ from judgebayes.models.generator_validator import (
     HierarchicalPrior,
 )
 
-__all__ = ["FittedGeneratorValidator", "GeneratorValidator", "counted"]
+__all__ = ["FittedGeneratorValidator", "GeneratorValidator", "binomial_data"]
 
 
 NO_SCORE = (
-    "The generator-validator model is fitted to counts, which have no items to score: right would be "
+    "The generator-validator model is fitted to counts, which have no items to score: use "
     "MAP() or NUTS() without a score."
 )
 
@@ -42,13 +42,13 @@ class GeneratorValidator:
     Parameters
     ----------
     form
-        "flat", the paper's own model with its likelihood; "hierarchical", with shifts of each
-        generator's and deviations of each cell.
+        "flat", the paper's model with its likelihood; or "hierarchical", with a shift of each generator
+        and a deviation of each cell.
     inference
-        `NUTS()`, or `MAP()`: the mode is of use for the flat form, whereas the hierarchical one's,
-        with its spreads in it, is not where the posterior's mass is.
+        `NUTS()`, or `MAP()` for the flat form. The mode of the hierarchical form, which includes its
+        spreads, is far from the posterior's mass.
     prior
-        A `FlatPrior` or a `HierarchicalPrior`, as the form is; the default one if None.
+        A `FlatPrior` or a `HierarchicalPrior`, according to the form; the default prior if None.
     """
 
     form: Literal["flat", "hierarchical"] = field(default="hierarchical", metadata={"static": True})
@@ -64,24 +64,24 @@ class GeneratorValidator:
         Raises
         ------
         JudgeBayesError
-            If the inference minimises a score: counts have no items to score. Or if the prior is
+            If the inference minimises a score (counts have no items to score), or if the prior is
             that of the other form.
         """
         key = jax.random.key(0) if key is None else key
-        return with_source(_fit(self, counts, key, whole=_whole(counts)), self, counts)
+        return with_source(_fit(self, counts, key, whole=_are_whole_numbers(counts)), self, counts)
 
     def problem(self, counts: PrecisionCounts, *, whole: bool | None = None) -> Problem:
-        """Return the program with these data, what every inference solves.
+        """Return the model with these data, the problem that every inference solves.
 
-        `whole` says whether counts are whole numbers, which inside compiled code none can tell.
+        `whole` states whether the counts are whole numbers, which compiled code cannot check.
         """
-        data, whole = counted(counts), _whole(counts) if whole is None else whole
-        wanted = HierarchicalPrior if self.form == "hierarchical" else FlatPrior
-        prior = self.prior or wanted()
-        if not isinstance(prior, wanted):
+        data, whole = binomial_data(counts), _are_whole_numbers(counts) if whole is None else whole
+        prior_type = HierarchicalPrior if self.form == "hierarchical" else FlatPrior
+        prior = self.prior or prior_type()
+        if not isinstance(prior, prior_type):
             raise JudgeBayesError(
-                f"A {type(prior).__name__} is no prior of the form {self.form!r}; right would be a "
-                f"{wanted.__name__}."
+                f"A {type(prior).__name__} is not a prior of the form {self.form!r}; pass a "
+                f"{prior_type.__name__}."
             )
         program: Model = (
             FlatModel(prior, whole)
@@ -99,7 +99,7 @@ class FittedGeneratorValidator(Sampled):
 
     sites: Sites
     precision: Float[Array, "draw generator"]
-    """Of the generators' items, the labelled ones being known."""
+    """Precision of the generators' items; the labelled items count with their labels."""
     status: Int[Array, "*batch"]
     chains: Chains | None
 
@@ -110,21 +110,21 @@ class FittedGeneratorValidator(Sampled):
 
     @in_float64
     def estimate(self) -> Float[Array, " generator"]:
-        """Return the medians over draws."""
+        """Return the posterior medians."""
         return jnp.median(self.precision, axis=0)
 
     @in_float64
     def interval(
         self, level: float = 0.9
     ) -> tuple[Float[Array, " generator"], Float[Array, " generator"]]:
-        """Return the ends of the central intervals over draws."""
+        """Return the ends of the central posterior intervals."""
         ends = jnp.array([(1 - level) / 2, (1 + level) / 2])
         low, high = jnp.quantile(self.precision, ends, axis=0)
         return low, high
 
 
-def counted(counts: PrecisionCounts) -> Counted:
-    """Return the counts as the model takes them."""
+def binomial_data(counts: PrecisionCounts) -> Counted:
+    """Return the counts in the form of the model's data."""
     return Counted(
         counts.accepted,
         counts.judged,
@@ -137,8 +137,8 @@ def counted(counts: PrecisionCounts) -> Counted:
     )
 
 
-def _whole(counts: PrecisionCounts) -> bool:
-    """Tell whether counts are whole numbers; inside compiled code, where none can tell, that not."""
+def _are_whole_numbers(counts: PrecisionCounts) -> bool:
+    """Tell whether counts are whole numbers; False in compiled code, which cannot check this."""
     leaves = jax.tree.leaves(counts)
     if any(isinstance(x, jax.core.Tracer) for x in leaves):
         return False
@@ -150,15 +150,15 @@ def _fit(
     method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray, *, whole: bool
 ) -> FittedGeneratorValidator:
     problem = method.problem(counts, whole=whole)
-    found = method.inference.solve(problem, key)
-    sites = found.draws
+    fit = method.inference.solve(problem, key)
+    sites = fit.draws
     if isinstance(problem.model, HierarchicalModel):
         prior = problem.model.prior
         g = jax.nn.sigmoid(sites["centre"][:, 2, None] + prior.quality_spread * sites["eta"])
     else:
         g = sites["g"]
     items = counts.valid + counts.invalid + counts.unlabelled
-    known = (counts.valid + counts.unlabelled * g) / jnp.where(items > 0, items, 1.0)
+    precision = (counts.valid + counts.unlabelled * g) / jnp.where(items > 0, items, 1.0)
     return FittedGeneratorValidator(
-        sites, jnp.where(items > 0, known, g), found.status, found.chains
+        sites, jnp.where(items > 0, precision, g), fit.status, fit.chains
     )

@@ -1,13 +1,13 @@
-r"""P4's regression: its loss, minimised as published and minimised in truth.
+r"""P4's regression: its loss, minimised as published and minimised exactly.
 
 .. math:: L = -\frac{1}{|G||V|} \sum_{ij} P_{ij} \log \hat P_{ij} + (1-P_{ij}) \log(1-\hat P_{ij})
           + \lambda_g \mathrm{rms}_H(\hat g - g) + \lambda_+ \mathrm{rms}(\hat v^+ - v^+)
           + \lambda_- \mathrm{rms}(\hat v^- - v^-)
 
 with :math:`\hat P_{ij} = \hat g_i \hat v_j^+ + (1 - \hat g_i)(1 - \hat v_j^-)` (eqs 1-3). A root
-mean square is a norm: it has a kink where all its terms are zero, and there a minimum can sit with
-a gradient that does not vanish. `as_published` is the released procedure, which stops before the
-kink; `true_minimum` goes to it and proves that it has arrived.
+mean square is a norm: it has a kink where all its terms are zero, and a minimum can be at a kink with a
+nonzero gradient nearby. `as_published` is the released procedure, which stops before the kink;
+`true_minimum` reaches it and returns a certificate of optimality.
 """
 
 from collections.abc import Callable
@@ -43,24 +43,24 @@ __all__ = [
 WEIGHTS = (2.0, 1.0, 10.0)
 """lambda_g, lambda_v+ and lambda_v- of P4's section 5.1."""
 FLOOR = 1e-9
-"""Probabilities are kept this far from 0 inside the logarithm, as in the released code."""
+"""Lower bound of probabilities inside the logarithm, as in the released code."""
 TOLERANCE = 1e-7
 MAX_STEPS = 2000
 
 
 class Targets(NamedTuple):
-    """What the loss is measured against: the matrix, and what labels say."""
+    """The targets of the loss: the matrix, and the precisions and rates from the labels."""
 
     matrix: Float[Array, "generator judge"]
     precision: Float[Array, " generator"]
-    """Precision of the labelled generators; anything elsewhere."""
+    """Precision of the labelled generators; arbitrary values elsewhere."""
     labelled: Bool[Array, " generator"]
     tpr: Float[Array, " judge"]
     tnr: Float[Array, " judge"]
 
 
 class Parameters(NamedTuple):
-    """Precisions, TPRs and TNRs: what the regression estimates."""
+    """The parameters of the regression: precisions, TPRs and TNRs."""
 
     precision: Float[Array, "*batch generator"]
     tpr: Float[Array, "*batch judge"]
@@ -72,8 +72,8 @@ class Parameters(NamedTuple):
 class Regression:
     """A fit of P4's loss.
 
-    `certificate` is the distance of zero from the loss's subdifferential, within the box: 0 exactly
-    at a minimum of the kinked loss to first order; NaN for the released procedure, which has none.
+    `certificate` is the distance of zero from the loss's subdifferential, within the box: exactly 0 at a
+    first-order minimum of the kinked loss; NaN for the released procedure, which computes none.
     """
 
     precision: Float[Array, "*batch generator"]
@@ -136,7 +136,7 @@ def _scales(aim: Targets, weights: tuple[Scalar, Scalar, Scalar]) -> tuple[Array
 def loss(
     at: Parameters, aim: Targets, weights: tuple[Scalar, Scalar, Scalar] = WEIGHTS
 ) -> Float[Array, ""]:
-    """Return P4's whole loss, eq 2 plus eq 3; without a labelled generator eq 2 alone."""
+    """Return P4's loss, eq 2 plus eq 3; without a labelled generator only eq 2."""
     return prediction_loss(at, aim.matrix) + _norms(at, aim, weights)
 
 
@@ -164,30 +164,30 @@ def starts(
     rate: float = 0.5,
     seed: int | np.random.RandomState = 42,
 ) -> list[Parameters]:
-    """Return the released starts: row means, and TPR and TNR of `rate`; all but the first jittered.
+    """Return the released starts: row means, and TPR and TNR of `rate`; all but the first are jittered.
 
     The jitter is uniform, 0.001 wide for precisions and 0.01 for rates. The released code starts
-    rates at 0.5; the paper's text says 1. It draws from one seeded stream for all calibration sets
-    of a size, which a `RandomState` given as the seed continues.
+    rates at 0.5; the paper's text says 1. It uses one random stream for all calibration sets of
+    a size; pass a `RandomState` as the seed to continue such a stream.
     """
     rng = seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
     row = np.asarray(matrix).mean(1)
     judges = np.asarray(matrix).shape[1]
     centres = (row, np.full(judges, rate), np.full(judges, rate))
-    found = []
+    points = []
     for i in range(count):
-        moved: tuple[np.ndarray, ...] = centres
+        jittered: tuple[np.ndarray, ...] = centres
         if i > 0:
-            moved = tuple(
+            jittered = tuple(
                 c + rng.uniform(-w / 2, w / 2, len(c))
                 for c, w in zip(centres, (0.001, 0.01, 0.01), strict=True)
             )
-        found.append(Parameters(*(jnp.asarray(np.clip(c, 0, 1)) for c in moved)))
-    return found
+        points.append(Parameters(*(jnp.asarray(np.clip(c, 0, 1)) for c in jittered)))
+    return points
 
 
 class _HostLoss:
-    """P4's loss on the host, of many points at once, in the released order: TPR, TNR, precision."""
+    """P4's loss on the host, for many points at once, in the released order: TPR, TNR, precision."""
 
     STEP = 1e-8  # SciPy's for L-BFGS-B
 
@@ -227,22 +227,22 @@ class _HostLoss:
     def differences(self, x: np.ndarray) -> np.ndarray:
         """Return SciPy's forward differences, backward where a forward step leaves the box."""
         step = np.where(x + self.STEP > 1, -self.STEP, self.STEP)
-        there = x + np.diag(step)
-        moved = np.diagonal(there) - x
-        return (self.value(there) - self.value(x)) / moved
+        shifted = x + np.diag(step)
+        actual_step = np.diagonal(shifted) - x
+        return (self.value(shifted) - self.value(x)) / actual_step
 
-    def slope(self, x: np.ndarray) -> np.ndarray:
+    def gradient(self, x: np.ndarray) -> np.ndarray:
         p, t, n = self.parts(x)
         fitted = np.clip(self.fitted(x), FLOOR, 1 - FLOOR)
         back = -(self.matrix / fitted - (1 - self.matrix) / (1 - fitted)) / self.matrix.size
-        slopes = [
+        gradients = [
             (back * (t + n - 1)).sum(1),
             (back * p[:, None]).sum(0),
             -(back * (1 - p)[:, None]).sum(0),
         ]
         if self.weights[0]:
-            for slope, where, at, goal, weight in zip(
-                slopes,
+            for block, where, at, goal, weight in zip(
+                gradients,
                 (self.labelled, slice(None), slice(None)),
                 (p[self.labelled], t, n),
                 self.goals,
@@ -251,8 +251,8 @@ class _HostLoss:
             ):
                 norm = np.sqrt(np.mean((at - goal) ** 2))
                 if norm > 0:
-                    slope[where] += weight * (at - goal) / (len(goal) * norm)
-        return np.concatenate([slopes[1], slopes[2], slopes[0]])
+                    block[where] += weight * (at - goal) / (len(goal) * norm)
+        return np.concatenate([gradients[1], gradients[2], gradients[0]])
 
 
 @in_float64
@@ -265,27 +265,27 @@ def as_published(
     seed: int | np.random.RandomState = 42,
     gradient: Literal["differences", "analytic"] = "differences",
 ) -> Regression:
-    """Return the released procedure's answer: SciPy's L-BFGS-B, lowest training loss of restarts.
+    """Return the fit of the released procedure: SciPy's L-BFGS-B, the best of several starts.
 
-    The objective is vectorised; the call, the start, the restarts and the choice among them are the
-    released ones. Its derivatives are finite differences, so that near the three kinks it stops
-    where no such difference descends, and reports convergence.
+    The objective is vectorised; the call, the starts, the restarts and the choice among them are as
+    released. The derivatives are finite differences, so near the three kinks the procedure stops where
+    no finite difference descends, and reports convergence.
 
     Parameters
     ----------
     aim
-        What `targets` returned.
+        The result of `targets`.
     weights
         lambda_g, lambda_v+ and lambda_v-.
     restarts
-        How many starts; 10 in the released code, 25 in the text.
+        The number of starts; 10 in the released code, 25 in the paper's text.
     rate
-        Where TPR and TNR start.
+        The start value of TPR and TNR.
     seed
-        Seed of the jitter of the starts, or the stream itself.
+        Seed of the jitter of the starts, or a random stream.
     gradient
-        SciPy's own forward differences, all coordinates at once, as the released code has them one
-        by one; or the analytic gradient.
+        "differences": SciPy's forward differences, for all coordinates at once (one by one in the
+        released code); or the analytic gradient.
     """
     from scipy.optimize import minimize
 
@@ -294,15 +294,15 @@ def as_published(
     best = None
     for start in starts(problem.matrix, restarts, rate=rate, seed=seed):
         x = np.concatenate([np.asarray(a) for a in (start.tpr, start.tnr, start.precision)])
-        found = minimize(
+        fit = minimize(
             problem.value,
             x,
-            jac=problem.slope if gradient == "analytic" else problem.differences,
+            jac=problem.gradient if gradient == "analytic" else problem.differences,
             bounds=[(0, 1)] * len(x),
             method="L-BFGS-B",
         )
-        if best is None or found.fun < best.fun:
-            best = found
+        if best is None or fit.fun < best.fun:
+            best = fit
     assert best is not None
     status = Status.CONVERGED if best.success else Status.STALLED
     return Regression(
@@ -318,53 +318,61 @@ def as_published(
 def certificate(
     at: Parameters, gradient: Parameters, aim: Targets, weights: tuple[Scalar, Scalar, Scalar]
 ) -> Array:
-    r"""Return how far zero is from the subdifferential of the kinked loss, within the box.
+    r"""Return the distance of zero from the subdifferential of the kinked loss, within the box.
 
-    A block of parameters that sits on its target (the kink of its norm) is optimal where the
-    smooth part's gradient is at most :math:`\lambda / \sqrt n` long; elsewhere the gradient exists,
-    and its component that does not point out of the box must vanish. `gradient` is the smooth part's.
+    A block of parameters at its target (the kink of its norm) is optimal if the norm of the smooth
+    part's gradient is at most :math:`\lambda / \sqrt n`. Elsewhere the gradient exists, and its
+    component that does not point out of the box must vanish. `gradient` is that of the smooth part.
     """
     scales = _scales(aim, weights)
     gaps = _gaps(at, aim)
-    never = jnp.asarray(False)
-    free = (~aim.labelled, never, never)
-    worst = jnp.zeros(())
-    for x, slope, scale, gap, loose in zip(at, gradient, scales, gaps, free, strict=True):
-        held = jnp.where(loose, 0.0, slope)
+    none_free = jnp.asarray(False)
+    is_unpenalised = (~aim.labelled, none_free, none_free)
+    distance = jnp.zeros(())
+    for x, smooth_gradient, scale, gap, unpenalised in zip(
+        at, gradient, scales, gaps, is_unpenalised, strict=True
+    ):
+        penalised_gradient = jnp.where(unpenalised, 0.0, smooth_gradient)
         norm = jnp.sqrt((gap**2).sum())
         kinked = (norm == 0) & (scale > 0)
-        along = scale * gap / jnp.where(norm > 0, norm, 1.0)
-        total = slope + along
-        moved = jnp.abs(x - jnp.clip(x - total, 0.0, 1.0))
-        excess = jnp.maximum(jnp.sqrt((held**2).sum()) - scale, 0.0)
-        inside = jnp.where(kinked, excess, jnp.where(loose, 0.0, moved).max())
-        worst = jnp.maximum(worst, jnp.maximum(inside, jnp.where(loose, moved, 0.0).max()))
-    return worst
+        norm_gradient = scale * gap / jnp.where(norm > 0, norm, 1.0)
+        gradient_sum = smooth_gradient + norm_gradient
+        projected_step = jnp.abs(x - jnp.clip(x - gradient_sum, 0.0, 1.0))
+        excess = jnp.maximum(jnp.sqrt((penalised_gradient**2).sum()) - scale, 0.0)
+        block_distance = jnp.where(
+            kinked, excess, jnp.where(unpenalised, 0.0, projected_step).max()
+        )
+        distance = jnp.maximum(
+            distance, jnp.maximum(block_distance, jnp.where(unpenalised, projected_step, 0.0).max())
+        )
+    return distance
 
 
-def _shrunk(z: Array, goal: Array, amount: Array, held: Array | bool) -> Array:
-    """Return the proximal map of amount * |z - goal| over the held entries, and z elsewhere."""
-    gap = jnp.where(held, z - goal, 0.0)
+def _proximal_map(z: Array, goal: Array, amount: Array, penalised: Array | bool) -> Array:
+    """Return the proximal map of amount * |z - goal| over the penalised entries, and z elsewhere."""
+    gap = jnp.where(penalised, z - goal, 0.0)
     norm = jnp.sqrt((gap**2).sum())
-    kept = jnp.maximum(1 - amount / jnp.where(norm > 0, norm, 1.0), 0.0)
-    return jnp.where(held, goal + kept * gap, z)
+    factor = jnp.maximum(1 - amount / jnp.where(norm > 0, norm, 1.0), 0.0)
+    return jnp.where(penalised, goal + factor * gap, z)
 
 
 def _one_minimum(
     aim: Targets, start: Parameters, weights: tuple[Scalar, Scalar, Scalar]
 ) -> Regression:
-    """Return the minimum that proximal steps reach from one start; `jax.vmap` gives many."""
+    """Return the minimum that proximal steps reach from one start; use `jax.vmap` for many."""
     scales = _scales(aim, weights)
     always = jnp.asarray(True)
     smooth = jax.value_and_grad(prediction_loss)
 
-    def alone(at: Parameters) -> Array:
-        """Return the precisions after a Newton step of each one alone (the loss is convex in it)."""
+    def newton_precision(at: Parameters) -> Array:
+        """Return the precisions after a separate Newton step of each (the loss is convex in it)."""
         g = at.precision[:, None]
-        reach = at.tpr + at.tnr - 1
+        youden = at.tpr + at.tnr - 1
         fitted = jnp.clip(g * at.tpr + (1 - g) * (1 - at.tnr), FLOOR, 1 - FLOOR)
-        first = -(reach * (aim.matrix / fitted - (1 - aim.matrix) / (1 - fitted))).sum(1)
-        second = (reach**2 * (aim.matrix / fitted**2 + (1 - aim.matrix) / (1 - fitted) ** 2)).sum(1)
+        first = -(youden * (aim.matrix / fitted - (1 - aim.matrix) / (1 - fitted))).sum(1)
+        second = (youden**2 * (aim.matrix / fitted**2 + (1 - aim.matrix) / (1 - fitted) ** 2)).sum(
+            1
+        )
         step = jnp.clip(first / jnp.maximum(second, 1e-12), -0.2, 0.2)
         return jnp.clip(at.precision - step, 0.0, 1.0)
 
@@ -375,10 +383,10 @@ def _one_minimum(
 
     def propose(state: State) -> Trial:
         at, step = state.at.x, 1 / state.damping
-        tried = Parameters(
+        proximal = Parameters(
             *(
-                jnp.clip(_shrunk(x - step * d, goal, step * scale, held), 0.0, 1.0)
-                for x, d, goal, scale, held in zip(
+                jnp.clip(_proximal_map(x - step * d, goal, step * scale, penalised), 0.0, 1.0)
+                for x, d, goal, scale, penalised in zip(
                     at,
                     state.at.gradient,
                     (aim.precision, aim.tpr, aim.tnr),
@@ -388,10 +396,12 @@ def _one_minimum(
                 )
             )
         )
-        own = alone(tried._replace(precision=at.precision))
-        sharper = tried._replace(precision=jnp.where(aim.labelled, tried.precision, own))
-        sharp = loss(sharper, aim, weights) <= loss(tried, aim, weights)
-        return Trial(jax.tree.map(lambda a, b: jnp.where(sharp, a, b), sharper, tried))
+        newton_step = newton_precision(proximal._replace(precision=at.precision))
+        refined = proximal._replace(
+            precision=jnp.where(aim.labelled, proximal.precision, newton_step)
+        )
+        improves = loss(refined, aim, weights) <= loss(proximal, aim, weights)
+        return Trial(jax.tree.map(lambda a, b: jnp.where(improves, a, b), refined, proximal))
 
     newton = Newton(visit, propose, TOLERANCE, MAX_STEPS, first=5.0, fall=1 / 1.3, rise=2.0)
     end, status = newton.run(newton.resume(visit(start)))
@@ -399,35 +409,35 @@ def _one_minimum(
     return Regression(*at, end.value, end.gap, status)
 
 
-def _uncalibrated(
+def _minimum_without_labels(
     aim: Targets, start: Parameters, weights: tuple[Scalar, Scalar, Scalar]
 ) -> Regression:
     """Return a minimum of the prediction loss alone, which is smooth and has a flat valley.
 
-    Proximal steps first, since from the released start Newton's go to a corner of the box; then
-    Newton's, since in the valley the others crawl.
+    Proximal steps come first, because Newton steps from the released start go to a corner of the box.
+    Newton steps follow, because proximal steps are slow in the valley.
     """
-    end = _one_minimum(aim, start, weights)
-    near, parts = ravel_pytree(Parameters(end.precision, end.tpr, end.tnr))
-    found = minimise(
-        lambda x: prediction_loss(parts(x), aim.matrix),
-        near,
-        jnp.zeros_like(near),
-        jnp.ones_like(near),
+    proximal = _one_minimum(aim, start, weights)
+    flat_start, unravel = ravel_pytree(Parameters(proximal.precision, proximal.tpr, proximal.tnr))
+    fit = minimise(
+        lambda x: prediction_loss(unravel(x), aim.matrix),
+        flat_start,
+        jnp.zeros_like(flat_start),
+        jnp.ones_like(flat_start),
         tolerance=TOLERANCE,
     )
-    at: Parameters = parts(found.x)
-    return Regression(*at, found.value, found.projected_gradient, found.status)
+    at: Parameters = unravel(fit.x)
+    return Regression(*at, fit.value, fit.projected_gradient, fit.status)
 
 
 @partial(jax.jit, static_argnums=0)
-def _each(
+def _minimum_from_starts(
     one: Callable[[Targets, Parameters, tuple[Scalar, Scalar, Scalar]], Regression],
     aims: Targets,
     begin: Parameters,
     weights: tuple[Scalar, Scalar, Scalar],
 ) -> Regression:
-    """Return the minima of every aim from every start."""
+    """Return the minima for all targets from all starts."""
 
     def of_aim(aim: Targets) -> Regression:
         return jax.vmap(lambda start: one(aim, start, weights))(begin)
@@ -444,16 +454,16 @@ def true_minimum(
 ) -> Regression:
     r"""Return the minimum of P4's loss from every start, with its certificate.
 
-    Proximal steps: a gradient step on the smooth part, then for each norm the map that shrinks a
-    block towards its target and puts it there exactly when it is close enough; the precisions of
-    unlabelled generators, each of which the loss is convex in, take Newton steps. Without a
-    labelled generator there is no kink, and no unique minimum: any affine change of the precisions
-    can be made good by the rates.
+    A proximal step is a gradient step on the smooth part, then for each norm its proximal map, which
+    shrinks a block towards its target and sets it exactly there if it is close enough. The precisions of
+    unlabelled generators, in each of which the loss is convex, take Newton steps. Without a labelled
+    generator there is no kink and no unique minimum: the rates can compensate any affine change of the
+    precisions.
 
     Parameters
     ----------
     aims
-        What `targets` returned, one or a batch of them (a leading axis: calibration sets).
+        The result of `targets`, single or in a batch (a leading axis: calibration sets).
     begin
         Starts, from `starts`.
 
@@ -462,18 +472,22 @@ def true_minimum(
     Regression
         With the axes (aim, start), or (start,) for a single aim.
     """
-    # Put together on the host: eager operations would take longer than small fits.
+    # Stacked on the host, because eager operations would take longer than small fits.
     single = aims.matrix.ndim == 2
-    host = jax.tree.map(np.asarray, (aims, begin))
-    batch: Targets = jax.tree.map(lambda a: a[None], host[0]) if single else host[0]
-    many: Parameters = jax.tree.map(lambda *a: np.stack(a), *host[1])
+    arrays = jax.tree.map(np.asarray, (aims, begin))
+    batch: Targets = jax.tree.map(lambda a: a[None], arrays[0]) if single else arrays[0]
+    all_starts: Parameters = jax.tree.map(lambda *a: np.stack(a), *arrays[1])
     kinked = batch.labelled.any(axis=1)
-    parts, places = [], []
-    for one, here in ((_one_minimum, kinked), (_uncalibrated, ~kinked)):
-        if here.any():
-            chosen = jax.tree.map(lambda a, i=here: a[i], batch)
-            parts.append(jax.tree.map(np.asarray, _each(one, chosen, many, weights)))
-            places.append(np.flatnonzero(here))
-    order = 0 if single else np.argsort(np.concatenate(places))
-    whole: Regression = jax.tree.map(lambda *a: jnp.asarray(np.concatenate(a)[order]), *parts)
-    return whole
+    parts, indices = [], []
+    for minimise_one, is_kind in ((_one_minimum, kinked), (_minimum_without_labels, ~kinked)):
+        if is_kind.any():
+            chosen = jax.tree.map(lambda a, i=is_kind: a[i], batch)
+            parts.append(
+                jax.tree.map(
+                    np.asarray, _minimum_from_starts(minimise_one, chosen, all_starts, weights)
+                )
+            )
+            indices.append(np.flatnonzero(is_kind))
+    order = 0 if single else np.argsort(np.concatenate(indices))
+    stacked: Regression = jax.tree.map(lambda *a: jnp.asarray(np.concatenate(a)[order]), *parts)
+    return stacked

@@ -1,9 +1,9 @@
-r"""Answers about systems: success rates, who wins, and their order, from judges and labels.
+r"""Success rates, win rates and order probabilities of systems, from judges and labels.
 
-Beside the posterior of `Impression`, three answers that use one panel score per item (the mean of
-its judges' votes, or any other) and labels of some items drawn at random:
+Beside the posterior of `Impression`, there are three estimators. They use one panel score per item (the
+mean of its judges' votes, or any other) and labels of some items drawn at random:
 
-- labels only, the mean of the labels;
+- labels only: the mean of the labels;
 - Rogan and Gladen's correction of the mean score,
   :math:`\hat\theta = (\bar f - \bar f_0) / (\bar f_1 - \bar f_0)` with :math:`\bar f_1` and
   :math:`\bar f_0` the mean scores of the labelled valid and invalid items;
@@ -12,18 +12,18 @@ its judges' votes, or any other) and labels of some items drawn at random:
 .. math:: \hat\theta = \bar y_n + \hat\lambda (\bar f_N - \bar f_n), \qquad
           \hat\lambda = \frac{\mathrm{Cov}(y, f)}{(1 + n/N) \mathrm{Var}(f)}
 
-with f the scores, n labelled and N unlabelled items. Every answer comes with its *influence*, by
-how much each item moves it, to first order; everything else follows from that. The covariance of
-two answers is
+with f the scores, n labelled and N unlabelled items. Every estimate comes with its *influence*, the
+first-order effect of each item on it. The covariance of two estimates is
 
 .. math:: \mathrm{Cov}(\hat\theta_a, \hat\theta_b) = \sum_g \psi_{ag} \psi_{bg}, \qquad
           \psi_{ag} = \sum_{i \in g} \psi_{ai}
 
-over the groups that items share (a program, a question), whose items err together in one system
-and in all. A win rate of A over B is the success rate of their pairs, whose label is "A is better".
+over the groups that items share (a program, a question), whose errors are correlated within a system
+and between systems. A win rate of A over B is the success rate of their pairs, whose label is "A is
+better".
 
-Labels may be wrong: with a known rate of errors :math:`\epsilon`, the same for both labels, y is
-replaced by :math:`(y - \epsilon) / (1 - 2 \epsilon)`, whose mean is that of the true label.
+If labels are wrong at a known rate :math:`\epsilon`, the same for both labels, y is replaced by
+:math:`(y - \epsilon) / (1 - 2 \epsilon)`, whose mean is that of the true label.
 """
 
 from collections.abc import Sequence
@@ -54,12 +54,12 @@ Method = Literal["labels", "rogan-gladen", "prediction-powered"]
 
 
 class Answer(NamedTuple):
-    """A success rate, by how much each item moved it, and the part an item belongs to."""
+    """A success rate, the influence of each item on it, and which items are labelled."""
 
     value: float
     influence: Float[np.ndarray, " item"]
     labelled: Int[np.ndarray, " item"]
-    """1 for labelled items, 0 for the others: each part's sums are corrected for its own mean."""
+    """1 for labelled items, 0 for the others; the influences of each part are centred separately."""
 
 
 def success_rate(
@@ -75,53 +75,55 @@ def success_rate(
     Parameters
     ----------
     method
-        Which of the three answers.
+        Which of the three estimators.
     scores
-        The panel's score of every item; labels alone need none, and ignore them.
+        The panel's score of every item; ignored by the method "labels".
     labels
         1 valid, 0 invalid, -1 unknown.
     noise
-        The share of labels that are wrong.
+        The share of wrong labels.
     power
-        Lambda of prediction-powered inference, tuned if not given.
+        Lambda of prediction-powered inference; tuned by default.
 
     Raises
     ------
     JudgeBayesError
-        If no item is labelled, a score is missing, `noise` is not in [0, 1/2), or a method lacks
-        the items it needs.
+        If no item is labelled, a score is missing, `noise` is not in [0, 1/2), or the method lacks
+        items that it needs.
     """
     labels = np.asarray(labels)
-    known = labels >= 0
-    if not known.any():
+    is_labelled = labels >= 0
+    if not is_labelled.any():
         raise JudgeBayesError("No item is labelled; a success rate needs some labels.")
     if not 0 <= noise < 0.5:
         raise JudgeBayesError(
-            f"A share of {noise} of the labels being wrong leaves nothing to learn from; right "
-            "would be at least 0 and less than 0.5."
+            f"With a share of {noise} wrong labels nothing can be learnt; noise must be "
+            "at least 0 and less than 0.5."
         )
-    truth = (labels[known] - noise) / (1 - 2 * noise)
+    truth = (labels[is_labelled] - noise) / (1 - 2 * noise)
     if method == "labels":
-        value, own, other = _labels(truth)
+        value, labelled_influence, unlabelled_influence = _labels(truth)
     else:
         if not np.isfinite(scores).all():
             raise JudgeBayesError(
-                f"Item {int(np.argmax(~np.isfinite(scores)))} has no score: leave out items that "
+                f"Item {int(np.argmax(~np.isfinite(scores)))} has no score; leave out items that "
                 "no judge voted on."
             )
-        if known.all():
-            raise JudgeBayesError("Every item is labelled; the labels are the answer.")
-        f, rest = np.asarray(scores, float)[known], np.asarray(scores, float)[~known]
+        if is_labelled.all():
+            raise JudgeBayesError("Every item is labelled; use method='labels'.")
+        f, rest = np.asarray(scores, float)[is_labelled], np.asarray(scores, float)[~is_labelled]
         if method == "rogan-gladen":
             _need_both(labels)
-            value, own, other = _rogan_gladen(truth, f, rest)
+            value, labelled_influence, unlabelled_influence = _rogan_gladen(truth, f, rest)
         else:
-            value, own, other = _prediction_powered(truth, f, rest, power)
+            value, labelled_influence, unlabelled_influence = _prediction_powered(
+                truth, f, rest, power
+            )
     influence = np.zeros(len(labels))
-    influence[known] = own
-    if other is not None:
-        influence[~known] = other
-    return Answer(float(value), influence, known.astype(int))
+    influence[is_labelled] = labelled_influence
+    if unlabelled_influence is not None:
+        influence[~is_labelled] = unlabelled_influence
+    return Answer(float(value), influence, is_labelled.astype(int))
 
 
 _Parts = tuple[float, Float[np.ndarray, " labelled"], Float[np.ndarray, " rest"] | None]
@@ -154,48 +156,48 @@ def _need_both(labels: np.ndarray) -> None:
 
 
 def _rogan_gladen(y: np.ndarray, f: np.ndarray, rest: np.ndarray) -> _Parts:
-    total, one, zero = rest.mean(), y @ f / y.sum(), (1 - y) @ f / (1 - y).sum()
-    reach = one - zero
-    g = (total - zero) / reach
-    on_valid = -g / reach * y * (f - one) / y.sum()
-    on_invalid = (g - 1) / reach * (1 - y) * (f - zero) / (1 - y).sum()
-    return float(g), on_valid + on_invalid, (rest - total) / (reach * len(rest))
+    total, mean_valid, mean_invalid = rest.mean(), y @ f / y.sum(), (1 - y) @ f / (1 - y).sum()
+    youden = mean_valid - mean_invalid
+    g = (total - mean_invalid) / youden
+    on_valid = -g / youden * y * (f - mean_valid) / y.sum()
+    on_invalid = (g - 1) / youden * (1 - y) * (f - mean_invalid) / (1 - y).sum()
+    return float(g), on_valid + on_invalid, (rest - total) / (youden * len(rest))
 
 
 def covariance(
     answers: Sequence[Answer], groups: Sequence[Int[np.ndarray, " _"] | None] | None = None
 ) -> Float[np.ndarray, "system system"]:
-    """Return the covariance of answers; `groups` tell, for each, what its items share.
+    """Return the covariance of estimates; `groups` holds the group of each item, for each estimate.
 
-    Groups of the same number in two answers are the same group. Without groups every item is its
-    own, and answers are independent.
+    The same number in two estimates is the same group. Without groups every item is a separate group,
+    and the estimates are independent.
 
     Raises
     ------
     JudgeBayesError
-        If a part of an answer's items has a single group.
+        If the labelled or the unlabelled items of an estimate have a single group.
     """
-    given = [None] * len(answers) if groups is None else list(groups)
+    group_lists = [None] * len(answers) if groups is None else list(groups)
     n_items = [len(a.influence) for a in answers]
     start = np.concatenate([[0], np.cumsum(n_items)])
-    alone = [
-        np.arange(n) + first if own is None else np.asarray(own)
-        for n, first, own in zip(n_items, start, given, strict=False)
+    group_ids = [
+        np.arange(n) + first if own_groups is None else np.asarray(own_groups)
+        for n, first, own_groups in zip(n_items, start, group_lists, strict=False)
     ]
-    where = np.unique(np.concatenate(alone), return_inverse=True)[1]
-    sums = np.zeros((len(answers), where.max() + 1))
-    for place, answer in enumerate(answers):
-        own = where[start[place] : start[place + 1]]
+    group_index = np.unique(np.concatenate(group_ids), return_inverse=True)[1]
+    sums = np.zeros((len(answers), group_index.max() + 1))
+    for index, answer in enumerate(answers):
+        own_groups = group_index[start[index] : start[index + 1]]
         for part in (0, 1):
             inside = (answer.labelled == part) & (answer.influence != 0)
             if not inside.any():
                 continue
-            count = len(np.unique(own[answer.labelled == part]))
+            count = len(np.unique(own_groups[answer.labelled == part]))
             if count < 2:
                 raise JudgeBayesError("An interval needs labelled items of at least two groups.")
             scale = np.sqrt(count / (count - 1))
-            sums[place] += scale * np.bincount(
-                own[inside], weights=answer.influence[inside], minlength=sums.shape[1]
+            sums[index] += scale * np.bincount(
+                own_groups[inside], weights=answer.influence[inside], minlength=sums.shape[1]
             )
     return np.asarray(sums @ sums.T)
 
@@ -203,9 +205,9 @@ def covariance(
 def interval(
     answer: Answer, groups: Int[np.ndarray, " item"] | None = None, *, level: float = 0.9
 ) -> Interval:
-    """Return a success rate with its interval, 90 % unless told otherwise.
+    """Return a success rate with its interval, by default of 90 %.
 
-    The interval is not clipped: beyond [0, 1] it says that judges and labels know too little.
+    The interval is not clipped: an interval beyond [0, 1] shows that there is too little information.
     """
     return Interval.around(answer.value, _error(covariance([answer], [groups])[0, 0]), level=level)
 
@@ -217,7 +219,7 @@ def difference(
     *,
     level: float = 0.9,
 ) -> Interval:
-    """Return by how much a succeeds more often than b; what their items share cancels."""
+    """Return the success rate of a minus that of b; effects of shared items cancel."""
     both = covariance([a, b], groups)
     variance = both[0, 0] + both[1, 1] - 2 * both[0, 1]
     return Interval.around(a.value - b.value, _error(variance), level=level)
@@ -239,8 +241,8 @@ def labels_only(
     Examples
     --------
     >>> import numpy as np
-    >>> found = labels_only(np.array([1, 1, 0, 1, -1, 1]))
-    >>> print(f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]")
+    >>> rate = labels_only(np.array([1, 1, 0, 1, -1, 1]))
+    >>> print(f"{rate.mean:.2f} [{rate.low:.2f}, {rate.high:.2f}]")
     0.80 [0.47, 1.13]
     """
     labels = np.asarray(labels)
@@ -265,12 +267,12 @@ def prediction_powered(
     >>> import numpy as np
     >>> scores = np.array([0.9, 0.8, 0.3, 0.7, 0.9, 0.8, 0.2, 0.9])
     >>> labels = np.array([1, 1, 0, 1, -1, -1, -1, -1])
-    >>> found = prediction_powered(scores, labels)
-    >>> print(f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]")
+    >>> rate = prediction_powered(scores, labels)
+    >>> print(f"{rate.mean:.2f} [{rate.low:.2f}, {rate.high:.2f}]")
     0.77 [0.43, 1.10]
     """
-    found = success_rate("prediction-powered", scores, labels, noise=noise, power=power)
-    return interval(found, groups, level=level)
+    rate = success_rate("prediction-powered", scores, labels, noise=noise, power=power)
+    return interval(rate, groups, level=level)
 
 
 def rogan_gladen_interval(
@@ -288,23 +290,25 @@ def rogan_gladen_interval(
 def mean_win_rates(
     pairs: Sequence[tuple[int, int]], n_systems: int
 ) -> Float[np.ndarray, "system pair"]:
-    """Return the map M from win rates, first over second, to each system's mean win rate.
+    """Return the matrix M that maps win rates (first over second) to each system's mean win rate.
 
-    A system's mean win rate is `M @ rates + 1/2`, for rates less 1/2; draws or a covariance of the
-    win rates go through M likewise. It puts systems in order: a ranking.
+    A system's mean win rate is `M @ (rates - 1/2) + 1/2`; draws or a covariance of the win rates are
+    transformed by M too. The mean win rates rank the systems.
 
     Raises
     ------
     JudgeBayesError
         If a system is in no pair.
     """
-    found = np.zeros((n_systems, len(pairs)))
-    for place, (first, second) in enumerate(pairs):
-        found[first, place], found[second, place] = 1.0, -1.0
-    met = np.abs(found).sum(1)
-    if (met == 0).any():
-        raise JudgeBayesError(f"System {int(np.argmin(met))} is in no pair; it has no win rate.")
-    return found / met[:, None]
+    signs = np.zeros((n_systems, len(pairs)))
+    for index, (first, second) in enumerate(pairs):
+        signs[first, index], signs[second, index] = 1.0, -1.0
+    n_pairs = np.abs(signs).sum(1)
+    if (n_pairs == 0).any():
+        raise JudgeBayesError(
+            f"System {int(np.argmin(n_pairs))} is in no pair, so it has no win rate."
+        )
+    return signs / n_pairs[:, None]
 
 
 def order_probabilities(
@@ -312,8 +316,9 @@ def order_probabilities(
 ) -> Float[np.ndarray, "generator generator"]:
     """Return the probability that each generator (row) is better than each other (column).
 
-    From joint draws, in which what two generators share, the judges, cancels. The diagonal is 1/2.
+    The probabilities come from joint draws, in which errors of shared judges cancel. The diagonal is
+    1/2.
     """
-    drawn = np.asarray(fit.draws(draws))
-    above = (drawn[:, :, None] > drawn[:, None, :]).mean(0)
-    return above + 0.5 * (drawn[:, :, None] == drawn[:, None, :]).mean(0)
+    precision = np.asarray(fit.draws(draws))
+    above = (precision[:, :, None] > precision[:, None, :]).mean(0)
+    return above + 0.5 * (precision[:, :, None] == precision[:, None, :]).mean(0)

@@ -1,9 +1,9 @@
-"""Ensembles of judges by counting votes, resilient to missing ones (P4 section 4).
+"""Ensembles of judges by counting votes, with or without resilience to missing votes (P4 section 4).
 
-`valid` voting calls an item valid where at least m judges do: a majority (m = 8 of 14) or a
-super-majority. A missing vote then counts against the item. `veto` voting calls it invalid where at
-least n judges do: a missing vote counts for nothing, which is why few invalid items and many
-missing votes hurt the first and not the second.
+`valid` voting calls an item valid if at least m judges do: a majority (m = 8 of 14) or a
+super-majority. A missing vote then counts against the item. `veto` voting calls an item invalid if at
+least n judges do, so a missing vote has no effect. This is why many missing votes, with few invalid
+items, harm `valid` voting and not `veto` voting.
 """
 
 from typing import Literal, NamedTuple
@@ -22,7 +22,7 @@ KINDS: tuple[Kind, ...] = ("valid", "veto")
 
 
 class Choice(NamedTuple):
-    """A threshold and the error that chose it."""
+    """A threshold and its maximum error on the calibration generators."""
 
     kind: Kind
     threshold: int
@@ -30,7 +30,7 @@ class Choice(NamedTuple):
 
 
 def ensembles(votes: Votes, kind: Kind) -> Bool[np.ndarray, "judge item"]:
-    """Return, for every threshold from 1 to the number of judges, which items are called valid.
+    """Return which items are called valid, for every threshold from 1 to the number of judges.
 
     Raises
     ------
@@ -72,11 +72,10 @@ def choose_threshold(
     truth: Float[np.ndarray, " generator"],
     calibration: Bool[np.ndarray, " generator"],
 ) -> Choice:
-    """Return the kind and threshold of the least maximum error on the calibration generators.
+    """Return the kind and threshold with the least maximum error on the calibration generators.
 
-    Only those are looked at: choosing on the generators that are then predicted, as P4 does, is
-    not open to anybody who needs the prediction. Ties go to the smaller mean error, then to the
-    first.
+    P4 chooses on the generators that are then predicted, which is impossible for a user who needs the
+    prediction. Ties go to the smaller mean error, then to the first.
 
     Raises
     ------
@@ -84,12 +83,12 @@ def choose_threshold(
         If no generator is in the calibration part.
     """
     if not np.asarray(calibration).any():
-        raise JudgeBayesError("A threshold is chosen on labelled generators; there is none.")
+        raise JudgeBayesError("A threshold is chosen on labelled generators, and there is none.")
     options = []
     for kind, by_threshold in precision.items():
         errors = np.abs(by_threshold - truth)[:, calibration]
         options += [
-            (float(e.max()), float(e.mean()), place, kind) for place, e in enumerate(errors)
+            (float(e.max()), float(e.mean()), index, kind) for index, e in enumerate(errors)
         ]
-    worst, _, place, kind = min(options, key=lambda o: o[:2])
-    return Choice(kind, place + 1, worst)
+    max_error, _, index, kind = min(options, key=lambda o: o[:2])
+    return Choice(kind, index + 1, max_error)

@@ -1,6 +1,6 @@
-"""Files in and out.
+"""Read and write files of votes, labels and tables.
 
-Importing this package imports nothing else: names are looked up when used.
+Importing this package imports nothing else: names are looked up on first use.
 This package may not import `inference` or any package after it.
 """
 
@@ -29,7 +29,7 @@ __all__ = [
     "write_table",
 ]
 
-_HOME = {
+_NAMES_OF = {
     "columns": ("guess_columns",),
     "formats": ("FORMATS", "import_votes"),
     "imported": ("Imported",),
@@ -37,7 +37,7 @@ _HOME = {
     "tables": ("Layout", "check_writable", "notes_of", "read_table", "write_table"),
     "verdict": ("parse_verdict",),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+_MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

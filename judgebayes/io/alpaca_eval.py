@@ -17,15 +17,15 @@ __all__ = ["read_alpaca_eval"]
 def read_alpaca_eval(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of AlpacaEval's annotators: A is output 1, B output 2.
 
-    `preference` is 1 for output 1, 2 for output 2, and anything between where it was weighted by
-    probabilities: below 1.5 is a vote for A, above for B, and `score` keeps preference - 1, the
-    annotator's probability of B. 1.5 is a tie, and so is 0 (in old files); null is a missing vote.
-    AlpacaEval turned the outputs back itself where it showed them in random order.
+    `preference` is 1 for output 1, 2 for output 2, and between them if it is weighted by probabilities:
+    below 1.5 is a vote for A, above 1.5 for B, and `score` is preference - 1, the annotator's
+    probability of B. 1.5 is a tie, as is 0 (in old files); null is a missing vote. Where AlpacaEval
+    showed the outputs in random order, it has mapped the preference back itself.
 
     Raises
     ------
     JudgeBayesError
-        If a file is no list of annotations.
+        If a file is not a list of annotations.
     """
     files = find_files(path, ("*annotations*.json",), "annotations of AlpacaEval")
     rows = [row for file in files for row in _rows(file)]
@@ -37,13 +37,13 @@ def read_alpaca_eval(path: Path, options: Options = Options()) -> Imported:  # n
 def _rows(file: Path) -> Iterator[Row]:
     records = read_json(file)
     if not isinstance(records, list):
-        raise JudgeBayesError(f"{str(file)!r} is no list of annotations.")
-    for place, record in enumerate(records):
-        where = f"Record {place} of {str(file)!r}"
-        given = field_of(record, "preference", where)
+        raise JudgeBayesError(f"{str(file)!r} is not a list of annotations.")
+    for index, record in enumerate(records):
+        where = f"Record {index} of {str(file)!r}"
+        preference = field_of(record, "preference", where)
         instruction = field_of(record, "instruction", where)
         judge = record.get("annotator")
-        vote, why, score = _vote(given)
+        vote, why, score = _vote(preference)
         yield Row(
             _item(record, instruction),
             f"annotator {judge}" if isinstance(judge, int) else str(judge or file.parent.name),
@@ -54,7 +54,7 @@ def _rows(file: Path) -> Iterator[Row]:
 
 
 def _item(record: dict[str, Any], instruction: Any) -> str:
-    """Return a name of a pair of outputs that is the same in every annotator's file."""
+    """Return a name for a pair of outputs, the same in every annotator's file."""
     content = "\0".join(
         str(x) for x in (instruction, record.get("output_1"), record.get("output_2"))
     )
@@ -63,13 +63,13 @@ def _item(record: dict[str, Any], instruction: Any) -> str:
     return " vs ".join(models) + f" #{digest}" if models else f"#{digest}"
 
 
-def _vote(given: Any) -> tuple[str | None, str, float | None]:
-    if given is None or (isinstance(given, float) and math.isnan(given)):
+def _vote(preference: Any) -> tuple[str | None, str, float | None]:
+    if preference is None or (isinstance(preference, float) and math.isnan(preference)):
         return None, "preference is null", None
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        return None, f"preference {str(given)[:20]!r}", None
-    if given in (0, 1.5):
+    if isinstance(preference, bool) or not isinstance(preference, int | float):
+        return None, f"preference {str(preference)[:20]!r}", None
+    if preference in (0, 1.5):
         return "tie", "", 0.5
-    if not 1 <= given <= 2:
-        return None, f"preference {given:g} is beyond 1 to 2", None
-    return ("A" if given < 1.5 else "B"), "", float(given) - 1
+    if not 1 <= preference <= 2:
+        return None, f"preference {preference:g} is not from 1 to 2", None
+    return ("A" if preference < 1.5 else "B"), "", float(preference) - 1

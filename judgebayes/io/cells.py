@@ -1,4 +1,4 @@
-"""Cells of votes and labels: decimal commas, and words that mean no vote."""
+"""Cells of votes and labels: decimal commas, and values that mean no vote."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ import pandas as pd
 from judgebayes.io.options import split_names
 from judgebayes.votes.classes import canonical, listing
 
-__all__ = ["folded", "meaning_none", "with_points", "without"]
+__all__ = ["casefolded", "missing_values", "with_points", "without"]
 
 COMMA = re.compile(r"[+-]?\d*,\d+")
 NUMBER = re.compile(r"[+-]?\d+(?:,\d+)?")
@@ -17,12 +17,12 @@ THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 
 
 def with_points(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the table with the decimal commas of some columns as points, and what to say of it.
+    """Replace the decimal commas of some columns by points; return the table and notes for the user.
 
-    A column has decimal commas if all of its cells are whole numbers or such with a comma, at least
-    one of them with a comma that does not part thousands.
+    A column has decimal commas if all of its cells are whole numbers or numbers with a comma, and at
+    least one comma does not separate thousands.
     """
-    turned: dict[str, str] = {}
+    examples: dict[str, str] = {}
     for name in columns:
         if pd.api.types.is_numeric_dtype(table[name].dtype):
             continue
@@ -30,39 +30,39 @@ def with_points(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFra
         written = [v for v in map(str.strip, values) if canonical(v) is not None]
         commas = [v for v in written if COMMA.fullmatch(v) and not THOUSANDS.fullmatch(v)]
         if commas and all(COMMA.fullmatch(v) or NUMBER.fullmatch(v) for v in written):
-            plain = {value: value.replace(",", ".") for value in values}
-            table = table.assign(**{name: table[name].astype(object).replace(plain)})
-            turned[name] = commas[0]
-    if not turned:
+            replacements = {value: value.replace(",", ".") for value in values}
+            table = table.assign(**{name: table[name].astype(object).replace(replacements)})
+            examples[name] = commas[0]
+    if not examples:
         return table, []
-    first = next(iter(turned.values()))
+    first = next(iter(examples.values()))
     return table, [
-        f"Column {listing(turned, 20)}: decimal commas, {first!r} is read as "
+        f"Column {listing(examples, 20)}: decimal commas, {first!r} is read as "
         f"{canonical(first.replace(',', '.'))}."
     ]
 
 
-def folded(value: object) -> Hashable | None:
-    """Return what a cell says, whatever its case."""
+def casefolded(value: object) -> Hashable | None:
+    """Return the value of a cell, with text in lower case."""
     plain = canonical(value)
     return plain.casefold() if isinstance(plain, str) else plain
 
 
-def meaning_none(missing: str | None) -> frozenset[Hashable | None]:
-    """Return the values that mean no vote, from an option: names separated by commas."""
-    return frozenset(map(folded, split_names(missing))) if missing else frozenset()
+def missing_values(missing: str | None) -> frozenset[Hashable | None]:
+    """Return the values that mean no vote, from an option that separates them by commas."""
+    return frozenset(map(casefolded, split_names(missing))) if missing else frozenset()
 
 
 def without(
     table: pd.DataFrame, columns: Iterable[str], missing: str | None
 ) -> tuple[pd.DataFrame, Counter[Hashable]]:
-    """Return the table with the values that mean no vote emptied, and how many of each there were."""
-    nothing = meaning_none(missing)
+    """Empty the cells whose values mean no vote; return the table and the count of each value."""
+    no_vote = missing_values(missing)
     counts: Counter[Hashable] = Counter()
-    for name in columns if nothing else ():
-        hit = {value for value in table[name].dropna().unique() if folded(value) in nothing}
-        if hit:
+    for name in columns if no_vote else ():
+        matches = {value for value in table[name].dropna().unique() if casefolded(value) in no_vote}
+        if matches:
             column = table[name].astype(object)
-            counts.update(map(canonical, column[column.isin(hit)]))
-            table = table.assign(**{name: column.mask(column.isin(hit), None)})
+            counts.update(map(canonical, column[column.isin(matches)]))
+            table = table.assign(**{name: column.mask(column.isin(matches), None)})
     return table, counts

@@ -1,4 +1,4 @@
-"""Which column is which, from the names that people use."""
+"""Column roles, guessed from common column names."""
 
 import re
 from collections.abc import Iterable
@@ -61,80 +61,90 @@ ROLES: dict[str, tuple[str, ...]] = {
         "target",
     ),
 }
-"""Names by role, the likeliest first; case, spaces and hyphens do not matter."""
+"""Names by role, the most likely first; case, spaces and hyphens are ignored."""
 
 LIKE: dict[str, str] = {
     "item": r"(?:item|example|pair|question|prompt|instance)_(?:number|no|nr|name|key|ref)\.?",
     "judge": r".*_(?:judge|grader|evaluator|validator|annotator|rater|worker)(?:_name)?",
     "vote": r".*_(?:vote|verdict|judge?ment|preference|decision|winner)",
 }
-"""Names that will do where none is exact and only one is like this: "LLM Judge", "Item No."."""
+"""Patterns for names without an exact match, if only one column fits: "LLM Judge", "Item No."."""
 
 LABELS = re.compile(r"gold.*|.*(?:label|truth|gold)s?")
 
 
 def guess_columns(columns: Iterable[str], given: dict[str, str | None]) -> dict[str, str | None]:
-    """Return the column of each role: the given one, else the likeliest by name, else None.
+    """Return the column of each role: the given one, else the most likely by name, else None.
 
     Parameters
     ----------
     columns
         The table's columns.
     given
-        What the user said, by role; None where nothing was. "none" says that there is no such
-        column.
+        The columns that the user named, by role, or None; "none" means that there is no such column.
 
     Raises
     ------
     JudgeBayesError
-        If a given column does not exist, or no item or vote column can be told.
+        If a given column does not exist, or no item or vote column is recognised.
     """
     names = list(columns)
-    found: dict[str, str | None] = {}
-    for role, wanted in given.items():
-        if wanted is not None and wanted != "none":
-            if wanted not in names:
+    column_of: dict[str, str | None] = {}
+    for role, choice in given.items():
+        if choice is not None and choice != "none":
+            if choice not in names:
                 raise JudgeBayesError(
-                    f"There is no column {wanted!r} for the {role}; the table has "
+                    f"There is no column {choice!r} for the {role}; the table has "
                     f"{', '.join(map(repr, names[:20]))}."
                 )
-            found[role] = wanted
-    for role, wanted in given.items():
-        if wanted is None:
-            free = [name for name in names if name not in found.values()]
-            found[role] = _likeliest(free, role)
-        elif wanted == "none":
-            found[role] = None
+            column_of[role] = choice
+    for role, choice in given.items():
+        if choice is None:
+            free = [name for name in names if name not in column_of.values()]
+            column_of[role] = _most_likely(free, role)
+        elif choice == "none":
+            column_of[role] = None
     for role in ("item", "vote"):
-        if role in given and found.get(role) is None:
+        if role in given and column_of.get(role) is None:
             raise JudgeBayesError(
                 f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is named "
-                f"like one; say --{role} NAME."
+                f"like one; use --{role} NAME."
             )
-    return found
+    return column_of
 
 
 def plain_label(columns: Iterable[str]) -> str | None:
-    """Return the column of labels by a name that no judge would have ("human" may be one).
+    """Return the label column, if its name cannot be that of a judge ("human" can).
 
-    That is `label` or the like, or else the only name that begins with gold or ends with label, truth
-    or gold: "Goldlabel", "Human Labels".
+    The name is `label` or a synonym, or else the only name that begins with gold or ends with label,
+    truth or gold: "Goldlabel", "Human Labels".
     """
-    plain = _plain_names(list(columns))
-    like = [plain[name] for name in plain if LABELS.fullmatch(name)]
+    by_plain_name = _plain_names(list(columns))
+    similar = [by_plain_name[name] for name in by_plain_name if LABELS.fullmatch(name)]
     exact = next(
-        (plain[name] for name in ROLES["label"] if name in plain and LABELS.fullmatch(name)), None
+        (
+            by_plain_name[name]
+            for name in ROLES["label"]
+            if name in by_plain_name and LABELS.fullmatch(name)
+        ),
+        None,
     )
-    return exact if exact is not None else like[0] if len(like) == 1 else None
+    return exact if exact is not None else similar[0] if len(similar) == 1 else None
 
 
 def _plain_names(names: list[str]) -> dict[str, str]:
-    """Return names by how they are compared; of two that are alike, the first."""
+    """Return names by their normalised form; if two normalise alike, the first one."""
     return {re.sub(r"[\s\-]+", "_", name.strip().casefold()): name for name in reversed(names)}
 
 
-def _likeliest(names: list[str], role: str) -> str | None:
-    plain = _plain_names(names)
-    exact = next((plain[name] for name in ROLES.get(role, ()) if name in plain), None)
-    like = [plain[name] for name in plain if role in LIKE and re.fullmatch(LIKE[role], name)]
-    return exact or (like[0] if len(like) == 1 else None)
+def _most_likely(names: list[str], role: str) -> str | None:
+    by_plain_name = _plain_names(names)
+    exact = next(
+        (by_plain_name[name] for name in ROLES.get(role, ()) if name in by_plain_name), None
+    )
+    similar = [
+        by_plain_name[name]
+        for name in by_plain_name
+        if role in LIKE and re.fullmatch(LIKE[role], name)
+    ]
+    return exact or (similar[0] if len(similar) == 1 else None)

@@ -1,4 +1,4 @@
-"""The formats that votes come in, by name, and which reader reads them."""
+"""The formats of vote files by name, with the reader of each."""
 
 import importlib
 from collections.abc import Callable
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "Format", "import_votes"]
 
 FILE = ("ignore", "encoding", "skip_rows")
-"""What tells how a table stands in its file."""
+"""Options for the layout of a table in its file."""
 TABLE = ("item", "judge", "sample", "order", "label")
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format: what it is, which function reads it, and what that function can be told."""
+    """A format: a description, the function that reads it, and the options that it takes."""
 
     says: str
     reader: str
-    """`module:function` in `judgebayes.io`, imported when it is needed."""
+    """`module:function` in `judgebayes.io`, imported on first use."""
     takes: tuple[str, ...] = ()
-    """Beside `missing`, which every one takes."""
+    """The options beside `missing`, which every format takes."""
 
     def read(self) -> Callable[[Path, Options], "Imported"]:
         """Return the reader."""
         module, name = self.reader.split(":")
-        found: Callable[[Path, Options], Imported] = getattr(
+        read_format: Callable[[Path, Options], Imported] = getattr(
             importlib.import_module(f"judgebayes.io.{module}"), name
         )
-        return found
+        return read_format
 
 
 FORMATS: dict[str, Format] = {
     "tidy": Format(
-        "a table with a row per vote; a folder is a file per judge",
+        "a table with a row per vote, or a folder with a file per judge",
         "tidy:read_tidy",
         (*TABLE, "vote", *FILE),
     ),
@@ -50,7 +50,7 @@ FORMATS: dict[str, Format] = {
         ("item", "label", *FILE),
     ),
     "text": Format(
-        "a table with a judge's raw answer in each row, put through the verdict parser",
+        "a table with a judge's raw answer in each row, for the verdict parser",
         "judge_text:read_judge_text",
         (*TABLE, "text", "verdicts", *FILE),
     ),
@@ -63,7 +63,7 @@ FORMATS: dict[str, Format] = {
     ),
     "alpaca-eval": Format("AlpacaEval's annotations.json", "alpaca_eval:read_alpaca_eval"),
     "mt-bench": Format(
-        "MT-bench judgments: gpt-4_pair.jsonl, gpt-4_single.jsonl, votes of people",
+        "MT-bench judgments: gpt-4_pair.jsonl, gpt-4_single.jsonl, human votes",
         "mt_bench:read_mt_bench",
     ),
     "inspect": Format(
@@ -87,7 +87,7 @@ FORMATS: dict[str, Format] = {
 
 
 def import_votes(name: str, path: Path | str, options: Options = Options()) -> "Imported":  # noqa: B008
-    """Return the votes in a file or folder of a format.
+    """Return the votes in a file or folder of one format.
 
     Parameters
     ----------
@@ -96,21 +96,21 @@ def import_votes(name: str, path: Path | str, options: Options = Options()) -> "
     path
         A file, or a folder of such files.
     options
-        What the reader cannot tell by itself.
+        What the reader cannot detect by itself.
 
     Raises
     ------
     JudgeBayesError
-        If there is no such format, it does not take an option, or the files are not of it.
+        If the format is unknown or does not take an option, or if the files are not in this format.
     """
     if name not in FORMATS:
-        raise JudgeBayesError(f"There is no format {name!r}; right would be {', '.join(FORMATS)}.")
-    known = FORMATS[name]
-    names = (*known.takes, "missing")
-    foreign = sorted(options.given() - set(names))
-    if foreign:
-        takes = ", ".join("--" + option.replace("_", "-") for option in names)
+        raise JudgeBayesError(f"There is no format {name!r}; choose one of: {', '.join(FORMATS)}.")
+    form = FORMATS[name]
+    option_names = (*form.takes, "missing")
+    unsupported = sorted(options.specified() - set(option_names))
+    if unsupported:
+        takes = ", ".join("--" + option.replace("_", "-") for option in option_names)
         raise JudgeBayesError(
-            f"The format {name} does not take --{foreign[0].replace('_', '-')}; it takes {takes}."
+            f"The format {name} does not take --{unsupported[0].replace('_', '-')}; it takes {takes}."
         )
-    return known.read()(Path(path), options)
+    return form.read()(Path(path), options)

@@ -1,4 +1,4 @@
-"""Tables that a caller holds, in the place of a file."""
+"""Tables in memory, in place of a file."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ __all__ = ["InMemory", "file_or_table"]
 
 @dataclass(frozen=True)
 class InMemory:
-    """A table of a caller's, with what a path tells: a name for messages."""
+    """A table in memory, with a name for messages (as a path has one)."""
 
     table: pd.DataFrame = field(repr=False)
     name: str
@@ -25,21 +25,21 @@ class InMemory:
 
 
 def file_or_table(given: Any, name: str) -> Path | InMemory:
-    """Return the path, or the table as one of pandas.
+    """Return a path as a `Path`, and a table as a pandas table in an `InMemory`.
 
     Parameters
     ----------
     given
-        A path; a table of pandas, or any with the Arrow interface (polars, PyArrow): a row per vote,
-        item or label. An index that has a name is a column too. A Series holds the labels of the items
-        in its index.
+        A path; or a table of pandas, polars, PyArrow or any library with the Arrow interface, with a row
+        per vote, item or label. A named index becomes a column. A Series holds labels; its index is the
+        items.
     name
-        What messages call the table.
+        The name of the table in messages.
 
     Raises
     ------
     JudgeBayesError
-        If it is none of these.
+        If it is neither a path nor a table.
     """
     if isinstance(given, InMemory | Path):
         return given
@@ -54,7 +54,7 @@ def file_or_table(given: Any, name: str) -> Path | InMemory:
         given = pa.table(given).to_pandas()
     if not isinstance(given, pd.DataFrame):
         raise JudgeBayesError(
-            f"The {name} are given as {type(given).__name__}; right would be a path, or a table of "
+            f"The {name} are of type {type(given).__name__}; pass a path, or a table of "
             "pandas, polars or PyArrow."
         )
     if any(title is not None for title in given.index.names):

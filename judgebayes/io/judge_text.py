@@ -1,4 +1,4 @@
-"""A table with a judge's raw answers, put through the verdict parser."""
+"""A table of judges' raw answers, read by the verdict parser."""
 
 from collections import Counter
 from pathlib import Path
@@ -8,7 +8,7 @@ from judgebayes.io.imported import Imported, Row, gather
 from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import notes_of, read_table
-from judgebayes.io.tidy import TABLES, cell, told_columns
+from judgebayes.io.tidy import TABLES, cell, columns_by_role
 from judgebayes.io.verdict import LEVELS, parse_verdict
 from judgebayes.votes.classes import written
 
@@ -18,21 +18,22 @@ TEXTS = (
     *("text", "response", "output", "completion", "generation"),
     *("raw", "raw_output", "raw_response", "judgment", "judgement", "answer", "content", "message"),
 )
-"""Names of the column of raw answers, the likeliest first."""
+"""Names of the column of raw answers, the most likely first."""
 
 
 def read_judge_text(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
-    """Return the verdicts in raw answers, as votes; an answer without one is a missing vote.
+    """Return the verdicts in raw answers as votes; an answer without a verdict is a missing vote.
 
-    A verdict names what was shown: with a column of orders, `votes_as` is `shown`.
+    A verdict names the response as shown, so `votes_as` is `shown` (with a column of orders, the votes
+    still have to be mapped back).
 
     Raises
     ------
     JudgeBayesError
-        If a file cannot be read, or the column of the answers cannot be told.
+        If a file cannot be read, or the column of the answers is not recognised.
     """
     files = find_files(path, TABLES, "table")
-    kind = options.verdicts or "pair"
+    verdict_kind = options.verdicts or "pair"
     levels: Counter[str] = Counter()
     rows: list[Row] = []
     notes: dict[str, None] = {}
@@ -44,28 +45,30 @@ def read_judge_text(path: Path, options: Options = Options()) -> Imported:  # no
         if text is None or text not in names:
             raise JudgeBayesError(
                 f"Which column of {str(file)!r} holds the raw answers? It has "
-                f"{', '.join(map(repr, names[:20]))}; say --text NAME."
+                f"{', '.join(map(repr, names[:20]))}; use --text NAME."
             )
-        given = {r: getattr(options, r) for r in ("item", "judge", "sample", "order", "label")}
-        columns, told = told_columns(table.drop(columns=text), given)
-        notes |= dict.fromkeys(told)
-        alone = file.name.split(".")[0] if len(files) > 1 else "judge"
-        for place, record in zip(table.index, table.to_dict("records"), strict=True):
+        named_columns = {
+            r: getattr(options, r) for r in ("item", "judge", "sample", "order", "label")
+        }
+        columns, column_notes = columns_by_role(table.drop(columns=text), named_columns)
+        notes |= dict.fromkeys(column_notes)
+        judge_of_file = file.name.split(".")[0] if len(files) > 1 else "judge"
+        for row_number, record in zip(table.index, table.to_dict("records"), strict=True):
             item = written(record[columns["item"]])
             judge = None if columns["judge"] is None else written(record[columns["judge"]])
             if item is None:
-                raise JudgeBayesError(f"Row {place} of {str(file)!r} has no item.")
+                raise JudgeBayesError(f"Row {row_number} of {str(file)!r} has no item.")
             answer = record[text]
-            verdict = parse_verdict(answer, kind)
-            silent = not isinstance(answer, str) or not answer.strip()
+            verdict = parse_verdict(answer, verdict_kind)
+            is_blank = not isinstance(answer, str) or not answer.strip()
             if verdict.level is not None and verdict.value is not None:
                 levels[verdict.level] += 1
             rows.append(
                 Row(
                     item,
-                    alone if judge is None else judge,
+                    judge_of_file if judge is None else judge,
                     verdict.value,
-                    "no answer" if silent else verdict.why,
+                    "no answer" if is_blank else verdict.why,
                     sample=cell(record, columns["sample"]),
                     order=cell(record, columns["order"]),
                     label=cell(record, columns["label"]),

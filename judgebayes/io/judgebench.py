@@ -19,14 +19,13 @@ SWAPPED = {"A": "B", "B": "A", "tie": "tie"}
 def read_judgebench(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of JudgeBench's judges, mapped back to the pairs as labelled.
 
-    The second judgment of a pair was made with the responses swapped, and names what was shown:
-    it is turned round here. `A=B` is a tie, a vote of its own; a decision of null, or a judgment
-    that failed, is a missing vote.
+    The second judgment of a pair was made with the responses swapped and names them as shown, so it is
+    swapped back here. `A=B` is a tie. A decision of null, or a failed judgment, is a missing vote.
 
     Raises
     ------
     JudgeBayesError
-        If a line is no judged pair.
+        If a line is not a judged pair.
     """
     files = find_files(path, ("*.jsonl",), "outputs of JudgeBench")
     rows = [row for file in files for row in _rows(file)]
@@ -36,7 +35,7 @@ def read_judgebench(path: Path, options: Options = Options()) -> Imported:  # no
 
 
 def _rows(file: Path) -> Iterator[Row]:
-    named = dict(re.findall(r"(judge_name|judge_model)=([^,]+?)(?=,|\.jsonl$)", file.name))
+    name_fields = dict(re.findall(r"(judge_name|judge_model)=([^,]+?)(?=,|\.jsonl$)", file.name))
     for number, record in read_lines(file):
         where = f"Line {number} of {str(file)!r}"
         item = str(field_of(record, "pair_id", where))
@@ -44,13 +43,13 @@ def _rows(file: Path) -> Iterator[Row]:
         judgments = field_of(record, "judgments", where)
         if not isinstance(judgments, list) or not 1 <= len(judgments) <= 2:
             raise JudgeBayesError(
-                f"{where} has no list of one or two judgments (original order, then swapped)."
+                f"{where} needs a list of one or two judgments (original order, then swapped)."
             )
         if label not in ("A", "B"):
             raise JudgeBayesError(
-                f"{where} has the label {record.get('label')!r}; right would be A>B or B>A."
+                f"{where} has the label {record.get('label')!r}; it must be A>B or B>A."
             )
-        judge = _judge(named, record, file)
+        judge = _judge(name_fields, record, file)
         for judgment, order in zip(judgments, ("AB", "BA"), strict=False):
             vote, why = _vote(judgment)
             if vote is not None and order == "BA":
@@ -58,9 +57,9 @@ def _rows(file: Path) -> Iterator[Row]:
             yield Row(item, judge, vote, why, order=order, label=label)
 
 
-def _judge(named: dict[str, str], record: dict[str, Any], file: Path) -> str:
-    name = named.get("judge_name") or record.get("judge_name")
-    model = named.get("judge_model")
+def _judge(name_fields: dict[str, str], record: dict[str, Any], file: Path) -> str:
+    name = name_fields.get("judge_name") or record.get("judge_name")
+    model = name_fields.get("judge_model")
     if model in (None, "None"):
         return str(name or file.stem)
     return f"{name}/{model}"
@@ -72,5 +71,5 @@ def _vote(judgment: Any) -> tuple[str | None, str]:
     decision = judgment.get("decision")
     if decision is None:
         return None, "no decision"
-    plain = str(decision).replace(" ", "").replace(">>", ">").upper()
-    return VOTES.get(plain), f"decision {str(decision)[:20]!r}"
+    normalised = str(decision).replace(" ", "").replace(">>", ">").upper()
+    return VOTES.get(normalised), f"decision {str(decision)[:20]!r}"

@@ -1,7 +1,7 @@
-"""Lines of a CSV file against the rows that were read from it: none may be lost in silence.
+"""Check the lines of a CSV file against the rows read from it, so that no row is lost unnoticed.
 
-A quotation mark without its partner makes many rows one: all lines up to the next quotation mark become
-one cell. So lines are counted, cells that hold line breaks are looked at, and both must add up.
+An unpaired quotation mark merges rows: all lines up to the next quotation mark become one cell. So the
+lines of the file must equal the rows plus the line breaks inside cells.
 """
 
 import csv
@@ -16,35 +16,35 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import canonical, listing
 
-__all__ = ["Spans", "broken_cells", "line_ends", "reconciled"]
+__all__ = ["Spans", "count_lines", "multiline_cells", "reconcile_lines"]
 
 FEW_VALUES = 20
-"""A column with at most so many values, of votes or judges say, tells whether a text is a row."""
+"""Columns with at most this many values (votes or judges, for example) show whether a text is a row."""
 
 
 @dataclass(frozen=True)
 class Spans:
-    """The first and last line of each row that covers several, by row."""
+    """The first and last line of each row that covers several lines, by row number."""
 
     lines: dict[int, tuple[int, int]]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Spans":
-        """Return itself: pandas copies the attributes of a table with every column."""
+        """Return the object itself: pandas copies a table's attributes with every column."""
         return self
 
     def of(self, row: object) -> str:
-        """Return for example ` (lines 3 to 9)`; nothing for a row on one line."""
+        """Return, for example, ` (lines 3 to 9 of the file)`; an empty string for a row on one line."""
         span = self.lines.get(int(row)) if isinstance(row, int | np.integer) else None
         return f" (lines {span[0]} to {span[1]} of the file)" if span else ""
 
 
 def _blank(line: str, separator: str) -> bool:
-    """Tell whether a line holds nothing but space, tabs too unless they separate cells."""
+    """Tell whether a line is blank (tabs count as blank unless they separate cells)."""
     return not line.strip(" \r\n" if separator == "\t" else " \t\r\n")
 
 
-def line_ends(path: Path) -> int:
-    """Return how many lines a file of UTF-8 or other ASCII-like text has, blank ones included."""
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a UTF-8 (or other ASCII-compatible) file, blank ones included."""
     ends, last = 0, b""
     with path.open("rb") as file:
         while part := file.read(2**20):
@@ -54,22 +54,22 @@ def line_ends(path: Path) -> int:
     return ends + (last not in (b"", b"\n", b"\r"))
 
 
-def broken_cells(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the cells that hold line breaks, by column; their index is the row's place."""
-    broken = {}
+def multiline_cells(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the cells that hold line breaks, by column, indexed by the position of the row."""
+    cells_of = {}
     for place, name in enumerate(table.columns):
         column = table.iloc[:, place].reset_index(drop=True)
         if pd.api.types.is_numeric_dtype(column.dtype):
             continue
-        hit = column.astype(str).str.contains("[\r\n]", regex=True) & column.notna()
-        if hit.any():
-            broken[name] = column[hit]
-    return broken
+        has_break = column.astype(str).str.contains("[\r\n]", regex=True) & column.notna()
+        if has_break.any():
+            cells_of[name] = column[has_break]
+    return cells_of
 
 
-def reconciled(
+def reconcile_lines(
     table: pd.DataFrame,
-    broken: dict[str, pd.Series],
+    multiline: dict[str, pd.Series],
     text: Iterable[str],
     *,
     header_lines: int,
@@ -77,52 +77,52 @@ def reconciled(
     ignored: Iterable[str],
     name: str,
 ) -> tuple[Spans, list[str]]:
-    """Return which lines the rows with line breaks cover, and a sentence that counts them.
+    """Return the lines that rows with line breaks cover, and a sentence that counts them.
 
     Parameters
     ----------
-    table, broken
-        All rows that were read, in order, and what `broken_cells` returns of them.
+    table, multiline
+        All rows that were read, in order, and the result of `multiline_cells` on them.
     text
         The lines of the file.
     header_lines
-        How many lines stand above the first row.
+        The number of lines above the first row.
     ignored
-        Columns whose cells may hold anything.
+        Columns that are not checked.
     name
-        Of the file.
+        The name of the file.
 
     Raises
     ------
     JudgeBayesError
-        If a cell holds lines that look like rows of the table, or the lines do not add up.
+        If a cell holds lines that look like rows of the table, or if lines and rows do not add up.
     """
     breaks = np.zeros(len(table), int)
-    for cells in broken.values():
+    for cells in multiline.values():
         breaks[cells.index] += [len(_lines(cell)) - 1 for cell in cells]
-    spans, rest = _spans(list(text)[header_lines:], breaks, header_lines, separator)
+    spans, surplus = _spans(list(text)[header_lines:], breaks, header_lines, separator)
     by_row = Spans({int(table.index[place]): span for place, span in spans.items()})
-    for column, cells in broken.items():
+    for column, cells in multiline.items():
         if column not in ignored:
             _refuse_rows_in_cells(table, column, cells, spans, separator, name)
-    if rest:
+    if surplus:
         raise JudgeBayesError(
-            f"The rows read from {name!r} and its lines do not add up: {rest:+,} lines. Look for "
-            "quotation marks that are not paired."
+            f"The rows read from {name!r} and its lines do not add up: {surplus:+,} lines. Look for "
+            "unpaired quotation marks."
         )
     if not breaks.any():
         return by_row, []
-    columns = listing(broken, 20)
+    columns = listing(multiline, 20)
     return by_row, [
         f"{len(table):,} rows on {len(table) + sum(breaks):,} lines of {name}: {sum(breaks):,} line "
-        f"breaks stand inside cells of {columns}."
+        f"breaks are inside cells of {columns}."
     ]
 
 
 def _spans(
     lines: list[str], breaks: np.ndarray, above: int, separator: str
 ) -> tuple[dict[int, tuple[int, int]], int]:
-    """Return the lines of each row with line breaks, and how many lines are left in the end."""
+    """Return the lines of each row with line breaks, and the number of lines left over."""
     at, spans = 0, {}
     for place, inner in enumerate(breaks.tolist()):
         while at < len(lines) and _blank(lines[at], separator):
@@ -141,24 +141,26 @@ def _refuse_rows_in_cells(
     separator: str,
     name: str,
 ) -> None:
-    whole = np.ones(len(table), bool)
-    whole[list(spans)] = False
-    known = {
+    on_one_line = np.ones(len(table), bool)
+    on_one_line[list(spans)] = False
+    values_at = {
         place: set(map(canonical, values))
         for place, other in enumerate(table.columns)
         if other != column
-        and len(values := table.iloc[whole, place].dropna().unique()) <= FEW_VALUES
+        and len(values := table.iloc[on_one_line, place].dropna().unique()) <= FEW_VALUES
     }
-    if not known or not whole.any():
+    if not values_at or not on_one_line.any():
         return
     for place, cell in cells.items():
-        rows = sum(1 for row in _as_rows(cell, separator) if _is_row(row, table.shape[1], known))
+        rows = sum(
+            1 for row in _as_rows(cell, separator) if _is_row(row, table.shape[1], values_at)
+        )
         if rows:
             first, last = spans[int(place)]
             raise JudgeBayesError(
                 f"Lines {first} to {last} of {name!r} were read as one cell of column {column!r}, and "
-                f"{rows:,} of them look like rows of their own: a quotation mark is not paired. Mend "
-                f"it; if the text is as it should be, leave the column out: --ignore {column}."
+                f"{rows:,} of them look like separate rows: a quotation mark is unpaired. Correct "
+                f"it, or, if the text is right, leave the column out: --ignore {column}."
             )
 
 
@@ -168,9 +170,9 @@ def _as_rows(cell: str, separator: str) -> Iterator[list[str]]:
             yield next(csv.reader([line], delimiter=separator, quoting=csv.QUOTE_NONE))
 
 
-def _is_row(row: list[str], cells: int, known: dict[int, set[Hashable | None]]) -> bool:
+def _is_row(row: list[str], cells: int, values_at: dict[int, set[Hashable | None]]) -> bool:
     return len(row) == cells and all(
-        canonical(row[place]) in values for place, values in known.items()
+        canonical(row[place]) in values for place, values in values_at.items()
     )
 
 

@@ -1,4 +1,4 @@
-"""LLMBar's evaluator results: a file per evaluator and subset, pairs judged in both orders."""
+"""LLMBar's evaluator results: a file per evaluator and subset, each pair judged in both orders."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,15 +19,15 @@ ONCE = "second order of a rating: the same two scores again"
 def read_llmbar(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of LLMBar's evaluators: A is output 1, B output 2.
 
-    `winner` was mapped back to the outputs already. Of evaluators in several steps the last step
-    counts. An evaluator that rates each output by itself has one vote a pair, not two, and equal
-    ratings are a tie (LLMBar counts them for output 1 in one order and for output 2 in the other,
-    and so it does ratings that are no numbers: they are missing here).
+    `winner` already names the outputs, whatever the order. If an evaluator has several steps, the last
+    step counts. An evaluator that rates each output separately has one vote per pair, not two, and equal
+    ratings are a tie. (LLMBar counts equal ratings, and ratings that are not numbers, for output 1 in
+    one order and for output 2 in the other; here the latter are missing votes.)
 
     Raises
     ------
     JudgeBayesError
-        If a file is not of that form.
+        If a file does not have this form.
     """
     files = find_files(path, ("result.json",), "results of LLMBar's evaluators")
     rows = [row for file in files for row in _rows(file)]
@@ -46,9 +46,9 @@ def _rows(file: Path) -> Iterator[Row]:
     name = "/".join(folders[max(inside, 0) :])
     records = read_json(file)
     if not isinstance(records, list):
-        raise JudgeBayesError(f"{str(file)!r} is no list of judged pairs.")
-    for place, record in enumerate(records):
-        where = f"Record {place} of {str(file)!r}"
+        raise JudgeBayesError(f"{str(file)!r} is not a list of judged pairs.")
+    for row_number, record in enumerate(records):
+        where = f"Record {row_number} of {str(file)!r}"
         label = SIDES.get(str(field_of(record, "label", where)))
         results = field_of(record, "results", where)
         if label is None or not isinstance(results, list) or not results:
@@ -60,7 +60,7 @@ def _rows(file: Path) -> Iterator[Row]:
         rated = isinstance(last, dict) and "score_1" in last and "score_2" in last
         for key, order in ORDERS.items():
             winner = field_of(field_of(last, key, where), "winner", where)
-            item = f"{name}#{place}"
+            item = f"{name}#{row_number}"
             if rated and order == "BA":
                 yield Row(item, judge, dropped=ONCE)
             elif rated:
@@ -75,10 +75,10 @@ def _rows(file: Path) -> Iterator[Row]:
 def _rated(result: dict[str, Any]) -> tuple[str | None, str]:
     scores = []
     for name in ("score_1", "score_2"):
-        given = result[name][0] if isinstance(result[name], list) and result[name] else None
+        value = result[name][0] if isinstance(result[name], list) and result[name] else None
         try:
-            scores.append(int(str(given).strip()))
+            scores.append(int(str(value).strip()))
         except ValueError:
-            return None, "rating is no number"
+            return None, "rating is not a number"
     first, second = scores
     return "tie" if first == second else ("A" if first > second else "B"), ""

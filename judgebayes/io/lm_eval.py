@@ -16,14 +16,14 @@ from judgebayes.votes.classes import canonical
 __all__ = ["read_lm_eval"]
 
 INVALID = "[invalid]"
-"""What the harness's filters put where they find no answer; its metrics then count it as wrong."""
+"""What the harness's filters write where they find no answer, which its metrics count as wrong."""
 FIELDS = frozenset(
     {
         *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
         *("doc_hash", "prompt_hash", "target_hash", "task_name", "group", "version"),
     }
 )
-"""Fields that are no metrics."""
+"""Fields that are not metrics."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,18 @@ class _Sample:
 def read_lm_eval(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes in the harness's samples.
 
-    `votes_from="answer"`, the default: the model is the judge (the folder of its files names it),
-    its filtered response the vote, and the target the label. Of a multiple-choice task the vote is
-    the index of the likeliest choice. A task with several filters has a line per filter and
-    document: each filter is a judge of its own. A response of "[invalid]", which the harness
-    counts as wrong, is a missing vote.
+    `votes_from="answer"`, the default: the model is the judge (named by the folder of its files), its
+    filtered response is the vote, and the target is the label. In a multiple-choice task the vote is
+    the index of the most likely choice. A task with several filters has a line per filter and
+    document: each filter is a separate judge. A response of "[invalid]", which the harness counts as
+    wrong, is a missing vote.
 
-    `votes_from="score"`: an item is one output, each metric is a judge, and its value the vote.
+    `votes_from="score"`: an item is one output, each metric is a judge, and its value is the vote.
 
     Raises
     ------
     JudgeBayesError
-        If a line is no sample.
+        If a line is not a sample.
     """
     files = find_files(path, ("samples_*.jsonl", "samples_*.jsonl.gz"), "samples of lm-eval")
     samples = [sample for file in files for sample in _samples(file)]
@@ -62,8 +62,8 @@ def read_lm_eval(path: Path, options: Options = Options()) -> Imported:  # noqa:
 
 
 def _samples(file: Path) -> Iterator[_Sample]:
-    named = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl", file.name)
-    task = named.group(1) if named else file.name.split(".")[0]
+    name_match = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl", file.name)
+    task = name_match.group(1) if name_match else file.name.split(".")[0]
     model = file.absolute().parent.name.replace("__", "/")
     for number, record in read_lines(file):
         where = f"Line {number} of {str(file)!r}"
@@ -75,12 +75,12 @@ def _answers(samples: list[_Sample]) -> Iterator[Row]:
     names = short_names([(s.task, s.document) for s in samples], keep=1)
     judges = short_names([(s.model, s.filter) for s in samples], keep=0)
     for sample, item, judge in zip(samples, names, judges, strict=True):
-        given = field_of(sample.record, "filtered_resps", sample.where)
+        filtered = field_of(sample.record, "filtered_resps", sample.where)
         label = canonical(sample.record.get("target"))
         gold = label if isinstance(label, str | int | float) else None
         if isinstance(sample.record.get("target"), list | dict):
-            gold = None  # several answers, or none that a vote could be
-        responses = _responses(given)
+            gold = None  # several answers, or none that a vote could equal
+        responses = _responses(filtered)
         for number, response in enumerate(responses, start=1):
             vote = canonical(response) if isinstance(response, str | int | float) else None
             unread = vote is None or vote == INVALID
@@ -94,20 +94,20 @@ def _answers(samples: list[_Sample]) -> Iterator[Row]:
             )
 
 
-def _responses(given: Any) -> list[Any]:
-    """Return the responses of a document: one, several repeats, or the likeliest choice."""
-    if not isinstance(given, list):
-        return [given]
-    if len(given) == 1 and isinstance(given[0], list) and not _is_likelihood(given[0]):
-        given = given[0]
-    if given and all(_is_likelihood(response) for response in given):
-        values = [float(response[0]) for response in given]
-        return [values.index(max(values))] if len(values) > 1 else [None]
-    return given or [None]
+def _responses(value: Any) -> list[Any]:
+    """Return the responses to a document: one, several repeats, or the most likely choice's index."""
+    if not isinstance(value, list):
+        return [value]
+    if len(value) == 1 and isinstance(value[0], list) and not _is_likelihood(value[0]):
+        value = value[0]
+    if value and all(_is_likelihood(response) for response in value):
+        log_likelihoods = [float(response[0]) for response in value]
+        return [log_likelihoods.index(max(log_likelihoods))] if len(log_likelihoods) > 1 else [None]
+    return value or [None]
 
 
 def _is_likelihood(response: Any) -> bool:
-    """Return whether a response is a choice's log-likelihood, and whether greedy decoding gives it."""
+    """Tell whether a response is a pair (log-likelihood, whether greedy decoding gives the choice)."""
     if not isinstance(response, list) or len(response) != 2:
         return False
     try:
@@ -121,8 +121,10 @@ def _scores(samples: list[_Sample]) -> Iterator[Row]:
     names = short_names([(s.model, s.task, s.document) for s in samples], keep=2)
     filters = {sample.filter for sample in samples}
     for sample, item in zip(samples, names, strict=True):
-        listed = sample.record.get("metrics")
-        metrics = listed if isinstance(listed, list) else sorted(set(sample.record) - FIELDS)
+        metric_names = sample.record.get("metrics")
+        metrics = (
+            metric_names if isinstance(metric_names, list) else sorted(set(sample.record) - FIELDS)
+        )
         values = [(str(metric), sample.record.get(str(metric))) for metric in metrics]
         numbers = [(m, v) for m, v in values if v is None or isinstance(v, bool | int | float)]
         if not numbers:

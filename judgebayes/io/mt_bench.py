@@ -1,4 +1,4 @@
-"""MT-bench judgments (FastChat): pairs in both orders, single scores, votes of people."""
+"""MT-bench judgments (FastChat): pairs in both orders, single scores, human votes."""
 
 import re
 from collections import Counter
@@ -15,39 +15,39 @@ from judgebayes.io.records import field_of, find_files, read_lines
 __all__ = ["read_mt_bench"]
 
 PEOPLE = re.compile(r"(?:author|expert|human|annotator)s?[_ ]?\d*", re.IGNORECASE)
-COUNTED = "vote of a person: counted in the label"
-UNJUDGED = "vote of a person on a pair that no model judged"
+COUNTED = "human vote: counted in the label"
+UNJUDGED = "human vote on a pair that no model judged"
 
 
 def read_mt_bench(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes in MT-bench judgments.
 
-    An item is `question|turn|model|model`, models in alphabetical order: A is the first of them,
-    wherever it was shown. `g1_winner` and `g2_winner`, one judge's votes in the two orders, name
-    models and need no turning round; `tie (inconsistent)`, the two of them merged, is a tie, and
-    so is `tie (bothbad)`; `error` is a missing vote. In files of single scores an item is
-    `question|turn|model` and -1 is a missing vote. Where people and models judged, the people's
-    plurality (a tie where there is none) is the label, and their votes are not votes.
+    An item is `question|turn|model|model`, with the models in alphabetical order: A is the first of
+    them, whatever the order shown. `g1_winner` and `g2_winner`, one judge's votes in the two orders,
+    name models, so they are not swapped. `tie (inconsistent)`, the merger of the two, and `tie
+    (bothbad)` are ties; `error` is a missing vote. In files of single scores an item is
+    `question|turn|model`, and -1 is a missing vote. Where both people and models judged, the plurality
+    of the human votes (a tie if there is none) is the label, and the human votes are left out.
 
     Raises
     ------
     JudgeBayesError
-        If a line is no judgment, the files mix pairs and single scores, or people and models
-        judged no pair in common.
+        If a line is not a judgment, the files mix pairs and single scores, or people and models have
+        no judged pair in common.
     """
     files = find_files(path, ("*.jsonl",), "MT-bench judgments")
-    found = [
+    kinds_and_rows = [
         (kind, row)
         for file in files
         for number, record in read_lines(file)
         for kind, row in _rows(record, f"Line {number} of {str(file)!r}")
     ]
-    kinds = {kind for kind, _ in found}
+    kinds = {kind for kind, _ in kinds_and_rows}
     if len(kinds) > 1:
         raise JudgeBayesError(
-            f"{str(path)!r} holds verdicts on pairs and single scores; name a file of one kind."
+            f"{str(path)!r} mixes verdicts on pairs and single scores; name a file of one kind."
         )
-    rows = [row for _, row in found]
+    rows = [row for _, row in kinds_and_rows]
     if kinds == {"single"}:
         return gather(rows, str(path), missing=options.missing)
     rows = _with_labels(rows, str(path))
@@ -59,11 +59,11 @@ def read_mt_bench(path: Path, options: Options = Options()) -> Imported:  # noqa
 def _rows(record: dict[str, Any], where: str) -> Iterator[tuple[Literal["pair", "single"], Row]]:
     question = field_of(record, "question_id", where)
     judge = _judge(field_of(record, "judge", where))
-    place = f"{question}|t{record.get('turn', 1)}"
+    prefix = f"{question}|t{record.get('turn', 1)}"
     if "score" in record and "model" in record:
-        given = record["score"]
-        score = given if isinstance(given, int | float) and given >= 0 else None
-        yield "single", Row(f"{place}|{record['model']}", judge, score, "score -1 (unreadable)")
+        value = record["score"]
+        score = value if isinstance(value, int | float) and value >= 0 else None
+        yield "single", Row(f"{prefix}|{record['model']}", judge, score, "score -1 (unreadable)")
         return
     one, two = (
         ("model_1", "model_2")
@@ -71,40 +71,40 @@ def _rows(record: dict[str, Any], where: str) -> Iterator[tuple[Literal["pair", 
         else ("model_a", "model_b")
     )
     models = str(field_of(record, one, where)), str(field_of(record, two, where))
-    item = "|".join((place, *sorted(models)))
-    straight = models[0] <= models[1]
+    item = "|".join((prefix, *sorted(models)))
+    in_order = models[0] <= models[1]
     if "g1_winner" in record:
         for key, order in (("g1_winner", "AB"), ("g2_winner", "BA")):
             if key not in record:
                 continue
-            shown = order if straight else {"AB": "BA", "BA": "AB"}[order]
-            vote, why = _vote(record[key], (one, two), straight, where)
+            shown = order if in_order else {"AB": "BA", "BA": "AB"}[order]
+            vote, why = _vote(record[key], (one, two), in_order, where)
             yield "pair", Row(item, judge, vote, why, order=shown)
     else:
-        vote, why = _vote(field_of(record, "winner", where), (one, two), straight, where)
+        vote, why = _vote(field_of(record, "winner", where), (one, two), in_order, where)
         yield "pair", Row(item, judge, vote, why)
 
 
-def _judge(given: Any) -> str:
-    return "/".join(map(str, given)) if isinstance(given, list) else str(given)
+def _judge(value: Any) -> str:
+    return "/".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _vote(
-    winner: Any, names: tuple[str, str], straight: bool, where: str
+    winner: Any, names: tuple[str, str], in_order: bool, where: str
 ) -> tuple[str | None, str]:
     if winner in names:
-        return "A" if (winner == names[0]) == straight else "B", ""
+        return "A" if (winner == names[0]) == in_order else "B", ""
     if isinstance(winner, str) and re.fullmatch(r"tie( \(\w+\))?", winner):
         return "tie", ""
     if winner is None or winner == "error":
         return None, "winner is " + ("null" if winner is None else "error")
     raise JudgeBayesError(
-        f"{where} has the winner {str(winner)[:40]!r}; right would be {' or '.join(names)}, tie, error."
+        f"{where} has the winner {str(winner)[:40]!r}; it must be {', '.join(names)}, tie or error."
     )
 
 
 def _with_labels(rows: list[Row], what: str) -> list[Row]:
-    """Return the models' votes with the people's plurality as labels, if both judged."""
+    """Return the models' votes with the plurality of the human votes as labels, if both judged."""
     human = [row for row in rows if PEOPLE.fullmatch(row.judge)]
     if not human or len(human) == len(rows):
         return rows
@@ -115,8 +115,8 @@ def _with_labels(rows: list[Row], what: str) -> list[Row]:
     judged = {row.item for row in rows if not PEOPLE.fullmatch(row.judge)}
     if not judged & set(counts):
         raise JudgeBayesError(
-            f"People and models judged no pair in common in {what}; check that the files are of the "
-            "same questions and models."
+            f"People and models have no judged pair in common in {what}; check that the files are about "
+            "the same questions and models."
         )
     labels = {item: _plurality(count) for item, count in counts.items()}
     return [

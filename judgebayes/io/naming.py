@@ -1,4 +1,4 @@
-"""Names of items that are told apart by several things: only what differs stands in the name."""
+"""Short names of items that several parts identify: a name holds only the parts that vary."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ __all__ = ["short_names"]
 
 
 def short_names(parts: Sequence[tuple[str, ...]], keep: int) -> list[str]:
-    """Return a name for each tuple of parts: part `keep`, and before or after it those that vary.
+    """Return a name for each tuple of parts: part `keep`, and the parts that vary, in order.
 
     >>> short_names([("gpt", "7", "1"), ("claude", "7", "1")], keep=1)
     ['gpt|7', 'claude|7']

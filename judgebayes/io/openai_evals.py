@@ -15,9 +15,9 @@ from judgebayes.votes.classes import canonical
 __all__ = ["read_openai_evals"]
 
 INVALID = "__invalid__"
-"""The choice that evals records where it could not read the grader's answer, and scores as wrong."""
+"""The choice that evals records, and scores as wrong, where it could not read the grader's answer."""
 VERDICTS = ("choice", "correct", "score", "accuracy")
-"""What is the vote of an event, the likeliest first."""
+"""Keys that hold the vote of an event, the most likely first."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ def read_openai_evals(path: Path, options: Options = Options()) -> Imported:  # 
     """Return the votes in record files of OpenAI evals.
 
     An item is one output (sample, and model where several were evaluated), the eval is the judge,
-    and the vote the choice of a model-graded eval, or whether the output matched. A choice of
+    and the vote is the choice of a model-graded eval, or whether the output matched. A choice of
     `__invalid__`, which evals scores as wrong, is a missing vote; events that hold no verdict
     (prompts, reports) are counted and left out.
 
     Raises
     ------
     JudgeBayesError
-        If a line is no event.
+        If a line is not an event.
     """
     files = find_files(path, ("*.jsonl",), "record files of evals")
     events = [event for file in files for event in _events(file)]
@@ -66,8 +66,8 @@ def _events(file: Path) -> Iterator[_Event]:
             continue
         if "type" not in record or not isinstance(record.get("data"), dict):
             raise JudgeBayesError(
-                f"Line {number} of {str(file)!r} is no event of evals: right would be an object with "
-                "sample_id, type and data."
+                f"Line {number} of {str(file)!r} is not an event of evals: an event is an object "
+                "with sample_id, type and data."
             )
         kind, data = str(record["type"]), record["data"]
         sample = record.get("sample_id")
@@ -77,12 +77,12 @@ def _events(file: Path) -> Iterator[_Event]:
 
 def _row(event: _Event, item: str) -> Row:
     data = event.data or {}
-    given = next(data[name] for name in VERDICTS if name in data)
+    value = next(data[name] for name in VERDICTS if name in data)
     score = data.get("score")
     number = isinstance(score, int | float) and not isinstance(score, bool)
-    if given == INVALID:
+    if value == INVALID:
         return Row(item, event.judge, None, f"choice {INVALID}")
-    vote = canonical(given) if isinstance(given, str | bool | int | float) else None
+    vote = canonical(value) if isinstance(value, str | bool | int | float) else None
     return Row(
         item,
         event.judge,

@@ -1,4 +1,4 @@
-"""What a user may tell a reader."""
+"""The options of a reader."""
 
 import csv
 import io
@@ -24,9 +24,10 @@ VOTES_FROM: tuple[VotesFrom, ...] = ("score", "answer")
 
 @dataclass(frozen=True)
 class Options:
-    """What a reader is told beyond the path; each format takes some of it.
+    """Options of a reader beyond the path; each format takes some of them.
 
-    Columns are of tables; in logs, `label` names what a sample carries (its metadata or variables).
+    `item` to `text` name columns of a table; in a log, `label` names a metadata key or a variable of a
+    sample.
     """
 
     item: str | None = None
@@ -36,38 +37,38 @@ class Options:
     order: str | None = None
     label: str | None = None
     text: str | None = None
-    """The column of a judge's raw answer."""
+    """The column of the judges' raw answers."""
     missing: str | None = None
-    """Values that mean no vote, -1 or partial say, separated by commas."""
+    """Values that mean no vote (for example -1 or partial), separated by commas."""
     verdicts: Verdicts | None = None
-    """What raw answers are verdicts of; `pair` if not given."""
+    """What raw answers are verdicts on; None means `pair`."""
     votes_from: VotesFrom | None = None
     """Whether a log's votes are the scores that it gives to outputs (the scorer is the judge), or
     the answers of the evaluated model (that model is the judge, the target its label)."""
     ignore: str | None = None
     """Columns to leave out, separated by commas."""
     encoding: str | None = None
-    """Of a text file that is not UTF-8."""
+    """Encoding of a text file that is not UTF-8."""
     skip_rows: int | None = None
-    """Rows above the header."""
+    """Number of rows above the header."""
 
     def layout(self) -> "Layout":
-        """Return how the tables stand in their files."""
+        """Return the layout of the tables in their files."""
         from judgebayes.io.tables import Layout
 
         return Layout(self.skip_rows, self.encoding, tuple(split_names(self.ignore or "")))
 
-    def given(self) -> frozenset[str]:
-        """Return the names of the options that were given."""
+    def specified(self) -> frozenset[str]:
+        """Return the names of the options that are not None."""
         return frozenset(f.name for f in fields(self) if getattr(self, f.name) is not None)
 
-    def choosing(self, verdicts: str | None, votes_from: str | None) -> "Options":
-        """Return the options with two choices among known words.
+    def with_choices(self, verdicts: str | None, votes_from: str | None) -> "Options":
+        """Return the options with `verdicts` and `votes_from` set.
 
         Raises
         ------
         JudgeBayesError
-            For a word that is none of them.
+            If a value is not one of the allowed words.
         """
         return replace(
             self,
@@ -77,7 +78,7 @@ class Options:
 
 
 def split_names(text: str) -> list[str]:
-    """Return names that are separated by commas; one that holds a comma stands in double quotes.
+    """Split names at commas; a name that contains a comma is in double quotes.
 
     >>> split_names('poor, "fair, perhaps", good')
     ['poor', 'fair, perhaps', 'good']
@@ -85,11 +86,11 @@ def split_names(text: str) -> list[str]:
     try:
         return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     except csv.Error as error:
-        raise JudgeBayesError(f"{text!r} is no list of names: {error}.") from error
+        raise JudgeBayesError(f"{text!r} is not a list of names: {error}.") from error
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Return names as an option takes them: what `split_names` splits again.
+    """Join names with commas, as an option takes them; the inverse of `split_names`.
 
     >>> join_names(["poor", "fair, perhaps"])
     'poor,"fair, perhaps"'
@@ -100,14 +101,14 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def option(name: str, values: Iterable[object]) -> str:
-    """Return an option with values as a shell takes it."""
+    """Return an option with its values, quoted for a shell."""
     return f"--{name}={shlex.quote(join_names(map(str, values)))}"
 
 
-def _one_of(option: str, word: str | None, known: tuple[Word, ...]) -> Word | None:
-    for one in known:
-        if one == word:
-            return one
+def _one_of(option: str, word: str | None, allowed: tuple[Word, ...]) -> Word | None:
+    for choice in allowed:
+        if choice == word:
+            return choice
     if word is None:
         return None
-    raise JudgeBayesError(f"--{option} {word!r} is unknown; right would be {', '.join(known)}.")
+    raise JudgeBayesError(f"--{option} {word!r} is unknown; choose one of: {', '.join(allowed)}.")

@@ -14,7 +14,7 @@ from judgebayes.io.records import find_files, read_json, read_lines
 __all__ = ["read_promptfoo"]
 
 PROVIDER_ERROR = 2
-"""`failureReason` of a test whose output never came."""
+"""`failureReason` of a test without an output."""
 NO_VERDICT = (
     "Could not extract JSON from llm-rubric response",
     "Could not parse",
@@ -23,7 +23,7 @@ NO_VERDICT = (
     "API error",
     "API call error",
 )
-"""How the reason of a grader begins that gave no verdict; promptfoo counts that as a failure."""
+"""Start of a grader's reason when it gave no verdict, which promptfoo counts as a failure."""
 NAME = 60
 
 
@@ -38,16 +38,16 @@ class _Result:
 def read_promptfoo(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes in promptfoo's results.
 
-    An item is one output (test, and provider and prompt where these differ); each assertion is a
-    judge, by its metric or its type and value, and `pass` or `fail` the vote, with its score. A
-    grader that failed or gave no readable verdict, which promptfoo counts as a failure, is a missing
-    vote; a test whose output never came has nothing to judge and is left out. `label` names a
-    variable of the tests, or a key of their metadata.
+    An item is one output (test, and provider and prompt where these differ). Each assertion is a judge,
+    named by its metric or by its type and value; the vote is `pass` or `fail`, with its score. A
+    grader that failed or gave no readable verdict (which promptfoo counts as a failure) is a missing
+    vote. A test without an output is left out. `label` names a variable of the tests, or a key of their
+    metadata.
 
     Raises
     ------
     JudgeBayesError
-        If a file holds no such results.
+        If a file holds no promptfoo results.
     """
     files = find_files(path, ("*.json", "*.jsonl"), "results of promptfoo")
     results = [result for file in files for result in _results(file)]
@@ -64,29 +64,29 @@ def read_promptfoo(path: Path, options: Options = Options()) -> Imported:  # noq
 
 def _results(file: Path) -> Iterator[_Result]:
     if file.suffix == ".jsonl":
-        found: Any = [record for _, record in read_lines(file)]
+        records: Any = [record for _, record in read_lines(file)]
     else:
-        found = read_json(file)
-        while isinstance(found, dict) and "results" in found:
-            found = found["results"]
-    whole = isinstance(found, list) and all(isinstance(record, dict) for record in found)
-    if not whole or not all("success" in r or "gradingResult" in r for r in found):
+        records = read_json(file)
+        while isinstance(records, dict) and "results" in records:
+            records = records["results"]
+    all_objects = isinstance(records, list) and all(isinstance(record, dict) for record in records)
+    if not all_objects or not all("success" in r or "gradingResult" in r for r in records):
         raise JudgeBayesError(
-            f"{str(file)!r} holds no results of promptfoo: right would be results.results, a list of "
+            f"{str(file)!r} holds no results of promptfoo: these are results.results, a list of "
             "objects with success and gradingResult."
         )
-    for place, record in enumerate(found):
+    for index, record in enumerate(records):
         provider = record.get("provider")
         if isinstance(provider, dict):
             provider = provider.get("label") or provider.get("id")
         test = record.get("testIdx")
         case = record.get("testCase")
         described = case.get("description") if isinstance(case, dict) else None
-        named = described if described is not None and test is None else test
+        test_name = described if described is not None and test is None else test
         yield _Result(
             str(provider or "provider"),
             f"prompt {record.get('promptIdx', 0)}",
-            str(place if named is None else named),
+            str(index if test_name is None else test_name),
             record,
         )
 
@@ -101,24 +101,24 @@ def _rows(record: dict[str, Any], item: str, label: str | None) -> Iterator[Row]
     if not parts:
         yield Row(item, "test", dropped="test without assertions")
         return
-    gold = _label(record, label)
+    label_value = _label(record, label)
     for part in parts:
         passed = part.get("pass")
-        why = _failed(part)
+        failure = _failed(part)
         score = part.get("score")
-        known = isinstance(passed, bool) and why is None
+        is_verdict = isinstance(passed, bool) and failure is None
         yield Row(
             item,
             _judge(part),
-            ("pass" if passed else "fail") if known else None,
-            why or "no pass or fail",
-            score=float(score) if known and isinstance(score, int | float) else None,
-            label=gold,
+            ("pass" if passed else "fail") if is_verdict else None,
+            failure or "no pass or fail",
+            score=float(score) if is_verdict and isinstance(score, int | float) else None,
+            label=label_value,
         )
 
 
 def _failed(part: dict[str, Any]) -> str | None:
-    """Return why an assertion's result is no verdict, or None."""
+    """Return why an assertion's result is not a verdict, or None."""
     metadata = part.get("metadata")
     if isinstance(metadata, dict) and metadata.get("graderError"):
         return "grader failed"
@@ -136,8 +136,12 @@ def _judge(part: dict[str, Any]) -> str:
         name = str(assertion["metric"])
     else:
         value = assertion.get("value")
-        shown = " ".join(str(value).split())[:NAME] if isinstance(value, str | int | float) else ""
-        name = ": ".join(word for word in (str(assertion.get("type", "assertion")), shown) if word)
+        short_value = (
+            " ".join(str(value).split())[:NAME] if isinstance(value, str | int | float) else ""
+        )
+        name = ": ".join(
+            word for word in (str(assertion.get("type", "assertion")), short_value) if word
+        )
     provider = assertion.get("provider")
     if isinstance(provider, dict):
         provider = provider.get("label") or provider.get("id")
@@ -148,8 +152,8 @@ def _label(record: dict[str, Any], label: str | None) -> str | int | float | Non
     if label is None:
         return None
     case = record.get("testCase")
-    described = case.get("metadata") if isinstance(case, dict) else None
-    for place in (record.get("vars"), described, record.get("metadata")):
+    metadata = case.get("metadata") if isinstance(case, dict) else None
+    for place in (record.get("vars"), metadata, record.get("metadata")):
         if isinstance(place, dict) and isinstance(place.get(label), str | int | float):
             value: str | int | float = place[label]
             return value

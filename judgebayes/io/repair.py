@@ -1,9 +1,9 @@
-r"""Verdicts that a judge returned as JSON, matched to the items it was shown (P4 appendix B.3).
+r"""Match a judge's verdicts in JSON to the items it was shown (P4 appendix B.3).
 
-A judge that reviews several items at once must repeat each item's text and line so that its
-verdicts can be told apart, and often gets it nearly right. Each step here is counted; what cannot
-be matched stays a missing vote. Nothing is ever guessed: a verdict without a readable label, or
-whose text matches no item, is no vote.
+A judge that reviews several items at once must repeat each item's text and line, so that its verdicts
+can be assigned, and often repeats them inexactly. Each repair is counted; an item without a match has a
+missing vote. Nothing is guessed: a verdict without a readable label, or whose text matches no item, is
+not a vote.
 """
 
 import json
@@ -25,10 +25,10 @@ LABELS = {
     "partially valid": 0,
     "partially correct": 0,
 }
-"""Labels by name; what is only partially valid is invalid, as in the released code."""
+"""Votes by label; a partially valid item counts as invalid, as in the released code."""
 EXACT = ("valid", "invalid")
 LINE = (str, int, float)
-"""What a line number may be given as."""
+"""Types of a line number."""
 KEYS: Mapping[str, tuple[str, ...]] = {
     "line": ("line_number", "line_num", "line number", "lineno", "line"),
     "text": ("feedback", "comment", "text"),
@@ -39,7 +39,7 @@ LISTS = ("feedback_lines", "feedback", "verdicts", "results")
 
 @dataclass(frozen=True)
 class Shown:
-    """An item as the judge saw it."""
+    """An item as shown to the judge."""
 
     line: str
     text: str
@@ -47,12 +47,12 @@ class Shown:
 
 @dataclass(frozen=True)
 class Repaired:
-    """A vote for every item shown (1, 0, or -1 where none can be read), and what was done."""
+    """A vote for every item shown (1, 0, or -1 if none can be read), and the repair counts."""
 
     votes: list[int]
     steps: Counter[str] = field(default_factory=Counter)
-    """How often: `key`, `line`, `range`, `label`, `fuzzy`, `clipped` repaired something;
-    `malformed`, `unlabelled`, `unmatched` lost a verdict; `missing` items have no vote."""
+    """Counts: of repairs (`key`, `line`, `range`, `label`, `fuzzy`, `clipped`), of lost verdicts
+    (`malformed`, `unlabelled`, `unmatched`) and of items without a vote (`missing`)."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def repair_verdicts(response: object, shown: Sequence[Shown], *, match: float = 
     Parameters
     ----------
     response
-        The judge's answer: JSON text, or what it parses to. Anything else has no votes.
+        The judge's answer: JSON text, or the parsed value. Anything else gives no votes.
     shown
         The items, in order.
     match
@@ -77,8 +77,8 @@ def repair_verdicts(response: object, shown: Sequence[Shown], *, match: float = 
     Returns
     -------
     Repaired
-        Never an exception, whatever the response. A verdict is used for one item at most; the
-        first item shown takes the verdict most like it among those on its line.
+        No response raises an exception. A verdict is used for at most one item: in the order shown,
+        each item takes the most similar unused verdict on its line.
     """
     from rapidfuzz import fuzz
 
@@ -89,52 +89,53 @@ def repair_verdicts(response: object, shown: Sequence[Shown], *, match: float = 
     for item in shown:
         line = _line(item.line, Counter())
         best, best_score = -1, 0.0
-        for place, verdict in enumerate(verdicts):
-            if place in used or verdict.line != line:
+        for index, verdict in enumerate(verdicts):
+            if index in used or verdict.line != line:
                 continue
             score = _similarity(fuzz.ratio, item.text, verdict.text)
             if score > best_score:
-                best, best_score = place, score
+                best, best_score = index, score
         if best < 0 or best_score < match:
             steps["missing"] += 1
             votes.append(-1)
             continue
         used.add(best)
-        given = verdicts[best].text
-        if given != item.text:
-            clipped = bool(given) and item.text.startswith(given)
+        verdict_text = verdicts[best].text
+        if verdict_text != item.text:
+            clipped = bool(verdict_text) and item.text.startswith(verdict_text)
             steps["clipped" if clipped else "fuzzy"] += 1
         votes.append(verdicts[best].vote)
     steps["unmatched"] += len(verdicts) - len(used)
     return Repaired(votes, +steps)
 
 
-def _similarity(ratio: Any, text: str, given: str) -> float:
-    """Return the likeness of two texts; a lazy judge's shorter one is held against the beginning.
+def _similarity(ratio: Any, text: str, answer: str) -> float:
+    """Return the similarity, from 0 to 100; a shorter text is compared with the beginning of the item's.
 
-    A text cut to less than half says too little to tell which item it was.
+    A text of less than half the length is too short to identify the item, and is compared with all of
+    it.
     """
-    if not given.strip():
+    if not answer.strip():
         return 0.0
-    shortened = text[: len(given)] if 2 * len(given) >= len(text) else text
-    return float(ratio(shortened, given))
+    shortened = text[: len(answer)] if 2 * len(answer) >= len(text) else text
+    return float(ratio(shortened, answer))
 
 
 def _verdicts(response: object, steps: Counter[str]) -> list[_Verdict]:
-    parsed = response
+    value = response
     if isinstance(response, str | bytes):
         try:
-            parsed = json.loads(_fenced(response))
+            value = json.loads(_fenced(response))
         except (ValueError, RecursionError):
             steps["malformed"] += 1
             return []
-    if isinstance(parsed, dict):
-        parsed = next((parsed[name] for name in LISTS if isinstance(parsed.get(name), list)), None)
-    if not isinstance(parsed, list):
+    if isinstance(value, dict):
+        value = next((value[name] for name in LISTS if isinstance(value.get(name), list)), None)
+    if not isinstance(value, list):
         steps["malformed"] += 1
         return []
-    found = []
-    for entry in parsed:
+    verdicts = []
+    for entry in value:
         if not isinstance(entry, dict):
             steps["malformed"] += 1
             continue
@@ -145,15 +146,15 @@ def _verdicts(response: object, steps: Counter[str]) -> list[_Verdict]:
         elif not isinstance(text, str) or isinstance(line, bool) or not isinstance(line, LINE):
             steps["malformed"] += 1
         else:
-            found.append(_Verdict(_line(line, steps), text, vote))
-    return found
+            verdicts.append(_Verdict(_line(line, steps), text, vote))
+    return verdicts
 
 
 def _fenced(response: str | bytes) -> str:
-    """Return what stands in a Markdown code fence, or all of the text."""
+    """Return the content of a Markdown code fence, or all of the text."""
     text = response.decode("utf-8", "replace") if isinstance(response, bytes) else response
-    inside = re.search(r"```(?:json)?\s*(.*?)```", text, re.DOTALL)
-    return inside.group(1) if inside else text
+    fence = re.search(r"```(?:json)?\s*(.*?)```", text, re.DOTALL)
+    return fence.group(1) if fence else text
 
 
 def _value(entry: dict[Any, Any], role: str, steps: Counter[str]) -> object:
@@ -168,22 +169,22 @@ def _value(entry: dict[Any, Any], role: str, steps: Counter[str]) -> object:
 def _vote(label: object, steps: Counter[str]) -> int | None:
     if not isinstance(label, str):
         return None
-    plain = re.sub(r"[\s_\-]+", " ", label).strip().casefold()
-    vote = LABELS.get(plain)
+    normalised = re.sub(r"[\s_\-]+", " ", label).strip().casefold()
+    vote = LABELS.get(normalised)
     if vote is not None and label not in EXACT:
         steps["label"] += 1
     return vote
 
 
 def _line(line: object, steps: Counter[str]) -> str:
-    """Return a line number as text: "line 3" is 3, and a range stands at its first line."""
+    """Return a line number as text: "line 3" is 3, and a range is its first line."""
     if isinstance(line, float) and line.is_integer():
         return str(int(line))
     text = str(line).strip()
-    found = re.fullmatch(r"(?:lines?\s*)?(\d+)(?:\s*(?:-|–|to)\s*\d+)?", text, re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"(?:lines?\s*)?(\d+)(?:\s*(?:-|–|to)\s*\d+)?", text, re.IGNORECASE)
+    if match is None:
         return text
-    number = found.group(1)
+    number = match.group(1)
     if text != number:
         steps["line" if text.casefold().startswith("line") else "range"] += 1
     return number

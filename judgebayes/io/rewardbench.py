@@ -1,4 +1,4 @@
-"""RewardBench's results per model: whether the chosen response was preferred to the rejected."""
+"""RewardBench's results per model: whether the chosen response was preferred to the rejected one."""
 
 import hashlib
 import math
@@ -19,15 +19,15 @@ OTHER = {"A": "B", "B": "A"}
 def read_rewardbench(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of reward models on pairs.
 
-    The source says only whether the chosen response won, so that the label would be the same on
-    every item, which makes any calibrator look perfect. The chosen response is therefore put first
-    (A) or second (B) by a hash of the item's name, votes and labels alike; a model that preferred
-    neither has voted for a tie.
+    The source records only whether the chosen response won. With it always first, the label would be the
+    same on every item, and any calibrator would look perfect. A hash of the item's name therefore puts
+    the chosen response first (A) or second (B), in votes and labels alike. A model that preferred
+    neither response votes for a tie.
 
     Raises
     ------
     JudgeBayesError
-        If a file is not of that form, or holds scores of more than two responses an item.
+        If a file does not have this form, or holds scores of more than two responses per item.
     """
     files = find_files(path, ("*.json", "*.jsonl"), "results of RewardBench")
     rows = [row for file in files for row in _rows(file, path)]
@@ -38,14 +38,14 @@ def read_rewardbench(path: Path, options: Options = Options()) -> Imported:  # n
         missing=options.missing,
         classes=("B", "tie", "A") if ties else None,
         notes=(
-            "The chosen response stands first (A) or second (B) by a hash of the item's name: with it "
+            "A hash of the item's name puts the chosen response first (A) or second (B): if it were "
             "always first, every label would be the same.",
         ),
     )
 
 
 def position_of_chosen(item: str) -> str:
-    """Return where the chosen response of an item stands, A or B: reproducible, even and made up."""
+    """Return the position of an item's chosen response, A or B, from a hash of the item's name."""
     return "AB"[hashlib.sha256(item.encode()).digest()[0] & 1]
 
 
@@ -56,12 +56,12 @@ def _rows(file: Path, root: Path) -> Iterator[Row]:
         raise JudgeBayesError(f"{str(file)!r} has columns of different lengths, {sorted(lengths)}.")
     (count,) = lengths
     judge = _judge(columns, file, root)
-    for place in range(count):
-        record = {name: values[place] for name, values in columns.items()}
+    for index in range(count):
+        record = {name: values[index] for name, values in columns.items()}
         subset = record.get("subset", record.get("subsets"))
-        parts = [str(part) for part in (subset, record.get("id", place)) if part is not None]
+        parts = [str(part) for part in (subset, record.get("id", index)) if part is not None]
         item = "/".join(parts)
-        won, why = _won(record, f"Record {place} of {str(file)!r}")
+        won, why = _won(record, f"Record {index} of {str(file)!r}")
         chosen = position_of_chosen(item)
         vote = (
             None if won is None else ("tie" if won == 0.5 else (chosen if won else OTHER[chosen]))
@@ -70,7 +70,7 @@ def _rows(file: Path, root: Path) -> Iterator[Row]:
 
 
 def _columns(file: Path) -> dict[str, list[Any]]:
-    """Return a file's records as columns, whether it holds lists by name, or objects."""
+    """Return a file's records as columns; the file holds either lists by name or objects."""
     if file.suffix == ".jsonl":
         records: Any = [record for _, record in read_lines(file)]
     else:
@@ -85,7 +85,7 @@ def _columns(file: Path) -> dict[str, list[Any]]:
         if "results" in columns or {"scores_chosen", "scores_rejected"} <= set(columns):
             return columns
     raise JudgeBayesError(
-        f"{str(file)!r} holds no results of RewardBench: right would be lists named results (or "
+        f"{str(file)!r} holds no results of RewardBench: these are lists named results (or "
         "scores_chosen and scores_rejected), subset and id."
     )
 
@@ -102,8 +102,8 @@ def _won(record: dict[str, Any], where: str) -> tuple[float | None, str]:
     """Return 1 where the chosen response won, 0 where it lost, 0.5 where neither did."""
     if isinstance(record.get("scores"), list) and "scores_chosen" not in record:
         raise JudgeBayesError(
-            f"{where} has scores of {len(record['scores'])} responses (RewardBench 2): only pairs, "
-            "chosen and rejected, are read."
+            f"{where} has scores of {len(record['scores'])} responses (RewardBench 2); only pairs "
+            "(chosen and rejected) can be read."
         )
     result = _number(record.get("results"))
     if result is None:

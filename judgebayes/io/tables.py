@@ -1,4 +1,4 @@
-"""Tables as people keep them: CSV, TSV, JSONL and Parquet files."""
+"""Read and write tables: CSV, TSV, JSONL and Parquet files."""
 
 import csv
 import io
@@ -18,65 +18,65 @@ import pandas as pd
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.lines import Spans, broken_cells, line_ends, reconciled
-from judgebayes.io.records import check_unpacked, encoding_of, read_lines, unpacked
+from judgebayes.io.lines import Spans, count_lines, multiline_cells, reconcile_lines
+from judgebayes.io.records import check_unpacked_size, encoding_of, open_unpacked, read_lines
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
 
 __all__ = ["Layout", "check_ignored", "check_writable", "notes_of", "read_table", "write_table"]
 
 SEPARATORS = (",", ";", "\t")
-MOST_TITLES = 20
-"""No header stands further down."""
+MAX_TITLES = 20
+"""A header is searched in at most this many rows."""
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n|\r[ \t]*\r")
 PADDED = re.compile(rb"[\s,;\"](?:\+[0-9]|-?0[0-9]|-0[\s,;\"])")
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
-"""How a cell begins that a spreadsheet may take for a formula."""
+"""First characters of a cell that a spreadsheet may take for a formula."""
 SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson) or .parquet, the text ones also with .gz"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table stands in its file, where the file itself does not tell."""
+    """The layout of a table in its file, where it cannot be detected."""
 
     skip_rows: int | None = None
-    """Rows above the header of a CSV file; if None, rows with a first cell only are titles."""
+    """Rows above the header of a CSV file; if None, rows with only a first cell are titles."""
     encoding: str | None = None
-    """Of a text file that is not UTF-8 and has no byte-order mark."""
+    """Encoding of a text file that is not UTF-8 and has no byte-order mark."""
     ignore: tuple[str, ...] = ()
     """Columns to leave out."""
     all_ignored_exist: bool = True
-    """Whether a column to leave out that is not there is an error."""
+    """Whether it is an error if a column to leave out does not exist."""
 
 
 def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.DataFrame:
-    """Return the table in a file, or that of a caller; the suffix of a file tells its format.
+    """Return the table in a file or in memory; the suffix of a file determines its format.
 
-    Cells keep their text where they are not numbers, so that class names such as "NA" are not
-    lost: what counts as a missing vote is decided by `judgebayes.votes.encode`. CSV files may be
-    separated by commas, semicolons or tabs, start with a byte-order mark and a title, and have empty
-    rows, as spreadsheets write them.
+    Cells that are not numbers keep their text, so that class names such as "NA" are not lost;
+    `judgebayes.votes.encode` decides what is a missing vote. CSV files may be separated by commas,
+    semicolons or tabs, start with a byte-order mark and title rows, and have empty rows, as spreadsheets
+    write them.
 
     Returns
     -------
     pandas.DataFrame
-        Its index is the row of the file, as a spreadsheet numbers them: the header of a CSV file
-        without a title is row 1. In JSONL and Parquet files, row 1 is the first record. What was
-        left out, `notes_of` says.
+        Its index is the row number in the file, as in a spreadsheet: the header of a CSV file without a
+        title is row 1. In JSONL and Parquet files, row 1 is the first record. `notes_of` describes
+        what was left out.
 
     Raises
     ------
     JudgeBayesError
-        If the file does not exist, has an unknown suffix or encoding, no rows, lacks a column that is
-        to be left out, or cannot be read as what its suffix says.
+        If the file does not exist, has an unknown suffix or encoding, has no rows, lacks a column that
+        is to be left out, or cannot be read in the format of its suffix.
     """
     frame = path.table if isinstance(path, InMemory) else _read_file(Path(path), layout)
     if len(frame) == 0:
         raise JudgeBayesError(f"{str(path)!r} has no rows.")
     frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise JudgeBayesError(f"{str(path)!r} has two columns named {twice[0]!r}.")
+    duplicates = frame.columns[frame.columns.duplicated()]
+    if len(duplicates):
+        raise JudgeBayesError(f"{str(path)!r} has two columns named {duplicates[0]!r}.")
     if layout.all_ignored_exist:
         check_ignored(frame, layout.ignore, Path(path) if isinstance(path, str) else path)
     return frame.drop(columns=list(layout.ignore), errors="ignore")
@@ -89,7 +89,7 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     kind = _kind(path)
     try:
-        check_unpacked(path)
+        check_unpacked_size(path)
         if kind == "parquet":
             return _read_parquet(path)
         if kind == "jsonl":
@@ -100,7 +100,7 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
     except UnicodeDecodeError as error:
         raise JudgeBayesError(
             f"{str(path)!r} is not {error.encoding.upper()} text (byte {error.start}). Spreadsheets "
-            "also write cp1252 (Western Europe) and cp1250 (Central Europe): say --encoding cp1252, "
+            "also write cp1252 (Western Europe) and cp1250 (Central Europe): use --encoding cp1252, "
             "or save it as 'CSV UTF-8'."
         ) from error
     except (ValueError, OSError, EOFError, OverflowError, csv.Error, zlib.error) as error:
@@ -114,28 +114,29 @@ def check_ignored(frame: pd.DataFrame, names: Iterable[str], path: Path | InMemo
     Raises
     ------
     JudgeBayesError
-        If one of them is not there.
+        If one of them does not exist.
     """
-    strange = [name for name in names if name not in frame.columns]
-    if strange:
+    unknown = [name for name in names if name not in frame.columns]
+    if unknown:
         raise JudgeBayesError(
-            f"There is no column {strange[0]!r} to ignore in {str(path)!r}; it has "
+            f"There is no column {unknown[0]!r} to ignore in {str(path)!r}; it has "
             f"{listing(frame.columns, 20)}."
         )
 
 
 def notes_of(frame: pd.DataFrame) -> list[str]:
-    """Return in sentences what of its file is not in a table that `read_table` read."""
+    """Return sentences about the parts of the file that are not in a table from `read_table`."""
     return list(frame.attrs.get("notes", ()))
 
 
 def check_writable(path: Path | None, *, table: bool = True) -> None:
-    """Raise now what writing to a path would raise after the work.
+    """Check, before the work starts, that a path can be written to.
 
     Raises
     ------
     JudgeBayesError
-        If its folder does not exist, it is a folder itself, or, for a table, the suffix is unknown.
+        If its folder does not exist, the path is itself a folder, or, for a table, the suffix is
+        unknown.
     """
     if path is None:
         return
@@ -148,36 +149,36 @@ def check_writable(path: Path | None, *, table: bool = True) -> None:
 
 
 def write_table(frame: pd.DataFrame, path: Path | str) -> None:
-    """Write a table in the format that the suffix tells.
+    """Write a table in the format of the path's suffix.
 
-    In CSV and TSV files a text that a spreadsheet would run as a formula (it starts with
-    ``= + - @``, their full-width forms, a tab or a line's end, and is no number) gets an apostrophe
-    before it, titles of columns too: a name that begins so is another one when it is read again.
-    JSONL and Parquet files, which no spreadsheet runs, keep every name.
+    In CSV and TSV files, cells and column names that a spreadsheet would run as a formula (they start
+    with ``= + - @``, their full-width forms, a tab or a line break, and are not numbers) get an
+    apostrophe in front, so they differ when they are read again. JSONL and Parquet files keep every
+    text.
 
     Raises
     ------
     JudgeBayesError
-        If the suffix is unknown or the folder cannot be written to; a table that stood there stays.
+        If the suffix is unknown or the folder cannot be written to; an existing file is then unchanged.
     """
     path = Path(path)
     kind = _kind(path)
     check_writable(path)
-    packed: Literal["gzip"] | None = "gzip" if path.suffix.lower() == ".gz" else None
+    compression: Literal["gzip"] | None = "gzip" if path.suffix.lower() == ".gz" else None
     with atomically(path) as beside:
         if kind == "parquet":
             frame.to_parquet(beside, index=False)
         elif kind == "jsonl":
             frame.to_json(
-                beside, orient="records", lines=True, double_precision=15, compression=packed
+                beside, orient="records", lines=True, double_precision=15, compression=compression
             )
         else:
-            harmless = frame.map(_harmless).rename(columns=_harmless)
-            # Only what may end a line is put in quotes: a carriage return must be such a thing.
-            ends = "\r\n" if harmless.map(_has_return).to_numpy().any() else "\n"
+            escaped = frame.map(_escape_formula).rename(columns=_escape_formula)
+            # pandas quotes a carriage return only if it is part of the line terminator.
+            line_end = "\r\n" if escaped.map(_has_return).to_numpy().any() else "\n"
             separator = "\t" if kind == "tsv" else ","
-            harmless.to_csv(
-                beside, index=False, sep=separator, lineterminator=ends, compression=packed
+            escaped.to_csv(
+                beside, index=False, sep=separator, lineterminator=line_end, compression=compression
             )
 
 
@@ -189,14 +190,14 @@ def _kind(path: Path) -> str:
     kinds = {
         ".csv": "csv",
         ".tsv": "tsv",
-        ".txt": "csv",  # what Excel calls Unicode text, with tabs
+        ".txt": "csv",  # Excel's "Unicode text", with tabs
         ".jsonl": "jsonl",
         ".ndjson": "jsonl",
         ".parquet": "parquet",
     }
     if last not in kinds:
         raise JudgeBayesError(
-            f"{str(path)!r} has no known suffix; right would be {SUFFIXES} (a spreadsheet can be "
+            f"{str(path)!r} has no known suffix; choose one of: {SUFFIXES} (a spreadsheet can be "
             "saved as CSV)."
         )
     return kinds[last]
@@ -205,7 +206,7 @@ def _kind(path: Path) -> str:
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(path)
-    except Exception as error:  # of damaged files, its reader raises whatever it stumbles over
+    except Exception as error:  # the reader raises many kinds of errors for damaged files
         reason = sentence(str(error).strip()) or type(error).__name__
         raise JudgeBayesError(f"{str(path)!r} cannot be read as parquet: {reason}.") from error
     return frame.set_axis(pd.RangeIndex(1, len(frame) + 1))
@@ -213,56 +214,56 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Header:
-    """Where the header of a CSV file stands, and how its cells are separated."""
+    """The position and the separator of the header of a CSV file."""
 
     separator: str
     above: int
-    """Rows above it, empty ones among them."""
+    """Rows above the header, including empty ones."""
     cells: tuple[str, ...] = ()
     titles: tuple[tuple[int, str], ...] = ()
-    """The rows above it that are not empty, by number."""
+    """The rows above the header that are not empty, with their numbers."""
     lines: int = 1
-    """Lines of the file down to it, itself included."""
+    """Lines of the file down to the header, inclusive."""
 
 
 @contextmanager
 def _text_of(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
-    with unpacked(path) as file, io.TextIOWrapper(file, encoding=encoding, newline="") as text:
+    with open_unpacked(path) as file, io.TextIOWrapper(file, encoding=encoding, newline="") as text:
         yield text
 
 
 def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None) -> _Header:
-    """Return the header: the first row with more than a first cell, or that after `skip` rows."""
+    """Return the header: the first row with more than one filled cell, or the row after `skip` rows."""
     copies = itertools.tee(lines, len(separators))
     readers = [csv.reader(copy, delimiter=s) for copy, s in zip(copies, separators, strict=True)]
     records = zip(*readers, strict=False)
     above: list[tuple[int, str]] = []
-    first: _Header | None = None
-    for number, record in enumerate(itertools.islice(records, (skip or 0) + MOST_TITLES)):
+    first_row: _Header | None = None
+    for number, record in enumerate(itertools.islice(records, (skip or 0) + MAX_TITLES)):
         cells, separator = max(zip(record, separators, strict=True), key=lambda pair: len(pair[0]))
         cells = [cell.strip() for cell in cells]
         if not any(cells):
             continue
         down_to = readers[separators.index(separator)].line_num
-        found = _Header(separator, number, tuple(cells), tuple(above), down_to)
+        header = _Header(separator, number, tuple(cells), tuple(above), down_to)
         if (skip is None and any(cells[1:])) or (skip is not None and number >= skip):
-            return found
+            return header
         if skip is None and not cells[0]:
-            return found
-        first = first or found
+            return header
+        first_row = first_row or header
         above.append((number + 1, " ".join(cell for cell in cells if cell)))
-    return first or _Header(separators[0], skip or 0)
+    return first_row or _Header(separators[0], skip or 0)
 
 
 def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.DataFrame:
     encoding = encoding_of(path, layout.encoding)
     with _text_of(path, encoding) as text:
         header = _header(text, separators, layout.skip_rows)
-    # pandas would rename the second of two columns that have one name.
-    written = pd.Series([cell for cell in header.cells if cell], dtype=object)
-    if written.duplicated().any():
-        twice = written[written.duplicated()].iloc[0]
-        raise JudgeBayesError(f"{str(path)!r} has two columns named {twice!r}.")
+    # pandas would rename the second of two columns with the same name.
+    header_cells = pd.Series([cell for cell in header.cells if cell], dtype=object)
+    if header_cells.duplicated().any():
+        duplicate = header_cells[header_cells.duplicated()].iloc[0]
+        raise JudgeBayesError(f"{str(path)!r} has two columns named {duplicate!r}.")
     options = {
         "sep": header.separator,
         "encoding": encoding,
@@ -272,43 +273,43 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
         "na_values": [""],
     }
     with warnings.catch_warnings():
-        # A row longer than the header would become an index, or lose its end with a warning.
+        # Otherwise pandas makes an index of a row longer than the header, or cuts it with a warning.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             table = pd.read_csv(path, **options)
         except pd.errors.ParserWarning as error:
             raise JudgeBayesError(
                 f"A row of {str(path)!r} has more cells than the header, row {header.above + 1}, has "
-                "columns; quote cells that contain the separator, or say --skip-rows N if the header "
-                "stands below N other rows."
+                "columns; quote cells that contain the separator, or use --skip-rows N if the header "
+                "is below N other rows."
             ) from error
-    table = _told_apart(table, path, options)
+    table = _keep_distinct_text(table, path, options)
     table = table.set_axis(_row_numbers(path, encoding, header, len(table)))
-    spans, said = _against_lines(table, path, encoding, header, layout.ignore)
+    spans, line_notes = _check_lines(table, path, encoding, header, layout.ignore)
     empty = table.isna()
-    blank = [n for n in table.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
-    nameless = [n for n in blank if empty[n].all()]
-    table = table[~empty.all(axis=1)].drop(columns=nameless)
+    unnamed = [n for n in table.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
+    empty_unnamed = [n for n in unnamed if empty[n].all()]
+    table = table[~empty.all(axis=1)].drop(columns=empty_unnamed)
     table.attrs["notes"] = tuple(
-        f"Row {number} of {path.name}, {title!r}, stands above the header and is left out."
+        f"Row {number} of {path.name}, {title!r}, is above the header and is left out."
         for number, title in header.titles
-    ) + tuple(said)
+    ) + tuple(line_notes)
     if spans.lines:  # pandas copies attributes with every column
         table.attrs["spans"] = spans
     return table
 
 
-def _against_lines(
+def _check_lines(
     table: pd.DataFrame, path: Path, encoding: str, header: _Header, ignored: tuple[str, ...]
 ) -> tuple[Spans, list[str]]:
-    """Check that no line of a file was lost; return `lines.reconciled`'s answer."""
-    plain = encoding == "utf-8-sig" and path.suffix.lower() != ".gz"
-    if plain and line_ends(path) == header.lines + len(table):
+    """Check that no line of a file was lost; return the result of `reconcile_lines`."""
+    is_plain_utf8 = encoding == "utf-8-sig" and path.suffix.lower() != ".gz"
+    if is_plain_utf8 and count_lines(path) == header.lines + len(table):
         return Spans({}), []
     with _text_of(path, encoding) as text:
-        return reconciled(
+        return reconcile_lines(
             table,
-            broken_cells(table),
+            multiline_cells(table),
             text,
             header_lines=header.lines,
             separator=header.separator,
@@ -318,50 +319,50 @@ def _against_lines(
 
 
 def _row_numbers(path: Path, encoding: str, header: _Header, rows: int) -> pd.Index:
-    """Return the row of the file that each row of its table is, the first row being 1."""
+    """Return the row number in the file, from 1, of each row of its table."""
     start = header.above + 2
-    plain = encoding == "utf-8-sig" and path.suffix.lower() != ".gz"
-    if not plain or _has(path, BLANK_LINE):
+    is_plain_utf8 = encoding == "utf-8-sig" and path.suffix.lower() != ".gz"
+    if not is_plain_utf8 or _has(path, BLANK_LINE):
         try:
             with _text_of(path, encoding) as text:
                 numbered = enumerate(csv.reader(text, delimiter=header.separator), start=1)
-                found = [n for n, cells in numbered if len(cells) > 1 or "".join(cells).strip()]
-        except csv.Error:  # a cell too long for it
-            found = []
-        found = [number for number in found if number >= start]
-        if len(found) == rows:
-            return pd.Index(found)
+                numbers = [n for n, cells in numbered if len(cells) > 1 or "".join(cells).strip()]
+        except csv.Error:  # a cell longer than the csv module's limit
+            numbers = []
+        numbers = [number for number in numbers if number >= start]
+        if len(numbers) == rows:
+            return pd.Index(numbers)
     return pd.RangeIndex(start, start + rows)
 
 
-def _told_apart(table: pd.DataFrame, path: Path, options: dict[str, Any]) -> pd.DataFrame:
-    """Return the table with the text of columns whose numbers are not one for each text.
+def _keep_distinct_text(table: pd.DataFrame, path: Path, options: dict[str, Any]) -> pd.DataFrame:
+    """Replace numbers by their text in columns where different texts give the same number.
 
-    2.1 and 2.10 may be two questions, 007 and 7 two people. Votes lose nothing: their text is
-    understood as a number later.
+    2.1 and 2.10 may be two questions, 007 and 7 two people. Votes are not affected: their text is
+    parsed as a number later.
     """
-    # A number may be a whole one in an unusual spelling: 007, +7, -0.
-    plain = options["encoding"] == "utf-8-sig" and path.suffix.lower() != ".gz"
-    kinds = "iuf" if not plain or _has(path, PADDED) else "f"
+    # Integer columns need the check only if a spelling such as 007, +7 or -0 occurs.
+    is_plain_utf8 = options["encoding"] == "utf-8-sig" and path.suffix.lower() != ".gz"
+    kinds = "iuf" if not is_plain_utf8 or _has(path, PADDED) else "f"
     places = [place for place, kind in enumerate(table.dtypes) if kind.kind in kinds]
     if not places:
         return table
     texts = pd.read_csv(path, usecols=places, dtype=str, **options)
-    merged = {
+    text_columns = {
         name: texts[name]
         for name in texts.columns
         if texts[name].str.strip().nunique() > table[name].nunique() or _inexact(table[name])
     }
-    return table.assign(**merged) if merged else table
+    return table.assign(**text_columns) if text_columns else table
 
 
 def _inexact(column: pd.Series) -> bool:
-    """Tell whether whole numbers were too large to be read exactly."""
+    """Tell whether a column has whole numbers too large for an exact float."""
     return column.dtype.kind == "f" and bool((column.abs() >= 2**53).any())
 
 
 def _has(path: Path, pattern: re.Pattern[bytes]) -> bool:
-    """Tell whether a pattern stands somewhere in a file."""
+    """Tell whether a pattern matches anywhere in a file."""
     with path.open("rb") as file:
         if path.stat().st_size == 0:
             return False
@@ -379,7 +380,7 @@ def _has_return(value: object) -> bool:
     return isinstance(value, str) and "\r" in value
 
 
-def _harmless(value: object) -> object:
+def _escape_formula(value: object) -> object:
     if isinstance(value, str) and value[:1] in FORMULA:
         try:
             float(value)

@@ -1,4 +1,4 @@
-"""A table with a row per vote, or a folder with such a table for each judge."""
+"""A table with a row per vote, or a folder with one such table per judge."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,26 +17,26 @@ from judgebayes.votes.classes import canonical, listing, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.votes.slots import ORDERS
 
-__all__ = ["TABLES", "cell", "read_tidy", "told_columns", "why_none"]
+__all__ = ["TABLES", "cell", "columns_by_role", "read_tidy", "why_none"]
 
 TABLES = (
     *("*.csv", "*.tsv", "*.jsonl", "*.ndjson", "*.parquet"),
     *("*.csv.gz", "*.tsv.gz", "*.jsonl.gz"),
 )
-"""Names of files that hold tables."""
+"""File name patterns of tables."""
 
 
 def read_tidy(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
-    """Return the votes of a tidy table; columns are guessed by their names.
+    """Return the votes of a tidy table; column roles are guessed from their names.
 
-    Without a column of judges, a file's name is its judge's. Crowd-sourcing tools call the item
-    `task`, the judge `worker` and the vote `label`: such a table is read so. A cell that is empty,
-    NaN, None or N/A is a missing vote, and which of these is said.
+    Without a judge column, the file name is the judge's name. The names of crowd-sourcing tools (`task`,
+    `worker`, `label` for item, judge, vote) are recognised. A cell that is empty, NaN, None or N/A is a
+    missing vote; the account of missing votes says which.
 
     Raises
     ------
     JudgeBayesError
-        If a file cannot be read, or a needed column cannot be told.
+        If a file cannot be read, or a required column is not recognised.
     """
     files = find_files(path, TABLES, "table")
     rows: list[Row] = []
@@ -44,9 +44,9 @@ def read_tidy(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
     for file in files:
         table = read_table(file, options.layout())
         notes |= dict.fromkeys(notes_of(table))
-        columns, told = told_columns(table, _given(table, options))
+        columns, column_notes = columns_by_role(table, _named_columns(table, options))
         table, commas = with_points(table, filter(None, (columns["vote"], columns["label"])))
-        notes |= dict.fromkeys((*told, *commas))
+        notes |= dict.fromkeys((*column_notes, *commas))
         rows += _rows(table, columns, file, many=len(files) > 1)
     return gather(rows, str(path), missing=options.missing, notes=list(notes))
 
@@ -57,14 +57,14 @@ def _rows(
     file: Path,
     many: bool,
 ) -> Iterator[Row]:
-    alone = file.name.split(".")[0] if many else "judge"
-    for place, record in zip(table.index, table.to_dict("records"), strict=True):
+    judge_of_file = file.name.split(".")[0] if many else "judge"
+    for row_number, record in zip(table.index, table.to_dict("records"), strict=True):
         item = written(record[columns["item"]])
-        name = alone if columns["judge"] is None else written(record[columns["judge"]])
+        name = judge_of_file if columns["judge"] is None else written(record[columns["judge"]])
         if item is None or name is None:
             raise JudgeBayesError(
-                f"Row {place} of {str(file)!r} has no {'item' if item is None else 'judge'}; every vote "
-                "names its item and its judge."
+                f"Row {row_number} of {str(file)!r} has no {'item' if item is None else 'judge'}; every "
+                "vote needs both."
             )
         yield Row(
             item,
@@ -77,52 +77,53 @@ def _rows(
         )
 
 
-def _given(table: pd.DataFrame, options: Options) -> dict[str, str | None]:
-    """Return the columns that were named, or that crowd-sourcing tools would mean."""
+def _named_columns(table: pd.DataFrame, options: Options) -> dict[str, str | None]:
+    """Return the column names from the options, or those that crowd-sourcing tools use."""
     roles = ("item", "judge", "vote", "sample", "order", "label")
-    given: dict[str, str | None] = {role: getattr(options, role) for role in roles}
+    named: dict[str, str | None] = {role: getattr(options, role) for role in roles}
     names = set(table.columns)
-    if "worker" in names and "task" in names and given["item"] is None:
-        given["item"] = "task"
+    if "worker" in names and "task" in names and named["item"] is None:
+        named["item"] = "task"
     voted = {name.casefold() for name in names} & set(ROLES["vote"])
-    if {"worker", "label"} <= names and given["vote"] is None and not voted:
-        given |= {"vote": "label", "label": given["label"] or "none"}
-    return given
+    if {"worker", "label"} <= names and named["vote"] is None and not voted:
+        named |= {"vote": "label", "label": named["label"] or "none"}
+    return named
 
 
-def told_columns(
-    table: pd.DataFrame, given: dict[str, str | None]
+def columns_by_role(
+    table: pd.DataFrame, named: dict[str, str | None]
 ) -> tuple[dict[str, str | None], list[str]]:
-    """Return the column of each role, and what to say of them.
+    """Return the column of each role, and notes for the user.
 
-    A column that was only guessed to be the presentation order must hold orders.
+    A column that was only guessed to be the presentation order counts if it holds nothing but orders.
 
     Raises
     ------
     JudgeBayesError
-        If a given column does not exist, or no item or vote column can be told.
+        If a named column does not exist, or no item or vote column is recognised.
     """
-    columns = guess_columns(table.columns, given)
+    columns = guess_columns(table.columns, named)
     require_columns(table, columns)
     notes = []
     order = columns["order"]
-    if order is not None and given["order"] is None:
-        seen = [str(canonical(value)) for value in table[order].dropna().unique()]
-        if not {value.casefold() for value in seen} <= set(ORDERS):
+    if order is not None and named["order"] is None:
+        values = [str(canonical(value)) for value in table[order].dropna().unique()]
+        if not {value.casefold() for value in values} <= set(ORDERS):
             columns["order"] = None
             notes = [
-                f"Column {order!r} holds {listing(seen, 3)}, no presentation orders (AB, BA): left out."
+                f"Column {order!r} is left out: {listing(values, 3)} are not presentation orders "
+                "(AB, BA)."
             ]
     used = [f"{role} = {name!r}" for role, name in columns.items() if name is not None]
     return columns, [f"Columns: {', '.join(used)}.", *notes]
 
 
 def why_none(value: object) -> str:
-    """Return why a cell holds no vote, if it holds none."""
+    """Return the reason that is recorded if a cell holds no vote."""
     word = isinstance(value, str) and value.strip()
     return f"cell {word!r}" if word else "empty cell"
 
 
 def cell(record: dict[Any, Any], column: str | None) -> Any:
-    """Return what a cell says: text stripped, whole numbers as int, None where it is empty."""
+    """Return the value of a cell: text stripped, whole numbers as int, None if it is empty."""
     return None if column is None else canonical(record[column])

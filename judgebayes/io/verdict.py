@@ -1,18 +1,18 @@
 r"""The verdict in a judge's raw answer (P2 appendix H.1).
 
-Reasoning is stripped, then ever looser matches are tried; the first level that matches is the last
-that is looked at:
+Reasoning is stripped. Then five levels of matching are tried, from strict to loose, and the first level
+that matches decides:
 
-0. `json`: the answer is, or ends with, a JSON object that names a verdict (not in the paper);
+0. `json`: the answer is, or ends with, a JSON object with a verdict (not in the paper);
 1. `brackets`: ``[[A]]``;
 2. `bold`: ``**A**``;
-3. `phrase`: a last sentence that ends with "Output A" or "Assistant (b)", or calls one the better, or
-   the two a tie; an earlier sentence that says no more than that; "Score: 7"; "Verdict: valid";
-4. `bare`: an "A" or "B." by itself at the very end.
+3. `phrase`: a last sentence that ends with "Output A" or "Assistant (b)", calls one response better, or
+   calls the two a tie; an earlier sentence that says only this; "Score: 7"; "Verdict: valid";
+4. `bare`: only "A" or "B." at the very end.
 
-Nothing is guessed. Where a level names different verdicts, the one that the last line ends with counts
-if that line names no other; otherwise the answer contradicts itself and is no vote. Neither is a last
-sentence that compares, denies or hedges.
+Nothing is guessed. If a level names different verdicts, the verdict at the end of the last line counts,
+provided that this line names no other; otherwise the answer contradicts itself and is not a vote. A last
+sentence that compares, denies or hedges is not a vote either.
 """
 
 import json
@@ -28,10 +28,10 @@ Kind = Literal["pair", "score", "valid"]
 LEVELS = ("json", "brackets", "bold", "phrase", "bare")
 """The levels, from the strictest to the loosest."""
 
-TAIL = 200
-"""The last characters in which a phrase counts. The text of P2 that we have lost its own number."""
-MOST = 100_000
-"""Longer answers are read at their end only."""
+TAIL_LENGTH = 200
+"""A phrase counts only in the last so many characters. (The number in P2 is not legible in our copy.)"""
+MAX_LENGTH = 100_000
+"""Only the end of a longer answer is read."""
 
 _REASONING = r"think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis"
 _TAG = re.compile(rf"<(/?)(?:{_REASONING})\b[^<>]*>", re.IGNORECASE)
@@ -76,16 +76,16 @@ _DECLARES = re.compile(rf"{_SIDE_OF} (?i:is (?:\w+ly |the |much |far )*{_BETTER}
 _CHOSEN = re.compile(
     rf"(?i:[:=]|\b(?:is|choose|chose|prefer|pick|select|verdict|winner|better|best))[\s*_\"'(]*{_SIDE_OF}\W*$"
 )
-_ALONE = re.compile(rf"\W*{_SIDE_OF}\W*$")
+_WHOLE_SENTENCE = re.compile(rf"\W*{_SIDE_OF}\W*$")
 _LEAD = re.compile(
     r"\W*(?:(?:therefore|thus|so|hence|overall|finally|ultimately|in (?:conclusion|summary))\W+)?"
     rf"{_SIDE}\b",
     re.IGNORECASE,
 )
-"""How a sentence begins that is the judge's own verdict, not its report of what another said."""
+"""Start of a sentence with the judge's own verdict (not a report of another's verdict)."""
 _REASON = re.compile(r",?\s+(?:because|since|as|for|due)\b.*$", re.IGNORECASE)
 _COMPARED = re.compile(r"\b(better|superior|preferable|stronger) (?:than|to)\b.*$")
-"""What a response is better than says nothing more."""
+""""better than ..." is reduced to "better"."""
 _TIED = re.compile(
     r"\b(?:is|it['’]s|call(?:ing)?) (?:it )?a (?:tie|draw)\b"
     r"|\bequally (?:good|bad)\b",
@@ -104,36 +104,36 @@ _ENDING = re.compile(
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict, or None, and the level that matched."""
+    """A verdict or None, and the level that matched."""
 
     value: str | float | None
     """`A`, `B` or `tie` for a pair; a number for a score; `valid` or `invalid`."""
     level: str | None
-    """One of `LEVELS`; None where nothing matched."""
+    """One of `LEVELS`; None if nothing matched."""
 
     @property
     def why(self) -> str:
-        """What to call the lack of a verdict."""
+        """The reason for a missing verdict."""
         return "no verdict found" if self.level is None else "verdicts contradict"
 
 
-NOTHING = Verdict(None, None)
+NO_VERDICT = Verdict(None, None)
 
 
 def strip_reasoning(text: str) -> str:
     """Return an answer without its reasoning blocks.
 
-    A block that was never closed runs to the end; one that was never opened began at the start.
+    A block without a closing tag runs to the end; one without an opening tag begins at the start.
     """
-    kept: list[str] = []
+    outside: list[str] = []
     depth = start = 0
     for tag in _TAG.finditer(text):
         closing = tag.group(1) == "/"
         if depth == 0:
-            kept = [] if closing else [*kept, text[start : tag.start()]]
+            outside = [] if closing else [*outside, text[start : tag.start()]]
         depth = max(depth - 1, 0) if closing else depth + 1
         start = tag.end()
-    return " ".join(kept if depth else [*kept, text[start:]])
+    return " ".join(outside if depth else [*outside, text[start:]])
 
 
 def parse_verdict(
@@ -144,16 +144,17 @@ def parse_verdict(
     Parameters
     ----------
     text
-        The answer. Anything but text holds no verdict.
+        The answer. Anything but text has no verdict.
     kind
-        What it is a verdict of: two responses, A and B; a score; or whether one output is valid.
+        `pair`: which of two responses, A and B, is better; `score`: a number; `valid`: whether one
+        output is valid.
     scale
-        The lowest and the highest score there is; a number beyond is none.
+        The lowest and highest possible score; numbers outside are ignored.
 
     Returns
     -------
     Verdict
-        Never an exception, whatever the text.
+        No text raises an exception.
 
     Examples
     --------
@@ -163,37 +164,37 @@ def parse_verdict(
     Verdict(value=None, level=None)
     """
     if not isinstance(text, str):
-        return NOTHING
-    plain = strip_reasoning(text)[-MOST:].strip()
-    for level, find in zip(
-        LEVELS, (_from_json, _in_brackets, _in_bold, _in_phrase, _bare), strict=True
+        return NO_VERDICT
+    answer = strip_reasoning(text)[-MAX_LENGTH:].strip()
+    for level, match_level in zip(
+        LEVELS, (_from_json, _in_brackets, _in_bold, _in_phrase, _in_last_line), strict=True
     ):
-        found = [value for value in find(plain, kind) if _on_scale(value, scale)]
-        if found:
-            return Verdict(_agreed(found, plain, find, kind), level)
-    return NOTHING
+        values = [value for value in match_level(answer, kind) if _on_scale(value, scale)]
+        if values:
+            return Verdict(_resolve(values, answer, match_level, kind), level)
+    return NO_VERDICT
 
 
 def _on_scale(value: Any, scale: tuple[float, float] | None) -> bool:
     return scale is None or not isinstance(value, float) or scale[0] <= value <= scale[1]
 
 
-def _agreed(found: list[Any], text: str, find: Any, kind: Kind) -> Any:
-    """Return the one verdict of a level: where several differ, that which the last line ends with."""
-    if len(set(found)) == 1:
-        return found[0]
+def _resolve(values: list[Any], text: str, match_level: Any, kind: Kind) -> Any:
+    """Return the verdict of a level; if several differ, the one at the end of the last line, or None."""
+    if len(set(values)) == 1:
+        return values[0]
     last = text.splitlines()[-1]
-    marked = find in (_in_brackets, _in_bold)
+    marked = match_level in (_in_brackets, _in_bold)
     if marked and not re.search(r"(?:\]\]|\*\*)[\s.!\"'`)]*$", last):
         return None
-    values = set(find(last, kind))
-    return values.pop() if len(values) == 1 else None
+    last_values = set(match_level(last, kind))
+    return last_values.pop() if len(last_values) == 1 else None
 
 
 def _from_json(text: str, kind: Kind) -> list[Any]:
-    """Return the verdict of a JSON object that is the answer, or stands at its end."""
-    inside = re.search(r"```(?:json)?\s*(\{[^`]*\})\s*```\W*$", text)
-    body = inside.group(1) if inside else text[text.rfind("{") :] if text.endswith("}") else ""
+    """Return the verdict of a JSON object that is the answer or is at its end."""
+    fence = re.search(r"```(?:json)?\s*(\{[^`]*\})\s*```\W*$", text)
+    body = fence.group(1) if fence else text[text.rfind("{") :] if text.endswith("}") else ""
     if not body and text.startswith("{"):
         body = text
     for candidate in (body, text):
@@ -202,8 +203,8 @@ def _from_json(text: str, kind: Kind) -> list[Any]:
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
-            folded = {str(k).strip().casefold().replace(" ", "_"): v for k, v in record.items()}
-            named = [folded[key] for key in _KEYS[kind] if key in folded]
+            fields = {str(k).strip().casefold().replace(" ", "_"): v for k, v in record.items()}
+            named = [fields[key] for key in _KEYS[kind] if key in fields]
             values = [_value(value, kind) for value in named]
             return [value for value in values if value is not None][:1]
     return []
@@ -213,70 +214,70 @@ def _in_brackets(text: str, kind: Kind) -> list[Any]:
     words = re.findall(r"\[\[([^\[\]\n]{1,60})\]\]", text)
     if kind == "pair":  # MT-bench's prompt names a tie C
         words = ["tie" if word.strip() in ("C", "c") else word for word in words]
-    return _known(words, kind)
+    return _readable(words, kind)
 
 
 def _in_bold(text: str, kind: Kind) -> list[Any]:
     words = re.findall(r"\*\*([^*\n]{1,60})\*\*", text)
     # "**Assistant A**" is more often a heading than a verdict.
-    return _known([word for word in words if not _HEADING.match(word)], kind)
+    return _readable([word for word in words if not _HEADING.match(word)], kind)
 
 
 def _in_phrase(text: str, kind: Kind) -> list[Any]:
     sentences = _sentences(text)
     if not sentences:
         return []
-    last = sentences[-1][-TAIL:]
+    last = sentences[-1][-TAIL_LENGTH:]
     if kind == "valid":
-        named = _NAMED.search(last)
-        doubtful = named is None or _DOUBT.search(last[: named.start(1)])
-        return [] if named is None or doubtful else _known([named.group(1)], kind)
+        word = _NAMED.search(last)
+        doubtful = word is None or _DOUBT.search(last[: word.start(1)])
+        return [] if word is None or doubtful else _readable([word.group(1)], kind)
     if kind == "score":
         numbers = [] if _DOUBT.search(last) else _SCORED.findall(last) + _OUT_OF.findall(last)
-        return _known([number for number, _ in numbers], kind)
-    found = [_declared(sentence) for sentence in sentences[:-1] if _LEAD.match(sentence)]
-    found += [_declared(_REASON.sub("", last)) or _chosen(last) or _tied(last)]
-    return [side for side in found if side is not None]
+        return _readable([number for number, _ in numbers], kind)
+    sides = [_declared(sentence) for sentence in sentences[:-1] if _LEAD.match(sentence)]
+    sides += [_declared(_REASON.sub("", last)) or _chosen(last) or _tied(last)]
+    return [side for side in sides if side is not None]
 
 
 def _declared(sentence: str) -> str | None:
-    """Return the response that a sentence calls the better one."""
+    """Return the response that a sentence calls better."""
     sentence = _COMPARED.sub(r"\1", sentence)
     return _side(_DECLARES.search(sentence), sentence)
 
 
 def _chosen(sentence: str) -> str | None:
-    """Return the response that a sentence ends with, as its choice or as all it says."""
-    return _side(_CHOSEN.search(sentence) or _ALONE.match(sentence), sentence)
+    """Return the response that a sentence ends with as its choice, or that is all of the sentence."""
+    return _side(_CHOSEN.search(sentence) or _WHOLE_SENTENCE.match(sentence), sentence)
 
 
 def _tied(sentence: str) -> str | None:
     return "tie" if _TIED.search(sentence) and not _DOUBT.search(sentence) else None
 
 
-def _side(found: re.Match[str] | None, sentence: str) -> str | None:
-    if found is None or _DOUBT.search(sentence):
+def _side(match: re.Match[str] | None, sentence: str) -> str | None:
+    if match is None or _DOUBT.search(sentence):
         return None
-    side = (found.group(1) or found.group(2)).upper()
-    rest = sentence[: found.start()]
+    side = (match.group(1) or match.group(2)).upper()
+    rest = sentence[: match.start()]
     other = "B" if side == "A" else "A"
-    # Two responses in one sentence are a comparison, and which way it goes is not read.
+    # Two responses in one sentence are a comparison, whose direction is not parsed.
     return None if re.search(rf"\b{other}\b|\({other.lower()}\)", rest) else side
 
 
-def _bare(text: str, kind: Kind) -> list[Any]:
+def _in_last_line(text: str, kind: Kind) -> list[Any]:
     if not text:
         return []
     last = text.splitlines()[-1].strip()
     if kind == "score":
-        alone = re.fullmatch(rf"[^\w\-]{{0,3}}{_NUMBER}\W{{0,3}}", last)
-        return _known([alone.group(1)], kind) if alone else []
+        number = re.fullmatch(rf"[^\w\-]{{0,3}}{_NUMBER}\W{{0,3}}", last)
+        return _readable([number.group(1)], kind) if number else []
     if kind == "valid":
         word = re.search(r"(?:^|[:=]\s*)[\W_]{0,3}(partially \w+|\w+)[\W_]{0,3}$", last)
         doubtful = word is None or _DOUBT.search(last[: word.start()])
-        return [] if word is None or doubtful else _known([word.group(1)], kind)
+        return [] if word is None or doubtful else _readable([word.group(1)], kind)
     word = re.fullmatch(r"[\W_]{0,3}([ABab]|tie|Tie|TIE)[\W_]{0,3}", last) or _ENDING.search(last)
-    return [] if word is None or _DOUBT.search(last) else _known([word.group(1)], kind)
+    return [] if word is None or _DOUBT.search(last) else _readable([word.group(1)], kind)
 
 
 def _sentences(text: str) -> list[str]:
@@ -284,30 +285,30 @@ def _sentences(text: str) -> list[str]:
     return [part for part in parts if re.search(r"\w", part)]
 
 
-def _known(words: list[str], kind: Kind) -> list[Any]:
+def _readable(words: list[str], kind: Kind) -> list[Any]:
     values = [_value(word, kind) for word in words]
     return [value for value in values if value is not None]
 
 
 def _value(word: object, kind: Kind) -> str | float | None:
-    """Return the verdict that a word, number or truth value is, or None."""
+    """Return the verdict of a word, number or truth value, or None."""
     if kind == "score":
         return _number(word)
     if kind == "valid":
         if isinstance(word, bool):
             return "valid" if word else "invalid"
-        return _VALID.get(_folded(word)) if isinstance(word, str) else None
-    return _PAIR.get(_folded(word)) if isinstance(word, str) else None
+        return _VALID.get(_casefolded(word)) if isinstance(word, str) else None
+    return _PAIR.get(_casefolded(word)) if isinstance(word, str) else None
 
 
-def _folded(word: str) -> str:
+def _casefolded(word: str) -> str:
     return re.sub(r"[\s_]+", " ", word).strip(" .:!\"'()").casefold()
 
 
 def _number(word: object) -> float | None:
     if isinstance(word, str):
-        found = re.fullmatch(rf"(?i:(?:score|rating)\W{{0,3}})?{_NUMBER}", word.strip())
-        word = float(found.group(1)) if found else None
+        match = re.fullmatch(rf"(?i:(?:score|rating)\W{{0,3}})?{_NUMBER}", word.strip())
+        word = float(match.group(1)) if match else None
     if isinstance(word, bool) or not isinstance(word, int | float):
         return None
     try:

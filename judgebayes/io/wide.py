@@ -6,7 +6,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
 from judgebayes.io.columns import guess_columns, plain_label
 from judgebayes.io.imported import Imported, Row, gather
-from judgebayes.io.judge_columns import refuse_no_judges
+from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import Options
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.tidy import cell, why_none
@@ -19,14 +19,14 @@ __all__ = ["read_wide"]
 def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of a wide table.
 
-    Every column is a judge's but that of the item and that of the label (`--label`, or one that is
-    plainly called so). An empty cell is a missing vote.
+    Every column is a judge, except the item and the label (`--label`, or a column whose name is clearly
+    that of a label). An empty cell is a missing vote.
 
     Raises
     ------
     JudgeBayesError
-        If the table cannot be read, no column is the item, an item has two rows, or -1 stands
-        among 0 and 1 and nothing says whether it is a vote.
+        If the table cannot be read, no column is the item, an item has two rows, or the votes are
+        -1, 0 and 1 and it is unclear whether -1 is a vote.
     """
     table = read_table(path, options.layout())
     notes = notes_of(table)
@@ -37,39 +37,41 @@ def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
         label = plain_label(n for n in names if n != item)
     judges = [name for name in names if name not in (item, label)]
     if not judges:
-        raise JudgeBayesError(f"{str(path)!r} has no column of a judge beside {item!r}.")
+        raise JudgeBayesError(f"{str(path)!r} has no judge column beside {item!r}.")
     require_columns(table, {"item": item, "label": label, **{name: name for name in judges}})
     table, commas = with_points(table, [*judges, *([label] if label else [])])
-    refuse_no_judges(table, judges, path)
+    check_judge_columns(table, judges, path)
     rows: list[Row] = []
-    seen: set[str] = set()
-    for place, record in zip(table.index, table.to_dict("records"), strict=True):
+    items: set[str] = set()
+    for row_number, record in zip(table.index, table.to_dict("records"), strict=True):
         name = written(record[item])
         if name is None:
-            raise JudgeBayesError(f"Row {place} of {str(path)!r} has no item in column {item!r}.")
-        if name in seen:
+            raise JudgeBayesError(
+                f"Row {row_number} of {str(path)!r} has no item in column {item!r}."
+            )
+        if name in items:
             raise JudgeBayesError(
                 f"Item {name!r} has more than one row in {str(path)!r}; a wide table has one row "
-                "per item (repeated votes: a row each, and the format tidy)."
+                "per item (for repeated votes, use the format tidy, with a row per vote)."
             )
-        seen.add(name)
+        items.add(name)
         gold = cell(record, label)
         for judge in judges:
             vote, why = cell(record, judge), why_none(record[judge])
             rows.append(Row(name, judge, vote, why, label=gold))
-    _refuse_ambiguous(rows, path, told=options.missing is not None)
-    told = f"Columns: item = {item!r}{'' if label is None else f', label = {label!r}'}; "
-    notes += [told + f"judges: {listing(judges)}.", *commas]
+    _refuse_ambiguous(rows, path, missing=options.missing)
+    roles = f"Columns: item = {item!r}{'' if label is None else f', label = {label!r}'}; "
+    notes += [roles + f"judges: {listing(judges)}.", *commas]
     return gather(rows, str(path), missing=options.missing, notes=notes)
 
 
-def _refuse_ambiguous(rows: list[Row], path: Path, told: bool) -> None:
-    """Refuse -1 among 0 and 1 where no cell is empty: it may be a class, or no vote."""
+def _refuse_ambiguous(rows: list[Row], path: Path, missing: str | None) -> None:
+    """Refuse -1 beside 0 and 1 if no cell is empty: it may be a class or a missing vote."""
     values = {row.vote for row in rows}
-    if not told and -1 in values and values <= {-1, 0, 1} and None not in values:
+    if missing is None and -1 in values and values <= {-1, 0, 1} and None not in values:
         labels = {row.label for row in rows}
         if -1 not in labels:
             raise JudgeBayesError(
-                f"{str(path)!r} holds -1, 0 and 1 and no empty cell. If -1 means no vote, say "
+                f"{str(path)!r} holds -1, 0 and 1 and no empty cell. If -1 means no vote, use "
                 "--missing=-1; if it is a vote, leave one cell empty or use the format tidy."
             )

@@ -1,4 +1,4 @@
-"""How wrong a majority vote of k judges is, and how many labels it takes to know (P3).
+"""The error of a majority vote of k judges, and the number of labels needed to estimate it (P3).
 
 This package may not import `generators` or any package after it.
 """

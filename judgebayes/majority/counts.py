@@ -1,4 +1,4 @@
-"""How many votes on an item are correct: all that P3 sees of votes and labels."""
+"""Counts of correct votes per item, the only data that P3 uses."""
 
 from dataclasses import dataclass, field
 
@@ -13,17 +13,17 @@ from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 
-__all__ = ["Counts", "correct_counts", "counts_of", "labelled", "prepared"]
+__all__ = ["Counts", "correct_counts", "counts_of", "labelled_weight", "prepare"]
 
-LEAST_CELLS = 16
+MIN_CELLS = 16
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Counts:
-    """Of `given` votes on an item, `correct` agree with its label (P3 eq 1).
+    """Per item, the number `given` of votes and the number `correct` that equal the label (P3 eq 1).
 
-    `correct` is -1 where the label is unknown or no vote was given.
+    `correct` is -1 if the label is unknown or there is no vote.
     """
 
     correct: Int[Array, "*batch item"]
@@ -39,9 +39,9 @@ class Counts:
     def tallied(
         self, weight: Float[AnyArray, " item"] | None = None
     ) -> tuple["Counts", Float[np.ndarray, " cell"]]:
-        """Return each pair (correct, given) once, and the weight of the items that have it.
+        """Return the distinct pairs (correct, given), and the total weight of the items with each.
 
-        Every fit depends on the items through these cells only; unlabelled items are left out.
+        Every fit depends on the items only through these cells; unlabelled items are left out.
         """
         correct, given = np.asarray(self.correct), np.asarray(self.given)
         weight = np.ones(len(correct)) if weight is None else np.asarray(weight, float)
@@ -53,12 +53,12 @@ class Counts:
 
 
 def counts_of(correct: Int[np.ndarray, "*item"], given: Int[np.ndarray, "..."] | int) -> Counts:
-    """Return counts from arrays; a number `given` holds for every item.
+    """Return counts from arrays; a single number `given` applies to every item.
 
     Raises
     ------
     JudgeBayesError
-        If lengths differ, there is no item, or more votes are correct than were given.
+        If lengths differ, there is no item, or more votes are correct than given.
 
     Examples
     --------
@@ -71,27 +71,27 @@ def counts_of(correct: Int[np.ndarray, "*item"], given: Int[np.ndarray, "..."] |
     given = np.broadcast_to(given, correct.shape) if given.ndim == 0 else given
     if correct.ndim != 1 or correct.shape != given.shape or len(correct) == 0:
         raise JudgeBayesError(
-            f"Correct and given votes have the shapes {correct.shape} and {given.shape}; right "
-            "would be one number of each per item, and an item at least."
+            f"Correct and given votes have the shapes {correct.shape} and {given.shape}; "
+            "pass one number of each per item, and at least one item."
         )
     bad = (correct > given) | (correct < -1) | (given < 0)
     if bad.any():
         row = int(np.argmax(bad))
         raise JudgeBayesError(
-            f"Item {row} has {correct[row]} correct votes of {given[row]}; right would be 0 to "
-            f"{max(int(given[row]), 0)}, or -1 where the label is unknown."
+            f"Item {row} has {correct[row]} correct votes of {given[row]}; the number must be 0 to "
+            f"{max(int(given[row]), 0)}, or -1 if the label is unknown."
         )
     most = max(int(given.max()), 1)
-    known = np.where(given > 0, correct, -1)
-    return Counts(jnp.asarray(known, jnp.int32), jnp.asarray(given, jnp.int32), most)
+    correct_or_missing = np.where(given > 0, correct, -1)
+    return Counts(jnp.asarray(correct_or_missing, jnp.int32), jnp.asarray(given, jnp.int32), most)
 
 
 @in_float64
 def correct_counts(votes: Votes, labels: Int[AnyArray, " item"]) -> Counts:
-    """Return how many votes on each item agree with its label, all judges and samples together.
+    """Return the number of votes on each item that equal its label, over all judges and samples.
 
-    A missing vote is not a wrong one: it lowers `given`. A vote counts as correct only if it names
-    the label, so that with three classes a tie vote on a decided pair is wrong (P3 Definition 3.2).
+    A missing vote is not a wrong vote: it lowers `given`. With three classes, a vote for a tie on a pair
+    with another label is wrong (P3 Definition 3.2).
 
     Raises
     ------
@@ -114,7 +114,7 @@ def correct_counts(votes: Votes, labels: Int[AnyArray, " item"]) -> Counts:
     if labels.shape != (votes.n_items,):
         raise JudgeBayesError(
             f"The labels have the shape {labels.shape}; the votes have {votes.n_items} items, so "
-            f"right would be ({votes.n_items},)."
+            f"the shape must be ({votes.n_items},)."
         )
     pooled = votes.pooled_counts()
     given = pooled.sum(-1)
@@ -126,13 +126,13 @@ def correct_counts(votes: Votes, labels: Int[AnyArray, " item"]) -> Counts:
     return Counts(correct, given, most)
 
 
-def prepared(
+def prepare(
     counts: Counts, weight: Float[AnyArray, " item"] | None, key: PRNGKeyArray | None
 ) -> tuple[Counts, Float[Array, " cell"], PRNGKeyArray]:
-    """Return counts, weights and key as arrays; outside compiled code, equal items as one.
+    """Return counts, weights and key as arrays; outside compiled code, equal items are merged.
 
-    There are 16, 32, 64 .. of them, the last ones of weight 0, so that a fit is compiled for a few
-    shapes only.
+    Their number is padded to 16, 32, 64 .. with items of weight 0, so that a fit is compiled for few
+    shapes.
 
     Raises
     ------
@@ -143,23 +143,25 @@ def prepared(
     weights = jnp.ones(n) if weight is None else jnp.asarray(weight, dtype=float)
     if weights.shape != (n,):
         raise JudgeBayesError(
-            f"The weights have the shape {weights.shape}; there are {n} items, so right would be "
-            f"({n},)."
+            f"The weights have the shape {weights.shape}; there are {n} items, so the shape must "
+            f"be ({n},)."
         )
     key = jax.random.key(0) if key is None else key
     if any(isinstance(x, jax.core.Tracer) for x in (counts.correct, counts.given, weights)):
         return counts, weights, key
     if not bool((np.asarray(weights) >= 0).all()):
-        raise JudgeBayesError("A weight is negative or NaN; weights are numbers from 0.")
+        raise JudgeBayesError("A weight is negative or NaN; weights must be 0 or more.")
     cells, total = counts.tallied(weights)
     if len(total) == 0:
         return counts, weights, key
-    size = max(LEAST_CELLS, 1 << (len(total) - 1).bit_length())
-    filled = cells.take(np.minimum(np.arange(size), len(total) - 1))
-    return filled, jnp.asarray(np.pad(total, (0, size - len(total)))), key
+    size = max(MIN_CELLS, 1 << (len(total) - 1).bit_length())
+    padded = cells.take(np.minimum(np.arange(size), len(total) - 1))
+    return padded, jnp.asarray(np.pad(total, (0, size - len(total)))), key
 
 
-def labelled(counts: Counts, weight: Float[AnyArray, " item"] | None) -> Float[Array, " item"]:
-    """Return the weights, 1 by default and 0 where an item has no label or no vote."""
+def labelled_weight(
+    counts: Counts, weight: Float[AnyArray, " item"] | None
+) -> Float[Array, " item"]:
+    """Return the weights, 1 by default, and 0 for items without a label or a vote."""
     used = (counts.correct >= 0) & (counts.given > 0)
     return jnp.where(used, 1.0 if weight is None else jnp.asarray(weight, float), 0.0)

@@ -1,4 +1,4 @@
-"""The error of a majority vote against the number of votes: what every fit answers."""
+"""The error of a majority vote against the number of votes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["ErrorCurve", "checked_sizes", "largest_odd", "odd_sizes"]
+__all__ = ["ErrorCurve", "check_sizes", "largest_odd", "odd_sizes"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class ErrorCurve:
     low: Float[np.ndarray, " size"]
     high: Float[np.ndarray, " size"]
     extrapolated: Bool[np.ndarray, " size"]
-    """Whether no item has as many votes: the figure rests on the model alone."""
+    """Whether no item has this many votes, so that the error depends on the model only."""
 
 
 def odd_sizes(most: int) -> tuple[int, ...]:
@@ -37,17 +37,17 @@ def largest_odd(most: int) -> int:
     return most - 1 + most % 2
 
 
-def checked_sizes(sizes: Sequence[int]) -> None:
+def check_sizes(sizes: Sequence[int]) -> None:
     """Raise unless every number of votes is odd (P3 Definition 3.2: no ties).
 
     Raises
     ------
     JudgeBayesError
-        If one is even or below 1, or there is none.
+        If a number is even or below 1, or there is none.
     """
     wrong = [size for size in sizes if size < 1 or size % 2 == 0]
     if wrong or not sizes:
         raise JudgeBayesError(
-            f"A majority of {wrong[0] if wrong else 'no'} votes is not defined; right would be odd "
+            f"A majority of {wrong[0] if wrong else 'no'} votes is not defined; use odd "
             "numbers from 1, which cannot tie."
         )

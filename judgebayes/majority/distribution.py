@@ -1,4 +1,4 @@
-"""Fitted distributions of the number of correct votes, and what they say of a majority vote."""
+"""Distributions of the number of correct votes, and the resulting error of a majority vote."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,21 +18,21 @@ from judgebayes.inference.problem import Chains, Inference, Problem, Sites, chec
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.inference.summary import summary
-from judgebayes.majority.counts import Counts, labelled, prepared
-from judgebayes.majority.curve import ErrorCurve, checked_sizes
+from judgebayes.majority.counts import Counts, labelled_weight, prepare
+from judgebayes.majority.curve import ErrorCurve, check_sizes
 from judgebayes.majority.thinning import Thinning, item_thinning
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters, Prior
 
 __all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in_population"]
 
-UNSETTLED = 0.5
-"""A share of hard items known no better than this is not worth a sentence."""
+MAX_REPORTED_WIDTH = 0.5
+"""A share of hard items with a wider interval than this is reported as undetermined."""
 
 
 @runtime_checkable
 class Distribution(Protocol):
-    """A way to estimate the distribution of correct votes; `fit` changes nothing."""
+    """An estimator of the distribution of correct votes; `fit` does not change it."""
 
     def fit(
         self,
@@ -41,14 +41,14 @@ class Distribution(Protocol):
         weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedDistribution":
-        """Learn from the counts of labelled items."""
+        """Fit the counts of labelled items."""
         ...
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedDistribution(Sampled):
-    """A mixture of Beta-Binomials: one draw of a point estimate or many of a posterior."""
+    """A mixture of Beta-Binomials: one draw for a point estimate, or many from a posterior."""
 
     theta: Parameters
     """Share, mean and dispersion, each (draw, component); hard items first."""
@@ -57,13 +57,13 @@ class FittedDistribution(Sampled):
     projected_gradient: Float[Array, "*batch"]
     chains: Chains | None
     most: int = field(metadata={"static": True})
-    """The largest number of votes that was observed."""
+    """The largest observed number of votes."""
 
     __repr__ = summary
 
     @property
     def n_draws(self) -> int:
-        """How many draws there are: 1 for a point estimate."""
+        """The number of draws; 1 for a point estimate."""
         return self.theta.mean.shape[-2]
 
     @in_float64
@@ -96,40 +96,42 @@ class FittedDistribution(Sampled):
         Parameters
         ----------
         sizes
-            Odd numbers of votes; those beyond the observed ones are marked as extrapolated.
+            Odd numbers of votes; those beyond the observed number are marked as extrapolated.
         level
             Probability of the interval.
         population
-            How many items there are in all, where the error of these items is meant and not that
-            of all the items there could be. The labelled ones are then known exactly and the
-            others are drawn from the fitted distribution: the finite-population correction. It is
-            made up to the observed number of votes only.
+            The total number of items, if the target is the error on these items and not on more items
+            like these. The labelled items are then known exactly, and the others are drawn from the
+            fitted distribution (the finite-population correction). The correction applies only up to
+            the observed number of votes.
         of
-            The counts that were fitted; needed with a population.
+            The fitted counts; required with a population.
         seed
-            Of the draws of the other items.
+            Seed of the draws of the other items.
 
         Raises
         ------
         JudgeBayesError
-            If a size is even, or a population comes without the labelled counts.
+            If a size is even, or a population is given without the labelled counts.
         """
-        checked_sizes(sizes)
+        check_sizes(sizes)
         errors = np.array(_errors(self.theta, sizes))
-        known = np.array([size <= self.most for size in sizes])
-        if population is not None and known.any():
+        observed = np.array([size <= self.most for size in sizes])
+        if population is not None and observed.any():
             if of is None:
                 raise JudgeBayesError(
-                    "With a population the labelled counts are needed too: of=counts."
+                    "With a population the labelled counts are required: of=counts."
                 )
-            inside = tuple(size for size in sizes if size <= self.most)
+            observed_sizes = tuple(size for size in sizes if size <= self.most)
             pmf = np.exp(np.asarray(_log_pmfs(self.theta, self.most)))
-            errors[:, known] = in_population(pmf, of, inside, population=population, seed=seed)
+            errors[:, observed] = in_population(
+                pmf, of, observed_sizes, population=population, seed=seed
+            )
         ends = ((1 - level) / 2, (1 + level) / 2)
         low, high = np.quantile(errors, ends, axis=0)
         if self.n_draws == 1:
             low = high = np.full(len(sizes), np.nan)
-        return ErrorCurve(np.asarray(sizes), errors.mean(0), low, high, ~known)
+        return ErrorCurve(np.asarray(sizes), errors.mean(0), low, high, ~observed)
 
     @in_float64
     def plug_in(self) -> "FittedDistribution":
@@ -138,7 +140,7 @@ class FittedDistribution(Sampled):
         return replace(self, theta=mean, chains=None)
 
     def words(self) -> list[str]:
-        """Return what the parameters mean; draws with their 90 % ranges."""
+        """Return the parameters in sentences; for draws, with 90 % intervals."""
         share, mean, dispersion = (np.asarray(x) for x in self.theta)
         if share.shape[-1] == 1:
             spread = f", dispersion {dispersion.mean():.2g}" if dispersion.mean() > 0 else ""
@@ -151,9 +153,9 @@ class FittedDistribution(Sampled):
                 f"probability {mean[0, 0]:.2f}; on the others with {mean[0, 1]:.2f}."
             ]
         low, high = np.quantile(share[:, 0], (0.05, 0.95))
-        if high - low > UNSETTLED:
+        if high - low > MAX_REPORTED_WIDTH:
             return [
-                f"How many items are hard these labels do not settle ({low:.0%} to {high:.0%}); the "
+                f"These labels do not determine how many items are hard ({low:.0%} to {high:.0%}); the "
                 "errors do not depend on it."
             ]
         ends = np.quantile(mean, (0.05, 0.95), axis=0)
@@ -173,31 +175,31 @@ def in_population(
     population: int,
     seed: int = 0,
 ) -> Float[np.ndarray, "draw size"]:
-    """Return the error on a whole population under every draw: the labelled items, and the rest.
+    """Return the error on a finite population under every draw.
 
     Parameters
     ----------
     pmf
         P(S = s) at s = 0 .. k under every draw, k the largest number of votes.
     of
-        The counts of the labelled items, which are known.
+        The counts of the labelled items.
     sizes
         Odd numbers of votes up to k.
     population
-        How many items there are; those without a label are drawn from `pmf`.
+        The number of items; those without a label are drawn from `pmf`.
     seed
-        Of these draws.
+        Seed of these draws.
     """
     most = pmf.shape[1] - 1
-    every = np.arange(most + 1)
-    cells = Counts(every, np.full_like(every, most), most)  # type: ignore[arg-type]
+    all_counts = np.arange(most + 1)
+    cells = Counts(all_counts, np.full_like(all_counts, most), most)  # type: ignore[arg-type]
     wrong = np.asarray(item_thinning(cells, sizes)).T
     n = int((np.asarray(of.correct) >= 0).sum())
-    rest = max(population - n, 0)
+    n_unlabelled = max(population - n, 0)
     shares = pmf / pmf.sum(-1, keepdims=True)
-    drawn = np.random.default_rng(seed).multinomial(rest, shares) @ wrong
-    seen = np.asarray(Thinning().fit(of).estimate(sizes)) if n else np.zeros(len(sizes))
-    return (n * seen + drawn) / max(population, n)
+    drawn = np.random.default_rng(seed).multinomial(n_unlabelled, shares) @ wrong
+    labelled_error = np.asarray(Thinning().fit(of).estimate(sizes)) if n else np.zeros(len(sizes))
+    return (n * labelled_error + drawn) / max(population, n)
 
 
 @partial(jax.jit, static_argnames="votes")
@@ -214,12 +216,12 @@ def _errors(theta: Parameters, sizes: tuple[int, ...]) -> Float[Array, "draw siz
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Binomial:
-    r"""Take all votes as independent with one chance of being correct (eqs 2, 3).
+    r"""Treat all votes as independent with the same probability of being correct (eqs 2, 3).
 
     .. math:: \hat p = \sum_i w_i S_i / \sum_i w_i k_i
 
-    P3's baseline. A point estimate: an interval that took the votes on one item as independent
-    would be far too narrow.
+    P3's baseline. It gives only a point estimate: an interval from independent votes would be far too
+    narrow.
     """
 
     @in_float64
@@ -231,15 +233,15 @@ class Binomial:
         key: PRNGKeyArray | None = None,
     ) -> FittedDistribution:
         """Return the Binomial with the share of correct votes."""
-        counts, weights, _ = prepared(counts, weight, key)
-        own = labelled(counts, weights)
-        given = (own * counts.given).sum()
-        p = jnp.where(given > 0, (own * counts.correct).sum() / given, 0.5)
+        counts, weights, _ = prepare(counts, weight, key)
+        item_weight = labelled_weight(counts, weights)
+        n_votes = (item_weight * counts.given).sum()
+        p = jnp.where(n_votes > 0, (item_weight * counts.correct).sum() / n_votes, 0.5)
         one = jnp.ones((1, 1))
-        status = when(given == 0, Status.DEGENERATE)
+        status = when(n_votes == 0, Status.DEGENERATE)
         theta = Parameters(one, p * one, 0 * one)
-        none = jnp.asarray(jnp.nan)
-        return FittedDistribution(theta, status, none, none, None, counts.most)
+        undefined = jnp.asarray(jnp.nan)
+        return FittedDistribution(theta, status, undefined, undefined, None, counts.most)
 
 
 @jax.tree_util.register_dataclass
@@ -254,8 +256,8 @@ class BetaBinomial:
     inference
         `MAP()`, or `NUTS()` for credible intervals.
     prior
-        Of `judgebayes.models.beta_binomial`. Any but the default raises a JudgeBayesError beside a
-        minimum score, which does not use it.
+        The prior (`judgebayes.models.beta_binomial`). With a minimum score, which does not use it, any
+        but the default raises a JudgeBayesError.
 
     Examples
     --------
@@ -288,7 +290,7 @@ class BetaBinomial:
         Parameters
         ----------
         counts
-            Correct and given votes; items without a label, or without votes, count for nothing.
+            Correct and given votes; items without a label or without votes are ignored.
         weight
             Non-negative item weights; 0 equals a dropped item.
         key
@@ -300,27 +302,25 @@ class BetaBinomial:
             If there are not one or two components, or a weight is negative.
         """
         if self.components not in (1, 2):
-            raise JudgeBayesError(
-                f"{self.components} components were asked for; right would be 1 or 2."
-            )
-        fit = _fit(self, *prepared(counts, weight, key))
+            raise JudgeBayesError(f"{self.components} components were requested; choose 1 or 2.")
+        fit = _fit(self, *prepare(counts, weight, key))
         return with_source(fit, self, counts, weight)
 
     def problem(self, counts: Counts, weight: Float[AnyArray, " item"] | None = None) -> Problem:
-        """Return the program with these data, what every inference solves."""
-        own = labelled(counts, weight)
+        """Return the model with these data, the problem that every inference solves."""
+        weights = labelled_weight(counts, weight)
 
-        def answer(sites: Sites) -> Float[Array, " size"]:
+        def error_curve(sites: Sites) -> Float[Array, " size"]:
             return beta_binomial.majority_errors(beta_binomial.parameters(sites), counts.most)
 
-        data = CountData(counts.correct, counts.given, own)
+        data = CountData(counts.correct, counts.given, weights)
 
-        def likely(sites: Sites) -> Float[Array, ""]:
+        def item_likelihood(sites: Sites) -> Float[Array, ""]:
             theta = jax.tree.map(lambda x: x[None], beta_binomial.parameters(sites))
             return log_likelihood(theta, jnp.zeros_like(counts.correct), data, counts.most)
 
         model = BetaBinomialModel(counts.most, self.components, self.prior)
-        return Problem(model, data, convergence_targets=answer, log_likelihood=likely)
+        return Problem(model, data, convergence_targets=error_curve, log_likelihood=item_likelihood)
 
 
 @jax.jit
@@ -328,12 +328,12 @@ def _fit(
     method: BetaBinomial, counts: Counts, weight: Float[Array, " item"], key: PRNGKeyArray
 ) -> FittedDistribution:
     problem = method.problem(counts, weight)
-    found = method.inference.solve(problem, key)
+    fit = method.inference.solve(problem, key)
     return FittedDistribution(
-        theta=jax.vmap(beta_binomial.parameters)(found.draws),
-        status=worst(found.status, when(problem.data.weight.sum() == 0, Status.DEGENERATE)),
-        objective=found.objective,
-        projected_gradient=found.projected_gradient,
-        chains=found.chains,
+        theta=jax.vmap(beta_binomial.parameters)(fit.draws),
+        status=worst(fit.status, when(problem.data.weight.sum() == 0, Status.DEGENERATE)),
+        objective=fit.objective,
+        projected_gradient=fit.projected_gradient,
+        chains=fit.chains,
         most=counts.most,
     )

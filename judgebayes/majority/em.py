@@ -1,4 +1,4 @@
-r"""P3's own estimation procedure (its eqs 6 and 7), as printed and as evidently meant.
+r"""P3's estimation procedure (its eqs 6 and 7), as printed and as probably intended.
 
 Given r items with S_i of k votes correct, and p_i = S_i / k,
 
@@ -8,17 +8,17 @@ Given r items with S_i of k votes correct, and p_i = S_i / k,
     \alpha_j' &= \sum_i \gamma_j^i S_i, \quad
     \beta_j' = \sum_i \gamma_j^i (k - S_i), \quad w' = \tfrac{1}{r} \sum_i \gamma_1^i .
 
-Equation 7 is printed with gamma_1 for both j, which gives both components the same parameters:
-the mixture is then a single Beta-Binomial with alpha + beta about w r k, a Binomial in effect
-(`"printed"`). With gamma_j it is a clustering of the items into two Binomials (`"intended"`).
-Neither is EM for eq 4: the responsibilities use the density of p_i and not the probability of S_i,
-and alpha, beta are sums of counts, so that they grow with r instead of settling.
+Equation 7 is printed with gamma_1 for both j, which gives both components the same parameters. The
+mixture is then a single Beta-Binomial with alpha + beta about w r k, in effect a Binomial
+(`"printed"`). With gamma_j the procedure clusters the items into two Binomials (`"intended"`).
+Neither is EM for eq 4: the responsibilities use the density of p_i instead of the probability of S_i,
+and alpha and beta are sums of counts, so they grow with r instead of converging.
 
-What the paper leaves open, and our choices: the Beta density is 0 or infinite at p = 0 and 1, so p
-is moved into [e, 1 - e], e = `edge` / k; the start puts every item with a wrong majority into
-component 1 (as printed, half of every item: there w stays where it starts); a component that no vote
-supports keeps `floor` as alpha or beta, as its density would otherwise not exist (all S = k, say);
-iteration ends when no parameter moves by more than 1e-8 of itself.
+Our choices, which the paper leaves open: the Beta density is 0 or infinite at p = 0 and 1, so p is
+clipped to [e, 1 - e], e = `edge` / k. The start puts every item with a wrong majority into component 1
+(as printed: half of every item, and w keeps its start value). A component without correct (or wrong)
+votes has `floor` as alpha (or beta), since its density would otherwise not exist. The iteration ends
+when no parameter changes by more than 1e-8 of its value.
 """
 
 from dataclasses import dataclass, field
@@ -32,14 +32,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.status import Status, when, worst
-from judgebayes.majority.counts import Counts, labelled, prepared
+from judgebayes.majority.counts import Counts, labelled_weight, prepare
 from judgebayes.majority.distribution import FittedDistribution
 from judgebayes.models.beta_binomial import Parameters
 
 __all__ = ["PaperEM"]
 
 State = tuple[Float[Array, ""], Float[Array, " component"], Float[Array, " component"]]
-SETTLED = 1e-8
+TOLERANCE = 1e-8
 
 
 @jax.tree_util.register_dataclass
@@ -52,11 +52,11 @@ class PaperEM:
     variant
         `"intended"` uses gamma_j for component j, `"printed"` gamma_1 for both.
     edge
-        How far p = S / k stays from 0 and 1, in votes.
+        The least distance of p = S / k from 0 and 1, in votes.
     floor
-        The least alpha and beta.
+        The lower bound of alpha and beta.
     max_steps
-        The most iterations.
+        The maximal number of iterations.
     """
 
     variant: Literal["intended", "printed"] = field(default="intended", metadata={"static": True})
@@ -72,25 +72,25 @@ class PaperEM:
         weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> FittedDistribution:
-        """Return the mixture that the iteration settles on; hard items first.
+        """Return the mixture to which the iteration converges; hard items first.
 
-        `objective` is NaN: the iteration minimises nothing.
+        `objective` is NaN, because the iteration minimises no objective.
         """
-        counts, weights, _ = prepared(counts, weight, key)
+        counts, weights, _ = prepare(counts, weight, key)
         return _fit(self, counts, weights)
 
 
 @jax.jit
 def _fit(method: PaperEM, counts: Counts, weight: Float[Array, " item"]) -> FittedDistribution:
-    own = labelled(counts, weight)
-    given = jnp.maximum(counts.given, 1).astype(own.dtype)
-    s = jnp.clip(counts.correct, 0, counts.given).astype(own.dtype)
+    item_weight = labelled_weight(counts, weight)
+    given = jnp.maximum(counts.given, 1).astype(item_weight.dtype)
+    s = jnp.clip(counts.correct, 0, counts.given).astype(item_weight.dtype)
     edge = method.edge / given
     p = jnp.clip(s / given, edge, 1 - edge)
-    total = jnp.maximum(own.sum(), 1e-300)
+    total = jnp.maximum(item_weight.sum(), 1e-300)
 
     def update(gamma: Float[Array, " item"]) -> State:
-        first, second = own * gamma, own * (1 - gamma)
+        first, second = item_weight * gamma, item_weight * (1 - gamma)
         both = jnp.stack([first, first if method.variant == "printed" else second])
         alpha, beta = both @ s, both @ (given - s)
         return (
@@ -108,28 +108,28 @@ def _fit(method: PaperEM, counts: Counts, weight: Float[Array, " item"]) -> Fitt
         )
         return jax.nn.softmax(density + jnp.log(jnp.stack([w, 1 - w])), axis=-1)[:, 0]
 
-    def moving(loop: tuple[State, Array, Array]) -> Array:
+    def not_converged(loop: tuple[State, Array, Array]) -> Array:
         _, step, change = loop
-        return (step < method.max_steps) & (change > SETTLED)
+        return (step < method.max_steps) & (change > TOLERANCE)
 
     def advance(loop: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
         state, step, _ = loop
         new = update(responsibility(state))
-        moved = [
+        changes = [
             jnp.max(jnp.abs(a - b) / (jnp.abs(b) + 1e-12)) for a, b in zip(new, state, strict=True)
         ]
-        return new, step + 1, jnp.stack(moved).max()
+        return new, step + 1, jnp.stack(changes).max()
 
     hard = jnp.where(2 * s < given, 1.0, 0.0)
     start = update(0.5 * jnp.ones_like(hard) if method.variant == "printed" else hard)
     (w, alpha, beta), _, change = jax.lax.while_loop(
-        moving, advance, (start, jnp.asarray(0), jnp.asarray(jnp.inf, own.dtype))
+        not_converged, advance, (start, jnp.asarray(0), jnp.asarray(jnp.inf, item_weight.dtype))
     )
     theta = Parameters(jnp.stack([w, 1 - w]), alpha / (alpha + beta), 1 / (alpha + beta))
     order = jnp.argsort(theta.mean)
     status = worst(
-        when(change > SETTLED, Status.MAX_STEPS), when(own.sum() == 0, Status.DEGENERATE)
+        when(change > TOLERANCE, Status.MAX_STEPS), when(item_weight.sum() == 0, Status.DEGENERATE)
     )
-    none = jnp.asarray(jnp.nan)
+    undefined = jnp.asarray(jnp.nan)
     draw = jax.tree.map(lambda x: x[order][None], theta)
-    return FittedDistribution(draw, status, none, none, None, counts.most)
+    return FittedDistribution(draw, status, undefined, undefined, None, counts.most)

@@ -1,4 +1,4 @@
-"""Several data sets of the same judges in one model: partial pooling in place of transfer."""
+"""Partial pooling of several data sets of the same judges in one model, instead of transfer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from judgebayes.inference.problem import Chains, Inference, Problem, Sites, chec
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.inference.summary import summary
-from judgebayes.majority.counts import Counts, labelled, prepared
+from judgebayes.majority.counts import Counts, labelled_weight, prepare
 from judgebayes.majority.curve import odd_sizes
 from judgebayes.majority.distribution import FittedDistribution
 from judgebayes.majority.thinning import Thinning
@@ -32,33 +32,33 @@ from judgebayes.models.pooled_beta_binomial import (
 __all__ = ["REACH", "FittedPool", "PooledBetaBinomial", "limited", "share_of_pool"]
 
 REACH = 0.25
-"""How far pooling may move an answer, in standard deviations of what the own labels say."""
+"""Largest change of an estimate by pooling, in standard deviations given the data set's own labels."""
 
 
-def _several_starts() -> MAP:
-    # From one start the search can end in the saddle where both components are alike (gap 0), and
-    # there are second modes nearly as high: from four starts it depends on the sets' order.
+def _map_with_restarts() -> MAP:
+    # A single start can end in the saddle where both components are equal (gap 0). There are also
+    # second modes, nearly as high: with four starts the result depends on the order of the sets.
     return MAP(starts=12)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PooledBetaBinomial:
-    """Fit the counts of correct votes on several data sets at once.
+    """Fit the counts of correct votes on several data sets jointly.
 
-    A data set with few labels borrows from the others as much as they agree with one another;
-    one with many keeps to its own (`judgebayes.models.pooled_beta_binomial`). Where the data set
-    in question may be unlike all the others, `limited` bounds what this can cost.
+    A data set with few labels borrows from the others, the more the others agree; one with many labels
+    relies on its own (`judgebayes.models.pooled_beta_binomial`). If a data set may differ from all
+    others, `limited` bounds the error from pooling.
 
     Parameters
     ----------
     inference
         `MAP()`, or `NUTS()` for credible intervals.
     prior
-        How much data sets may differ, among other things.
+        The prior, for example of the difference between data sets.
     """
 
-    inference: Inference = field(default_factory=_several_starts)
+    inference: Inference = field(default_factory=_map_with_restarts)
     prior: PooledPrior = field(default_factory=PooledPrior)
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class PooledBetaBinomial:
         weight: Sequence[Float[AnyArray, "..."]] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedPool":
-        """Return the model fitted to the labelled items of all data sets.
+        """Return the joint fit to the labelled items of all data sets.
 
         Parameters
         ----------
@@ -87,24 +87,24 @@ class PooledBetaBinomial:
         Raises
         ------
         JudgeBayesError
-            If there are fewer than two data sets, or not one list of weights for each.
+            If there are fewer than two data sets, or not one array of weights for each.
         """
-        given = [None] * len(sets) if weight is None else list(weight)
-        if len(sets) < 2 or len(given) != len(sets):
+        weights = [None] * len(sets) if weight is None else list(weight)
+        if len(sets) < 2 or len(weights) != len(sets):
             raise JudgeBayesError(
-                f"There are {len(sets)} data sets and {len(given)} lists of weights; pooling takes "
+                f"There are {len(sets)} data sets and {len(weights)} lists of weights; pooling needs "
                 "two data sets or more, and one list for each."
             )
-        parts = [prepared(c, w, None)[:2] for c, w in zip(sets, given, strict=True)]
+        parts = [prepare(c, w, None)[:2] for c, w in zip(sets, weights, strict=True)]
         key = jax.random.key(0) if key is None else key
-        fit = _fit(self, *_in_turn(*zip(*parts, strict=True)), jnp.arange(len(sets)), key)
-        return FittedPool(with_source(fit, self, list(sets), given), fit.most)
+        fit = _fit(self, *_concatenate(*zip(*parts, strict=True)), jnp.arange(len(sets)), key)
+        return FittedPool(with_source(fit, self, list(sets), weights), fit.most)
 
     def problem(
         self, sets: Sequence[Counts], weight: Sequence[Float[AnyArray, "..."] | None]
     ) -> Problem:
-        """Return the program with these data, the items of the data sets in turn."""
-        return self._problem(*_in_turn(sets, weight), len(sets))
+        """Return the model with these data, the items of all data sets concatenated."""
+        return self._problem(*_concatenate(sets, weight), len(sets))
 
     def _problem(
         self,
@@ -113,36 +113,36 @@ class PooledBetaBinomial:
         weight: Float[Array, " item"],
         n_sets: int,
     ) -> Problem:
-        def answer(sites: Sites) -> Float[Array, " quantity"]:
+        def error_curve(sites: Sites) -> Float[Array, " quantity"]:
             theta = pooled_beta_binomial.set_parameters(sites)
             return jax.vmap(lambda one: majority_errors(one, counts.most))(theta).ravel()
 
         data = CountData(counts.correct, counts.given, weight)
 
-        def likely(sites: Sites) -> Float[Array, ""]:
+        def item_likelihood(sites: Sites) -> Float[Array, ""]:
             theta = pooled_beta_binomial.set_parameters(sites)
             return log_likelihood(theta, member, data, counts.most)
 
         return Problem(
             PooledBetaBinomialModel(n_sets, counts.most, self.prior),
             PooledData(counts.correct, counts.given, member, weight),
-            convergence_targets=answer,
-            log_likelihood=likely,
+            convergence_targets=error_curve,
+            log_likelihood=item_likelihood,
         )
 
 
-def _in_turn(
+def _concatenate(
     sets: Sequence[Counts], weight: Sequence[Float[AnyArray, "..."] | None]
 ) -> tuple[Counts, Int[Array, " item"], Float[Array, " item"]]:
-    """Return the items of all data sets, which set each is of, and its weight."""
-    every = Counts(
+    """Concatenate the items of all data sets; return counts, data set of each item, and weights."""
+    all_counts = Counts(
         jnp.concatenate([jnp.asarray(c.correct) for c in sets]),
         jnp.concatenate([jnp.asarray(c.given) for c in sets]),
         max(c.most for c in sets),
     )
-    member = jnp.concatenate([jnp.full(c.correct.shape, at) for at, c in enumerate(sets)])
-    own = [labelled(c, w) for c, w in zip(sets, weight, strict=True)]
-    return every, member, jnp.concatenate(own)
+    member = jnp.concatenate([jnp.full(c.correct.shape, index) for index, c in enumerate(sets)])
+    weights = [labelled_weight(c, w) for c, w in zip(sets, weight, strict=True)]
+    return all_counts, member, jnp.concatenate(weights)
 
 
 @jax.tree_util.register_dataclass
@@ -151,21 +151,21 @@ class FittedPool(Sampled):
     """The fitted distributions of all data sets."""
 
     by_set: FittedDistribution
-    """With a leading axis of data sets in `theta`: (set, draw, component)."""
+    """The distributions; the arrays in `theta` have the axes (set, draw, component)."""
     most: int = field(metadata={"static": True})
 
     __repr__ = summary
 
     @property
     def chains(self) -> Chains | None:
-        """The chains, if the fit was sampled."""
+        """The chains of a sampled fit, or None."""
         return self.by_set.chains
 
     @in_float64
-    def of(self, place: int) -> FittedDistribution:
-        """Return the distribution of one data set, by its place among those that were fitted."""
+    def of(self, index: int) -> FittedDistribution:
+        """Return the distribution of one data set, by its index in `fit`'s sets."""
         fit = self.by_set
-        theta = jax.tree.map(lambda x: x[place], fit.theta)
+        theta = jax.tree.map(lambda x: x[index], fit.theta)
         return FittedDistribution(
             theta, fit.status, fit.objective, fit.projected_gradient, fit.chains, fit.most
         )
@@ -175,46 +175,48 @@ class FittedPool(Sampled):
 def limited(
     own: FittedDistribution, pooled: FittedDistribution, counts: Counts, *, reach: float = REACH
 ) -> FittedDistribution:
-    r"""Return a data set's own distribution, moved towards the pooled one by a limited way.
+    r"""Return a mixture of a data set's own distribution and the pooled one, with a limited change.
 
     .. math:: P = (1 - \lambda) P_{own} + \lambda P_{pooled}, \quad
               \lambda = \min(1, c\,\overline{\mathrm{sd}} / \overline{|e_{pooled} - e_{own}|})
 
-    Efron & Morris (1972), limited translation. Few labels cannot tell that a data set is unlike all
-    the others, and heavy tails let go of it too late; but most of what pooling gains where data sets
-    agree comes from its first steps, and most of what it costs where they do not from its last. The
-    errors e are those of a majority at each odd number of votes, and sd their standard deviation
-    given the own labels, without a model (`FittedThinning.moments`); bars are means over the sizes.
-    The mean error moves by no more than `reach` (c) of a standard deviation.
+    The limited translation of Efron & Morris (1972). Few labels cannot show that a data set differs
+    from all others, and heavy tails shrink it too much. But most of the gain from pooling, if data sets
+    agree, comes from a small change, and most of the cost, if they do not, from a large one. The errors
+    e are those of a majority at each odd number of votes, and sd is their standard deviation given the
+    own labels, without a model (`FittedThinning.moments`); bars are means over the sizes. The mean
+    error changes by at most `reach` (c) standard deviations.
 
     Parameters
     ----------
     own
-        The point estimate from the data set alone, `BetaBinomial().fit(counts)`.
+        The point estimate from the data set only, `BetaBinomial().fit(counts)`.
     pooled
-        Its pooled one, `PooledBetaBinomial().fit(sets).of(place)`.
+        The pooled point estimate, `PooledBetaBinomial().fit(sets).of(index)`.
     counts
         The labels of the data set.
     reach
-        0 for no pooling, infinity for all of it. The default was chosen on the data of P3's Table 2.
+        0 for no pooling, infinity for full pooling. The default was chosen on the data of P3's Table 2.
 
     Raises
     ------
     JudgeBayesError
-        If either is not a point estimate, or the reach is negative.
+        If either fit is not a point estimate, or the reach is negative.
     """
     if own.n_draws != 1 or pooled.n_draws != 1 or not reach >= 0:
         raise JudgeBayesError(
-            f"There are {own.n_draws} and {pooled.n_draws} draws and the reach is {reach}; right "
-            "would be two point estimates, which plug_in() makes of draws, and a number from 0."
+            f"There are {own.n_draws} and {pooled.n_draws} draws and the reach is {reach}; "
+            "pass two point estimates (plug_in() makes one of draws) and a reach of 0 or more."
         )
     sizes = odd_sizes(counts.most)
     _, variance = Thinning().fit(counts).moments(sizes)
     one, other = (np.asarray(fit.estimate(sizes)) for fit in (own, pooled))
     share = float(share_of_pool(one, other, np.sqrt(variance), reach))
-    joined = [jnp.concatenate(pair, axis=-1) for pair in zip(own.theta, pooled.theta, strict=True)]
+    components = [
+        jnp.concatenate(pair, axis=-1) for pair in zip(own.theta, pooled.theta, strict=True)
+    ]
     weights = [(1 - share) * own.theta.share, share * pooled.theta.share]
-    theta = Parameters(jnp.concatenate(weights, axis=-1), *joined[1:])
+    theta = Parameters(jnp.concatenate(weights, axis=-1), *components[1:])
     return replace(own, theta=theta, status=worst(own.status, pooled.status))
 
 
@@ -224,10 +226,10 @@ def share_of_pool(
     deviation: Float[np.ndarray, "*split size"],
     reach: float,
 ) -> Float[np.ndarray, "*split"]:
-    """Return lambda of `limited`, the share of the pooled distribution, from errors by size."""
-    apart = np.abs(pooled - own).mean(-1)
+    """Return the weight lambda of the pooled distribution in `limited`, from the errors by size."""
+    distance = np.abs(pooled - own).mean(-1)
     allowed = reach * deviation.mean(-1)
-    return np.where(apart > allowed, allowed / np.where(apart > 0, apart, 1.0), 1.0)
+    return np.where(distance > allowed, allowed / np.where(distance > 0, distance, 1.0), 1.0)
 
 
 @jax.jit
@@ -240,13 +242,13 @@ def _fit(
     key: PRNGKeyArray,
 ) -> FittedDistribution:
     problem = method._problem(counts, member, weight, sets.shape[0])
-    found = method.inference.solve(problem, key)
-    theta: Parameters = jax.vmap(pooled_beta_binomial.set_parameters)(found.draws)
+    fit = method.inference.solve(problem, key)
+    theta: Parameters = jax.vmap(pooled_beta_binomial.set_parameters)(fit.draws)
     return FittedDistribution(
         theta=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), theta),
-        status=worst(found.status, when(weight.sum() == 0, Status.DEGENERATE)),
-        objective=found.objective,
-        projected_gradient=found.projected_gradient,
-        chains=found.chains,
+        status=worst(fit.status, when(weight.sum() == 0, Status.DEGENERATE)),
+        objective=fit.objective,
+        projected_gradient=fit.projected_gradient,
+        chains=fit.chains,
         most=counts.most,
     )

@@ -1,8 +1,8 @@
-"""When to stop labelling: P3's quantile rule, the variance rule, and the width of the answer.
+"""Stopping rules for labelling: P3's quantile rule, the variance rule, and the interval width.
 
-A rule is a frozen record that looks at the counts of correct votes labelled so far, in the order
-of labelling. `Session` feeds it one count at a time, while a person labels; `replay` feeds it the
-items of a labelled data set.
+A rule is a frozen record that decides from the counts of correct votes so far, in the order of
+labelling. `Session` passes it one count at a time while a person labels; `replay` passes it the items
+of a labelled data set.
 
 While labelling, with five votes on every item::
 
@@ -13,8 +13,8 @@ While labelling, with five votes on every item::
             break
     Thinning().fit(counts_of(session.correct, session.votes)).curve((1, 3, 5))
 
-`Session.state` says where the labelling stands, and `Session(..., labelled=...)` takes it up again
-from the counts so far.
+`Session.state` describes the state of the labelling, and `Session(..., labelled=...)` resumes it from
+the counts so far.
 """
 
 import math
@@ -47,7 +47,7 @@ SLACK = 1e-12
 
 
 class Advice(StrEnum):
-    """What a rule says after a label."""
+    """The advice of a rule after a label."""
 
     CONTINUE = "continue"
     STOP = "stop"
@@ -55,7 +55,7 @@ class Advice(StrEnum):
 
 @runtime_checkable
 class Rule(Protocol):
-    """A rule for stopping; asked after every label."""
+    """A stopping rule, evaluated after every label."""
 
     def enough(self, correct: Int[np.ndarray, " item"], votes: int) -> bool:
         """Tell whether these counts of correct votes, each out of `votes`, are enough."""
@@ -63,7 +63,7 @@ class Rule(Protocol):
 
 
 def minimum_labels(xi: float, tau: float = 25.0) -> int:
-    r"""Return the least r that P3's Proposition 5.1 allows.
+    r"""Return the least number of labels r that P3's Proposition 5.1 allows.
 
     .. math:: \tau \left(\tfrac{1}{\sqrt{r - 1}} - \tfrac{1}{\sqrt r}\right) \le \xi \quad (11)
 
@@ -76,7 +76,7 @@ def minimum_labels(xi: float, tau: float = 25.0) -> int:
         If xi or tau is not positive.
     """
     if not (xi > 0 and tau > 0):
-        raise JudgeBayesError(f"xi is {xi} and tau {tau}; both are positive numbers.")
+        raise JudgeBayesError(f"xi is {xi} and tau {tau}; both must be positive.")
     r = 2
     while tau * (1 / math.sqrt(r - 1) - 1 / math.sqrt(r)) > xi:
         r += 1
@@ -85,12 +85,12 @@ def minimum_labels(xi: float, tau: float = 25.0) -> int:
 
 @dataclass(frozen=True)
 class QuantileRule:
-    r"""Stop when the conformal quantile of the scores no longer moves (P3 eqs 8-10).
+    r"""Stop when the conformal quantile of the scores no longer changes (P3 eqs 8-10).
 
     .. math:: s_i = |S_i - E[S]|, \quad q^r = s_{(\lceil (1 - \epsilon)(r + 1) \rceil)}, \quad
               \text{stop when } |q^r - q^{r-1}| \le \xi
 
-    The paper states xi and tau only. Our choices, each a field:
+    The paper states only xi and tau. The other fields are our choices.
 
     Parameters
     ----------
@@ -99,13 +99,13 @@ class QuantileRule:
     epsilon
         One minus the confidence of the quantile; not given in the paper.
     expected
-        E[S]: None for the mean of the labelled items so far, of r of them for q^r and r - 1 for
-        q^(r-1); or a number.
+        E[S], a number; or None for the mean of the labelled items so far (r for q^r, and r - 1 for
+        q^(r-1)).
     unreachable
-        What q^r is while the rank is above r: `"largest"` takes the largest score, `"wait"` takes
-        it as infinite, so that there is no stopping.
+        The value of q^r while the rank is above r: `"largest"` uses the largest score, `"wait"` uses
+        infinity, so the rule does not stop.
     minimum
-        Whether eq 11's least r is kept too (`minimum_labels(xi, tau)`).
+        Whether eq 11's least r is also required (`minimum_labels(xi, tau)`).
     tau
         The scale of eq 11.
     """
@@ -118,7 +118,7 @@ class QuantileRule:
     tau: float = 25.0
 
     def enough(self, correct: Int[np.ndarray, " item"], votes: int) -> bool:  # noqa: ARG002
-        """Tell whether the last label left the quantile where it was."""
+        """Tell whether the last label changed the quantile by at most xi."""
         r = len(correct)
         if r < 2 or (self.minimum and r < minimum_labels(self.xi, self.tau)):
             return False
@@ -126,7 +126,7 @@ class QuantileRule:
         return bool(np.isfinite(now) and abs(now - before) <= self.xi + SLACK)
 
     def quantile(self, correct: Int[np.ndarray, " item"]) -> float:
-        """Return q^r (eq 9), infinite where it does not exist yet and the rule waits for it."""
+        """Return q^r (eq 9), infinite if it does not exist yet and `unreachable` is "wait"."""
         r = len(correct)
         rank = math.ceil((1 - self.epsilon) * (r + 1) - SLACK)
         if rank > r and self.unreachable == "wait":
@@ -141,16 +141,16 @@ class VarianceRule:
 
     .. math:: \frac{\alpha_r \beta_r}{(\alpha_r + \beta_r)^2 (\alpha_r + \beta_r + 1)} \le \xi
 
-    With alpha the number of items whose majority is correct and beta = r - alpha the variance is
-    at most 1 / (4 (r + 1)): at xi = 0.03 no data can ask for more than eight labels. The paper's
-    Table 3 reports 74 to 82.
+    With alpha the number of items whose majority is correct and beta = r - alpha, the variance is at
+    most 1 / (4 (r + 1)): at xi = 0.03 the rule never needs more than eight labels. The paper's Table 3
+    reports 74 to 82.
 
     Parameters
     ----------
     xi
         The threshold.
     deviation
-        Compare the standard deviation instead of the variance; another reading.
+        Compare the standard deviation instead of the variance (another reading of the paper).
     """
 
     xi: float = 0.03
@@ -159,32 +159,32 @@ class VarianceRule:
     def enough(self, correct: Int[np.ndarray, " item"], votes: int) -> bool:
         """Tell whether the variance is small enough."""
         r = len(correct)
-        right = int((2 * np.asarray(correct) > votes).sum())
-        variance = right * (r - right) / (r**2 * (r + 1))
-        # Before both outcomes have been seen the formula is 0, which says nothing.
-        seen = 0 < right < r
-        return seen and (math.sqrt(variance) if self.deviation else variance) <= self.xi
+        n_correct = int((2 * np.asarray(correct) > votes).sum())
+        variance = n_correct * (r - n_correct) / (r**2 * (r + 1))
+        # Until both outcomes have occurred the formula is 0, which carries no information.
+        both_outcomes = 0 < n_correct < r
+        return both_outcomes and (math.sqrt(variance) if self.deviation else variance) <= self.xi
 
 
 @dataclass(frozen=True)
 class WidthRule:
-    """Stop when the interval of the majority vote's error itself is narrow enough.
+    """Stop when the interval of the majority vote's error is narrow enough.
 
-    The interval is that of the model-free estimate (`FittedThinning.moments`): no model of the
-    votes has to be right for it.
+    The interval is that of the model-free estimate (`FittedThinning.moments`), which needs no model of
+    the votes.
 
     Parameters
     ----------
     width
-        From the lower to the upper end, 0.05 for five points.
+        The distance from the lower to the upper end; 0.05 means five percentage points.
     size
-        The error of a majority of how many votes; the largest odd number there is, by default.
+        The number of votes in the majority; by default the largest odd number of votes.
     level
         Probability of the interval.
     population
-        How many items there are, if the error on these items is wanted.
+        The total number of items, if the target is the error on these items.
     least
-        The fewest labels to stop at.
+        The least number of labels.
     """
 
     width: float = 0.1
@@ -200,7 +200,7 @@ class WidthRule:
         return self.reach(Thinning().fit(counts_of(np.asarray(correct), votes))) <= self.width
 
     def reach(self, fitted: FittedThinning) -> float:
-        """Return the present width of the interval."""
+        """Return the current width of the interval."""
         most = fitted.counts.most
         size = largest_odd(most) if self.size is None else self.size
         mean, variance = fitted.moments((size,), population=self.population)
@@ -210,14 +210,14 @@ class WidthRule:
 
 
 class Session:
-    """Labelling under a rule, one item at a time. The one thing here that remembers.
+    """Labelling under a rule, one item at a time. This is the only class here with state.
 
     Parameters
     ----------
     rule
-        When to stop.
+        The stopping rule.
     votes
-        How many votes every item has.
+        The number of votes on every item.
     labelled
         Counts of correct votes on items labelled before, in order.
 
@@ -235,17 +235,17 @@ class Session:
         self.votes = votes
         self._correct: list[int] = []
         for count in labelled:
-            self._take(int(count))
+            self._append(int(count))
 
     @property
     def advice(self) -> Advice:
-        """What the rule says of the labels so far."""
+        """The rule's advice after the labels so far."""
         enough = self.rule.enough(self.correct, self.votes)
         return Advice.STOP if enough else Advice.CONTINUE
 
     @property
     def state(self) -> str:
-        """Where the labelling stands, in a sentence."""
+        """The state of the labelling, in a sentence."""
         n = len(self._correct)
         if n == 0:
             return "No item is labelled."
@@ -257,20 +257,20 @@ class Session:
         )
 
     def update(self, count: int) -> Advice:
-        """Take the number of correct votes of one more labelled item; say whether to go on.
+        """Add the number of correct votes of one more labelled item; return whether to continue.
 
         Raises
         ------
         JudgeBayesError
             If the count is not between 0 and the number of votes.
         """
-        self._take(count)
+        self._append(count)
         return self.advice
 
-    def _take(self, count: int) -> None:
+    def _append(self, count: int) -> None:
         if not 0 <= count <= self.votes:
             raise JudgeBayesError(
-                f"{count} correct votes of {self.votes}; right would be 0 to {self.votes}."
+                f"{count} correct votes of {self.votes}; the number must be 0 to {self.votes}."
             )
         self._correct.append(int(count))
 
@@ -286,15 +286,15 @@ def replay(
     votes: int,
     orders: Int[np.ndarray, "split labelled"],
 ) -> Int[np.ndarray, " split"]:
-    """Return after how many labels the rule stops, for each order of labelling the items.
+    """Return the number of labels at which the rule stops, for each order of labelling.
 
-    Where it never does, the number of items.
+    If it never stops, this is the number of items.
     """
-    return np.array([_stopped(rule, correct[order], votes) for order in orders])
+    return np.array([_stopping_time(rule, correct[order], votes) for order in orders])
 
 
-def _stopped(rule: Rule, correct: Int[np.ndarray, " item"], votes: int) -> int:
-    def asked() -> Iterator[int]:
+def _stopping_time(rule: Rule, correct: Int[np.ndarray, " item"], votes: int) -> int:
+    def sufficient_sizes() -> Iterator[int]:
         yield from (r for r in range(1, len(correct) + 1) if rule.enough(correct[:r], votes))
 
-    return next(asked(), len(correct))
+    return next(sufficient_sizes(), len(correct))

@@ -1,4 +1,4 @@
-"""Texts as vectors: the mean embedding by which P3 compares data sets (its eq 13)."""
+"""Embeddings of texts, whose means P3 uses to compare data sets (its eq 13)."""
 
 from collections.abc import Sequence
 
@@ -18,13 +18,13 @@ def mean_embeddings(embeddings: Sequence[np.ndarray]) -> Float[np.ndarray, "set 
     Raises
     ------
     JudgeBayesError
-        If a data set has no embedding, or they differ in length.
+        If a data set has no embedding, or the embeddings differ in length.
     """
     shapes = [np.shape(e) for e in embeddings]
     if not shapes or any(len(s) != 2 or s[0] == 0 or s[1] != shapes[0][-1] for s in shapes):
         raise JudgeBayesError(
-            f"The embeddings have the shapes {shapes}; right would be (items, features) for each "
-            "data set, with the same features."
+            f"The embeddings have the shapes {shapes}; each data set needs "
+            "(items, features), with the same features."
         )
     return np.stack([np.asarray(e, float).mean(0) for e in embeddings])
 
@@ -32,7 +32,7 @@ def mean_embeddings(embeddings: Sequence[np.ndarray]) -> Float[np.ndarray, "set 
 def tfidf_embeddings(texts: Sequence[Sequence[str]]) -> list[Embedding]:
     """Return the TF-IDF vectors of the texts of each data set, over their common vocabulary.
 
-    The default: it needs no download. Words, lower case; sublinear term counts.
+    This is the default, which needs no download: words in lower case, with sublinear term counts.
 
     Raises
     ------
@@ -41,24 +41,24 @@ def tfidf_embeddings(texts: Sequence[Sequence[str]]) -> list[Embedding]:
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    empty = [place for place, own in enumerate(texts) if len(own) == 0]
+    empty = [index for index, set_texts in enumerate(texts) if len(set_texts) == 0]
     if empty or not texts:
         raise JudgeBayesError(
-            f"Data set {empty[0] if empty else 0} has no text; right would be one or more each."
+            f"Data set {empty[0] if empty else 0} has no text; each data set needs at least one."
         )
-    every = [text for own in texts for text in own]
+    all_texts = [text for set_texts in texts for text in set_texts]
     try:
-        found = TfidfVectorizer(sublinear_tf=True).fit_transform(every)
+        matrix = TfidfVectorizer(sublinear_tf=True).fit_transform(all_texts)
     except ValueError as error:
-        raise JudgeBayesError("The texts hold no word to compare them by.") from error
-    ends = np.cumsum([len(own) for own in texts])[:-1]
-    return np.split(found.toarray(), ends)
+        raise JudgeBayesError("The texts contain no word to compare.") from error
+    ends = np.cumsum([len(set_texts) for set_texts in texts])[:-1]
+    return np.split(matrix.toarray(), ends)
 
 
 def sentence_embeddings(texts: Sequence[Sequence[str]], model: str) -> list[Embedding]:
-    """Return embeddings by a sentence-transformers model, named as that library names it.
+    """Return embeddings from a sentence-transformers model, by its name in that library.
 
-    The paper uses NV-Embed-v2. Any embeddings can also be given as arrays.
+    The paper uses NV-Embed-v2. Embeddings can also be passed as arrays.
 
     Raises
     ------
@@ -69,8 +69,8 @@ def sentence_embeddings(texts: Sequence[Sequence[str]], model: str) -> list[Embe
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise JudgeBayesError(
-            "sentence-transformers is not installed: pip install 'judgebayes[embeddings]', or give "
+            "sentence-transformers is not installed: pip install 'judgebayes[embeddings]', or pass "
             "embeddings as arrays, or use tfidf_embeddings."
         ) from error
     encoder = SentenceTransformer(model)
-    return [np.asarray(encoder.encode(list(own)), float) for own in texts]
+    return [np.asarray(encoder.encode(list(set_texts)), float) for set_texts in texts]

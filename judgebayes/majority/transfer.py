@@ -23,24 +23,24 @@ __all__ = ["Sources", "TransferWeights", "beta_conform", "swapped_components", "
 
 @dataclass(frozen=True)
 class TransferWeights:
-    r"""How much each data set counts (P3 eq 14).
+    r"""The weight of each data set (P3 eq 14).
 
     .. math:: \lambda_i = \log(r_i)\,\sigma(a (\operatorname{CosSim}(\bar E_0, \bar E_i) - b))
 
-    The target is data set 0, with similarity 1 to itself and its own number of labels. The fields
-    are Table 5's ablations, and a and b (the paper's alpha and beta), which it does not state.
+    The target is data set 0, with similarity 1 to itself and its own number of labels. The fields are
+    the ablations of Table 5, and a and b (the paper's alpha and beta), whose values it does not state.
 
     Parameters
     ----------
     slope, threshold
         a and b.
     size
-        `"log"`, or `"count"` for r_i in place of log(r_i).
+        `"log"`, or `"count"` for r_i instead of log(r_i).
     similarity
         `"cosine"`, or `"reciprocal-distance"` for ``1 / |E_0 - E_i|``. The target's distance to itself
-        is 0; it gets the similarity of the nearest source.
+        is 0, so it gets the similarity of the nearest source.
     sigmoid
-        Whether the similarity passes through the sigmoid.
+        Whether to apply the sigmoid to the similarity.
     """
 
     slope: float = 10.0
@@ -52,30 +52,30 @@ class TransferWeights:
     def __call__(
         self, embeddings: Float[np.ndarray, "set feature"], labels: Num[np.ndarray, " set"]
     ) -> Float[np.ndarray, " set"]:
-        """Return the weights from mean embeddings and numbers of labels, the target's first.
+        """Return the weights from mean embeddings and numbers of labels; the target comes first.
 
         Raises
         ------
         JudgeBayesError
-            If there is no source, or a data set has fewer than two labels, whose weight would be 0.
+            If there is no source, or a data set has fewer than two labels (its weight would be 0).
         """
         e, r = np.asarray(embeddings, float), np.asarray(labels, float)
         if len(e) < 2 or len(e) != len(r) or (r < 2).any():
             raise JudgeBayesError(
-                f"There are {len(e)} embeddings and the numbers of labels {r.tolist()}; right would "
-                "be a target, a source or more, and two labels or more each."
+                f"There are {len(e)} embeddings and the numbers of labels {r.tolist()}; pass "
+                "a target and at least one source, with two labels or more each."
             )
         if self.similarity == "cosine":
             norm = np.maximum(np.linalg.norm(e, axis=1), 1e-300)
-            alike = e @ e[0] / (norm * norm[0])
-            alike[0] = 1.0
+            similarities = e @ e[0] / (norm * norm[0])
+            similarities[0] = 1.0
         else:
             distance = np.linalg.norm(e - e[0], axis=1)
             distance[0] = distance[1:].min()
-            alike = 1 / np.maximum(distance, 1e-12)
+            similarities = 1 / np.maximum(distance, 1e-12)
         if self.sigmoid:
-            alike = 1 / (1 + np.exp(-self.slope * (alike - self.threshold)))
-        return (np.log(r) if self.size == "log" else r) * alike
+            similarities = 1 / (1 + np.exp(-self.slope * (similarities - self.threshold)))
+        return (np.log(r) if self.size == "log" else r) * similarities
 
 
 @in_float64
@@ -88,10 +88,9 @@ def transfer(
               \alpha_j = \frac{\sum_i \lambda_i \alpha_{i,j}}{\sum_i \lambda_i}, \quad
               \beta_j = \frac{\sum_i \lambda_i \beta_{i,j}}{\sum_i \lambda_i}
 
-    As the paper has it, and not to be recommended. The result depends on which component of each
-    fit is called the first (`swapped_components`), though a mixture has no first component; and a
-    fit with large alpha + beta, from many items or little spread, outweighs the others whatever
-    its lambda. `PooledBetaBinomial` shares what data sets have in common instead.
+    This is the paper's method, and not recommended. The result depends on the order of the components of
+    each fit (`swapped_components`), which is arbitrary in a mixture; and a fit with large alpha + beta,
+    from many items or little spread, dominates whatever its lambda. Use `PooledBetaBinomial` instead.
 
     Raises
     ------
@@ -100,16 +99,16 @@ def transfer(
     """
     if len(fits) != len(weights) or any(f.theta.mean.shape[-2:] != (1, 2) for f in fits):
         raise JudgeBayesError(
-            f"There are {len(fits)} fits and {len(weights)} weights; right would be one weight per "
-            "fit, and point estimates of mixtures of two: plug_in() makes one of draws."
+            f"There are {len(fits)} fits and {len(weights)} weights; pass one weight per "
+            "fit, and point estimates of mixtures of two (plug_in() makes one of draws)."
         )
     share = jnp.asarray(weights) / jnp.sum(jnp.asarray(weights))
 
-    def averaged(each: list[Array]) -> Array:
-        return sum((x * s for x, s in zip(each, share, strict=True)), jnp.zeros(()))
+    def weighted_mean(values: list[Array]) -> Array:
+        return sum((x * s for x, s in zip(values, share, strict=True)), jnp.zeros(()))
 
     w, alpha, beta = (
-        averaged([getattr(f.theta, name) for f in fits]) for name in ("share", "alpha", "beta")
+        weighted_mean([getattr(f.theta, name) for f in fits]) for name in ("share", "alpha", "beta")
     )
     theta = Parameters(w, alpha / (alpha + beta), 1 / (alpha + beta))
     return replace(fits[0], theta=theta, most=max(f.most for f in fits))
@@ -123,7 +122,7 @@ def swapped_components(fit: FittedDistribution) -> FittedDistribution:
 
 @dataclass(frozen=True)
 class Sources:
-    """Labelled data sets of the same judges, and what tells how like the target they are."""
+    """Labelled data sets of the same judges, with embeddings for their similarity to the target."""
 
     fits: Sequence[FittedDistribution]
     labels: Num[np.ndarray, " source"]
@@ -139,42 +138,41 @@ def beta_conform(
     rule: Rule | None = None,
     method: Distribution | None = None,
 ) -> tuple[FittedDistribution, int]:
-    """Run P3's Algorithm 1; return the distribution and how many items were labelled for it.
+    """Run P3's Algorithm 1; return the distribution and the number of labelled items.
 
     Parameters
     ----------
     stream
-        Counts of correct votes in the order of labelling, all of the same number of votes.
+        Counts of correct votes in the order of labelling, with the same number of votes each.
     sources
-        With them the labels are taken to be limited: all of the stream is used, and the sources'
-        parameters are transferred (lines 4 to 7). Without, items are labelled until the rule says
-        stop (lines 9 to 13).
+        If given, all of the stream is used, and the sources' parameters are transferred (lines 4 to 7).
+        Otherwise items are labelled until the rule stops (lines 9 to 13).
     rule
         `QuantileRule()` by default.
     method
-        How parameters are found: `PaperEM()` by default.
+        The estimator of the parameters; `PaperEM()` by default.
 
     Raises
     ------
     JudgeBayesError
-        If items have different numbers of votes and a rule is to be followed.
+        If items have different numbers of votes and there are no sources.
     """
     fitter: Distribution = PaperEM() if method is None else method
     if sources is not None:
-        own = fitter.fit(stream)
+        target_fit = fitter.fit(stream)
         n = int((np.asarray(stream.correct) >= 0).sum())
         labels = np.concatenate([[n], sources.labels])
         weights = sources.weights(sources.embeddings, labels)
-        return transfer([own, *sources.fits], weights), n
-    given = np.unique(np.asarray(stream.given))
-    if len(given) != 1:
+        return transfer([target_fit, *sources.fits], weights), n
+    vote_counts = np.unique(np.asarray(stream.given))
+    if len(vote_counts) != 1:
         raise JudgeBayesError(
-            f"Items have {given.tolist()} votes; the stopping rule needs the same number for all."
+            f"Items have {vote_counts.tolist()} votes; the stopping rule needs the same number for all."
         )
-    session = Session(QuantileRule() if rule is None else rule, int(given[0]))
-    used = 0
+    session = Session(QuantileRule() if rule is None else rule, int(vote_counts[0]))
+    n_labelled = 0
     for count in np.asarray(stream.correct).tolist():
-        used += 1
+        n_labelled += 1
         if session.update(count) == "stop":
             break
-    return fitter.fit(stream.take(np.arange(used))), used
+    return fitter.fit(stream.take(np.arange(n_labelled))), n_labelled

@@ -1,5 +1,5 @@
-"""What is wrong with a panel or with its labels, and which judges to keep.
+"""Diagnostics of a panel and its labels, and selection of judges.
 
-Methods of aggregation are given, none stands here.
+Aggregators are passed in; none is defined here.
 This package may not import `evaluate` or any package after it.
 """

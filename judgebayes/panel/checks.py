@@ -1,4 +1,4 @@
-"""Single checks of a panel and of its labels: each speaks up beyond a threshold."""
+"""Single checks of a panel and of its labels; each reports a finding beyond a threshold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,44 +31,46 @@ NORMAL_90 = 1.6448536269514722
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Where a diagnostic speaks up. H.8's own numbers are blank in the text; these are choices.
+    """Thresholds of the diagnostics. The text of H.8 leaves the numbers blank; these are our choices.
 
     Parameters
     ----------
     readable, unreadable
-        Review a judge below the first share of readable votes, leave it out below the second. The
-        text does not complain of judges with 92 to 95 % and calls one with 54 % a failure.
+        Review a judge below the first share of readable votes, and leave it out below the second. The
+        paper accepts judges with 92 to 95 %, and calls one with 54 % a failure.
     below_chance
-        Probability with which a judge's accuracy must lie below chance, 1 / classes, under its
-        Beta(1 + right, 1 + wrong) posterior, divided by the number of judges. H.8 asks for
+        Posterior probability, under Beta(1 + right, 1 + wrong), that a judge's accuracy is below chance,
+        1 / classes, from which it is reported; Bonferroni-corrected over judges. H.8 asks for
         "reliably below chance".
     constant
-        Share of the commonest label from which the labels count as nearly constant: at 98 % the
+        Share of the most common label from which the labels count as nearly constant: at 98 % the
         base rate alone has an NLL of 0.10, which panels on balanced labels rarely reach.
     leak_labels
-        How many labels without a single error (or without a single hit) make a leak. The posterior
-        of a perfect judge after n labels puts its accuracy above 0.9 with probability
-        1 - 0.9^(n + 1): 50 labels make it 99.5 %.
+        Number of labels without an error (or without a correct vote) that count as a leak. After n
+        labels, the posterior probability that a perfect judge's accuracy is above 0.9 is 1 - 0.9^(n +
+        1): 99.5 % for 50 labels.
     asymmetry, significance
-        The one-coin model is called violated where recall differs between labels by at least the
-        first, and the test of equal recalls says so at the second level, Bonferroni-corrected over
-        judges. A small difference in a large sample does no harm.
+        The one-coin model counts as violated if recall differs between labels by at least the first, and
+        the test of equal recalls rejects at the second level, Bonferroni-corrected over judges. A
+        small difference in a large sample does no harm.
     duplicate
-        Residual correlation of two judges' errors, given the label, from which the second adds
-        next to nothing: at 0.9 it carries 1 - 0.81 = 19 % of a judge's variance of its own.
+        Correlation of two judges' errors, given the label, from which they count as duplicates: at 0.9
+        only 1 - 0.81 = 19 % of the second judge's variance is its own.
     common
-        Fewest labelled items that two judges must share for their correlation to be looked at, and
-        fewest of a label for a recall to be tested.
+        The least number of shared labelled items for a correlation of two judges, and of items of a
+        label for a test of recall.
     redundant
-        The effective number of judges, as a share of the panel, below which it is called redundant.
+        The effective number of judges, as a share of the panel, below which the panel counts as
+        redundant.
     saturated
-        How many nats of calibrated NLL the second half of the panel must save: 0.005 is a third of
-        the standard error of an NLL over a thousand items (about 0.5 / sqrt(1000)).
+        The decrease of calibrated NLL, in nats, from the second half of the panel, below which the panel
+        counts as saturated: 0.005 is a third of the standard error of an NLL over a thousand items
+        (about 0.5 / sqrt(1000)).
     floor
-        A calibrated NLL below this is too good: it says that the label is given the probability
-        0.98 on average, which labels of people do not allow. Look for a leak or a constant label.
+        A calibrated NLL below this is too good: it means an average probability of 0.98 for the label,
+        which is implausible for human labels. Look for a leak or a constant label.
     bias
-        Position bias, (first - second) / (first + second), that is worth a note when its 90 %
+        Position bias, (first - second) / (first + second), from which a note is given if its 90 %
         interval excludes zero.
     """
 
@@ -99,20 +101,20 @@ def _listed(names: Sequence[str], details: Sequence[str] | None = None, most: in
 def check_parseability(
     share: Float[np.ndarray, " judge"], names: list[str], limits: Thresholds
 ) -> list[Finding]:
-    """Find judges of which too few votes could be read; `share` is how many of each could."""
-    found = []
+    """Report judges with too few readable votes; `share` is the share of readable votes of each."""
+    findings = []
     for severity, where, advice in (
         ("bad", share < limits.unreadable, "Repair the parser or leave them out"),
         (
             "note",
             (share >= limits.unreadable) & (share < limits.readable),
-            "Look at what they answer where no vote was read",
+            "Look at their answers without a readable vote",
         ),
     ):
         which = np.flatnonzero(where)[np.argsort(share[where], kind="stable")]
         if len(which):
             who = tuple(names[j] for j in which)
-            found.append(
+            findings.append(
                 Finding(
                     severity,  # type: ignore[arg-type]
                     f"{len(who)} judge(s) gave a readable vote less often than "
@@ -122,20 +124,20 @@ def check_parseability(
                     who,
                 )
             )
-    return found
+    return findings
 
 
 def check_position(votes: Votes, names: list[str], limits: Thresholds) -> list[Finding]:
-    """Find judges that favour the response shown first, or the one shown second.
+    """Report judges that favour the response shown first, or the one shown second.
 
     Raises
     ------
     JudgeBayesError
-        If the votes carry no presentation order.
+        If the votes have no presentation order.
     """
     bias, error = position_bias(votes)
-    sure = np.abs(bias) > NORMAL_90 * error
-    which = np.flatnonzero(sure & (np.abs(bias) >= limits.bias))
+    significant = np.abs(bias) > NORMAL_90 * error
+    which = np.flatnonzero(significant & (np.abs(bias) >= limits.bias))
     if len(which) == 0:
         return []
     which = which[np.argsort(-np.abs(bias[which]), kind="stable")]
@@ -154,7 +156,7 @@ def check_position(votes: Votes, names: list[str], limits: Thresholds) -> list[F
 def check_label_balance(
     tally: Tally, classes: Sequence[object], limits: Thresholds
 ) -> list[Finding]:
-    """Return a finding if all or nearly all labels are of one class; `classes` are the names."""
+    """Report labels that are all, or nearly all, of one class; `classes` are the names."""
     share = np.bincount(tally.label, minlength=tally.n_classes) / len(tally.label)
     most = int(share.argmax())
     if share[most] == 1:
@@ -163,9 +165,9 @@ def check_label_balance(
                 "bad",
                 f"All {len(tally.label)} labels are class {classes[most]}. A calibrator learns that "
                 "constant and looks perfect, whatever the judges say: its accuracy will be 100 % "
-                "and its NLL will measure nothing but its regularisation. If votes are recorded as "
+                "and its NLL will measure only its regularisation. If votes are recorded as "
                 "right or wrong, give every item an orientation (which response came first) and "
-                "record for which side the judge voted.",
+                "record the side that the judge voted for.",
                 "labels",
             )
         ]
@@ -174,8 +176,8 @@ def check_label_balance(
         return [
             Finding(
                 "bad",
-                f"{share[most]:.1%} of the labels are class {classes[most]}. The constant answer "
-                f"is right as often and has an NLL of {base:.3f}: compare everything with it.",
+                f"{share[most]:.1%} of the labels are class {classes[most]}. A constant answer "
+                f"has this accuracy and an NLL of {base:.3f}: compare everything with it.",
                 "labels",
             )
         ]
@@ -183,8 +185,8 @@ def check_label_balance(
 
 
 def check_leaks(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
-    """Find judges that are right, or wrong, on all of their labelled items."""
-    found = []
+    """Report judges that are right, or wrong, on all of their labelled items."""
+    findings = []
     enough = tally.trials >= limits.leak_labels
     for what, where in (
         ("right", tally.hits == tally.trials),
@@ -195,22 +197,22 @@ def check_leaks(tally: Tally, names: list[str], limits: Thresholds) -> list[Find
             who = tuple(names[j] for j in which)
             counts = sorted({int(n) for n in tally.trials[which]})
             of = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-            found.append(
+            findings.append(
                 Finding(
                     "bad",
                     f"{_listed(who)}: {what} on all of {of} labelled items. No judge is: it "
                     "repeats the label"
-                    + (" or made it" if what == "right" else " turned round, or is broken")
-                    + ", and a method that learns weights will follow it alone. Leave it out.",
+                    + (" or produced it" if what == "right" else " reversed, or is broken")
+                    + ", and a method that learns weights will use only this judge. Leave it out.",
                     "leak",
                     who,
                 )
             )
-    return found
+    return findings
 
 
 def check_below_chance(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
-    """Find judges that are reliably right less often than chance, 1 / classes."""
+    """Report judges that are reliably right less often than chance, 1 / classes."""
     from scipy.special import betainc
 
     above = betainc(1 + tally.trials - tally.hits, 1 + tally.hits, 1 - 1 / tally.n_classes)
@@ -224,8 +226,8 @@ def check_below_chance(tally: Tally, names: list[str], limits: Thresholds) -> li
         Finding(
             "note",
             f"{len(who)} judge(s) are right less often than chance ({1 / tally.n_classes:.0%}): "
-            f"{_listed(who, [f'{rate[j]:.0%}' for j in which])}. A method with learnt weights turns "
-            "their votes round; a majority vote is hurt by them.",
+            f"{_listed(who, [f'{rate[j]:.0%}' for j in which])}. A method with learnt weights reverses "
+            "their votes; they harm a majority vote.",
             "below-chance",
             who,
         )
@@ -235,18 +237,18 @@ def check_below_chance(tally: Tally, names: list[str], limits: Thresholds) -> li
 def _homogeneity(
     hits: Float[np.ndarray, "label judge"], trials: Float[np.ndarray, "label judge"], least: int
 ) -> Float[np.ndarray, " judge"]:
-    """Return the p-value of the chi-square test that a share is the same for all labels."""
+    """Return the p-value of the chi-square test that each judge's share is equal for all labels."""
     from scipy.special import gammaincc
 
     used = trials >= least
     hits, trials = np.where(used, hits, 0.0), np.where(used, trials, 0.0)
     pooled = part_of(hits.sum(0), trials.sum(0))
     spread = pooled * (1 - pooled)
-    apart = np.where(used, (hits - trials * pooled) ** 2, 0.0) / np.maximum(trials, 1)
-    freedom = used.sum(0) - 1
-    fair = (freedom > 0) & (spread > 0)
-    chi2 = apart.sum(0) / np.where(fair, spread, 1.0)
-    return np.where(fair, gammaincc(np.maximum(freedom, 1) / 2, chi2 / 2), np.nan)
+    squared_gaps = np.where(used, (hits - trials * pooled) ** 2, 0.0) / np.maximum(trials, 1)
+    degrees_of_freedom = used.sum(0) - 1
+    testable = (degrees_of_freedom > 0) & (spread > 0)
+    chi2 = squared_gaps.sum(0) / np.where(testable, spread, 1.0)
+    return np.where(testable, gammaincc(np.maximum(degrees_of_freedom, 1) / 2, chi2 / 2), np.nan)
 
 
 def _by_label(values: np.ndarray, tally: Tally) -> Float[np.ndarray, "label judge"]:
@@ -255,26 +257,26 @@ def _by_label(values: np.ndarray, tally: Tally) -> Float[np.ndarray, "label judg
 
 
 def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
-    """Find judges whose accuracy differs between labels: one number does not describe them."""
-    hits, trials = _by_label(tally.right, tally), _by_label(tally.seen.astype(float), tally)
+    """Report judges whose accuracy differs between labels, contrary to the one-coin model."""
+    hits, trials = _by_label(tally.right, tally), _by_label(tally.voted.astype(float), tally)
     p = _homogeneity(hits, trials, limits.common)
     recall = part_of(hits, np.where(trials >= limits.common, trials, 0.0))
     tested = np.isfinite(recall).sum(0) > 1
-    apart = np.where(
+    recall_range = np.where(
         tested,
         np.nanmax(np.where(tested, recall, 0.0), 0) - np.nanmin(np.where(tested, recall, 0.0), 0),
         0.0,
     )
-    unlike = (p * len(names) < limits.significance) & (apart >= limits.asymmetry)
-    found = []
-    which = np.flatnonzero(unlike)
+    differs = (p * len(names) < limits.significance) & (recall_range >= limits.asymmetry)
+    findings = []
+    which = np.flatnonzero(differs)
     if len(which):
-        which = which[np.argsort(-apart[which], kind="stable")]
+        which = which[np.argsort(-recall_range[which], kind="stable")]
         who = tuple(names[j] for j in which)
         details = [
             " against ".join(f"{r:.0%}" for r in recall[::-1, j] if np.isfinite(r)) for j in which
         ]
-        found.append(
+        findings.append(
             Finding(
                 "note",
                 f"{len(who)} of {len(names)} judge(s) are right more often on items of one label "
@@ -286,29 +288,31 @@ def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[F
             )
         )
     if tally.n_classes == 2:
-        found += _wrong_sign(recall, tally, names)
-    return found
+        findings += _wrong_sign(recall, tally, names)
+    return findings
 
 
 def _wrong_sign(
     recall: Float[np.ndarray, "label judge"], tally: Tally, names: list[str]
 ) -> list[Finding]:
-    """Name judges whose one-coin weight has the opposite sign of what their votes say."""
+    """Report judges whose one-coin weight has the opposite sign to the evidence of their votes."""
     youden = recall.sum(0) - 1
-    trials = _by_label(tally.seen.astype(float), tally)
+    trials = _by_label(tally.voted.astype(float), tally)
     error = np.sqrt((recall * (1 - recall) / np.maximum(trials, 1)).sum(0))
-    lean = part_of(tally.hits, tally.trials) - 0.5
-    clear = np.isfinite(youden) & (np.abs(youden) > NORMAL_90 * error)
-    which = np.flatnonzero(clear & (youden * lean < 0))
+    accuracy_excess = part_of(tally.hits, tally.trials) - 0.5
+    significant = np.isfinite(youden) & (np.abs(youden) > NORMAL_90 * error)
+    which = np.flatnonzero(significant & (youden * accuracy_excess < 0))
     if len(which) == 0:
         return []
     who = tuple(names[j] for j in which)
-    details = [f"accuracy {lean[j] + 0.5:.0%}, TPR + TNR - 1 = {youden[j]:+.2f}" for j in which]
+    details = [
+        f"accuracy {accuracy_excess[j] + 0.5:.0%}, TPR + TNR - 1 = {youden[j]:+.2f}" for j in which
+    ]
     return [
         Finding(
             "bad",
             f"The one-coin model gives {len(who)} judge(s) a weight of the wrong sign, because one "
-            f"label is commoner: {_listed(who, details)}. Use Dawid-Skene, or stacking.",
+            f"label is more common: {_listed(who, details)}. Use Dawid-Skene, or stacking.",
             "one-coin",
             who,
         )
@@ -316,10 +320,10 @@ def _wrong_sign(
 
 
 def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
-    """Find judges that leave out items of one label more often than items of another."""
-    here = _by_label(tally.seen.astype(float), tally)
+    """Report judges that leave out items of one label more often than items of another."""
+    voted = _by_label(tally.voted.astype(float), tally)
     items = _by_label(tally.asked.astype(float), tally)
-    p = _homogeneity(here, items, limits.common)
+    p = _homogeneity(voted, items, limits.common)
     which = np.flatnonzero(p * len(names) < limits.significance)
     if len(which) == 0:
         return []
@@ -328,8 +332,8 @@ def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> lis
         Finding(
             "note",
             f"{len(who)} judge(s) leave out items of one label more often than of another: "
-            f"{_listed(who)}. A missing vote then is news of its own, which every aggregator here "
-            "passes over.",
+            f"{_listed(who)}. A missing vote is then information, which every aggregator here "
+            "ignores.",
             "missingness",
             who,
         )
@@ -337,21 +341,21 @@ def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> lis
 
 
 def check_redundancy(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
-    """Find pairs of judges that make the same errors, and panels that are worth few judges."""
+    """Report pairs of judges with nearly the same errors, and panels with few effective judges."""
     correlation = error_correlation(tally, limits.common)
-    found = []
+    findings = []
     above = np.triu(correlation, 1) >= limits.duplicate  # NaN is not
     pairs = sorted(np.argwhere(above).tolist(), key=lambda ij: -correlation[ij[0], ij[1]])
     if pairs:
         who = tuple(dict.fromkeys(names[j] for pair in pairs for j in pair))
         text = [f"{names[i]} and {names[j]}" for i, j in pairs]
         details = [f"{correlation[i, j]:.2f}" for i, j in pairs]
-        found.append(
+        findings.append(
             Finding(
                 "note",
                 f"{len(pairs)} pair(s) of judges make nearly the same errors (correlation given the "
                 f"label of {limits.duplicate} or more): {_listed(text, details)}. The one-coin "
-                "model and Dawid-Skene count them as separate witnesses.",
+                "model and Dawid-Skene treat them as independent.",
                 "redundancy",
                 who,
             )
@@ -360,37 +364,37 @@ def check_redundancy(tally: Tally, names: list[str], limits: Thresholds) -> list
     worth = effective_judges(correlation)
     if varied > 1 and worth < limits.redundant * varied:
         mean = (varied / worth - 1) / (varied - 1)
-        found.append(
+        findings.append(
             Finding(
                 "note",
-                f"Given the label, the judges' errors correlate by {mean:.2f} on average: for an "
+                f"The mean correlation of the judges' errors, given the label, is {mean:.2f}: for an "
                 f"average of their votes, {varied} judges are worth {worth:.1f} independent ones. "
                 "Probabilities from models of independent judges are overconfident until "
                 "calibrated.",
                 "redundancy",
             )
         )
-    return found
+    return findings
 
 
 def check_saturation(curve: pd.DataFrame, limits: Thresholds) -> list[Finding]:
-    """Return a finding if half of the panel does as well as all of it, or all of it too well.
+    """Report a panel of which half is as good as the whole, or whose NLL is too good.
 
-    `curve` is what `judgebayes.panel.saturation.curve_of` returned.
+    `curve` is the result of `judgebayes.panel.saturation.curve_of`.
     """
     full, half = curve.iloc[-1], curve.iloc[-2]
-    found = []
+    findings = []
     if full["nll"] < limits.floor:
-        found.append(
+        findings.append(
             Finding(
                 "bad",
-                f"The calibrated NLL of the panel is {full['nll']:.4f}, too good for labels of "
-                "people: look for a judge that leaks the label.",
+                f"The calibrated NLL of the panel is {full['nll']:.4f}, too good for human "
+                "labels: look for a judge that leaks the label.",
                 "saturation",
             )
         )
     if half["saved"] + NORMAL_90 * half["saved_error"] < limits.saturated:
-        found.append(
+        findings.append(
             Finding(
                 "note",
                 f"The panel is saturated: from {half['judges']:.0f} random judges to all "
@@ -400,4 +404,4 @@ def check_saturation(curve: pd.DataFrame, limits: Thresholds) -> list[Finding]:
                 "saturation",
             )
         )
-    return found
+    return findings

@@ -1,4 +1,4 @@
-"""How good a panel is, judged on the labelled items alone."""
+"""Criteria for the quality of a panel, on the labelled items only."""
 
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
@@ -18,7 +18,7 @@ __all__ = ["Criterion", "CrossValidated", "InSample", "folds_of", "masked"]
 
 
 def masked(votes: Votes, panel: Bool[AnyArray, " judge"]) -> Votes:
-    """Return the votes of a panel; those of the other judges become missing, shapes stay."""
+    """Return the votes with those of judges outside the panel set to missing; shapes do not change."""
     inside = jnp.asarray(panel)[:, None]
     return replace(
         votes,
@@ -29,7 +29,7 @@ def masked(votes: Votes, panel: Bool[AnyArray, " judge"]) -> Votes:
 
 @runtime_checkable
 class Criterion(Protocol):
-    """How good a panel is, judged on the labelled items alone; lower is better."""
+    """A measure of a panel's quality on the labelled items only; lower is better."""
 
     def __call__(
         self, aggregator: Aggregator, data: Training, panel: Bool[Array, " judge"]
@@ -43,17 +43,18 @@ class Criterion(Protocol):
 class InSample:
     """The NLL on the items that the aggregator and its map were fitted to.
 
-    The paper's: H.4 refits the one-coin model on all calibration items and beta calibration on an
-    inner part of them, and takes the panel with the least NLL on that inner part, the one that the
-    map was fitted to. Here map and criterion see all labelled items (`Calibrated(share=None)`), or
-    the map's share of them and the criterion all. Either way larger panels look better than they
-    are, the more so the more parameters a judge brings.
+    The paper's criterion: H.4 refits the one-coin model on all calibration items and beta calibration on
+    an inner part of them, and selects the panel with the least NLL on this inner part, to which the map
+    was fitted. Here map and criterion use all labelled items (`Calibrated(share=None)`), or the map
+    uses its share and the criterion all. Either way, larger panels look better than they are, the more
+    so the more parameters a judge adds.
 
     Parameters
     ----------
     label_noise
-        The known share of the labels that are wrong: the NLL is that of the seen labels, which no
-        answer foretells for certain. Without it panels that are sure, and right, pay for them.
+        The known share of wrong labels. The NLL is that of the observed labels, which nothing predicts
+        with certainty; without this parameter, correct and confident panels are penalised for wrong
+        labels.
     """
 
     label_noise: float = 0.0
@@ -64,21 +65,21 @@ class InSample:
         """Return the in-sample NLL of one panel."""
         votes = masked(data.votes, panel)
         fitted = aggregator.fit(votes, data.labels, weight=data.weight, key=data.key)
-        seen = with_label_noise(fitted(votes), self.label_noise)
-        return mean_score(nll, seen, data.labels, data.weight)
+        log_observed = with_label_noise(fitted(votes), self.label_noise)
+        return mean_score(nll, log_observed, data.labels, data.weight)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class CrossValidated:
-    """The NLL on items that were left out of the fit, in random folds of the labelled ones.
+    """The cross-validated NLL, over random folds of the labelled items.
 
     Parameters
     ----------
     folds
-        How many folds.
+        The number of folds.
     label_noise
-        The known share of the labels that are wrong, as in `InSample`.
+        The known share of wrong labels, as in `InSample`.
     """
 
     folds: int = field(default=5, metadata={"static": True})
@@ -91,18 +92,18 @@ class CrossValidated:
         votes = masked(data.votes, panel)
         fold = folds_of(labelled_weight(data.labels, data.weight) > 0, data.key, self.folds)
 
-        def answers(which: Int[Array, ""]) -> Float[Array, "item class"]:
-            held = fold == which
-            weight = jnp.where(held, 0.0, data.weight)
-            labels = jnp.where(held, MISSING, data.labels)
+        def fold_log_probs(which: Int[Array, ""]) -> Float[Array, "item class"]:
+            held_out = fold == which
+            weight = jnp.where(held_out, 0.0, data.weight)
+            labels = jnp.where(held_out, MISSING, data.labels)
             return aggregator.fit(votes, labels, weight=weight, key=data.key)(votes)
 
-        by_fold = jax.vmap(answers)(jnp.arange(self.folds))
-        log_probs = by_fold[jnp.maximum(fold, 0), jnp.arange(votes.n_items)]
-        seen = with_label_noise(log_probs, self.label_noise)
-        return mean_score(nll, seen, data.labels, data.weight)
+        log_probs_of_fold = jax.vmap(fold_log_probs)(jnp.arange(self.folds))
+        log_probs = log_probs_of_fold[jnp.maximum(fold, 0), jnp.arange(votes.n_items)]
+        log_observed = with_label_noise(log_probs, self.label_noise)
+        return mean_score(nll, log_observed, data.labels, data.weight)
 
 
 def folds_of(used: Bool[Array, " item"], key: PRNGKeyArray, folds: int) -> Int[Array, " item"]:
-    """Return the fold of each used item, -1 of the others, whatever stands between them."""
+    """Return the fold of each used item, and -1 for the others."""
     return jnp.where(used, random_places(used, key) % folds, -1)

@@ -1,9 +1,9 @@
-"""Curation: choose a panel of judges first, then run the same aggregator on its votes (P2, H.4).
+"""Curation: select a panel of judges, then run the same aggregator on its votes (P2, H.4).
 
-A panel is a mask over the judges. The votes of judges outside it become missing, so that shapes
-stay and many panels are tried side by side; every candidate panel refits the same aggregator, with
-its calibration map if it has one (`Calibrated`). `Curated` does all of it inside `fit`, on the
-labelled items alone, and is an aggregator itself.
+A panel is a mask over the judges. The votes of judges outside it become missing, so shapes do not change
+between panels. The same aggregator is refitted for every candidate panel, with its calibration map if it
+has one (`Calibrated`). `Curated` does this inside `fit`, on the labelled items only, and is itself an
+aggregator.
 """
 
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ __all__ = ["Curated", "FittedCurated", "top_k"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Curated:
-    """Choose a panel on the labelled items, then fit the aggregator to its votes alone.
+    """Select a panel on the labelled items, then fit the aggregator to its votes only.
 
-    `Curated(Calibrated(OneCoin(), Beta()), TopAccuracy(5))` is P2's top-5 arm: it chooses on all
-    labelled items. `Calibrated(Curated(OneCoin(), TopAccuracy(5)), Beta())` chooses on the
+    `Curated(Calibrated(OneCoin(), Beta()), TopAccuracy(5))` is P2's top-5 arm: it selects on all
+    labelled items. `Calibrated(Curated(OneCoin(), TopAccuracy(5)), Beta())` selects on the
     aggregator's share of them.
     """
 
@@ -69,12 +69,12 @@ class FittedCurated:
 
     @property
     def status(self) -> Int[Array, "*batch"]:
-        """How the aggregator's fit ended."""
+        """The status of the aggregator's fit."""
         return self.aggregator.status
 
     @in_float64
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
-        """Return the log-probabilities of the items, from the panel's votes alone."""
+        """Return the log-probabilities of the items, from the panel's votes only."""
         return self.aggregator(masked(votes, self.panel))
 
 
@@ -86,14 +86,14 @@ def _fit(
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
 ) -> FittedCurated:
-    own, rest = jax.random.split(key)
-    panel = method.curator.choose(method.aggregator, Training(votes, labels, weight, own))
-    fitted = method.aggregator.fit(masked(votes, panel), labels, weight=weight, key=rest)
+    curator_key, fit_key = jax.random.split(key)
+    panel = method.curator.choose(method.aggregator, Training(votes, labels, weight, curator_key))
+    fitted = method.aggregator.fit(masked(votes, panel), labels, weight=weight, key=fit_key)
     return FittedCurated(panel, fitted)
 
 
 def top_k(aggregator: Aggregator, k: int) -> Curated:
-    """Return the aggregator on the k judges most accurate on the labelled items (P2's top-k).
+    """Return the aggregator on the k most accurate judges on the labelled items (P2's top-k).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Panels chosen judge by judge: the most accurate, one of each family, at random."""
+"""Selection of judges by single rules: the most accurate, one of each family, at random."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,33 +32,33 @@ __all__ = [
 
 @runtime_checkable
 class Curator(Protocol):
-    """A way of choosing a panel from labelled items; works inside compiled code."""
+    """A rule that selects a panel from labelled items; works inside compiled code."""
 
     def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:
-        """Return which judges belong to the panel."""
+        """Return the mask of the panel over the judges."""
         ...
 
 
 def check_size(k: int, n_judges: int) -> None:
-    """Check that a panel of k judges can be chosen from the judges there are.
+    """Check that a panel of k judges can be selected from `n_judges`.
 
     Raises
     ------
     JudgeBayesError
-        If k is below 1, or above the number of judges.
+        If k is below 1 or above the number of judges.
     """
     if not 0 < k <= n_judges:
         raise JudgeBayesError(f"A panel of {k} was asked for; there are {n_judges} judges.")
 
 
 def largest(values: Float[Array, " judge"], k: int) -> Bool[Array, " judge"]:
-    """Return the k largest; of equal ones those that stand first."""
+    """Return the mask of the k largest values; ties go to the first."""
     best = jnp.argsort(-values, stable=True)[:k]
     return jnp.zeros(values.shape, bool).at[best].set(True)
 
 
 def posterior_accuracy(data: Training) -> Float[Array, " judge"]:
-    """Return the mean of each judge's Beta(1 + right, 1 + wrong) (P2, section 2.1)."""
+    """Return each judge's posterior mean accuracy under Beta(1 + right, 1 + wrong) (P2, section 2.1)."""
     right, wrong = agreement_of_array(data.votes.index, data.labels, data.weight)
     return (1 + right) / (2 + right + wrong)
 
@@ -66,12 +66,12 @@ def posterior_accuracy(data: Training) -> Float[Array, " judge"]:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class TopAccuracy:
-    """The k judges of highest posterior mean accuracy on the labelled items (P2, section 2.1)."""
+    """The k judges with the highest posterior mean accuracy on the labelled items (P2, section 2.1)."""
 
     k: int = field(metadata={"static": True})
 
     def size(self, n_judges: int) -> int:
-        """Return how many judges are chosen."""
+        """Return the size of the panel."""
         check_size(self.k, n_judges)
         return self.k
 
@@ -83,13 +83,13 @@ class TopAccuracy:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class OnePerFamily:
-    """The most accurate judge of every family (P2, section 4.2); `families_of` tells families."""
+    """The most accurate judge of every family (P2, section 4.2); `families_of` returns families."""
 
     families: tuple[int, ...] = field(metadata={"static": True})
     """The family of every judge, numbered from 0."""
 
     def size(self, n_judges: int) -> int:
-        """Return how many families there are."""
+        """Return the number of families."""
         if len(self.families) != n_judges:
             raise JudgeBayesError(
                 f"{len(self.families)} families were given for {n_judges} judges."
@@ -110,10 +110,10 @@ class OnePerFamily:
 def families_of(names: Sequence[str], families: Mapping[str, str] | None = None) -> tuple[int, ...]:
     """Return the number of each judge's family, in order of first appearance.
 
-    Without a mapping from judges to families, the family is read from the name: what stands before
-    the first slash (`GPT-4/CoT`, `openai/gpt-5`), or else the letters before the first digit, dash,
-    underscore, colon or space (`claude-haiku-4.5`, `llama3`), in lower case. A vendor's name is
-    not always a family: give a mapping where it matters.
+    Without a mapping from judges to families, the family is taken from the name: the part before the
+    first slash (`GPT-4/CoT`, `openai/gpt-5`), or else the letters before the first digit, dash,
+    underscore, colon or space (`claude-haiku-4.5`, `llama3`), in lower case. A vendor's name is not
+    always a family; pass a mapping if it matters.
 
     >>> families_of(["gpt-5.4", "gpt-5.4-mini", "Claude 3"])
     (0, 0, 1)
@@ -124,14 +124,14 @@ def families_of(names: Sequence[str], families: Mapping[str, str] | None = None)
         If the mapping lacks a judge.
     """
     if families is not None:
-        strangers = [name for name in names if name not in families]
-        if strangers:
-            raise JudgeBayesError(f"The families do not name the judge {strangers[0]!r}.")
-        own = [families[name] for name in names]
+        unmapped = [name for name in names if name not in families]
+        if unmapped:
+            raise JudgeBayesError(f"The families do not name the judge {unmapped[0]!r}.")
+        family_of_judge = [families[name] for name in names]
     else:
-        own = [_family(name) for name in names]
-    number = {name: i for i, name in enumerate(dict.fromkeys(own))}
-    return tuple(number[name] for name in own)
+        family_of_judge = [_family(name) for name in names]
+    number = {name: i for i, name in enumerate(dict.fromkeys(family_of_judge))}
+    return tuple(number[name] for name in family_of_judge)
 
 
 def _family(name: str) -> str:
@@ -143,7 +143,7 @@ def _family(name: str) -> str:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class RandomPanel:
-    """k judges at random, decided by the key: the sanity floor of H.4."""
+    """k random judges, determined by the key: the sanity floor of H.4."""
 
     k: int = field(metadata={"static": True})
 
@@ -156,9 +156,9 @@ class RandomPanel:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class OracleTop:
-    """The k judges of highest accuracy on the items whose label the fit does *not* see.
+    """The k judges with the highest accuracy on the items whose label is *hidden* from the fit.
 
-    No method: it cheats, to show what perfect knowledge of the ranking would be worth (H.4). It
+    This is not a method but an upper bound: the value of perfect knowledge of the ranking (H.4). It
     needs the votes of the evaluation items in the fit, `fit_on="all"`.
 
     Parameters
@@ -176,13 +176,13 @@ class OracleTop:
         Raises
         ------
         JudgeBayesError
-            If the fit sees a part of the items only.
+            If the fit has only a part of the items.
         """
         extra = data.votes.n_items - self.truth.shape[0]
         if extra < 0:
             raise JudgeBayesError(
-                f"The oracle knows {self.truth.shape[0]} items and the fit sees "
-                f"{data.votes.n_items} of them: evaluate it with fit_on='all'."
+                f"The oracle needs all {self.truth.shape[0]} items, and the fit has "
+                f"{data.votes.n_items}: evaluate it with fit_on='all'."
             )
         check_size(self.k, data.votes.n_judges)
         truth = jnp.pad(jnp.asarray(self.truth), (0, extra), constant_values=MISSING)

@@ -1,4 +1,4 @@
-"""What is wrong with a panel or with its labels: all checks, the gravest finding first."""
+"""All diagnostics of a panel and its labels, the most serious finding first."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ def diagnose(
     thresholds: Thresholds | None = None,
     seed: int = 0,
 ) -> list[Finding]:
-    """Return what is wrong with the labels and the judges, in words, the gravest first.
+    """Return findings on the labels and the judges, the most serious first.
 
     Topics: `labels` (none, constant, nearly constant), `leak`, `parseability` (P1), `saturation`
     (P2), `one-coin`, `missingness` (P3), `below-chance`, `redundancy`, `position-bias`.
@@ -48,9 +48,9 @@ def diagnose(
     judges
         The coding of the votes, or the judges' names; numbers if not given.
     thresholds
-        Where to speak up; `Thresholds()` if not given.
+        The thresholds of the checks; by default `Thresholds()`.
     seed
-        Of the random panels by which saturation is judged.
+        Seed of the random panels in the check of saturation.
 
     Raises
     ------
@@ -72,35 +72,37 @@ def diagnose(
     """
     limits = Thresholds() if thresholds is None else thresholds
     names, tally = judge_names(votes, judges), tally_of(votes, labels, judges)
-    found = check_parseability(readable_share(votes, judges), names, limits)
+    findings = check_parseability(readable_share(votes, judges), names, limits)
     if votes.order is not None:
-        found += check_position(votes, names, limits)
+        findings += check_position(votes, names, limits)
     if len(tally.label) == 0:
-        found.append(
-            Finding("note", "No item has a label: nothing is known of accuracy.", "labels")
+        findings.append(
+            Finding("note", "No item has a label, so nothing is known about accuracy.", "labels")
         )
     else:
         leaks = check_leaks(tally, names, limits)
         classes = judges.classes.names if isinstance(judges, Coding) else range(votes.n_classes)
-        found += check_label_balance(tally, classes, limits) + leaks
-        found += check_missingness(tally, names, limits)
-        # A leak drowns everything else: the rest is said of the panel without it.
+        findings += check_label_balance(tally, classes, limits) + leaks
+        findings += check_missingness(tally, names, limits)
+        # A leak would dominate the other checks, which therefore exclude it.
         leaking = {name for finding in leaks for name in finding.judges}
-        kept = np.array([j for j, name in enumerate(names) if name not in leaking], int)
-        names, tally = [names[j] for j in kept], tally.of_judges(kept)
-        found += check_below_chance(tally, names, limits) + check_one_coin(tally, names, limits)
-        found += check_redundancy(tally, names, limits)
-        both = tally.n_classes == 2 and len(np.unique(tally.label)) == 2
-        # Of a few labels a panel may well know all.
-        if both and len(names) > 1 and len(tally.label) >= limits.common:
-            rest = np.asarray(votes.index)[:, kept]
-            found += check_saturation(curve_of(rest, np.asarray(labels), tally, 20, seed), limits)
-    if len(tally.label) and not any(finding.severity == "bad" for finding in found):
-        found.append(
+        not_leaking = np.array([j for j, name in enumerate(names) if name not in leaking], int)
+        names, tally = [names[j] for j in not_leaking], tally.of_judges(not_leaking)
+        findings += check_below_chance(tally, names, limits) + check_one_coin(tally, names, limits)
+        findings += check_redundancy(tally, names, limits)
+        both_classes = tally.n_classes == 2 and len(np.unique(tally.label)) == 2
+        # A panel may be right on all of a few labels.
+        if both_classes and len(names) > 1 and len(tally.label) >= limits.common:
+            panel_index = np.asarray(votes.index)[:, not_leaking]
+            findings += check_saturation(
+                curve_of(panel_index, np.asarray(labels), tally, 20, seed), limits
+            )
+    if len(tally.label) and not any(finding.severity == "bad" for finding in findings):
+        findings.append(
             Finding(
                 "good",
                 f"{votes.n_judges} judge(s) and {len(tally.label)} labels: no reason not to "
-                "calibrate on them" + (", with the notes above in mind." if found else "."),
+                "calibrate on them" + (", with the notes above in mind." if findings else "."),
             )
         )
-    return sorted(found, key=lambda f: ("bad", "note", "good").index(f.severity))
+    return sorted(findings, key=lambda f: ("bad", "note", "good").index(f.severity))

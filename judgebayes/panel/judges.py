@@ -1,4 +1,4 @@
-"""What each judge did, a row each: votes that are there, accuracy, position bias."""
+"""A table with a row per judge: coverage, accuracy, position bias."""
 
 from collections.abc import Sequence
 
@@ -24,15 +24,15 @@ def judge_table(
     groups: Int[AnyArray, " item"] | None = None,
     level: float = 0.9,
 ) -> pd.DataFrame:
-    """Return a row per judge: what it voted, how often it was right, how it is biased.
+    """Return a row per judge: its votes, accuracy and biases.
 
-    Columns: `judge`; `votes`; `missing`, the share of the votes it was asked for that are not
-    there (`readable_share`); `not_asked`, where the coding tells, the share of the items that it
+    Columns: `judge`; `votes`; `missing`, the share of the requested votes that are missing
+    (`readable_share`); `not_asked`, if the coding records it, the share of the items that it
     was never asked on; `labelled`, the labelled items that it voted on; `accuracy` with its
     equal-tailed Beta(1 + right, 1 + wrong) interval (`accuracy_low`, `accuracy_high`); with two
     classes `tpr` and `tnr`, its accuracy on items of the higher and of the lower label, with
     intervals; `weight`, the log-odds log(alpha / beta) that P2's one-coin model gives its votes
-    (eq 1: negative means flipped, near zero means ignored); where presentation orders are known,
+    (eq 1: negative means flipped, near zero means ignored); if presentation orders are known,
     `position_bias` with its interval.
 
     Parameters
@@ -42,12 +42,12 @@ def judge_table(
     judges
         The coding of the votes, or the judges' names; numbers if not given.
     groups
-        What items share: a source, a question. Intervals of accuracies then count as many
-        independent items as would tell as much (Korn & Graubard 1998), and those of the position
-        bias are cluster-robust. Without groups, items that share something know less than the
-        intervals say: 90 % intervals from 15 programs of 16 items covered 69 %.
+        What items share, such as a source or a question. Intervals of accuracies then use an effective
+        number of independent items (Korn & Graubard 1998), and those of the position bias are
+        cluster-robust. Without groups, the intervals for related items are too narrow: 90 % intervals
+        from 15 programs of 16 items covered 69 %.
     level
-        Probability that the intervals hold.
+        Probability of the intervals.
 
     Raises
     ------
@@ -55,11 +55,11 @@ def judge_table(
         If there are not as many labels as items, or names as judges.
     """
     tally = tally_of(votes, labels, judges)
-    shared = None if groups is None else np.asarray(groups)[np.asarray(labels) >= 0]
-    cast = (np.asarray(votes.index) >= 0).sum((0, 2))
+    labelled_groups = None if groups is None else np.asarray(groups)[np.asarray(labels) >= 0]
+    n_votes = (np.asarray(votes.index) >= 0).sum((0, 2))
     columns = {
         "judge": judge_names(votes, judges),
-        "votes": cast,
+        "votes": n_votes,
         "missing": 1 - readable_share(votes, judges),
         **(
             {"not_asked": (judges.asked == 0).mean(0)}
@@ -68,12 +68,12 @@ def judge_table(
         ),
         "labelled": tally.trials.astype(int),
     }
-    columns |= _with_interval("accuracy", tally.right, tally.seen, shared, level)
+    columns |= _with_interval("accuracy", tally.right, tally.voted, labelled_groups, level)
     if votes.n_classes == 2:
         for name, label in (("tpr", 1), ("tnr", 0)):
             of_label = (tally.label == label)[:, None]
-            seen = tally.seen & of_label
-            columns |= _with_interval(name, tally.right * of_label, seen, shared, level)
+            voted = tally.voted & of_label
+            columns |= _with_interval(name, tally.right * of_label, voted, labelled_groups, level)
     columns["weight"] = np.log((1 + tally.hits) / (1 + tally.trials - tally.hits))
     if votes.order is not None:
         bias, error = position_bias(votes, groups)
@@ -88,13 +88,13 @@ def judge_table(
 def _with_interval(
     name: str,
     right: Float[np.ndarray, "item judge"],
-    seen: Bool[np.ndarray, "item judge"],
+    voted: Bool[np.ndarray, "item judge"],
     groups: Int[np.ndarray, " item"] | None,
     level: float,
 ) -> dict[str, np.ndarray]:
-    trials = seen.sum(0).astype(float)
+    trials = voted.sum(0).astype(float)
     share = part_of(right.sum(0), trials)
-    count = trials if groups is None else independent_trials(right, seen, groups, level=level)
+    count = trials if groups is None else independent_trials(right, voted, groups, level=level)
     low, high = share_interval(np.nan_to_num(share) * count, count, level=level)
     return {name: share, f"{name}_low": low, f"{name}_high": high}
 
@@ -108,10 +108,10 @@ def _normal(level: float) -> float:
 def readable_share(
     votes: Votes, judges: Coding | Sequence[str] | None = None
 ) -> Float[np.ndarray, " judge"]:
-    """Return the share of each judge's votes that are there (P2's parseability, P1 of section 4.5).
+    """Return the readable share of each judge's requested votes (P2's parseability, P1 of section 4.5).
 
-    The coding of the votes knows which were asked for: of these, those that can be read. Arrays
-    alone do not tell; a judge that votes on an item up to n times then owes n votes on every item.
+    The coding of the votes records which votes were requested. Without it, a judge with at most n votes
+    on an item counts as asked for n votes on every item.
     """
     if isinstance(judges, Coding) and len(judges.recorded):
         return 1 - judges.missing.to_numpy() / np.maximum(judges.recorded.to_numpy(), 1)
@@ -127,30 +127,33 @@ def position_bias(
     .. math:: (F - S) / (F + S)
 
     with F votes for the response shown first and S for the one shown second; votes between the two
-    count for neither. It is fair where both orders are used equally: a judge that saw one order
-    only shows the balance of the labels instead, and its bias is NaN. The error is cluster-robust
-    over groups of items, if they are given.
+    count for neither. Both orders should be equally frequent. For a judge that saw only one order, the
+    ratio would measure the balance of the labels, so its bias is NaN. The error is cluster-robust over
+    groups of items, if given.
 
     Raises
     ------
     JudgeBayesError
-        If the votes carry no presentation order.
+        If the votes have no presentation order.
     """
     if votes.order is None:
-        raise JudgeBayesError("These votes carry no presentation order: encode(order=...).")
+        raise JudgeBayesError("These votes have no presentation order; pass encode(order=...).")
     index, order = np.asarray(votes.index), np.asarray(votes.order)
     top = votes.n_classes - 1
-    last, least = index == top, index == 0
-    first = ((order == 0) & last) | ((order == 1) & least)
-    second = ((order == 0) & least) | ((order == 1) & last)
-    apart = first.sum(2) - second.sum(2).astype(float)
+    highest, lowest = index == top, index == 0
+    first = ((order == 0) & highest) | ((order == 1) & lowest)
+    second = ((order == 0) & lowest) | ((order == 1) & highest)
+    excess = first.sum(2) - second.sum(2).astype(float)
     total = (first | second).sum(2).astype(float)
     both = ((order == 0) & (index >= 0)).any((0, 2)) & ((order == 1) & (index >= 0)).any((0, 2))
-    bias = np.where(both, part_of(apart.sum(0), total.sum(0)), np.nan)
-    off = apart - bias * total
+    bias = np.where(both, part_of(excess.sum(0), total.sum(0)), np.nan)
+    residual = excess - bias * total
     if groups is not None:
-        where = np.unique(np.asarray(groups), return_inverse=True)[1]
-        each, off = off, np.zeros((int(where.max(initial=0)) + 1, off.shape[1]))
-        np.add.at(off, where, each)
-    error = np.sqrt((off**2).sum(0)) / np.maximum(total.sum(0), 1)
+        group_index = np.unique(np.asarray(groups), return_inverse=True)[1]
+        each, residual = (
+            residual,
+            np.zeros((int(group_index.max(initial=0)) + 1, residual.shape[1])),
+        )
+        np.add.at(residual, group_index, each)
+    error = np.sqrt((residual**2).sum(0)) / np.maximum(total.sum(0), 1)
     return bias, error

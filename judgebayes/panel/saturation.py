@@ -1,4 +1,4 @@
-"""What another judge would add: calibrated NLL against the size of a panel."""
+"""Saturation: calibrated NLL against the size of a panel."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from judgebayes.votes.array import Votes
 __all__ = ["curve_of", "panel_curve"]
 
 STEPS = 60
-LONGEST_STEP = 1.0
+MAX_STEP = 1.0
 WEAK_PRIOR = 1e-4
 
 
@@ -22,17 +22,17 @@ def panel_curve(
     """Return calibrated NLL against the size of a random panel (P2's saturation, Figs 6 and 7).
 
     Panels are the first 1, 2, 4, ..., J/2, J judges of `orders` random orders. Each is aggregated
-    by the integrated one-coin model and Platt-scaled. An item's score leaves the item's own label
-    out of the judges' counts, which has a closed form, so that only the two parameters of the
-    Platt map see it.
+    by the integrated one-coin model and Platt-scaled. An item's score excludes the item's label
+    from the judges' counts (in closed form), so only the two parameters of the Platt map depend
+    on it.
 
-    Columns: `judges`, `nll` (mean over orders), `saved` (nats that the full panel saves against
-    panels of this size, a mean over items) and `saved_error` (its standard error over items).
+    Columns: `judges`, `nll` (mean over orders), `saved` (the NLL of this size minus that of the
+    full panel, in nats, a mean over items) and `saved_error` (its standard error over items).
 
     Raises
     ------
     JudgeBayesError
-        If the votes have more than two classes, or no label of one of them is known.
+        If the votes have more than two classes, or a class has no label.
     """
     tally = tally_of(votes, labels)
     if tally.n_classes != 2 or len(np.unique(tally.label)) < 2:
@@ -49,9 +49,9 @@ def curve_of(
     orders: int,
     seed: int,
 ) -> pd.DataFrame:
-    """Return the curve of `panel_curve` from votes that are tallied already.
+    """Return the curve of `panel_curve` from a tally.
 
-    `index` and `labels` are those of all items, with or without a label.
+    `index` and `labels` are of all items, with or without a label.
     """
     n_judges = index.shape[1]
     sizes = sorted({min(2**k, n_judges) for k in range(n_judges.bit_length() + 1)})
@@ -59,10 +59,10 @@ def curve_of(
     rng = np.random.default_rng(seed)
     rank = np.stack([rng.permutation(n_judges) for _ in range(orders)])
     masks = [(rank < size).astype(float) for size in sizes[:-1]] + [np.ones((1, n_judges))]
-    score = _left_out(index[labels >= 0], tally) @ np.concatenate(masks).T
-    each = _platt_nll(score, tally.label)
+    score = _leave_one_out_scores(index[labels >= 0], tally) @ np.concatenate(masks).T
+    nll_of_item = _platt_nll(score, tally.label)
     ends = np.cumsum([len(m) for m in masks])[:-1]
-    by_size = [part.mean(1) for part in np.split(each, ends, axis=1)]
+    by_size = [part.mean(1) for part in np.split(nll_of_item, ends, axis=1)]
     saved = [values - by_size[-1] for values in by_size]
     return pd.DataFrame(
         {
@@ -74,15 +74,15 @@ def curve_of(
     )
 
 
-def _left_out(
+def _leave_one_out_scores(
     index: Int[np.ndarray, "item judge sample"], tally: Tally
 ) -> Float[np.ndarray, "item judge"]:
-    """Return each judge's log-odds contribution (P2 eq 1), the item itself left out."""
+    """Return each judge's log-odds contribution (P2 eq 1), leaving out the item itself."""
     side = ((index == 1).sum(2) - (index == 0).sum(2)) / np.maximum((index >= 0).sum(2), 1)
-    seen = tally.seen.astype(float)
+    voted = tally.voted.astype(float)
     alpha = 1 + tally.hits - tally.right
-    beta = 1 + tally.trials - tally.hits - (seen - tally.right)
-    return np.where(tally.seen, side * np.log(alpha / beta), 0.0)
+    beta = 1 + tally.trials - tally.hits - (voted - tally.right)
+    return np.where(tally.voted, side * np.log(alpha / beta), 0.0)
 
 
 def _platt_nll(
@@ -95,12 +95,16 @@ def _platt_nll(
     slope, offset = np.zeros(x.shape[1]), np.full(x.shape[1], np.log(base / (1 - base)))
     for _ in range(STEPS):
         p = 1 / (1 + np.exp(-np.clip(slope * x + offset, -700, 700)))
-        error, curve = p - (sign > 0), p * (1 - p) + WEAK_PRIOR
+        error, curvature = p - (sign > 0), p * (1 - p) + WEAK_PRIOR
         g = np.stack([(error * x).mean(0) + WEAK_PRIOR * slope, error.mean(0)])
-        h11, h12, h22 = (curve * x * x).mean(0) + WEAK_PRIOR, (curve * x).mean(0), curve.mean(0)
+        h11, h12, h22 = (
+            (curvature * x * x).mean(0) + WEAK_PRIOR,
+            (curvature * x).mean(0),
+            curvature.mean(0),
+        )
         det = h11 * h22 - h12**2
         step = np.stack([h22 * g[0] - h12 * g[1], h11 * g[1] - h12 * g[0]]) / det
-        step *= np.minimum(1, LONGEST_STEP / np.maximum(np.abs(step).max(0), 1e-12))
+        step *= np.minimum(1, MAX_STEP / np.maximum(np.abs(step).max(0), 1e-12))
         slope, offset = slope - step[0], offset - step[1]
         if np.abs(step).max() < 1e-9:
             break

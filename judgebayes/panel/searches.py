@@ -1,4 +1,4 @@
-"""Panels searched for: beams, elimination, all of a small pool."""
+"""Searches over panels: beam search, backward elimination, all panels of a small pool."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from judgebayes.panel.curators import OnePerFamily, TopAccuracy, check_size
 
 __all__ = ["BackwardElimination", "Beam", "Exhaustive", "greedy_forward"]
 
-MOST_EXHAUSTIVE = 14
+MAX_EXHAUSTIVE = 14
 
 
 def _scores(
@@ -24,10 +24,10 @@ def _scores(
     data: Training,
     panels: Bool[Array, "panel judge"],
 ) -> Float[Array, " panel"]:
-    """Return the criterion of many panels, one after another; NaN counts as the worst.
+    """Return the criterion of many panels, computed sequentially; NaN counts as infinite.
 
-    Side by side all would wait for the slowest fit: 64 at once take 2.2 to 3 times as long as one
-    (65 to 148 judges, 50 to 1,492 labels, 1 to 20 splits, which are side by side anyway).
+    In a batch, all panels would wait for the slowest fit: batches of 64 take 2.2 to 3 times as long
+    (65 to 148 judges, 50 to 1,492 labels, 1 to 20 splits, which are batched anyway).
     """
 
     def one(panel: Bool[Array, " judge"]) -> Float[Array, ""]:
@@ -52,13 +52,13 @@ class Beam:
     Parameters
     ----------
     additions
-        How many judges to add at most.
+        The maximal number of judges to add.
     width
-        How many panels are kept after each addition; 1 is greedy forward selection.
+        The number of panels kept after each addition; 1 is greedy forward selection.
     exact
-        Take the best panel of `additions` judges; otherwise the best of any size on the way.
+        Return the best panel of exactly `additions` judges; otherwise the best of any size reached.
     criterion
-        `InSample()`, the paper's, or `CrossValidated()`.
+        `InSample()` (as in the paper) or `CrossValidated()`.
     """
 
     additions: int = field(metadata={"static": True})
@@ -73,23 +73,25 @@ class Beam:
         code = _codes(n_judges)
 
         def add(_: Int[Array, ""] | int, beams: _Beams) -> _Beams:
-            more = beams.panels[:, None, :] | jnp.eye(n_judges, dtype=bool)
-            panels, parents = more.reshape(-1, n_judges), beams.panels
+            extended = beams.panels[:, None, :] | jnp.eye(n_judges, dtype=bool)
+            panels, parents = extended.reshape(-1, n_judges), beams.panels
             value = _scores(self.criterion, aggregator, data, panels)
-            grown = (panels.sum(1) > jnp.repeat(parents.sum(1), n_judges)) & _first(panels @ code)
-            value = jnp.where(grown, value, jnp.inf)
-            kept = jnp.argsort(value, stable=True)[: self.width]
-            better = (value[kept[0]] < beams.value) | self.exact
+            is_new = (panels.sum(1) > jnp.repeat(parents.sum(1), n_judges)) & _is_first_copy(
+                panels @ code
+            )
+            value = jnp.where(is_new, value, jnp.inf)
+            best_places = jnp.argsort(value, stable=True)[: self.width]
+            better = (value[best_places[0]] < beams.value) | self.exact
             return _Beams(
-                panels[kept],
-                jnp.where(better, panels[kept[0]], beams.best),
-                jnp.where(better, value[kept[0]], beams.value),
+                panels[best_places],
+                jnp.where(better, panels[best_places[0]], beams.best),
+                jnp.where(better, value[best_places[0]], beams.value),
             )
 
-        # All beams begin empty: copies of a panel count once, so the first step parts them.
+        # All beams begin empty; copies of a panel count once, so they differ after the first step.
         empty = jnp.zeros((self.width, n_judges), bool)
-        begin = _Beams(empty, empty[0], jnp.asarray(jnp.inf))
-        return jax.lax.fori_loop(0, self.additions, add, begin).best
+        initial = _Beams(empty, empty[0], jnp.asarray(jnp.inf))
+        return jax.lax.fori_loop(0, self.additions, add, initial).best
 
 
 def greedy_forward(k: int, criterion: Criterion | None = None) -> Beam:
@@ -98,12 +100,12 @@ def greedy_forward(k: int, criterion: Criterion | None = None) -> Beam:
 
 
 def _codes(n_judges: int) -> Float[Array, " judge"]:
-    """Return random numbers whose sums tell panels apart."""
+    """Return random numbers whose sums identify panels."""
     return jnp.asarray(np.random.default_rng(0).random(n_judges))
 
 
-def _first(code: Float[Array, " panel"]) -> Bool[Array, " panel"]:
-    """Return which panels have no equal before them."""
+def _is_first_copy(code: Float[Array, " panel"]) -> Bool[Array, " panel"]:
+    """Return which panels have no equal panel before them."""
     same = jnp.abs(code[:, None] - code[None, :]) < 1e-12
     return ~jnp.tril(same, -1).any(1)
 
@@ -117,7 +119,7 @@ class _Elimination(NamedTuple):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BackwardElimination:
-    """Drop one judge at a time, as long as dropping one lowers the criterion (P2 Table 3)."""
+    """Drop one judge at a time, as long as this lowers the criterion (P2 Table 3)."""
 
     criterion: Criterion = field(default_factory=InSample)
 
@@ -125,25 +127,25 @@ class BackwardElimination:
         """Return the panel."""
         n_judges = data.votes.n_judges
 
-        def unfinished(at: _Elimination) -> Bool[Array, ""]:
+        def can_improve(at: _Elimination) -> Bool[Array, ""]:
             return at.improving & (at.panel.sum() > 1)
 
         def drop(at: _Elimination) -> _Elimination:
             fewer = at.panel & ~jnp.eye(n_judges, dtype=bool)
             values = _scores(self.criterion, aggregator, data, fewer)
             values = jnp.where(at.panel, values, jnp.inf)
-            spare = jnp.argmin(values)
-            better = values[spare] < at.value
+            dropped = jnp.argmin(values)
+            better = values[dropped] < at.value
             return _Elimination(
-                jnp.where(better, fewer[spare], at.panel),
-                jnp.minimum(values[spare], at.value),
+                jnp.where(better, fewer[dropped], at.panel),
+                jnp.minimum(values[dropped], at.value),
                 better,
             )
 
-        everyone = jnp.ones((1, n_judges), bool)
-        value = _scores(self.criterion, aggregator, data, everyone)[0]
-        begin = _Elimination(everyone[0], value, jnp.asarray(True))
-        return jax.lax.while_loop(unfinished, drop, begin).panel
+        all_judges = jnp.ones((1, n_judges), bool)
+        value = _scores(self.criterion, aggregator, data, all_judges)[0]
+        initial = _Elimination(all_judges[0], value, jnp.asarray(True))
+        return jax.lax.while_loop(can_improve, drop, initial).panel
 
 
 @jax.tree_util.register_dataclass
@@ -151,7 +153,7 @@ class BackwardElimination:
 class Exhaustive:
     """Every panel from a small pool of judges: one of each family, or the most accurate.
 
-    P2 Table 3 takes the nine families of JudgeBench: 511 panels.
+    P2 Table 3 uses the nine families of JudgeBench: 511 panels.
     """
 
     pool: TopAccuracy | OnePerFamily
@@ -167,10 +169,10 @@ class Exhaustive:
         """
         n_judges = data.votes.n_judges
         size = self.pool.size(n_judges)
-        if size > MOST_EXHAUSTIVE:
+        if size > MAX_EXHAUSTIVE:
             raise JudgeBayesError(
-                f"A pool of {size} judges has {2**size - 1} panels; try all of them for at most "
-                f"{MOST_EXHAUSTIVE} judges, and Beam for more."
+                f"A pool of {size} judges has {2**size - 1} panels; use Exhaustive for at most "
+                f"{MAX_EXHAUSTIVE} judges, and Beam for more."
             )
         where = jnp.nonzero(self.pool.choose(aggregator, data), size=size)[0]
         subsets = (np.arange(1, 2**size)[:, None] >> np.arange(size)) & 1

@@ -1,4 +1,4 @@
-"""Votes beside labels, counted: what the diagnostics of a panel look at."""
+"""Counts of votes beside labels, the input of a panel's diagnostics."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,11 +15,11 @@ __all__ = ["Tally", "judge_names", "part_of", "tally_of"]
 
 
 class Tally(NamedTuple):
-    """Votes beside labels, as NumPy arrays; only labelled items."""
+    """Votes beside labels, as NumPy arrays, for the labelled items only."""
 
     right: Float[np.ndarray, "item judge"]
-    """Share of the judge's votes on the item that equal its label; 0 where it gave none."""
-    seen: Bool[np.ndarray, "item judge"]
+    """Share of the judge's votes on the item that equal its label; 0 without votes."""
+    voted: Bool[np.ndarray, "item judge"]
     asked: Bool[np.ndarray, "item judge"]
     """Where the judge was asked, whether or not it voted."""
     label: Int[np.ndarray, " item"]
@@ -27,18 +27,18 @@ class Tally(NamedTuple):
 
     @property
     def hits(self) -> Float[np.ndarray, " judge"]:
-        """On how many items each judge was right; of repeated votes on one, the share."""
+        """Number of items on which each judge was right; repeated votes count as a share."""
         return self.right.sum(0)
 
     @property
     def trials(self) -> Float[np.ndarray, " judge"]:
-        """On how many labelled items each judge voted."""
-        return self.seen.sum(0).astype(float)
+        """Number of labelled items on which each judge voted."""
+        return self.voted.sum(0).astype(float)
 
     def of_judges(self, judges: Int[np.ndarray, " kept"]) -> "Tally":
-        """Return the tally of some of the judges, given by their places."""
+        """Return the tally of some of the judges, by index."""
         return self._replace(
-            right=self.right[:, judges], seen=self.seen[:, judges], asked=self.asked[:, judges]
+            right=self.right[:, judges], voted=self.voted[:, judges], asked=self.asked[:, judges]
         )
 
 
@@ -47,26 +47,26 @@ def tally_of(
 ) -> Tally:
     """Return the votes on labelled items beside their labels.
 
-    Only the coding of the votes tells where a judge was not asked; without it all count as asked.
+    Only the coding of the votes shows where a judge was not asked; without it all count as asked.
 
     Raises
     ------
     JudgeBayesError
         If there are not as many labels as items.
     """
-    given = np.asarray(labels)
-    if given.shape != (votes.n_items,):
+    all_labels = np.asarray(labels)
+    if all_labels.shape != (votes.n_items,):
         raise JudgeBayesError(
-            f"The labels have the shape {given.shape}; the votes have {votes.n_items} items, so "
-            f"right would be ({votes.n_items},)."
+            f"The labels have the shape {all_labels.shape}; the votes have {votes.n_items} items, so "
+            f"the shape must be ({votes.n_items},)."
         )
-    known = np.flatnonzero(given >= 0)
-    index, label = np.asarray(votes.index)[known], given[known]
+    labelled = np.flatnonzero(all_labels >= 0)
+    index, label = np.asarray(votes.index)[labelled], all_labels[labelled]
     cast = (index >= 0).sum(2)
     right = (index == label[:, None, None]).sum(2) / np.maximum(cast, 1)
     asked = np.ones_like(cast, bool)
     if isinstance(judges, Coding) and judges.asked is not None:
-        asked = judges.asked[known] > 0
+        asked = judges.asked[labelled] > 0
     return Tally(right, cast > 0, asked, label, votes.n_classes)
 
 
@@ -78,13 +78,13 @@ def judge_names(votes: Votes, judges: Coding | Sequence[str] | None) -> list[str
     JudgeBayesError
         If there are not as many names as judges.
     """
-    given = range(votes.n_judges) if judges is None else judges
-    names = [str(j) for j in (given.judges if isinstance(given, Coding) else given)]
+    source = range(votes.n_judges) if judges is None else judges
+    names = [str(j) for j in (source.judges if isinstance(source, Coding) else source)]
     if len(names) != votes.n_judges:
         raise JudgeBayesError(f"{len(names)} names were given for {votes.n_judges} judges.")
     return names
 
 
 def part_of(part: Float[np.ndarray, "*judge"], whole: Float[np.ndarray, "*judge"]) -> np.ndarray:
-    """Return part / whole, NaN where there is nothing."""
+    """Return part / whole, NaN where whole is 0."""
     return np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=whole > 0)

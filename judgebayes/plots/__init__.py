@@ -1,6 +1,7 @@
-"""Figures from tidy tables and arrays, returned and not shown.
+"""Figures from tidy tables and arrays; functions return figures and do not show them.
 
-Nothing is computed here. This package may not import `report` or any package after it.
+Nothing is computed here.
+This package may not import `report` or any package after it.
 """
 
 from judgebayes.plots.calibration import accuracy_coverage, coverage_panels, reliability_diagrams

@@ -1,4 +1,4 @@
-"""Are probabilities borne out: reliability, accuracy at a coverage, coverage."""
+"""Calibration figures: reliability, accuracy against coverage, coverage of intervals."""
 
 import textwrap
 from collections.abc import Mapping
@@ -28,22 +28,22 @@ def reliability_diagrams(
     title: str,
     columns: int = 4,
 ) -> Figure:
-    """Return observed frequency against predicted probability: a panel per group, a line per method.
+    """Plot observed frequency against predicted probability: a panel per group, a line per method.
 
     The area of a point is its bin's share of the items; empty bins are not drawn.
     """
     figure, axes = grid_of_panels(len(panels), 3.5, 3.6, columns)
     for ax, (name, methods) in zip(axes, panels.items(), strict=True):
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
-        for place, (method, found) in enumerate(methods.items()):
-            mass, predicted, observed = (np.asarray(part) for part in found)
-            here = mass > 0
-            style = line_style(method, place)
-            ax.plot(predicted[here], observed[here], color=style["color"], linewidth=1.0)
+        for index, (method, bins) in enumerate(methods.items()):
+            mass, predicted, observed = (np.asarray(part) for part in bins)
+            nonempty = mass > 0
+            style = line_style(method, index)
+            ax.plot(predicted[nonempty], observed[nonempty], color=style["color"], linewidth=1.0)
             ax.scatter(
-                predicted[here],
-                observed[here],
-                s=6 + 250 * mass[here] / mass.sum(),
+                predicted[nonempty],
+                observed[nonempty],
+                s=6 + 250 * mass[nonempty] / mass.sum(),
                 alpha=0.75,
                 linewidths=0,
                 label=method,
@@ -67,10 +67,10 @@ def accuracy_coverage(
     title: str,
     columns: int = 4,
 ) -> Figure:
-    """Return the accuracy on the most confident items against the share kept, a line per method."""
+    """Plot the accuracy on the most confident items against their share, a line per method."""
     figure, axes = grid_of_panels(len(panels), 3.7, 3.1, columns)
     for ax, (name, methods) in zip(axes, panels.items(), strict=True):
-        for place, (method, curve) in enumerate(methods.items()):
+        for index, (method, curve) in enumerate(methods.items()):
             ax.plot(
                 np.asarray(curve.coverage),
                 np.asarray(curve.accuracy),
@@ -78,7 +78,7 @@ def accuracy_coverage(
                 linewidth=1.4,
                 markevery=0.2,
                 markersize=4,
-                **line_style(method, place),
+                **line_style(method, index),
             )
         ax.set_xlim(0, 1.02)
         ax.set_title(name, fontsize=10)
@@ -91,10 +91,10 @@ def accuracy_coverage(
 
 
 def coverage_panels(table: pd.DataFrame, *, title: str) -> Figure:
-    """Return actual minus nominal coverage: a panel per `interval`, a line per `data` in it.
+    """Plot actual minus nominal coverage: a panel per `interval`, a line per `data`.
 
-    Needs columns `interval`, `data`, `level`, `coverage` and `replays`. Grey is where 95 % of the
-    shares of so many trials fall if the interval is right, for the source with the fewest.
+    Requires the columns `interval`, `data`, `level`, `coverage` and `replays`. The grey band holds 95 %
+    of the shares for a correct interval, with the number of trials of the source that has the fewest.
     """
     from scipy.stats import binom
 
@@ -110,10 +110,10 @@ def coverage_panels(table: pd.DataFrame, *, title: str) -> Figure:
         band = (binom.ppf(q, n, level) / n - level for q in (0.025, 0.975))
         ax.fill_between(level, *band, color="#DDDDDD")
         ax.axhline(0, color="black", linewidth=0.8)
-        for place, (source, line) in enumerate(panel.groupby("data", sort=False)):
-            off = line["coverage"] - line["level"]
-            style = {"color": PALETTE[place], "marker": MARKERS[place]}
-            ax.plot(line["level"], off, label=source, linewidth=1.1, markersize=4, **style)
+        for index, (source, line) in enumerate(panel.groupby("data", sort=False)):
+            difference = line["coverage"] - line["level"]
+            style = {"color": PALETTE[index], "marker": MARKERS[index]}
+            ax.plot(line["level"], difference, label=source, linewidth=1.1, markersize=4, **style)
         ax.set_title(textwrap.fill(name, 34), fontsize=8)
         ax.set_xticks(level)
         ax.tick_params(labelsize=7)

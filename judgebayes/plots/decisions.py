@@ -1,4 +1,4 @@
-"""What rules decide: regions of counts, confusions, differences as a heat map."""
+"""Figures of decisions: regions of counts, confusion matrices, heat maps, risk curves."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -24,7 +24,7 @@ def decision_regions(
     *,
     title: str,
 ) -> Figure:
-    """Return which class each rule decides for at every count of `votes` ternary votes."""
+    """Plot each rule's decision at every count of `votes` ternary votes."""
     a, b = np.meshgrid(np.arange(votes + 1), np.arange(votes + 1))
     inside = a + b <= votes
     counts = np.stack([b[inside], (votes - a - b)[inside], a[inside]], axis=1)
@@ -32,10 +32,10 @@ def decision_regions(
     for ax, (name, rule) in zip(axes, rules.items(), strict=True):
         decided = rule(counts)
         for label, (text, shade) in enumerate(zip(CLASS_NAMES, CLASS_COLOURS, strict=True)):
-            here = decided == label
+            of_label = decided == label
             ax.scatter(
-                counts[here, 2],
-                counts[here, 0],
+                counts[of_label, 2],
+                counts[of_label, 0],
                 c=shade,
                 s=5600 / votes**1.7,
                 marker="s",
@@ -68,16 +68,16 @@ def heat_map(
     title: str,
     colour_label: str,
 ) -> Figure:
-    """Return a matrix of differences around zero: blue is better (lower), red is worse."""
+    """Plot a matrix of differences around zero: blue is better (lower), red is worse."""
     figure = Figure(
         figsize=(1.1 * len(columns) + 2.6, 0.75 * len(rows) + 1.8), layout="constrained"
     )
     ax = figure.subplots()
-    most = max(float(np.nanmax(np.abs(values))), 1e-9)
-    shown = ax.imshow(values, cmap="RdBu_r", vmin=-most, vmax=most)
+    limit = max(float(np.nanmax(np.abs(values))), 1e-9)
+    image = ax.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit)
     for i, j in np.ndindex(values.shape):
         if np.isfinite(values[i, j]):
-            dark = abs(values[i, j]) > 0.6 * most
+            dark = abs(values[i, j]) > 0.6 * limit
             ax.text(
                 j,
                 i,
@@ -92,7 +92,7 @@ def heat_map(
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     ax.set_title(title, fontsize=11)
-    figure.colorbar(shown, ax=ax, label=colour_label)
+    figure.colorbar(image, ax=ax, label=colour_label)
     return figure
 
 
@@ -102,7 +102,7 @@ def confusion_matrices(
     *,
     title: str,
 ) -> Figure:
-    """Return confusion matrices side by side: mean counts, and shares of each true label."""
+    """Plot confusion matrices side by side: mean counts, and shares of each true label."""
     figure, axes = grid_of_panels(len(matrices), 3.6, 3.4, 4)
     for ax, (name, counts) in zip(axes, matrices.items(), strict=True):
         share = counts / counts.sum(1, keepdims=True)
@@ -127,19 +127,19 @@ def confusion_matrices(
 
 
 def risk_by_share(curve: pd.DataFrame, *, cost: float | None = None, title: str) -> Figure:
-    """Return the mean loss of the surest decisions (`risk`) against the share that is `decided`.
+    """Plot the mean loss of the most certain decisions (`risk`) against their share (`decided`).
 
-    A point marks the decisions whose expected loss is not above the `cost` of asking a person.
+    A point marks the decisions whose expected loss is at most the `cost` of asking a person.
     """
     figure, (ax,) = grid_of_panels(1, 4.4, 3.2, 1)
     ax.plot(curve["decided"], curve["risk"], color=PALETTE[0], linewidth=1.4)
-    kept = curve[curve["cost"] <= (-np.inf if cost is None else cost)]
-    if len(kept):
-        last = kept.iloc[-1]
+    below_cost = curve[curve["cost"] <= (-np.inf if cost is None else cost)]
+    if len(below_cost):
+        last = below_cost.iloc[-1]
         ax.plot(last["decided"], last["risk"], "o", color=PALETTE[0], markersize=6)
     ax.set_xlim(0, 1.02)
     ax.set_ylim(bottom=0)
-    ax.set_xlabel("share of items decided, the surest first")
+    ax.set_xlabel("share of items decided, most certain first")
     ax.set_ylabel("mean loss of these decisions")
     without_frame(ax)
     figure.suptitle(title, fontsize=11)

@@ -18,30 +18,30 @@ from judgebayes.plots.style import (
 
 __all__ = ["distributions", "error_curves"]
 
-MOST_TICKS = 15
+MAX_TICKS = 15
 
 
 def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
-    """Return a majority vote's error against the number of votes, with bands; a line per method.
+    """Plot a majority vote's error against the number of votes, with bands; a line per method.
 
-    Points that are extrapolated are drawn hollow.
+    Extrapolated points are drawn hollow.
     """
     figure = Figure(figsize=(6.2, 4.2), layout="constrained")
     ax = figure.subplots()
-    for place, (name, curve) in enumerate(curves.items()):
-        shade, marker = colour(name, place), MARKERS[place % len(MARKERS)]
+    for index, (name, curve) in enumerate(curves.items()):
+        shade, marker = colour(name, index), MARKERS[index % len(MARKERS)]
         ax.plot(curve.size, curve.error, color=shade, linewidth=1.4, label=name)
         for hollow in (False, True):
-            here = curve.extrapolated == hollow
+            points = curve.extrapolated == hollow
             fill = "white" if hollow else shade
             ax.plot(
-                curve.size[here], curve.error[here], marker, color=shade, mfc=fill, markersize=5
+                curve.size[points], curve.error[points], marker, color=shade, mfc=fill, markersize=5
             )
         ax.fill_between(curve.size, curve.low, curve.high, color=shade, alpha=0.15, linewidth=0)
         if len(curve.size) == 1:
             ax.vlines(curve.size, curve.low, curve.high, color=shade, linewidth=1.2)
     sizes = next(iter(curves.values())).size
-    ax.set_xticks(sizes[:: -(-len(sizes) // MOST_TICKS)])
+    ax.set_xticks(sizes[:: -(-len(sizes) // MAX_TICKS)])
     ax.set_xlabel("votes (hollow: more than any item has)")
     ax.set_ylabel("error of the majority")
     ax.set_ylim(bottom=0)
@@ -54,15 +54,15 @@ def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
 def distributions(
     panels: Mapping[str, Mapping[str, Float[np.ndarray, " count"]]], *, xlabel: str, title: str
 ) -> Figure:
-    """Return distributions over 0 .. k: the first of each panel as bars, the others as lines."""
+    """Plot distributions over 0 .. k: the first of each panel as bars, the others as lines."""
     figure, axes = grid_of_panels(len(panels), 4.2, 3.0, 2)
     for ax, (name, series) in zip(axes, panels.items(), strict=True):
-        for place, (label, values) in enumerate(series.items()):
+        for index, (label, values) in enumerate(series.items()):
             at = np.arange(len(values))
-            if place == 0:
+            if index == 0:
                 ax.bar(at, values, color="#CCCCCC", width=0.85, label=label)
             else:
-                style = line_style(label, place)
+                style = line_style(label, index)
                 ax.plot(at, values, label=label, markersize=4, linewidth=1.3, **style)
         ax.set_title(name, fontsize=10)
         ax.set_xlabel(xlabel)

@@ -1,4 +1,4 @@
-"""Draws of a posterior: intervals, ranks of chains, ranks of truths among draws."""
+"""Figures of posterior draws: intervals, ranks of chains, ranks of true values among draws."""
 
 import textwrap
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ __all__ = ["chain_ranks", "forest", "ranks"]
 
 
 def forest(table: pd.DataFrame, *, title: str) -> Figure:
-    """Return posterior intervals: a panel per `variable` with an axis of its own, a row per `label`.
+    """Plot posterior intervals: a panel per `variable` with its own axis, a row per `label`.
 
-    The thin line reaches from `low` to `high`, the thick one from `lower` to `upper`.
+    The thin line goes from `low` to `high`, the thick one from `lower` to `upper`.
     """
     names = list(dict.fromkeys(table["variable"]))
     parts = [table[table["variable"] == name] for name in names]
@@ -43,16 +43,16 @@ def forest(table: pd.DataFrame, *, title: str) -> Figure:
 def chain_ranks(
     draws: Mapping[str, Float[np.ndarray, "chain draw"]], *, title: str, bins: int = 10
 ) -> Figure:
-    """Return how the ranks of each chain's draws fall among all: level lines where chains agree.
+    """Plot the ranks of each chain's draws among all draws; lines are level if chains agree.
 
-    Vehtari et al. (2021). A panel per quantity, a line per chain.
+    Vehtari et al. (2021). There is a panel per quantity and a line per chain.
     """
     figure, axes = grid_of_panels(len(draws), 3.2, 2.3)
     for ax, (name, values) in zip(axes, draws.items(), strict=True):
         ranks = values.ravel().argsort(kind="stable").argsort().reshape(values.shape)
         edges = np.linspace(0, values.size, min(bins, values.shape[1] // 5 + 1) + 1)
-        for chain, own in enumerate(ranks):
-            share = np.histogram(own, edges)[0] * (len(edges) - 1) / values.shape[1]
+        for chain, chain_ranks_ in enumerate(ranks):
+            share = np.histogram(chain_ranks_, edges)[0] * (len(edges) - 1) / values.shape[1]
             ax.stairs(
                 share,
                 edges / values.size,
@@ -80,16 +80,16 @@ def ranks(
     *,
     title: str,
 ) -> Figure:
-    """Return how ranks from 0 to `kept` fall: histogram above, distribution minus uniform below.
+    """Plot ranks from 0 to `kept`: a histogram above, the ECDF minus uniform below.
 
     Parameters
     ----------
     given
-        The ranks of each quantity, a column of the figure each.
+        The ranks of each quantity, with a column of the figure each.
     kept
         The highest rank.
     band
-        How many ranks may be at most r, for all r below `kept` at once.
+        The simultaneous band of the number of ranks up to r, for all r below `kept`.
     n_bins
         Bins of the histogram, a divisor of `kept` + 1.
     """
@@ -98,8 +98,8 @@ def ranks(
     figure = Figure(figsize=(2.5 * across, 3.4 * down + 0.5), layout="constrained")
     axes = figure.subplots(2 * down, across, squeeze=False)
     at = (np.arange(kept) + 1) / (kept + 1)
-    for place, (name, values) in enumerate(given.items()):
-        top, bottom = (axes[2 * (place // across) + row, place % across] for row in (0, 1))
+    for index, (name, values) in enumerate(given.items()):
+        top, bottom = (axes[2 * (index // across) + row, index % across] for row in (0, 1))
         n = len(values)
         counts = np.bincount(values * n_bins // (kept + 1), minlength=n_bins)
         top.bar((np.arange(n_bins) + 0.5) / n_bins, counts, 0.9 / n_bins, color=PALETTE[0])
@@ -113,12 +113,12 @@ def ranks(
         bottom.plot(at, at_most / n - at, color=PALETTE[0], linewidth=1.2, label="ranks")
         bottom.set_xlabel("rank / L", fontsize=8)
         for ax, label in ((top, "simulations"), (bottom, "ECDF minus uniform")):
-            ax.set_ylabel(label if place % across == 0 else "", fontsize=8)
+            ax.set_ylabel(label if index % across == 0 else "", fontsize=8)
             ax.tick_params(labelsize=7)
             without_frame(ax)
-    for place in range(len(given), down * across):
+    for index in range(len(given), down * across):
         for row in (0, 1):
-            axes[2 * (place // across) + row, place % across].remove()
+            axes[2 * (index // across) + row, index % across].remove()
     legend_below(figure, [axes[1, 0]])
     figure.suptitle(title, fontsize=11)
     return figure

@@ -1,4 +1,4 @@
-"""Lines, bars, points and outlines of any tidy table, a colour per series."""
+"""Lines, bars, points and histograms from tidy tables, with a colour per series."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -25,19 +25,19 @@ def curves(
     columns: int = 3,
     banded: Sequence[str] | None = None,
 ) -> Figure:
-    """Return lines of a metric against `x` with bands from `low` to `high`, a panel per group.
+    """Plot lines of a metric against `x` with bands from `low` to `high`, a panel per group.
 
-    `banded` names the methods that get a band, where bands of all would hide one another.
+    `banded` names the methods with a band, if the bands of all would overlap.
     """
     shown = table[table["metric"] == metric]
     groups = list(dict.fromkeys(shown[panel]))
     figure, axes = grid_of_panels(len(groups), 3.9, 3.0, columns)
     names = list(dict.fromkeys(shown["method"]))
     for ax, group in zip(axes, groups, strict=True):
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             line = shown[(shown[panel] == group) & (shown["method"] == name)].sort_values(x)
             if len(line):
-                style = line_style(name, place)
+                style = line_style(name, index)
                 at = line[x].to_numpy(float)
                 ax.plot(at, line["value"], label=name, markersize=4, linewidth=1.4, **style)
                 if banded is not None and name not in banded:
@@ -61,13 +61,13 @@ def bars(
     ylabel: str,
     title: str,
 ) -> Figure:
-    """Return grouped bars: a panel per group, a bar per series within each class."""
+    """Plot grouped bars: a panel per group, a bar per series within each class."""
     figure, axes = grid_of_panels(len(groups), 3.6, 2.9, 4)
     for ax, (name, series) in zip(axes, groups.items(), strict=True):
         width = 0.8 / len(series)
-        for place, (label, values) in enumerate(series.items()):
-            at = np.arange(len(classes)) + (place - (len(series) - 1) / 2) * width
-            ax.bar(at, values, width, label=label, color=colour(label, place))
+        for index, (label, values) in enumerate(series.items()):
+            at = np.arange(len(classes)) + (index - (len(series) - 1) / 2) * width
+            ax.bar(at, values, width, label=label, color=colour(label, index))
         ax.set_xticks(range(len(classes)), classes)
         ax.set_ylabel(ylabel)
         ax.set_title(name, fontsize=10)
@@ -88,9 +88,9 @@ def intervals(
     zero: bool = False,
     log: bool = False,
 ) -> Figure:
-    """Return points with intervals: a row per `label`, a colour per `series`, panels if asked.
+    """Plot points with intervals: a row per `label`, a colour per `series`, optional panels.
 
-    A panel has the rows of its own labels; all panels share one axis of values.
+    A panel has the rows of its own labels; all panels share the axis of values.
     """
     groups: list[str | None] = [None] if panel is None else list(dict.fromkeys(table[panel]))
     names = list(dict.fromkeys(table[series]))
@@ -102,17 +102,19 @@ def intervals(
         labels = list(dict.fromkeys(shown[label]))
         if ax is not axes[0]:
             ax.sharex(axes[0])
-        for place, name in enumerate(names):
-            own = shown[shown[series] == name]
-            at = np.array([labels.index(v) for v in own[label]], float)
-            at += (place - (len(names) - 1) / 2) * 0.75 / len(names)
-            value = own["value"].to_numpy(float)
-            reach = np.stack([value - own["low"], own["high"] - value]).astype(float)
-            style = line_style(str(name), place)
+        for position, name in enumerate(names):
+            of_series = shown[shown[series] == name]
+            at = np.array([labels.index(v) for v in of_series[label]], float)
+            at += (position - (len(names) - 1) / 2) * 0.75 / len(names)
+            value = of_series["value"].to_numpy(float)
+            interval_arms = np.stack([value - of_series["low"], of_series["high"] - value]).astype(
+                float
+            )
+            style = line_style(str(name), position)
             ax.errorbar(
                 value,
                 at,
-                xerr=np.where(np.isfinite(reach), reach, 0),
+                xerr=np.where(np.isfinite(interval_arms), interval_arms, 0),
                 fmt=style["marker"],
                 color=style["color"],
                 markersize=4,
@@ -146,10 +148,10 @@ def densities(
     title: str,
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Return histograms as outlines: a panel per group, a line per series."""
+    """Plot histograms as outlines: a panel per group, a line per series."""
     figure, axes = grid_of_panels(len(samples), 3.6, 2.7, 4)
     for ax, (name, series) in zip(axes, samples.items(), strict=True):
-        for place, (label, values) in enumerate(series.items()):
+        for index, (label, values) in enumerate(series.items()):
             ax.hist(
                 values,
                 bins=40,
@@ -157,7 +159,7 @@ def densities(
                 density=True,
                 histtype="step",
                 label=label,
-                color=colour(label, place),
+                color=colour(label, index),
                 linewidth=1.4,
             )
         ax.set_title(name, fontsize=10)
@@ -172,11 +174,11 @@ def densities(
 def scatter(
     points: Mapping[str, Float[np.ndarray, "point 2"]], *, xlabel: str, ylabel: str, title: str
 ) -> Figure:
-    """Return points in the plane, a colour and marker per series, with a line at zero."""
+    """Plot points in the plane, a colour and marker per series, with a line at zero."""
     figure = Figure(figsize=(6.2, 4.2), layout="constrained")
     ax = figure.subplots()
-    for place, (name, pairs) in enumerate(points.items()):
-        style = line_style(name, place)
+    for index, (name, pairs) in enumerate(points.items()):
+        style = line_style(name, index)
         ax.scatter(pairs[:, 0], pairs[:, 1], s=22, alpha=0.8, label=name, **style)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xlabel(xlabel)

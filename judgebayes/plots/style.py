@@ -1,4 +1,4 @@
-"""What figures share: colours that methods keep, markers, panels, legends."""
+"""Shared style of figures: colours of methods, markers, panels, legends."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -59,7 +59,7 @@ CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
 CLASS_NAMES = ("B better", "tie", "A better")
 
 LEGEND_MARK, LEGEND_LETTER = 0.55, 0.085
-"""Inches that a column of a legend takes, beside its letters and for each of them."""
+"""The width of a legend column in inches: for the mark, and per letter."""
 
 
 def colour(name: str, place: int = 0) -> str:
@@ -76,7 +76,7 @@ def line_style(name: str, place: int) -> dict[str, Any]:
 
 
 def without_frame(axes: Axes) -> None:
-    """Take away the upper and the right edge of a panel, and draw faint horizontal lines behind."""
+    """Remove the top and right edges of a panel, and draw faint horizontal grid lines."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -96,19 +96,19 @@ def grid_of_panels(
 
 
 def legend_below(figure: Figure, axes: Sequence[Axes], size: float | None = None) -> None:
-    """Add one legend for all panels; `size` makes all its points alike."""
-    found = {
+    """Add one legend for all panels; `size` sets the size of all its points."""
+    handles = {
         label: handle
         for ax in axes
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    widest = LEGEND_MARK + LEGEND_LETTER * max((len(label) for label in found), default=0)
-    fitting = max(int(figure.get_figwidth() / widest), 1)
+    column_width = LEGEND_MARK + LEGEND_LETTER * max((len(label) for label in handles), default=0)
+    max_columns = max(int(figure.get_figwidth() / column_width), 1)
     legend = figure.legend(
-        list(found.values()),
-        list(found),
+        list(handles.values()),
+        list(handles),
         loc="outside lower center",
-        ncols=min(len(found), 5, fitting),
+        ncols=min(len(handles), 5, max_columns),
         frameon=False,
     )
     for handle in legend.legend_handles if size is not None else ():

@@ -1,4 +1,4 @@
-"""The generative models with a user's data in them: sampled, checked, and compared.
+"""The generative models with a user's data: sampling, predictive checks and comparison.
 
 This package may not import `collect` or any package after it.
 """
@@ -7,7 +7,7 @@ from judgebayes.posterior.checks import Check, check, in_words
 from judgebayes.posterior.compare import Compared, compare, one_left_out
 from judgebayes.posterior.models import MODELS, build, variant_of
 from judgebayes.posterior.sample import sample
-from judgebayes.posterior.story import Story
+from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Check",
     "Compared",
     "Data",
-    "Story",
+    "ModelSpec",
     "build",
     "check",
     "compare",

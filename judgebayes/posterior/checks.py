@@ -1,4 +1,4 @@
-"""Do data that the model draws anew look like the data? Predictive checks, in words."""
+"""Predictive checks: statistics of the data against those of replicated data, in sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,45 +13,45 @@ from judgebayes.inference.sampled import STATISTIC, STATISTICS
 
 __all__ = ["Check", "check", "in_words"]
 
-UNLIKE = 0.01
-"""A statistic in the outer 1 % of its replications is not what the model expects."""
+MISFIT_LEVEL = 0.01
+"""A statistic in the outer 1 % of its replications is reported as a misfit."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A statistic of the data beside its replications."""
+    """A statistic of the data and its replications."""
 
     name: str
     observed: float
     replicated: Float[np.ndarray, " draw"]
-    """Under the posterior."""
+    """Replications under the posterior."""
     before: Float[np.ndarray, " draw"]
-    """Under the prior."""
+    """Replications under the prior."""
 
     @property
     def p(self) -> float:
-        """P(replicated > observed), equal ones counting half (Gelman, Meng & Stern 1996)."""
+        """P(replicated > observed), with ties counted half (Gelman, Meng & Stern 1996)."""
         return _above(self.observed, self.replicated)
 
     @property
     def prior_p(self) -> float:
-        """The same under the prior."""
+        """P(replicated > observed) under the prior."""
         return _above(self.observed, self.before)
 
     @property
     def unlike(self) -> bool:
         """Whether the observed value lies in the outer 1 % of the replicated ones."""
-        return min(self.p, 1 - self.p) < UNLIKE / 2
+        return min(self.p, 1 - self.p) < MISFIT_LEVEL / 2
 
     @property
     def distance(self) -> float:
-        """How many standard deviations of the replications the observed value is from their mean."""
+        """Distance of the observed value from the replications' mean, in standard deviations."""
         spread = float(self.replicated.std())
         gap = abs(self.observed - float(self.replicated.mean()))
         return gap / spread if spread > 0 else float("inf") if gap > 1e-12 else 0.0
 
     def sentence(self) -> str:
-        """Return what the check says."""
+        """Return the check as a sentence."""
         low, high = np.quantile(self.replicated, (0.05, 0.95))
         ahead = self.p < 1 / 2
         tail = self.p if ahead else 1 - self.p
@@ -64,21 +64,21 @@ class Check:
 
 
 def check(data: Any) -> list[Check]:
-    """Return the checks that a posterior file holds, in the order of its statistics.
+    """Return the checks in a posterior file, in the order of its statistics.
 
     Parameters
     ----------
     data
-        What `judgebayes.posterior.sample` returned, or `judgebayes posterior` wrote.
+        The result of `judgebayes.posterior.sample`, or a file of `judgebayes posterior`.
 
     Raises
     ------
     JudgeBayesError
-        If it holds no statistics, as `to_arviz` of a fit does not.
+        If it holds no statistics; the result of `to_arviz` of a fit does not.
     """
     if STATISTICS not in data["observed_data"].data_vars:
         raise JudgeBayesError(
-            "This posterior holds no statistics of the data; right would be a file that "
+            "This posterior holds no statistics of the data; use a file that "
             "`judgebayes posterior` wrote."
         )
     observed = data["observed_data"][STATISTICS]
@@ -88,13 +88,13 @@ def check(data: Any) -> list[Check]:
         data[group][STATISTICS].to_numpy().reshape(-1, len(names))
         for group in ("posterior_predictive", "prior_predictive")
     )
-    found = [
+    checks = [
         Check(name, float(values[i]), after[:, i], before[:, i]) for i, name in enumerate(names)
     ]
-    # A statistic that needs what the data do not have: votes that differ, say.
+    # Leave out statistics that are undefined for these data, for example without differing votes.
     return [
         each
-        for each in found
+        for each in checks
         if np.isfinite(each.observed)
         and np.isfinite(each.replicated).all()
         and np.isfinite(each.before).all()
@@ -102,40 +102,42 @@ def check(data: Any) -> list[Check]:
 
 
 def in_words(checks: Sequence[Check], advice: str, shown: int = 3) -> list[Finding]:
-    """Return what the checks say together: of the posterior, then of the prior."""
-    odd = sorted((c for c in checks if c.unlike), key=lambda c: -c.distance)
+    """Return two findings from all checks: on the posterior, then on the prior."""
+    misfits = sorted((c for c in checks if c.unlike), key=lambda c: -c.distance)
     total = f"{len(checks)} statistics"
-    if odd:
-        worst = "; ".join(c.sentence() for c in odd[:shown])
-        more = "" if len(odd) <= shown else f"; and {len(odd) - shown} more"
+    if misfits:
+        worst = "; ".join(c.sentence() for c in misfits[:shown])
+        others = "" if len(misfits) <= shown else f"; and {len(misfits) - shown} more"
         after = Finding(
             "bad",
-            f"{len(odd)} of {total} of the data {'is' if len(odd) == 1 else 'are'} not what the "
-            f"fitted model expects (chance alone: about {UNLIKE * len(checks):.1g}): {worst}{more}. "
-            f"Perhaps {advice}",
+            f"{len(misfits)} of {total} of the data {'differs' if len(misfits) == 1 else 'differ'} from "
+            f"what the fitted model predicts (by chance alone: about "
+            f"{MISFIT_LEVEL * len(checks):.1g}): {worst}{others}. Perhaps {advice}",
         )
     else:
         after = Finding(
             "good",
-            f"Data drawn anew from the fitted model look like the data: all {total} lie within the "
-            f"inner {1 - UNLIKE:.0%} of their replications.",
+            f"Data simulated from the fitted model look like the data: all {total} lie within the "
+            f"inner {1 - MISFIT_LEVEL:.0%} of their replications.",
         )
-    # What the fitted model misses it could not expect before, either.
-    surprising = [c for c in checks if min(c.prior_p, 1 - c.prior_p) < UNLIKE / 2 and not c.unlike]
-    if surprising:
+    # A statistic that the fitted model misses is not reported a second time for the prior.
+    unexpected = [
+        c for c in checks if min(c.prior_p, 1 - c.prior_p) < MISFIT_LEVEL / 2 and not c.unlike
+    ]
+    if unexpected:
         names = "; ".join(
             f"{c.name} {c.observed:.3f}, the prior "
             f"{np.quantile(c.before, 0.05):.3f} to {np.quantile(c.before, 0.95):.3f}"
-            for c in surprising[:shown]
+            for c in unexpected[:shown]
         )
         before = Finding(
             "note",
-            f"Before any data, the priors hardly expect {len(surprising)} of {total} ({names}): "
-            "with few labels they would pull the answers their way.",
+            f"The priors make {len(unexpected)} of {total} improbable ({names}): "
+            "with few labels they would bias the results.",
         )
     else:
-        where = "all that the fitted model reproduces" if odd else f"all {total}"
-        before = Finding("good", f"The priors allow what was observed, in {where}.")
+        where = "all that the fitted model reproduces" if misfits else f"all {total}"
+        before = Finding("good", f"The observed values are plausible under the priors, in {where}.")
     return [after, before]
 
 

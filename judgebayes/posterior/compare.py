@@ -1,4 +1,4 @@
-"""Which of two posteriors foretells an item better from all the others: PSIS-LOO, in words."""
+"""Compare posteriors by how well they predict each item from all others (PSIS-LOO), in sentences."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from judgebayes.posterior.story import TARGETS
 __all__ = ["Compared", "compare", "one_left_out", "targets"]
 
 SMALL = 4.0
-"""Differences below it are small, and their standard error is not to be relied on (Sivula, Magnusson,
+"""Differences below this are small, and their standard error is unreliable (Sivula, Magnusson,
 Matamoros & Vehtari 2020)."""
 FEW_ITEMS = 100
 CLEAR = 2.0
-"""Standard errors from zero at which a difference is clear."""
+"""A difference of at least this many standard errors is clear."""
 
 
 @dataclass(frozen=True)
@@ -32,91 +32,93 @@ class Compared:
     each: tuple[LeaveOneOut, ...]
     n_items: int
     only_common: bool
-    """Whether some posterior foretells further items, which are left out."""
+    """Whether some posterior predicts further items, which are left out."""
 
-    def total(self, place: int) -> float:
+    def total(self, index: int) -> float:
         """Return the sum of a posterior's log scores."""
-        return float(self.each[place].elpd.sum())
+        return float(self.each[index].elpd.sum())
 
-    def behind(self, place: int) -> tuple[float, float]:
-        """Return by how much a posterior is behind the best, and the standard error of that."""
-        gap = self.each[0].elpd - self.each[place].elpd
+    def behind(self, index: int) -> tuple[float, float]:
+        """Return the best posterior's total log score minus this one's, and its standard error."""
+        gap = self.each[0].elpd - self.each[index].elpd
         return float(gap.sum()), float(np.sqrt(len(gap)) * gap.std(ddof=1))
 
     def words(self) -> list[Finding]:
-        """Return what the comparison says."""
+        """Return the comparison in sentences."""
         what = TARGETS[self.target]
-        found = []
+        findings = []
         best = self.names[0]
-        for place in range(1, len(self.names)):
-            name = self.names[place]
-            gap, error = self.behind(place)
+        for index in range(1, len(self.names)):
+            name = self.names[index]
+            gap, error = self.behind(index)
             figures = f"{gap:.1f} in total log score (standard error {error:.1f})"
             ratio = np.exp(gap / self.n_items)
             if gap == 0:
-                sentence = f"{best} and {name} are alike at foretelling {what}."
+                sentence = f"{best} and {name} predict {what} equally well."
             elif gap < SMALL:
                 sentence = (
-                    f"{best} and {name} are about equally good at foretelling {what}: {best} is ahead "
+                    f"{best} and {name} predict {what} about equally well: {best} is ahead "
                     f"by {figures}, and a difference below {SMALL:.0f} is small whatever its error."
                 )
             elif gap < CLEAR * error:
                 sentence = (
-                    f"It is not settled which is better at foretelling {what}: {best} is ahead of "
+                    f"It is unclear which is better at predicting {what}: {best} is ahead of "
                     f"{name} by {figures}, less than {CLEAR:.0f} standard errors."
                 )
             else:
                 sentence = (
-                    f"{best} is better than {name} at foretelling {what}: by {figures}. It gives what "
-                    f"came {ratio:.3g} times the probability, in the geometric mean over "
-                    f"{self.n_items} items."
+                    f"{best} is better than {name} at predicting {what}: by {figures}. Its probability "
+                    f"of the observed outcome is {ratio:.3g} times as high, in the geometric mean "
+                    f"over {self.n_items} items."
                 )
-            found.append(Finding("note", sentence))
+            findings.append(Finding("note", sentence))
         if self.n_items < FEW_ITEMS:
-            found.append(
+            findings.append(
                 Finding(
                     "bad",
-                    f"With {self.n_items} items the standard errors are too small: take a clear "
-                    "difference for a likely one.",
+                    f"With {self.n_items} items the standard errors are too small: read a clear "
+                    "difference as a likely one.",
                 )
             )
-        for name, own in zip(self.names, self.each, strict=True):
-            found += _pareto(name, own)
-        return found
+        for name, loo in zip(self.names, self.each, strict=True):
+            findings += _pareto(name, loo)
+        return findings
 
 
 def targets(data: Any) -> list[str]:
-    """Return what a posterior foretells of an item, labels before votes."""
+    """Return the targets that a posterior predicts, labels before votes."""
     group = data["log_likelihood"]
     return [name for name in TARGETS if name in group.data_vars]
 
 
 def one_left_out(data: Any, target: str) -> list[Finding]:
-    """Return how well a posterior foretells every item from the others, in words."""
-    own = leave_one_out(data, target)
-    mean = float(own.elpd.mean())
-    error = float(own.elpd.std(ddof=1) / np.sqrt(len(own.elpd))) if len(own.elpd) > 1 else np.nan
+    """Return findings on how well a posterior predicts each item from the others."""
+    loo = leave_one_out(data, target)
+    mean = float(loo.elpd.mean())
+    error = float(loo.elpd.std(ddof=1) / np.sqrt(len(loo.elpd))) if len(loo.elpd) > 1 else np.nan
     sentence = (
-        f"Foretelling {TARGETS[target]}, from all other items: a mean log score of {mean:.3f} "
-        f"(standard error {error:.3f}) on {len(own.elpd)} items"
+        f"Predicting {TARGETS[target]}, from all other items: a mean log score of {mean:.3f} "
+        f"(standard error {error:.3f}) on {len(loo.elpd)} items"
     )
     sentence += f", the probability {np.exp(mean):.2f}." if target == "label" else "."
-    return [Finding("note", sentence), *_pareto("", own)]
+    return [Finding("note", sentence), *_pareto("", loo)]
 
 
-def _pareto(name: str, own: LeaveOneOut) -> list[Finding]:
-    """Return which items' scores cannot be trusted, if there are any."""
-    bad = own.unreliable
-    if not bad:
+def _pareto(name: str, loo: LeaveOneOut) -> list[Finding]:
+    """Return a finding on the items whose scores are unreliable, if there are any."""
+    unreliable = loo.unreliable
+    if not unreliable:
         return []
     of = f" of {name}" if name else ""
-    listed = ", ".join(bad[:5]) + ("" if len(bad) <= 5 else f" and {len(bad) - 5} more")
+    listed = ", ".join(unreliable[:5]) + (
+        "" if len(unreliable) <= 5 else f" and {len(unreliable) - 5} more"
+    )
     return [
         Finding(
             "bad",
-            f"The score{of} on {len(bad)} of {len(own.items)} items cannot be trusted (Pareto k up "
-            f"to {np.nanmax(own.k):.2f}, above {K_LIMIT}: {listed}): the posterior without them would "
-            "be another one. Compare on held-out labels instead (judgebayes calibrate).",
+            f"The score{of} on {len(unreliable)} of {len(loo.items)} items is unreliable (Pareto k up "
+            f"to {np.nanmax(loo.k):.2f}, above {K_LIMIT}: {listed}): without them the posterior would "
+            "differ much. Compare on held-out labels instead (judgebayes calibrate).",
         )
     ]
 
@@ -127,62 +129,62 @@ def compare(files: Mapping[str, Any], target: str | None = None) -> list[Compare
     Parameters
     ----------
     files
-        Two or more posteriors by name: what `judgebayes posterior` wrote, or `to_arviz` of fits of
-        votes and labels.
+        Two or more posteriors by name: files of `judgebayes posterior`, or `to_arviz` of fits of votes
+        and labels.
     target
-        One of `TARGETS`; all that they share by default.
+        One of `TARGETS`; by default all that the posteriors share.
 
     Raises
     ------
     JudgeBayesError
-        If they are not of the same data, or foretell nothing in common.
+        If the posteriors are of different data, or share no target.
     """
     for (one, first), (other, second) in combinations(files.items(), 2):
-        _refuse_other_data(one, first, other, second)
+        _check_same_data(one, first, other, second)
     shared = [t for t in TARGETS if all(t in targets(data) for data in files.values())]
-    wanted = shared if target is None else [t for t in shared if t == target]
-    if not wanted:
-        told = "; ".join(f"{name} {' and '.join(targets(data))}" for name, data in files.items())
+    chosen = shared if target is None else [t for t in shared if t == target]
+    if not chosen:
+        listed = "; ".join(f"{name} {' and '.join(targets(data))}" for name, data in files.items())
         raise JudgeBayesError(
-            f"These posteriors do not all foretell {target or 'the same'}, so that their scores "
-            f"cannot be compared: {told}."
+            f"These posteriors do not all predict {target or 'the same'}, so their scores "
+            f"cannot be compared: {listed}."
         )
-    return [_compare(files, name) for name in wanted]
+    return [_compare(files, name) for name in chosen]
 
 
-def _refuse_other_data(one: str, first: Any, other: str, second: Any) -> None:
+def _check_same_data(one: str, first: Any, other: str, second: Any) -> None:
     for name, data in ((one, first), (other, second)):
         if "data_checksum" not in data.attrs:
             raise JudgeBayesError(
-                f"{name} does not say what data it is of; right would be a file that "
+                f"{name} does not record its data; use a file that "
                 "`judgebayes posterior` wrote, or to_arviz() of a fit of votes and labels."
             )
     if first.attrs["data_checksum"] != second.attrs["data_checksum"]:
         sizes = " and ".join(f"{d.attrs['data']} ({n})" for n, d in ((one, first), (other, second)))
         raise JudgeBayesError(
-            f"{one} and {other} are posteriors of different data, whose scores cannot be compared: "
-            f"{sizes}; sample both models on the same votes and labels."
+            f"{one} and {other} are posteriors of different data, so their scores cannot be compared: "
+            f"{sizes}. Sample both models on the same votes and labels."
         )
 
 
 def _compare(files: Mapping[str, Any], target: str) -> Compared:
-    found = {name: leave_one_out(data, target) for name, data in files.items()}
-    common = set.intersection(*(set(own.items) for own in found.values()))
-    largest = max(len(own.items) for own in found.values())
-    items = [item for item in next(iter(found.values())).items if item in common]
-    same = {name: _on(own, items) for name, own in found.items()}
-    order: Sequence[str] = sorted(same, key=lambda name: -float(same[name].elpd.sum()))
+    loo_of = {name: leave_one_out(data, target) for name, data in files.items()}
+    common = set.intersection(*(set(loo.items) for loo in loo_of.values()))
+    largest = max(len(loo.items) for loo in loo_of.values())
+    items = [item for item in next(iter(loo_of.values())).items if item in common]
+    restricted = {name: _restrict(loo, items) for name, loo in loo_of.items()}
+    order: Sequence[str] = sorted(restricted, key=lambda name: -float(restricted[name].elpd.sum()))
     return Compared(
         target,
         tuple(order),
-        tuple(same[name] for name in order),
+        tuple(restricted[name] for name in order),
         len(items),
         largest > len(items),
     )
 
 
-def _on(own: LeaveOneOut, items: Sequence[str]) -> LeaveOneOut:
-    place = {name: i for i, name in enumerate(own.items)}
-    where = np.array([place[name] for name in items])
-    elpd: Float[np.ndarray, " item"] = own.elpd[where]
-    return LeaveOneOut(tuple(items), elpd, own.k[where], own.p)
+def _restrict(loo: LeaveOneOut, items: Sequence[str]) -> LeaveOneOut:
+    position = {name: i for i, name in enumerate(loo.items)}
+    positions = np.array([position[name] for name in items])
+    elpd: Float[np.ndarray, " item"] = loo.elpd[positions]
+    return LeaveOneOut(tuple(items), elpd, loo.k[positions], loo.p)

@@ -9,56 +9,56 @@ from judgebayes.majority.counts import correct_counts, counts_of
 from judgebayes.majority.distribution import BetaBinomial
 from judgebayes.models.beta_binomial import Prior, error_sizes
 from judgebayes.posterior.statistics import of_correct
-from judgebayes.posterior.story import Story
+from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
 __all__ = ["mixture", "single"]
 
 
-def mixture(data: Data, prior: Prior) -> Story:
+def mixture(data: Data, prior: Prior) -> ModelSpec:
     """Return the mixture of hard and easy items (`judgebayes.models.beta_binomial`)."""
     return _beta_binomial(data, prior, 2)
 
 
-def single(data: Data, prior: Prior) -> Story:
+def single(data: Data, prior: Prior) -> ModelSpec:
     """Return one Beta-Binomial for all items."""
     return _beta_binomial(data, prior, 1)
 
 
-def _beta_binomial(data: Data, prior: Prior, components: int) -> Story:
+def _beta_binomial(data: Data, prior: Prior, components: int) -> ModelSpec:
     pooled = correct_counts(data.votes, data.labels)
-    known = np.flatnonzero(np.asarray(pooled.correct) >= 0)
-    if len(known) == 0:
-        raise JudgeBayesError("No item has both a vote and a label: label one at least.")
-    correct, given = (np.asarray(x)[known] for x in (pooled.correct, pooled.given))
+    labelled = np.flatnonzero(np.asarray(pooled.correct) >= 0)
+    if len(labelled) == 0:
+        raise JudgeBayesError("No item has both a vote and a label; label at least one.")
+    correct, given = (np.asarray(x)[labelled] for x in (pooled.correct, pooled.given))
     most = int(given.max())
     problem = BetaBinomial(components, prior=prior).problem(counts_of(correct, given))
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_correct(drawn["correct"], given)
 
-    farthest = error_sizes(most)[-1]
-    far = "" if farthest <= most else f"; at {farthest} votes it is extrapolated"
-    return Story(
+    largest_size = error_sizes(most)[-1]
+    note = "" if largest_size <= most else f"; at {largest_size} votes it is extrapolated"
+    return ModelSpec(
         problem=problem,
         data=problem.data,
         statistics=statistics,
-        coords={"labelled_item": data.names(known)},
+        coords={"labelled_item": data.names(labelled)},
         shown=("majority_error", "mean", *(("share",) if components == 2 else ()), "dispersion"),
-        # A mixture of two that are nearly alike is as good whichever is the broader one.
+        # If both components are similar, their order differs between chains without harm.
         watched=("majority_error",),
         meanings={
-            "majority_error": f"how often a majority of so many votes is wrong{far}",
+            "majority_error": f"how often a majority of so many votes is wrong{note}",
             "mean": "how often a vote is correct on these items",
-            "share": "how many of the items are such",
-            "dispersion": "how much such items differ; 0 is not at all",
+            "share": "share of such items",
+            "dispersion": "how much such items differ; 0 means not at all",
         },
         words=(
-            "Chains must agree on the errors of a majority; which items are hard labels often do "
-            "not settle.",
+            "Chains must agree on the error of a majority; the labels often do not determine "
+            "which items are hard.",
         )
         if components == 2
         else (),
-        advice="items differ in more ways than two kinds; believe the model-free figures of "
+        advice="there are more than two kinds of items; rely on the model-free figures of "
         "judgebayes ensemble.",
     )

@@ -12,13 +12,13 @@ from judgebayes.models import stacking as stacking_model
 from judgebayes.models.davidson import level_of_class
 from judgebayes.models.stacking import Form
 from judgebayes.posterior.statistics import of_labels
-from judgebayes.posterior.story import Story
+from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
 __all__ = ["davidson", "stacking", "uncentred_stacking"]
 
 
-def davidson(data: Data, prior: davidson_model.Prior) -> Story:
+def davidson(data: Data, prior: davidson_model.Prior) -> ModelSpec:
     """Return Davidson's model of the labels (`judgebayes.models.davidson`)."""
     levels = _levels(data)
     offset = () if data.pairwise else ("delta",)
@@ -28,21 +28,21 @@ def davidson(data: Data, prior: davidson_model.Prior) -> Story:
         coords={"level": levels},
         shown=("beta", *offset, *(("eta0", "gamma") if levels else ())),
         meanings={
-            "beta": "how much the margin of the votes says of the label",
-            "eta0": "how likely an inner class is without votes for it",
-            "gamma": "how much votes for an inner class say of the label",
-            "delta": "how far the scale leans to its upper end without votes",
+            "beta": "how strongly the label depends on the margin of the votes",
+            "eta0": "how probable an inner class is without votes for it",
+            "gamma": "how strongly the label depends on votes for an inner class",
+            "delta": "the shift of the scale towards its upper end without votes",
         },
         words=(f"The votes of {len(data.judges)} judges are pooled.",)
         if len(data.judges) > 1
         else (),
-        advice="the votes of some judges deserve more weight than others': --model stacking."
+        advice="some judges' votes deserve more weight than others': --model stacking."
         if len(data.judges) > 1
         else "something other than the votes decides labels.",
     )
 
 
-def stacking(data: Data, prior: stacking_model.Prior) -> Story:
+def stacking(data: Data, prior: stacking_model.Prior) -> ModelSpec:
     """Return logistic stacking of the vote vector (`judgebayes.models.stacking`)."""
     form = Form(data.votes.n_judges, data.votes.n_classes, data.pairwise)
     return _of_labels(
@@ -52,16 +52,16 @@ def stacking(data: Data, prior: stacking_model.Prior) -> Story:
         shown=("tau", *form.blocks()),
         meanings={
             "tau": "how much judges differ",
-            "weight": "what a judge's vote adds to the log-odds, beside the others'",
-            "absent": "what a judge's silence adds",
-            "level_weight": "what a judge's vote for an inner class adds to it",
+            "weight": "the log-odds that a judge's vote adds to the others'",
+            "absent": "the log-odds that a judge's missing vote adds",
+            "level_weight": "the log-odds that a judge's vote for an inner class adds to that class",
             "offset": "the log-odds without votes",
-            "level": "how likely an inner class is without votes",
+            "level": "how probable an inner class is without votes",
         },
         words=(
-            "The prior of the weights points where the judges' accuracies on the labels do: an "
-            "empirical-Bayes centre, which each label helps to place (--variant uncentred does "
-            "without).",
+            "The prior of the weights is centred at weights from the judges' accuracies on the "
+            "labels (empirical Bayes, so the labels are used twice); --variant uncentred "
+            "avoids this.",
         )
         if prior.kappa
         else (),
@@ -69,8 +69,8 @@ def stacking(data: Data, prior: stacking_model.Prior) -> Story:
     )
 
 
-def uncentred_stacking(data: Data, prior: stacking_model.Prior) -> Story:
-    """Return stacking whose weights have their prior around zero: nothing of it is learnt."""
+def uncentred_stacking(data: Data, prior: stacking_model.Prior) -> ModelSpec:
+    """Return stacking whose weights have a prior centred at zero, not learnt from the labels."""
     return stacking(data, prior._replace(kappa=0.0))
 
 
@@ -78,7 +78,9 @@ def _levels(data: Data) -> list[str]:
     """Return the names of the levels of the inner classes."""
     of_class = level_of_class(data.votes.n_classes, data.pairwise)
     return [
-        " | ".join(n for n, own in zip(data.classes, of_class, strict=True) if own == level)
+        " | ".join(
+            n for n, class_level in zip(data.classes, of_class, strict=True) if class_level == level
+        )
         for level in range(max(of_class) + 1)
     ]
 
@@ -92,19 +94,19 @@ def _of_labels(
     meanings: dict[str, str],
     words: tuple[str, ...],
     advice: str,
-) -> Story:
-    known = data.labelled
-    index = data.index[known]
-    problem = method.problem(data.votes.take(known), data.labels[known])
+) -> ModelSpec:
+    labelled = data.labelled
+    index = data.index[labelled]
+    problem = method.problem(data.votes.take(labelled), data.labels[labelled])
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_labels(drawn["label"], index, data.classes, data.judges)
 
-    return Story(
+    return ModelSpec(
         problem=problem,
         data=problem.data,
         statistics=statistics,
-        coords=coords | {"labelled_item": data.names(known)},
+        coords=coords | {"labelled_item": data.names(labelled)},
         shown=shown,
         meanings=meanings,
         words=words,

@@ -1,4 +1,4 @@
-"""The seven models by name, each with data in it."""
+"""The seven models by name, and their combination with data."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,12 +14,12 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.posterior import counts, generators, labels, responses, votes
-from judgebayes.posterior.story import Story
+from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
 __all__ = ["MODELS", "PRIORS", "build", "variant_of"]
 
-MODELS: dict[str, dict[str, Callable[[Data, Any], Story]]] = {
+MODELS: dict[str, dict[str, Callable[[Data, Any], ModelSpec]]] = {
     "davidson": {"pooled": labels.davidson},
     "dawid-skene": {"confusion": votes.dawid_skene},
     "one-coin": {"accuracy": votes.one_coin},
@@ -31,7 +31,7 @@ MODELS: dict[str, dict[str, Callable[[Data, Any], Story]]] = {
         "independent": generators.independent,
     },
 }
-"""Models by name, and the variants of each, the usual one first."""
+"""The models by name, with the variants of each, the default first."""
 PRIORS: dict[str, Any] = {
     "davidson": priors.Davidson,
     "dawid-skene": priors.DawidSkene,
@@ -44,7 +44,7 @@ PRIORS: dict[str, Any] = {
 
 
 def variant_of(model: str, variant: str | None = None) -> str:
-    """Return the name of a model's variant, the usual one if none is named.
+    """Return the name of a model's variant; the default variant if None.
 
     Raises
     ------
@@ -53,12 +53,12 @@ def variant_of(model: str, variant: str | None = None) -> str:
     """
     if model not in MODELS:
         raise JudgeBayesError(
-            f"--model {model!r} is not known; right would be {', '.join(MODELS)}."
+            f"--model {model!r} is not known; choose one of: {', '.join(MODELS)}."
         )
     name = next(iter(MODELS[model])) if variant is None else variant
     if name not in MODELS[model]:
         raise JudgeBayesError(
-            f"--variant {name!r} is none of {model}'s; right would be {', '.join(MODELS[model])}."
+            f"--variant {name!r} is not a variant of {model}; choose one of: {', '.join(MODELS[model])}."
         )
     return name
 
@@ -68,48 +68,47 @@ def build(
     model: str,
     variant: str | None = None,
     prior: Mapping[str, Any] = MappingProxyType({}),
-) -> Story:
-    """Return a model with data in it.
+) -> ModelSpec:
+    """Return a model with data.
 
     Parameters
     ----------
     data
-        What it is of.
+        The data.
     model, variant
-        By name; the usual variant if none is named.
+        Their names; the default variant if None.
     prior
-        Fields of the model's prior (`PRIORS`) that are not as by default.
+        Fields of the model's prior (`PRIORS`) that differ from the default.
 
     Raises
     ------
     JudgeBayesError
-        If there is no such model or variant, the data do not suit it, or a given prior has no effect:
-        the variant sets it, or there is no such parameter with such votes.
+        If there is no such model or variant, the data do not suit it, or a given prior has no effect,
+        because the variant sets it or because such votes give no such parameter.
     """
     variant = variant_of(model, variant)
-    story = MODELS[model][variant](data, PRIORS[model](**prior))
-    for name in _without_effect(story, prior) if prior else ():
+    spec = MODELS[model][variant](data, PRIORS[model](**prior))
+    for name in _without_effect(spec, prior) if prior else ():
         raise JudgeBayesError(
-            f"The prior {name} has no effect on {model}, {variant}, with these votes; right would be to "
-            "leave it out."
+            f"The prior {name} has no effect on {model}, {variant}, with these votes; leave it out."
         )
-    return story
+    return spec
 
 
 @numpyro_lock
-def _without_effect(story: Story, prior: Mapping[str, Any]) -> list[str]:
-    """Return the fields that a variant sets itself, or on which the log-density does not depend."""
-    model: Any = story.problem.model
-    data = story.problem.data
+def _without_effect(spec: ModelSpec, prior: Mapping[str, Any]) -> list[str]:
+    """Return the fields that the variant sets, or on which the log-density does not depend."""
+    model: Any = spec.problem.model
+    data = spec.problem.data
     sites, _ = drawn_from_prior(model, data, jax.random.key(0))
 
-    def density(changed: Any) -> Any:
-        return log_density(replace(model, prior=changed), (data,), {}, sites)[0]
+    def density(prior_value: Any) -> Any:
+        return log_density(replace(model, prior=prior_value), (data,), {}, sites)[0]
 
-    slopes = jax.grad(density)(jax.tree.map(jnp.asarray, model.prior))
+    gradient = jax.grad(density)(jax.tree.map(jnp.asarray, model.prior))
     return [
         name
         for name, value in prior.items()
         if getattr(model.prior, name) != value
-        or not any(jnp.any(x != 0) for x in jax.tree.leaves(getattr(slopes, name)))
+        or not any(jnp.any(x != 0) for x in jax.tree.leaves(getattr(gradient, name)))
     ]

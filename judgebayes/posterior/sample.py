@@ -1,4 +1,4 @@
-"""From a model with data to draws in ArviZ's container, with everything that checks need."""
+"""Sample a model with data, into ArviZ's container with everything that checks need."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,37 +8,37 @@ import jax
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.nuts import NUTS, Sampling
 from judgebayes.inference.sampled import container
-from judgebayes.posterior.story import Story
+from judgebayes.posterior.story import ModelSpec
 
 __all__ = ["sample"]
 
 
 @in_float64
 def sample(
-    story: Story,
+    spec: ModelSpec,
     nuts: NUTS,
     seed: int,
     *,
-    told: Callable[[Sampling], object] | None = None,
+    on_progress: Callable[[Sampling], object] | None = None,
     attributes: Mapping[str, str | int] | None = None,
 ) -> Any:
-    """Return the posterior as ArviZ's container, with what the story's statistics make of the data.
+    """Return the posterior as ArviZ's container, with the spec's statistics of data and replications.
 
     An interrupted run keeps the draws that it has (`NUTS.draw`); the attributes `draws_asked` and
-    `draws_kept` say how many of each chain.
+    `draws_kept` hold the number of draws per chain.
 
     Parameters
     ----------
-    story
+    spec
         The model with its data.
     nuts
-        How to sample.
+        The sampler.
     seed
-        Of everything that is drawn.
-    told
-        Called with how far the sampler is.
+        The seed of all random draws.
+    on_progress
+        Called with the progress of the sampler.
     attributes
-        What the container should know of itself.
+        Attributes to store in the container.
 
     Raises
     ------
@@ -46,6 +46,6 @@ def sample(
         If the run is interrupted before there are draws to keep.
     """
     keys = jax.random.split(jax.random.key(seed), 5)
-    chains = nuts.draw(story.problem, keys[0], told)
+    chains = nuts.draw(spec.problem, keys[0], on_progress)
     counts = {"draws_asked": nuts.draws, "draws_kept": chains.diverging.shape[1]}
-    return container(story, chains, keys[1:], attributes={**counts, **(attributes or {})})
+    return container(spec, chains, keys[1:], attributes={**counts, **(attributes or {})})

@@ -1,4 +1,4 @@
-"""Statistics of votes, labels and counts that predictive checks compare, each named in words."""
+"""Statistics of votes, labels and counts for predictive checks, each with a name in words."""
 
 import numpy as np
 from jaxtyping import Int
@@ -12,25 +12,25 @@ def of_labels(
     classes: tuple[str, ...],
     judges: tuple[str, ...],
 ) -> dict[str, float]:
-    """Return shares of the labels, and how often they are what the votes say."""
-    found = {f"labels: {name}": _mean(labels == k) for k, name in enumerate(classes)}
+    """Return shares of the labels, and how often they agree with the votes."""
+    shares = {f"labels: {name}": _mean(labels == k) for k, name in enumerate(classes)}
     if len(classes) == 2:
-        del found[f"labels: {classes[0]}"]
+        del shares[f"labels: {classes[0]}"]
     counts = _counts(index, len(classes))
     most = counts.max(1)
-    clear = (counts == most[:, None]).sum(1) == 1
-    same = clear & (most == counts.sum(1))
-    hit = labels == counts.argmax(1)
-    found["labels equal to the majority of the votes"] = _mean(hit[clear])
+    has_majority = (counts == most[:, None]).sum(1) == 1
+    unanimous_items = has_majority & (most == counts.sum(1))
+    equals_majority = labels == counts.argmax(1)
+    shares["labels equal to the majority of the votes"] = _mean(equals_majority[has_majority])
     if index.shape[1] * index.shape[2] > 1:
-        found["... where all votes are the same"] = _mean(hit[same])
-        found["... where votes differ"] = _mean(hit[clear & ~same])
+        shares["... where all votes are the same"] = _mean(equals_majority[unanimous_items])
+        shares["... where votes differ"] = _mean(equals_majority[has_majority & ~unanimous_items])
     if len(judges) > 1:
-        given = index >= 0
+        has_vote = index >= 0
         for j, name in enumerate(judges):
-            agree = (index[:, j] == labels[:, None])[given[:, j]]
-            found[f"labels equal to the vote of {name}"] = _mean(agree)
-    return found
+            agree = (index[:, j] == labels[:, None])[has_vote[:, j]]
+            shares[f"labels equal to the vote of {name}"] = _mean(agree)
+    return shares
 
 
 def of_votes(
@@ -40,47 +40,49 @@ def of_votes(
     judges: tuple[str, ...],
 ) -> dict[str, float]:
     """Return how judges vote, how often they are right, and how often they agree."""
-    known = labels >= 0
-    found = {
+    labelled = labels >= 0
+    shares = {
         "two votes on an item agree": agreement(index, len(classes)),
         "items with votes all the same": _mean(unanimous(index, len(classes))),
     }
-    right = np.where(index >= 0, index == labels[:, None, None], False) & known[:, None, None]
-    cast = (index >= 0) & known[:, None, None]
-    if known.any():
-        found["correct votes"] = _share(right, cast)
-        found["spread over items of the share correct"] = _spread(right[known], cast[known])
+    correct = np.where(index >= 0, index == labels[:, None, None], False) & labelled[:, None, None]
+    cast = (index >= 0) & labelled[:, None, None]
+    if labelled.any():
+        shares["correct votes"] = _share(correct, cast)
+        shares["spread over items of the share correct"] = _spread(
+            correct[labelled], cast[labelled]
+        )
     shown = range(len(classes)) if len(classes) > 2 else [1]
     for j, name in enumerate(judges):
-        given = index[:, j][index[:, j] >= 0]
+        judge_votes = index[:, j][index[:, j] >= 0]
         for k in shown:
-            found[f"votes of {name}: {classes[k]}"] = _mean(given == k)
-        if known.any():
-            found[f"correct votes of {name}"] = _share(right[:, j], cast[:, j])
-    return found
+            shares[f"votes of {name}: {classes[k]}"] = _mean(judge_votes == k)
+        if labelled.any():
+            shares[f"correct votes of {name}"] = _share(correct[:, j], cast[:, j])
+    return shares
 
 
 def of_right(
     right: Int[np.ndarray, "item judge sample"], judges: tuple[str, ...]
 ) -> dict[str, float]:
-    """Return how often judges are right, and how that differs from item to item."""
-    hit, cast = right == 1, right >= 0
-    by_item, given = hit.sum((1, 2)), cast.sum((1, 2))
-    found = {
-        "correct votes": _share(hit, cast),
-        "items with all votes correct": _mean((by_item == given)[given > 0]),
-        "items with no vote correct": _mean((by_item == 0)[given > 0]),
-        "spread over items of the share correct": _spread(hit, cast),
+    """Return how often judges are right, and how this varies over items."""
+    correct, cast = right == 1, right >= 0
+    n_correct, n_votes = correct.sum((1, 2)), cast.sum((1, 2))
+    shares = {
+        "correct votes": _share(correct, cast),
+        "items with all votes correct": _mean((n_correct == n_votes)[n_votes > 0]),
+        "items with no vote correct": _mean((n_correct == 0)[n_votes > 0]),
+        "spread over items of the share correct": _spread(correct, cast),
     }
     for j, name in enumerate(judges):
-        found[f"correct votes of {name}"] = _share(hit[:, j], cast[:, j])
-    return found
+        shares[f"correct votes of {name}"] = _share(correct[:, j], cast[:, j])
+    return shares
 
 
 def of_correct(
     correct: Int[np.ndarray, " item"], given: Int[np.ndarray, " item"]
 ) -> dict[str, float]:
-    """Return what numbers of correct votes say of single votes and of majorities."""
+    """Return statistics of single votes and of majorities, from the numbers of correct votes."""
     return {
         "correct votes": float(correct.sum() / max(given.sum(), 1)),
         "spread over items of the share correct": float(np.std(correct / np.maximum(given, 1))),
@@ -99,7 +101,7 @@ def agreement(index: Int[np.ndarray, "item judge sample"], n_classes: int) -> fl
 
 
 def unanimous(index: Int[np.ndarray, "item judge sample"], n_classes: int) -> np.ndarray:
-    """Return whether all votes are the same, of the items with two or more."""
+    """Return whether all votes are the same, for the items with two or more votes."""
     counts = _counts(index, n_classes)
     several = counts.sum(1) > 1
     return (counts.max(1) == counts.sum(1))[several]
@@ -118,5 +120,5 @@ def _share(part: np.ndarray, whole: np.ndarray) -> float:
 
 
 def _spread(part: np.ndarray, whole: np.ndarray) -> float:
-    given = whole.sum((1, 2))
-    return float(np.std((part.sum((1, 2)) / np.maximum(given, 1))[given > 0]))
+    n_votes = whole.sum((1, 2))
+    return float(np.std((part.sum((1, 2)) / np.maximum(n_votes, 1))[n_votes > 0]))

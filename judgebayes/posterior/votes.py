@@ -1,4 +1,4 @@
-"""Models of the votes given the label: the one-coin model, and Dawid and Skene's."""
+"""Models of the votes given the label: the one-coin model, and Dawid and Skene's model."""
 
 from collections.abc import Mapping
 
@@ -17,60 +17,64 @@ from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.posterior.statistics import of_votes
-from judgebayes.posterior.story import Story
+from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.array import Votes
 from judgebayes.votes.data import Data
 
 __all__ = ["dawid_skene", "one_coin"]
 
-TOGETHER = (
-    "judges err together, or items differ in difficulty: --model stacking foretells labels without "
-    "assuming that judges err independently, --model irt and beta-binomial let items differ."
+ADVICE = (
+    "judges' errors are correlated, or items differ in difficulty: --model stacking predicts labels "
+    "without assuming independent errors, --model irt and beta-binomial let items differ."
 )
 
 
-def one_coin(data: Data, prior: one_coin_model.Prior) -> Story:
+def one_coin(data: Data, prior: one_coin_model.Prior) -> ModelSpec:
     """Return the one-coin model of the votes on labelled items (`judgebayes.models.one_coin`)."""
-    known, n_classes = data.labelled, data.votes.n_classes
-    panel = PanelData(jnp.asarray(data.index[known], int), jnp.asarray(data.labels[known]))
+    labelled, n_classes = data.labelled, data.votes.n_classes
+    panel = PanelData(jnp.asarray(data.index[labelled], int), jnp.asarray(data.labels[labelled]))
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
-        return of_votes(drawn["votes"], data.labels[known], data.classes, data.judges)
+        return of_votes(drawn["votes"], data.labels[labelled], data.classes, data.judges)
 
-    return Story(
+    return ModelSpec(
         problem=Problem(OneCoinModel(n_classes, prior), panel),
         data=panel,
         statistics=statistics,
         coords={
             "judge": list(data.judges),
-            "labelled_item": data.names(known),
+            "labelled_item": data.names(labelled),
             "repeat": _repeats(data.votes),
         },
         shown=("accuracy",),
         meanings={"accuracy": "how often a judge's vote is the label"},
-        words=("Before their votes are seen, the classes count as equally likely.",),
-        advice=TOGETHER,
+        words=("The prior probabilities of the classes are equal.",),
+        advice=ADVICE,
     )
 
 
-def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> Story:
+def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> ModelSpec:
     """Return Dawid and Skene's model of all votes (`judgebayes.models.dawid_skene`)."""
     votes, n_classes = data.votes, data.votes.n_classes
-    known = data.labelled
+    labelled = data.labelled
     panel = PanelData(jnp.asarray(data.index, int), jnp.asarray(data.labels))
-    # Thousands of passes over the items: those with the same votes and label are one.
-    few = unique_items(Training(votes, panel.labels, jnp.ones(len(data.labels)), jax.random.key(0)))
-    distinct = PanelData(few.votes.index, few.labels, few.weight)
+    # The sampler visits items thousands of times, so items with equal votes and label are merged.
+    unique_training = unique_items(
+        Training(votes, panel.labels, jnp.ones(len(data.labels)), jax.random.key(0))
+    )
+    distinct = PanelData(
+        unique_training.votes.index, unique_training.labels, unique_training.weight
+    )
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_votes(drawn["votes"], data.labels, data.classes, data.judges)
 
     mode = DawidSkene(prior=prior).fit(votes, panel.labels)
-    inside = {
+    start = {
         name: 0.99 * x[0] + 0.01 / n_classes for name, x in mode.draws.items()
-    }  # as far from the edge as chains need
-    return Story(
-        problem=problem(DawidSkeneModel(n_classes, prior), distinct, inside),
+    }  # inside the simplex, where chains can start
+    return ModelSpec(
+        problem=problem(DawidSkeneModel(n_classes, prior), distinct, start),
         data=panel,
         statistics=statistics,
         coords={
@@ -78,24 +82,24 @@ def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> Story:
             "class": list(data.classes),
             "vote": list(data.classes),
             "item": list(data.items),
-            "labelled_item": data.names(known),
+            "labelled_item": data.names(labelled),
             "repeat": _repeats(votes),
         },
         shown=("pi", "accuracy", "confusion"),
         meanings={
             "pi": "share of each class",
-            "accuracy": "how often a judge's vote is the label, classes counting alike",
-            "confusion": "how often, on items of the class named first, a judge's vote is the second",
+            "accuracy": "how often a judge's vote is the label, with equal weight of the classes",
+            "confusion": "how often a judge votes for the second class on items of the first",
         },
         words=(
-            f"{len(data.labels) - len(known)} items without a label count too, through their votes.",
+            f"{len(data.labels) - len(labelled)} items without a label also count, through their votes.",
         )
-        if len(known) < len(data.labels)
+        if len(labelled) < len(data.labels)
         else (),
-        advice=TOGETHER,
+        advice=ADVICE,
     )
 
 
 def _repeats(votes: Votes) -> list[str]:
-    """Return the names of a judge's votes on an item; ArviZ has another use for "sample"."""
+    """Return names of a judge's votes on an item ("sample" has another meaning in ArviZ)."""
     return [str(s + 1) for s in range(votes.n_samples)]

@@ -1,4 +1,4 @@
-"""The public data sets that the experiments use: where they come from, fetched and converted.
+"""The public data sets of the experiments: their sources, download and conversion.
 
 This package may not import `simulate` or any package after it.
 """

@@ -12,7 +12,7 @@ __all__ = ["convert"]
 
 LEVELS = ("noRepair", "fc", "fcnh", "fcnhp")
 WITH_ITEMS = LEVELS[1:]
-"""The repair levels whose item votes are in the repository itself."""
+"""The repair levels whose item votes are in the repository."""
 SCRIPTS = "src/validation/generated_scripts"
 COUNTS = {
     "total_fids": "validation_total_fids",
@@ -26,8 +26,8 @@ COUNTS = {
 def convert(folder: Path) -> dict[str, pd.DataFrame]:
     """Return item votes, labels and texts, and the released matrix and confusion counts.
 
-    The release's Python files hold nothing but numbers: they are parsed as literals, not run. The
-    rows of its matrix are the generators in the order of the validators.
+    The release's Python files contain only numbers; they are parsed as literals, not run. The rows of
+    the matrix are the generators, in the order of the validators.
     """
     sheets = {level: _sheets(folder, level) for level in WITH_ITEMS}
     first = sheets[WITH_ITEMS[0]]
@@ -74,21 +74,21 @@ def _sheets(folder: Path, level: str) -> dict[str, pd.DataFrame]:
         )
     except ImportError as error:
         raise JudgeBayesError(
-            "The release of code-feedback is in Excel's format, which needs a package more: "
+            "The release of code-feedback is in Excel's format, which needs another package: "
             "pip install 'judgebayes[data]'."
         ) from error
 
 
 def _votes(sheets: dict[str, pd.DataFrame], level: str, generator: str, judge: str) -> pd.DataFrame:
-    given = sheets[generator][f"y_{judge}"]
-    cast = given.notna().to_numpy()
-    items = pd.Series([f"{generator}#{place}" for place in range(len(given))])[cast]
+    column = sheets[generator][f"y_{judge}"]
+    cast = column.notna().to_numpy()
+    items = pd.Series([f"{generator}#{row}" for row in range(len(column))])[cast]
     return pd.DataFrame(
         {
             "repair": level,
             "item": items.to_numpy(),
             "validator": judge,
-            "vote": given[cast].to_numpy("int8"),
+            "vote": column[cast].to_numpy("int8"),
         }
     )
 
@@ -96,7 +96,7 @@ def _votes(sheets: dict[str, pd.DataFrame], level: str, generator: str, judge: s
 def _labels(sheets: dict[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
     labels, items = [], []
     for generator, sheet in sheets.items():
-        names = [f"{generator}#{place}" for place in range(len(sheet))]
+        names = [f"{generator}#{row}" for row in range(len(sheet))]
         items.append(pd.DataFrame({"item": names, "text": sheet["feedback"].astype(str)}))
         labels.append(
             pd.DataFrame(
@@ -113,7 +113,7 @@ def _labels(sheets: dict[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame
 
 
 def _literals(path: Path) -> dict[str, Any]:
-    """Return what a Python file assigns to names, without running it."""
+    """Return the literals that a Python file assigns to names, without running it."""
     return {
         line.targets[0].id: ast.literal_eval(line.value)
         for line in ast.parse(path.read_text(encoding="utf-8")).body

@@ -1,4 +1,4 @@
-"""LLMBar: votes of 65 evaluators, both orders, read by this package's own reader of the format."""
+"""LLMBar: votes of 65 evaluators in both orders, through this package's reader of the format."""
 
 from pathlib import Path
 
@@ -13,21 +13,21 @@ __all__ = ["convert"]
 def convert(folder: Path) -> dict[str, pd.DataFrame]:
     """Return votes by order, labels and instructions of LLMBar's repository.
 
-    An evaluator that rates each output by itself gave one vote a pair; it stands under both orders
-    here, so that every evaluator has two.
+    An evaluator that rates each output separately has one vote per pair. The vote is repeated for both
+    orders here, so that every evaluator has two.
     """
-    found = read_llmbar(folder / "Dataset")
-    assert found.labels is not None
-    votes = found.votes
+    imported = read_llmbar(folder / "Dataset")
+    assert imported.labels is not None
+    votes = imported.votes
     rated = votes.groupby("judge")["order"].transform("nunique") == 1
-    again = votes[rated].assign(order="BA")
-    votes = pd.concat([votes, again]).sort_index(kind="stable")
+    repeated = votes[rated].assign(order="BA")
+    votes = pd.concat([votes, repeated]).sort_index(kind="stable")
     subset = votes["item"].str.rpartition("#")[0]
     votes = votes.assign(subset=subset).sort_values(["subset", "judge"], kind="stable")
     votes = votes.reset_index(drop=True)
     model = votes["judge"].str.partition("/")
-    gold = votes["item"].map(found.labels.set_index("item")["label"])
-    decided = votes["vote"].isin(["A", "B"])
+    label = votes["item"].map(imported.labels.set_index("item")["label"])
+    is_decided = votes["vote"].isin(["A", "B"])
     table = pd.DataFrame(
         {
             "item": votes["item"],
@@ -36,7 +36,7 @@ def convert(folder: Path) -> dict[str, pd.DataFrame]:
             "strategy": model[2],
             "order": votes["order"],
             "vote": votes["vote"],
-            "correct": (votes["vote"] == gold).astype(float).where(decided),
+            "correct": (votes["vote"] == label).astype(float).where(is_decided),
         }
     )
     names = ["item", "judge", "model", "strategy", "order", "vote"]
@@ -53,8 +53,8 @@ def _pairs(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     root = folder / "Dataset"
     for file in sorted(root.rglob("dataset.json")):
         subset = file.parent.relative_to(root).as_posix()
-        for place, pair in enumerate(read_json(file)):
-            item = f"{subset}#{place}"
+        for index, pair in enumerate(read_json(file)):
+            item = f"{subset}#{index}"
             items.append({"item": item, "text": pair["input"]})
             labels.append(
                 {

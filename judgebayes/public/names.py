@@ -1,4 +1,4 @@
-"""Choices that depend on a name alone, so that everybody who converts a data set makes the same."""
+"""Pseudo-random choices that depend only on a name, so that every conversion makes the same choices."""
 
 import hashlib
 
@@ -6,15 +6,15 @@ __all__ = ["coin", "die", "rank"]
 
 
 def coin(name: str) -> bool:
-    """Return a fair coin: the last bit of the first byte of the name's SHA-256."""
+    """Return a fair coin flip: the last bit of the first byte of the name's SHA-256."""
     return hashlib.sha256(name.encode()).digest()[0] % 2 == 0
 
 
 def die(name: str, sides: int) -> int:
-    """Return a number below `sides`, each as likely: the name's SHA-256 modulo `sides`."""
+    """Return a uniform number below `sides`: the name's SHA-256 modulo `sides`."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest(), "big") % sides
 
 
 def rank(name: str) -> str:
-    """Return what names are sorted by to draw some of them: the name's SHA-256."""
+    """Return a sort key for drawing a random subset: the name's SHA-256."""
     return hashlib.sha256(name.encode()).hexdigest()

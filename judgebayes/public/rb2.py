@@ -22,10 +22,9 @@ KEYS = ["model", "prompt", "temperature"]
 def convert(folder: Path) -> dict[str, pd.DataFrame]:
     """Return scores, pairs, ternary votes and a binary panel of the repository's raw scores.
 
-    Response 0 is the accepted one. The release has no presentation order and draws no sample of
-    pairs: which response of a pair comes first, which 1,000 pairs of a subset are sampled, which
-    rejected response the panel meets and where the accepted one stands depend on names alone
-    (`judgebayes.public.names`).
+    Response 0 is the accepted one. The release has no presentation order and no sample of pairs. The
+    order within a pair, the sample of 1,000 pairs per subset, and the rejected response and the position
+    in the panel depend only on names (`judgebayes.public.names`).
     """
     records = [r for f in sorted((folder / "results" / "raw").glob("*.jsonl")) for r in _read(f)]
     wide = pd.DataFrame(records)
@@ -46,7 +45,7 @@ def convert(folder: Path) -> dict[str, pd.DataFrame]:
 
 def _read(path: Path) -> Iterator[dict[str, object]]:
     models = CLAUDE if "claude" in path.name else MODELS
-    _, told, temperature = path.stem.partition("_t")
+    _, separator, temperature = path.stem.partition("_t")
     for _, record in read_lines(path):
         for key, model in models.items():
             if f"{key}_scores" in record:
@@ -56,7 +55,7 @@ def _read(path: Path) -> Iterator[dict[str, object]]:
                     "subset": record["subset"],
                     "model": model,
                     "prompt": record["prompt_variant"],
-                    "temperature": float(temperature) if told else 1.0,
+                    "temperature": float(temperature) if separator else 1.0,
                     "scores": scores,
                 }
 
@@ -119,21 +118,29 @@ def _panel_labels(wide: pd.DataFrame) -> pd.DataFrame:
 
 
 def _panel(wide: pd.DataFrame, scores: np.ndarray, labels: pd.DataFrame) -> pd.DataFrame:
-    """Return who ranks the accepted response above a rejected one; equal scores are no vote."""
+    """Return whether each judge ranks the accepted response above a rejected one; ties are not votes."""
     rejected = wide["item"].map(labels.set_index("item")["rejected_index"]).to_numpy()
-    each = np.arange(len(wide))
-    known = np.isfinite(scores)
-    mean = np.where(known, scores, 0).sum(2) / np.maximum(known.sum(2), 1)
-    mean = np.where(known.any(2), mean, np.nan)
+    rows = np.arange(len(wide))
+    finite = np.isfinite(scores)
+    mean = np.where(finite, scores, 0).sum(2) / np.maximum(finite.sum(2), 1)
+    mean = np.where(finite.any(2), mean, np.nan)
     parts = []
     for mode, value in (("k1", scores[:, :, 0]), ("mean8", mean)):
-        difference = value[each, 0] - value[each, rejected]
+        difference = value[rows, 0] - value[rows, rejected]
         voted = np.isfinite(difference) & (difference != 0)
-        own = wide[voted]
-        judge = own["model"] + "/" + own["prompt"] + "/t" + own["temperature"].map("{:.1f}".format)
+        voted_rows = wide[voted]
+        judge = (
+            voted_rows["model"]
+            + "/"
+            + voted_rows["prompt"]
+            + "/t"
+            + voted_rows["temperature"].map("{:.1f}".format)
+        )
         correct = (difference[voted] > 0).astype("int8")
         parts.append(
-            pd.DataFrame({"item": own["item"], "judge": judge, "mode": mode, "correct": correct})
+            pd.DataFrame(
+                {"item": voted_rows["item"], "judge": judge, "mode": mode, "correct": correct}
+            )
         )
     table = pd.concat(parts)
     configuration = wide.groupby(KEYS, sort=False).ngroup().reindex(table.index)

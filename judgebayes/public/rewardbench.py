@@ -47,15 +47,15 @@ CATEGORIES = {
 
 
 def convert(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return who is right on which pair, the subset of each pair, and its prompt.
+    """Return which model is right on which pair, and each pair's subset and prompt.
 
-    Reward models score each response by itself: there are no positions, so where the chosen
-    response stands is drawn from the pair's name.
+    Reward models score each response separately, so there are no positions; the position of the chosen
+    response is drawn from the pair's name.
 
     Raises
     ------
     JudgeBayesError
-        If a prompt does not say its subset.
+        If a prompt does not name its subset.
     """
     wide = pd.read_csv(folder / HOME / "response_matrix.csv", index_col="model")
     long = wide.stack().dropna()  # noqa: PD013  (melt has another order)
@@ -63,8 +63,10 @@ def convert(folder: Path) -> dict[str, pd.DataFrame]:
     votes = votes[["item", "judge", "correct"]].astype({"correct": "int8"})
     content = pd.read_csv(folder / HOME / "item_content.csv", dtype={"item_id": str})
     parts = content["content"].str.extract(r"\A\[(?P<subset>[^\]]+)\] (?P<text>.*)\Z", flags=16)
-    of = {subset: category for category, subsets in CATEGORIES.items() for subset in subsets}
-    unknown = content[~parts["subset"].isin(list(of))]
+    category_of = {
+        subset: category for category, subsets in CATEGORIES.items() for subset in subsets
+    }
+    unknown = content[~parts["subset"].isin(list(category_of))]
     if len(unknown):
         raise JudgeBayesError(
             f"Item {unknown['item_id'].iloc[0]!r} of RewardBench does not begin with the name of one "
@@ -75,7 +77,7 @@ def convert(folder: Path) -> dict[str, pd.DataFrame]:
         {
             "item": items,
             "subset": parts["subset"],
-            "category": parts["subset"].map(of),
+            "category": parts["subset"].map(category_of),
             "label": "chosen",
             "seeded_chosen_pos": ["A" if coin(f"rewardbench#{name}") else "B" for name in items],
         }

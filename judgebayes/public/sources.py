@@ -14,25 +14,25 @@ __all__ = ["SOURCES", "Source"]
 
 @dataclass(frozen=True)
 class Source:
-    """A public data set: what `judgebayes data get` fetches, checks and converts."""
+    """A public data set for `judgebayes data get`: its source and conversion."""
 
     name: str
     folder: str
-    """What the converted data set is called; experiments look for a folder of this name."""
+    """The folder name of the converted data set, where experiments look for it."""
     says: str
     url: str
     commit: str
     size: str
-    """About how much is fetched."""
+    """The approximate size of the download."""
     licence: str
     citation: str
     drawn: str = ""
-    """What the source leaves open and the conversion draws, always the same."""
+    """The choices that the source leaves open and the conversion draws, reproducibly."""
 
     def checksums(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its path in the repository.
 
-        They are kept as `sha256sum` writes and checks them, in `sha256/NAME.txt`.
+        They are in `sha256/NAME.txt`, in the format of `sha256sum`.
         """
         text = files("judgebayes.public").joinpath("sha256", f"{self.name}.txt").read_text("utf-8")
         lines = (line.partition("  ") for line in text.splitlines())
@@ -88,7 +88,7 @@ SOURCES = {
             "rewardbench_rm149",
             "149 reward models on the 2,985 pairs of RewardBench",
             "https://github.com/aims-foundations/torch_measure",
-            # The files were removed from the branch later; they are in its history.
+            # The files were later removed from the branch; they are in its history.
             "a2ef142eb6e5deaf61ecdebe4d38889b0729046c",
             "0.3 MB",
             "MIT (repository); RewardBench's data and results are ODC-BY",
@@ -99,7 +99,7 @@ SOURCES = {
         Source(
             "wmt23",
             "wmt23_sxs_mqm",
-            "side-by-side MQM ratings of WMT23 by people, three a pair of translations",
+            "side-by-side MQM ratings of WMT23 by people, three per pair of translations",
             "https://github.com/google/wmt-mqm-human-evaluation",
             "7fadea281aff8db61cc72fc3d469a4dca78b82a6",
             "5 MB",

@@ -1,4 +1,4 @@
-"""A folder of converted data sets: each is there whole, or not at all."""
+"""The cache of converted data sets; each is written atomically."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["cache_folder", "get", "is_whole", "table"]
 
 SUMS = "SHA256SUMS"
-"""The checksums of a converted data set, as `sha256sum --check` reads them."""
+"""The checksums of a converted data set, in the format of `sha256sum --check`."""
 ABOUT = "SOURCE.txt"
 
 
@@ -32,19 +32,19 @@ def cache_folder() -> Path:
 def table(name: str, file: str) -> "pd.DataFrame":
     """Return a table of a data set that `judgebayes data get` fetched.
 
-    Where the environment variable `JUDGEBAYES_DATA` names a folder, it is looked for there instead.
+    If the environment variable `JUDGEBAYES_DATA` names a folder, the table is read from there instead.
 
     Parameters
     ----------
     name
-        The data set: `judgebayes data list` has the names.
+        The data set; `judgebayes data list` prints the names.
     file
-        The table, its file's name without `.parquet`.
+        The table: its file name without `.parquet`.
 
     Raises
     ------
     JudgeBayesError
-        If there is no such data set or table, or it was not fetched.
+        If there is no such data set or table, or it has not been fetched.
     """
     import pandas as pd
 
@@ -63,16 +63,16 @@ def table(name: str, file: str) -> "pd.DataFrame":
 
 
 def is_whole(source: Source, cache: Path) -> bool:
-    """Tell whether a converted data set is there, of the pinned commit and without a changed byte."""
+    """Tell whether a converted data set exists, from the pinned commit and unchanged."""
     folder = cache / source.folder
     try:
         listed = (folder / SUMS).read_text("utf-8").splitlines()
         sums = {name: digest for digest, _, name in (line.partition("  ") for line in listed)}
         about = (folder / ABOUT).read_text("utf-8")
-        same = all(_sha256((folder / name).read_bytes()) == sums[name] for name in sums)
+        unchanged = all(_sha256((folder / name).read_bytes()) == sums[name] for name in sums)
     except (OSError, UnicodeDecodeError):
         return False
-    return same and ABOUT in sums and source.commit in about
+    return unchanged and ABOUT in sums and source.commit in about
 
 
 def get(
@@ -82,26 +82,26 @@ def get(
     local: Path | None = None,
     progress: Callable[[int, int], None] = lambda _have, _of: None,
 ) -> Path:
-    """Fetch, check and convert a data set, unless it is there; return its folder.
+    """Fetch, check and convert a data set if it is not in the cache; return its folder.
 
-    A download that broke goes on where it ended. Every file is compared with its SHA-256 before it
-    is read, and the converted data set appears in one step.
+    An interrupted download resumes. Every file is compared with its SHA-256 before it is read, and the
+    converted data set is moved into place in one step.
 
     Parameters
     ----------
     source
-        Which data set.
+        The data set.
     cache
-        The folder that gets a folder of it.
+        The folder in which the data set's folder is created.
     local
-        A clone of the repository, or a folder with its files, instead of the network.
+        A clone of the repository, or a folder with its files, to use instead of the network.
     progress
-        Called with how many files have arrived, and of how many.
+        Called with the number of files fetched and the total number.
 
     Raises
     ------
     JudgeBayesError
-        If the source cannot be reached, lacks a file or has changed; nothing is kept of it then.
+        If the source cannot be reached, lacks a file or has changed; then nothing is kept.
     """
     home = cache / source.folder
     if is_whole(source, cache):
@@ -113,59 +113,59 @@ def get(
         if local is None:
             git.download(source.url, source.commit, list(sums), download, progress)
         with tempfile.TemporaryDirectory(prefix=".converting-", dir=cache) as name:
-            raw, made = Path(name) / "raw", Path(name) / "made"
+            raw, converted = Path(name) / "raw", Path(name) / "made"
             try:
-                _keep_checked(_files(local or download, source, list(sums)), sums, raw, source)
+                _write_verified(_files(local or download, source, list(sums)), sums, raw, source)
             except JudgeBayesError:
                 if local is None:
                     shutil.rmtree(download, ignore_errors=True)
                 raise
-            made.mkdir()
-            _write(source, raw, made)
+            converted.mkdir()
+            _write(source, raw, converted)
             if home.exists():
                 home.rename(Path(name) / "old")
-            made.rename(home)
+            converted.rename(home)
     except OSError as error:
         raise JudgeBayesError(f"{str(cache)!r} cannot be written: {error.strerror}.") from error
     shutil.rmtree(download, ignore_errors=True)
     return home
 
 
-def _files(place: Path, source: Source, paths: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a clone at the pinned commit, or as they lie in a folder."""
-    if not place.is_dir():
-        raise JudgeBayesError(f"There is no folder {str(place)!r}.")
-    if git.has_commit(place, source.commit):
-        yield from git.read_blobs(place, source.commit, paths)
+def _files(folder: Path, source: Source, paths: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a clone at the pinned commit, or of a plain folder."""
+    if not folder.is_dir():
+        raise JudgeBayesError(f"There is no folder {str(folder)!r}.")
+    if git.has_commit(folder, source.commit):
+        yield from git.read_blobs(folder, source.commit, paths)
         return
     for path in paths:
-        file = place / path
+        file = folder / path
         if not file.is_file():
             raise JudgeBayesError(
-                f"{str(place)!r} is no clone with commit {source.commit[:12]} of {source.url}, and "
-                f"has no file {path!r} of its own."
+                f"{str(folder)!r} is not a clone with commit {source.commit[:12]} of {source.url}, and "
+                f"has no file {path!r}."
             )
         yield path, file.read_bytes()
 
 
-def _keep_checked(
-    found: Iterable[tuple[str, bytes]], sums: dict[str, str], raw: Path, source: Source
+def _write_verified(
+    contents: Iterable[tuple[str, bytes]], sums: dict[str, str], raw: Path, source: Source
 ) -> None:
-    """Write files into a folder, each compared with its checksum first.
+    """Write files into a folder, after comparing each with its checksum.
 
-    Their names are those of the package's own list, not the repository's.
+    The file names come from the package's list, not from the repository.
     """
-    for path, content in found:
+    for path, content in contents:
         digest = _sha256(content)
         if digest != sums[path]:
             raise JudgeBayesError(
                 f"{path!r} of {source.name} is not the file that was pinned: its SHA-256 begins "
-                f"{digest[:12]}, right would be {sums[path][:12]} (commit {source.commit[:12]} of "
+                f"with {digest[:12]} instead of {sums[path][:12]} (commit {source.commit[:12]} of "
                 f"{source.url}); nothing was kept."
             )
-        place = raw / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
+        target = raw / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
 
 
 def _write(source: Source, raw: Path, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""WMT23: side-by-side MQM ratings of translation pairs by people, three raters a pair."""
+"""WMT23: side-by-side MQM ratings of translation pairs by people, three raters per pair."""
 
 import io
 import tarfile
@@ -28,7 +28,7 @@ PAIRS = {
         ("ONLINE-W", "NLLB_Greedy"),
     ),
 }
-"""Which systems were shown side by side. The release does not say; the raters' time stamps do."""
+"""The pairs of systems shown side by side, inferred from the raters' time stamps."""
 COLUMNS = {
     "system": "system",
     "globalSegId": "segment",
@@ -38,15 +38,15 @@ COLUMNS = {
     "category": "category",
     "severity": "severity",
 }
-"""The columns that are read, and what they are called here."""
+"""The columns that are read, with their names here."""
 MAJOR, MINOR, PUNCTUATION, NON_TRANSLATION = 5.0, 1.0, 0.1, 25.0
 """The standard MQM weights."""
 FREE = ("Source issue", "Accuracy/Creative Reinterpretation")
-"""Categories that cost nothing: no fault of the translation."""
+"""Categories without a penalty, as they are not errors of the translation."""
 TEST = "HOTW-test"
-"""The severity of a row that tells whether a rater found an error planted in the text."""
+"""The severity of a row that tests whether a rater noticed an inserted error."""
 TEXT = 700
-"""Characters of a text that are kept."""
+"""Maximal number of characters of a text."""
 
 
 def convert(folder: Path) -> dict[str, pd.DataFrame]:
@@ -78,13 +78,13 @@ def convert(folder: Path) -> dict[str, pd.DataFrame]:
                 )
             )
     table = pd.concat(ratings, ignore_index=True)
-    # Sums of tenths: 0.1 + 0.2 is no more than 0.3.
+    # Penalties are sums of tenths; rounding removes floating-point errors.
     difference = (table["mqm_penalty_2"] - table["mqm_penalty_1"]).round(6)
     table = table.assign(vote=np.sign(difference).astype("int8"))
     names = ["item", "lp", "rater"]
-    kept = [*names, "mqm_penalty_1", "mqm_penalty_2", "vote"]
+    columns = [*names, "mqm_penalty_1", "mqm_penalty_2", "vote"]
     return {
-        "ratings.parquet": table[kept].astype(dict.fromkeys(names, "category")),
+        "ratings.parquet": table[columns].astype(dict.fromkeys(names, "category")),
         "labels.parquet": _labels(table),
         "items.parquet": pd.concat(items, ignore_index=True),
     }
@@ -96,22 +96,22 @@ def _cut(texts: pd.Series) -> pd.Series:
 
 def _labels(table: pd.DataFrame) -> pd.DataFrame:
     keys = ["lp", "item", "sys1", "sys2"]
-    found = table.groupby(keys)["vote"].agg(
+    counted = table.groupby(keys)["vote"].agg(
         n="size",
         mean="mean",
         pos=lambda v: (v > 0).sum(),
         tie=lambda v: (v == 0).sum(),
         neg=lambda v: (v < 0).sum(),
     )
-    counts = found[["neg", "tie", "pos"]].to_numpy()
+    counts = counted[["neg", "tie", "pos"]].to_numpy()
     most = counts.max(1)
     strict = (counts == most[:, None]).sum(1) == 1
-    found = found.assign(
+    counted = counted.assign(
         label=np.where(strict, counts.argmax(1) - 1, 0),
-        unanimous=most == found["n"],
+        unanimous=most == counted["n"],
         no_majority=~strict,
     ).reset_index()
-    return found.astype(dict.fromkeys(["pos", "tie", "neg", "label"], "int8"))
+    return counted.astype(dict.fromkeys(["pos", "tie", "neg", "label"], "int8"))
 
 
 def _rated(folder: Path, language: str) -> pd.DataFrame:
@@ -127,7 +127,7 @@ def _rated(folder: Path, language: str) -> pd.DataFrame:
 
 
 def _rows(folder: Path, language: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of the one table in an archive; nothing is unpacked to the disk."""
+    """Yield the rows of the only table in an archive, without unpacking it to disk."""
     name = f"sxs_mqm_generalMT2023_{language}.3ratingsPerSegment.tsv"
     path = folder / "generalMT2023" / language / f"{name}.tar.gz"
     with tarfile.open(path, "r:gz") as archive:
@@ -138,6 +138,6 @@ def _rows(folder: Path, language: str) -> Iterator[dict[str, str]]:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
         lines = (line.rstrip("\n").split("\t") for line in text)
         head = next(lines)
-        place = {name: head.index(name) for name in COLUMNS}
+        index_of = {name: head.index(name) for name in COLUMNS}
         for cells in lines:
-            yield {new: cells[place[old]] for old, new in COLUMNS.items()}
+            yield {new: cells[index_of[old]] for old, new in COLUMNS.items()}

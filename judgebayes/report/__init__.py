@@ -1,6 +1,7 @@
-"""Self-contained HTML pages: values in, sections, one string out.
+"""Self-contained HTML pages from plain values.
 
-Nothing is fitted here. This package may not import `judgebayes` or any package after it.
+Nothing is fitted here.
+This package may not import `judgebayes` or any package after it.
 """
 
 from judgebayes.report.page import (

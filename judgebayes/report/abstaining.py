@@ -1,4 +1,4 @@
-"""What sending items to a person brings: the risk of the decisions that are left."""
+"""The effect of sending items to a person: the risk of the remaining decisions."""
 
 import pandas as pd
 
@@ -8,28 +8,28 @@ from judgebayes.report.page import Drawing
 
 __all__ = ["risk_drawing"]
 
-TOLD = (0.25, 0.5, 0.75, 1.0)
-"""Shares of which the risk is told to those who cannot see the curve."""
+DESCRIBED_SHARES = (0.25, 0.5, 0.75, 1.0)
+"""Shares whose risk is in the text description of the curve."""
 
 
 def risk_drawing(curve: pd.DataFrame, cost: float | None) -> Drawing:
     """Return the curve of risk and coverage (`workflow.abstaining.risk_curve`) with its caption."""
-    told = []
-    for share in TOLD:
+    descriptions = []
+    for share in DESCRIBED_SHARES:
         row = curve[curve["decided"] >= share - 1e-9].iloc[0]
-        told.append(f"{row['decided']:.0%} decided, mean loss {row['risk']:.3f}")
+        descriptions.append(f"{row['decided']:.0%} decided, mean loss {row['risk']:.3f}")
     with names_as_they_are():
         svg = inline_svg(
             risk_by_share(curve, cost=cost, title=""),
             "risk-by-share",
-            "Mean loss of the surest decisions on held-out labels by the share of items decided",
-            "; ".join(told) + ".",
+            "Mean loss of the most certain decisions on held-out labels by the share of items decided",
+            "; ".join(descriptions) + ".",
         )
-    asked = (
+    note = (
         "--abstain-cost C sends items whose expected loss is above C to a person."
         if cost is None
         else f"The point is --abstain-cost {cost:g}: the items to its right go to a person."
     )
     return Drawing(
-        svg, f"Mean loss on held-out labels if only the surest decisions are taken. {asked}"
+        svg, f"Mean loss on held-out labels if only the most certain decisions are used. {note}"
     )

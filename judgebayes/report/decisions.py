@@ -1,4 +1,4 @@
-"""The section of the decisions: by class, as sets, and which items to look at first."""
+"""The report's section on decisions: by class, as sets, and the items to review first."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ __all__ = ["decisions_section"]
 FIRST_ITEMS = 10
 
 UNCERTAIN = 0.01
-"""An item is uncertain where its decision's expected loss is above this."""
+"""An item is uncertain if its decision's expected loss is above this."""
 
 
 def decisions_section(
@@ -30,37 +30,39 @@ def decisions_section(
     sent: Bool[np.ndarray, " item"] | None = None,
     risk: Sequence[Block] = (),
 ) -> Section:
-    """Return the decisions by class, the conformal sets, and the items to look at first.
+    """Return the decisions by class, the conformal sets, and the items to review first.
 
-    `sent` tells which items go to a person, and `risk` shows what that brings.
+    `sent` marks the items that go to a person, and `risk` holds the blocks on the effect of this.
 
-    `answers` is what `Coding.decode` returned: the item, then a column of probabilities per class.
-    `expected_loss` is None for a rule, which says nothing of how often it is wrong.
+    `answers` is the result of `Coding.decode`: the item, then a column of probabilities per class.
+    `expected_loss` is None for a rule, which gives no probability of an error.
     """
     sent = np.zeros(len(decisions), bool) if sent is None else sent
-    made = np.bincount(decisions[~sent], minlength=len(classes))
+    n_decided = np.bincount(decisions[~sent], minlength=len(classes))
     rows: list[tuple[str, ...]] = []
     for k, name in enumerate(classes):
-        here = (decisions == k) & ~sent
-        mean = answers.iloc[:, 1 + k][here].mean() if here.any() else np.nan
-        own = [f"{mean:.1%}" if np.isfinite(mean) else "-"]
+        decided = (decisions == k) & ~sent
+        mean = answers.iloc[:, 1 + k][decided].mean() if decided.any() else np.nan
+        cells = [f"{mean:.1%}" if np.isfinite(mean) else "-"]
         if expected_loss is not None:
-            own.append(f"{expected_loss[here].mean():z.3f}" if here.any() else "-")
-        rows.append((name, f"{made[k]:,}", percent_of(int(made[k]), len(decisions)), *own))
+            cells.append(f"{expected_loss[decided].mean():z.3f}" if decided.any() else "-")
+        rows.append(
+            (name, f"{n_decided[k]:,}", percent_of(int(n_decided[k]), len(decisions)), *cells)
+        )
     if sent.any():
-        own = ["-"] if expected_loss is None else ["-", f"{expected_loss[sent].mean():z.3f}"]
-        rows.append(("person", f"{sent.sum():,}", percent_of(int(sent.sum()), len(sent)), *own))
+        cells = ["-"] if expected_loss is None else ["-", f"{expected_loss[sent].mean():z.3f}"]
+        rows.append(("person", f"{sent.sum():,}", percent_of(int(sent.sum()), len(sent)), *cells))
     head = ["decision", "items", "share", "mean probability"]
     if expected_loss is not None:
         head.append("mean expected loss")
     blocks: list[Block] = [
         Paragraph(
-            f"Each item gets the decision of least expected loss ({loss})."
+            f"Each item gets the decision with the least expected loss ({loss})."
             + (
                 f" Over all {len(decisions):,} items the mean expected loss is "
                 f"{expected_loss.mean():z.3f}."
                 if expected_loss is not None
-                else " This method is a rule: it says nothing of how often it is wrong."
+                else " This method is a rule, which gives no probability of an error."
             )
         ),
         Table("Decisions", head, rows),
@@ -97,16 +99,16 @@ def _first_items(
     sets: Bool[np.ndarray, "item class"] | None,
     labelled: Bool[np.ndarray, " item"],
 ) -> Table | Paragraph:
-    """Return the items of the largest expected loss; how certain an answer is, its set does not say."""
-    doubt = np.where(labelled & ~labelled.all(), -np.inf, expected_loss)
-    uncertain = int((doubt > UNCERTAIN).sum())
+    """Return the items with the largest expected loss (the size of a set does not measure certainty)."""
+    uncertainty = np.where(labelled & ~labelled.all(), -np.inf, expected_loss)
+    uncertain = int((uncertainty > UNCERTAIN).sum())
     which = "" if labelled.all() else " without a label"
     if not uncertain:
         return Paragraph(
             f"No item{which} has an expected loss above {UNCERTAIN:g}: by the probabilities, none "
-            "needs a second look."
+            "needs a review."
         )
-    first = np.argsort(-doubt, kind="stable")[: min(FIRST_ITEMS, uncertain)]
+    first = np.argsort(-uncertainty, kind="stable")[: min(FIRST_ITEMS, uncertain)]
     names = presentable(answers.iloc[first, 0])
     rows = [
         (
@@ -122,7 +124,7 @@ def _first_items(
     return Table(
         f"Items{which} with an expected loss above {UNCERTAIN:g}: "
         + (f"the {len(rows)} least certain of {uncertain:,}" if uncertain > len(rows) else "all")
-        + ", look at these first",
+        + ", review these first",
         [*head, *(["set"] if sets is not None else [])],
         rows,
         words=(len(classes) + 1, *([len(classes) + 3] if sets is not None else [])),

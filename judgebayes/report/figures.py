@@ -1,4 +1,4 @@
-"""Matplotlib figures as markup that stands inside a page."""
+"""Matplotlib figures as markup inside a page."""
 
 import io
 import re
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["inline_svg", "names_as_they_are"]
 
 SALT = "judgebayes"
-"""Matplotlib makes the names of clips and markers from it: the same figure, the same bytes."""
+"""Salt of Matplotlib's names of clips and markers, so that equal figures have equal bytes."""
 THEME = {
     "#000000": "currentColor",
     "#dddddd": "var(--line)",
@@ -24,15 +24,15 @@ THEME = {
     "#0072b2": "var(--series)",
     "#b5d3e7": "var(--faint)",
 }
-"""Colours of `judgebayes.plots`, by what the page calls them."""
+"""Colours of `judgebayes.plots`, with the page's variables for them."""
 _TAG = re.compile(r"<[^<>]*>")
 _NAME = re.compile(r'(\bid="|url\(#|href="#)')
-_NOT_SHOWN = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
+_INVISIBLE = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 
 
 @contextmanager
 def names_as_they_are() -> Iterator[None]:
-    """Draw texts letter by letter: a name with dollar signs is no formula."""
+    """Draw texts literally, so that a name with dollar signs is not a formula."""
     from matplotlib import rc_context
 
     with rc_context({"text.parse_math": False, "axes.formatter.use_mathtext": False}):
@@ -42,40 +42,40 @@ def names_as_they_are() -> Iterator[None]:
 def inline_svg(
     figure: "Figure", name: str, title: str, description: str, *, themed: bool = True
 ) -> str:
-    """Return a figure as an SVG element that names itself to those who cannot see it.
+    """Return a figure as an SVG element with a title and a description for screen readers.
 
     Parameters
     ----------
     figure
-        The figure; its texts stay text, drawn by the browser.
+        The figure; its texts remain text, which the browser draws.
     name
-        Letters, digits and hyphens, no other figure's on the page: it stands before the names
-        inside the drawing, which would clash otherwise.
+        Letters, digits and hyphens, unique on the page; it prefixes the names inside the drawing, which
+        would clash otherwise.
     title, description
-        What it shows, and what is to be seen in it.
+        The title, and a description of the content.
     themed
         Whether black and the greys follow the colours of the page.
     """
     from matplotlib import rc_context
 
-    drawn = io.StringIO()
+    buffer = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT}), warnings.catch_warnings():
-        # The browser has the letters that Matplotlib's font lacks.
+        # The browser has the glyphs that Matplotlib's font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        figure.savefig(drawn, format="svg", transparent=themed, metadata={"Date": None})
-    markup = clean(drawn.getvalue())
-    markup = _NOT_SHOWN.sub("", markup[markup.index("<svg") :]).strip()
-    markup = _TAG.sub(lambda tag: _own(tag[0], name, THEME if themed else {}), markup)
-    spoken = (
+        figure.savefig(buffer, format="svg", transparent=themed, metadata={"Date": None})
+    markup = clean(buffer.getvalue())
+    markup = _INVISIBLE.sub("", markup[markup.index("<svg") :]).strip()
+    markup = _TAG.sub(lambda tag: _prefixed(tag[0], name, THEME if themed else {}), markup)
+    description_markup = (
         f'<title id="{name}-title">{escaped(title)}</title>'
         f'<desc id="{name}-desc">{escaped(description)}</desc>'
     )
-    opened, rest = markup.split(">", 1)
+    opening, remainder = markup.split(">", 1)
     labelled = f' role="img" aria-labelledby="{name}-title {name}-desc">'
-    return re.sub(r"\n\s*", "\n", f"{opened}{labelled}{spoken}{rest}")
+    return re.sub(r"\n\s*", "\n", f"{opening}{labelled}{description_markup}{remainder}")
 
 
-def _own(tag: str, name: str, theme: dict[str, str]) -> str:
+def _prefixed(tag: str, name: str, theme: dict[str, str]) -> str:
     tag = _NAME.sub(rf"\g<1>{name}-", tag)
     for colour, variable in theme.items():
         tag = tag.replace(colour, variable)

@@ -1,4 +1,4 @@
-"""The section of the probabilities, and whether held-out labels bear them out."""
+"""The report's section on the probabilities and their calibration on held-out labels."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,11 +15,11 @@ from judgebayes.report.page import Drawing, Paragraph, Row, Section, Table
 __all__ = ["HeldOut", "probabilities_section", "with_interval"]
 
 BINS = 10
-MOST_DIAGRAMS = 5
+MAX_DIAGRAMS = 5
 
 
 class HeldOut(NamedTuple):
-    """A method's answers on held-out items, flat over splits: an item comes once per split it is in."""
+    """A method's results on held-out items, flat over splits (once per split that holds it out)."""
 
     items: Int[np.ndarray, " answer"]
     labels: Int[np.ndarray, " answer"]
@@ -28,24 +28,28 @@ class HeldOut(NamedTuple):
     splits: int
 
 
-def with_interval(found: Interval, *, percent: bool = False) -> str:
-    """Return an estimate and its interval as text; a hyphen where it is not a number."""
-    if not np.isfinite(found.mean):
+def with_interval(estimate: Interval, *, percent: bool = False) -> str:
+    """Return an estimate and its interval as text; a hyphen if it is not a number."""
+    if not np.isfinite(estimate.mean):
         return "-"
     form = "{:.1%}" if percent else "{:z.3f}"
-    mean, low, high = (form.format(value) for value in found)
-    return f"{mean} [{low}, {high}]" if np.isfinite([found.low, found.high]).all() else mean
+    mean, low, high = (form.format(value) for value in estimate)
+    return f"{mean} [{low}, {high}]" if np.isfinite([estimate.low, estimate.high]).all() else mean
 
 
 def probabilities_section(
     held_out: HeldOut | None, classes: Sequence[str], method: str, *, degenerate: bool
 ) -> Section:
-    """Return whether the probabilities are borne out on held-out labels, drawn and as a table."""
+    """Return the calibration of the probabilities on held-out labels, as figures and a table."""
     title, name = "Calibrated probabilities", "probabilities"
     if held_out is None:
         return Section(
             title,
-            [Paragraph("No labels were held out: nothing says whether the probabilities hold.")],
+            [
+                Paragraph(
+                    "No labels were held out, so the calibration of the probabilities is unknown."
+                )
+            ],
             name=name,
         )
     if degenerate:
@@ -54,22 +58,22 @@ def probabilities_section(
             [
                 Paragraph(
                     "The labels are all, or nearly all, the same: every map of the votes looks "
-                    "perfectly calibrated on them, and a diagram would say nothing."
+                    "perfectly calibrated on them, so a diagram would be uninformative."
                 )
             ],
             name=name,
         )
     which: list[int | None] = [1] if len(classes) == 2 else list(range(len(classes)))
-    if len(which) > MOST_DIAGRAMS:
+    if len(which) > MAX_DIAGRAMS:
         which = [None]
     drawings = [_diagram(held_out, of, classes, method) for of in which]
     return Section(
         title,
         [
             Paragraph(
-                f"Of the items that were given a probability of 70 %, about 70 % should turn out so. "
-                f"Below is what became of held-out labels, over {held_out.splits} splits: "
-                f"{method} was fitted without them. The table pools the answers by the probability "
+                "If probabilities are calibrated, events with a probability of 70 % occur in about "
+                f"70 % of cases. Below is the check on held-out labels, over {held_out.splits} splits: "
+                f"{method} was fitted without them. The table groups the predictions by the probability "
                 "of the most probable class; an item counts in every split that held it out, and "
                 "once in the intervals."
             ),
@@ -81,14 +85,16 @@ def probabilities_section(
 
 
 def _diagram(held_out: HeldOut, of: int | None, classes: Sequence[str], method: str) -> Drawing:
-    found = reliability(held_out.log_probs, held_out.labels, bins=BINS, of=of)
-    mass, predicted, observed = (np.asarray(part) for part in found)
+    reliability_bins = reliability(held_out.log_probs, held_out.labels, bins=BINS, of=of)
+    mass, predicted, observed = (np.asarray(part) for part in reliability_bins)
     what = "the most probable class" if of is None else f"class {classes[of]}"
-    off = float((mass * np.abs(predicted - observed)).sum() / mass.sum())
-    used = np.flatnonzero(mass > 0)
-    spoken = "; ".join(f"predicted {predicted[b]:.2f}, observed {observed[b]:.2f}" for b in used)
+    calibration_error = float((mass * np.abs(predicted - observed)).sum() / mass.sum())
+    nonempty = np.flatnonzero(mass > 0)
+    description = "; ".join(
+        f"predicted {predicted[b]:.2f}, observed {observed[b]:.2f}" for b in nonempty
+    )
     with names_as_they_are():
-        figure = reliability_diagrams({"": {method: found}}, title="")
+        figure = reliability_diagrams({"": {method: reliability_bins}}, title="")
         for legend in list(figure.legends):
             legend.remove()
         figure.set_size_inches(3.1, 3.05)
@@ -96,18 +102,18 @@ def _diagram(held_out: HeldOut, of: int | None, classes: Sequence[str], method: 
             figure,
             f"reliability-{'top' if of is None else of}",
             f"Observed frequency against predicted probability of {what}",
-            f"By bin of the predicted probability: {spoken}.",
+            f"By bin of the predicted probability: {description}.",
         )
     return Drawing(
         svg,
-        f"Probability of {what}: mean distance from the diagonal {off:.3f}. The area of a point is "
-        "its share of the answers.",
+        f"Probability of {what}: mean distance from the diagonal {calibration_error:.3f}. The area "
+        "of a point is its share of the predictions.",
     )
 
 
 def _confidence_table(held_out: HeldOut) -> Table:
     """Return how often the most probable class was right, by its probability."""
-    found = confidence_bins(
+    table_bins = confidence_bins(
         held_out.log_probs, held_out.labels, held_out.items, held_out.groups, bins=BINS
     )
     rows = [
@@ -118,10 +124,10 @@ def _confidence_table(held_out: HeldOut) -> Table:
             f"{b.promised:.1%}",
             with_interval(b.right, percent=True),
         )
-        for b in found
+        for b in table_bins
     ]
     return Table(
         "How often the most probable class was the label, by its probability [95 %]",
-        ("probability", "items", "of all answers", "promised", "right"),
+        ("probability", "items", "share", "predicted", "right"),
         rows[::-1],
     )

@@ -1,4 +1,4 @@
-"""The section of the labels: what more of them would buy."""
+"""The report's section on labels: the expected benefit of more labels."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,13 +16,13 @@ from judgebayes.report.page import Block, Drawing, Paragraph, Row, Section, Tabl
 __all__ = ["Curve", "labels_section"]
 
 COVERAGE_ITEMS = 10_000
-"""So many new items that their own chance hardly matters to the coverage."""
+"""The number of new items for the coverage, large enough to make their sampling error negligible."""
 
 THRESHOLD_SHARE = 1 / 3
-"""Share of the labels that a conformal threshold is learnt from."""
+"""Share of the labels used for a conformal threshold."""
 
-MORE = (1, 2, 4)
-"""How many times as many labels are spoken of."""
+MULTIPLES = (1, 2, 4)
+"""The multiples of the number of labels in the table."""
 
 
 class Curve(NamedTuple):
@@ -32,11 +32,11 @@ class Curve(NamedTuple):
     nll: Sequence[Interval]
     loss: Sequence[Interval]
     gain: Interval
-    """What the last doubling took off the NLL; not finite where one of the two is not."""
+    """Decrease of the NLL by the last doubling of the labels; not finite if one of the two is not."""
     loss_gain: Interval
-    """What it took off the loss of the decisions."""
+    """Decrease of the loss of the decisions by the last doubling."""
     constant: tuple[float, float] | None
-    """NLL and loss of always giving the same answer, fitted on all of them."""
+    """NLL and loss of the best constant prediction, fitted on all labels."""
 
 
 def labels_section(
@@ -47,10 +47,10 @@ def labels_section(
     level: float | None,
     method: str,
 ) -> Section:
-    """Return what more labels would buy: measured on fewer labels, and by law on more.
+    """Return the section on more labels: scores measured with fewer labels, and known laws for more.
 
-    `accuracy` is that of a judge in the middle of the panel, `level` that of the conformal sets. No
-    more labels are spoken of than there are items.
+    `accuracy` is that of the panel's median judge, `level` that of the conformal sets. The numbers of
+    labels do not exceed the number of items.
     """
     blocks: list[Block] = []
     if curve is not None and len(curve.labels) > 1:
@@ -61,8 +61,8 @@ def labels_section(
     else:
         blocks.append(
             Paragraph(
-                f"With {n_labels} labels there are too few to see how the answers improve with "
-                "their number: about 25 are needed, 50 to 100 are usually enough to calibrate on."
+                f"{n_labels} labels are too few to measure how the results improve with their "
+                "number: this needs about 25; 50 to 100 are usually enough for calibration."
             )
         )
     if n_labels:
@@ -71,9 +71,9 @@ def labels_section(
 
 
 def _gain_words(curve: Curve, method: str, *, more: bool) -> list[str]:
-    """Return what the last doubling of the labels did to the probabilities, and to the decisions.
+    """Return sentences on the effect of the last doubling of the labels on probabilities and decisions.
 
-    `more` is whether there are items left to label.
+    `more` states whether there are unlabelled items.
     """
     half, full = curve.labels[-2:]
     parts = [
@@ -84,17 +84,17 @@ def _gain_words(curve: Curve, method: str, *, more: bool) -> list[str]:
         )
         if np.isfinite(gain.mean)
     ]
-    said = [
-        f"{method} was fitted again on half, a quarter, ... of the labels of every split, and judged "
+    sentences = [
+        f"{method} was also fitted on half, a quarter, ... of the labels of every split, and scored "
         f"on the same held-out labels."
     ]
-    said += [
+    sentences += [
         f"From {half} to {full} labels the {name} {_change(gain, what)}"
         for name, what, gain in parts
     ]
     if more and not any(gain.low > 0 for _, _, gain in parts):
-        said.append("More labels would narrow the intervals, as the last table says.")
-    return said
+        sentences.append("More labels would narrow the intervals, as the last table shows.")
+    return sentences
 
 
 def _change(gain: Interval, what: str) -> str:
@@ -130,13 +130,15 @@ def _curve_blocks(curve: Curve, method: str) -> list[Block]:
     )
     parts = {"held-out NLL": curve.nll, "mean loss of the decisions": curve.loss}
     drawings = []
-    for number, (name, found) in enumerate(parts.items()):
+    for number, (name, scores) in enumerate(parts.items()):
         points = [
-            (n, each) for n, each in zip(curve.labels, found, strict=True) if np.isfinite(each.mean)
+            (n, score)
+            for n, score in zip(curve.labels, scores, strict=True)
+            if np.isfinite(score.mean)
         ]
         if len(points) < 2:
             continue
-        frame = pd.DataFrame([each for _, each in points]).rename(columns={"mean": "value"})
+        frame = pd.DataFrame([score for _, score in points]).rename(columns={"mean": "value"})
         frame = frame.assign(labels=[n for n, _ in points], method=method, metric="score", panel="")
         with names_as_they_are():
             figure = curves(
@@ -151,8 +153,10 @@ def _curve_blocks(curve: Curve, method: str) -> list[Block]:
             for legend in list(figure.legends):
                 legend.remove()
             figure.set_size_inches(3.4, 2.7)
-            spoken = "; ".join(f"{n} labels: {with_interval(each)}" for n, each in points)
-            svg = inline_svg(figure, f"growth-{number}", f"{name} by the number of labels", spoken)
+            description = "; ".join(f"{n} labels: {with_interval(score)}" for n, score in points)
+            svg = inline_svg(
+                figure, f"growth-{number}", f"{name} by the number of labels", description
+            )
         drawings.append(
             Drawing(svg, f"{name.capitalize()}, with 95 % intervals.".replace("nll", "NLL"))
         )
@@ -163,7 +167,7 @@ def _law_blocks(
     n_labels: int, n_items: int, accuracy: float | None, level: float | None
 ) -> list[Block]:
     head, columns = ["labels"], []
-    sizes = sorted({min(times * n_labels, n_items) for times in MORE})
+    sizes = sorted({min(times * n_labels, n_items) for times in MULTIPLES})
     if accuracy is not None:
         head.append(f"accuracy of a judge who is right {accuracy:.0%} of the time")
         columns.append([_accuracy_range(accuracy, n) for n in sizes])
@@ -176,20 +180,20 @@ def _law_blocks(
         (f"{n}{', as now' * (n == n_labels)}{', all items' * (n == n_items)}", *cells)
         for n, *cells in zip(sizes, *columns, strict=True)
     ]
-    said = (
-        "This much is known without trying: what is counted on labels has an interval that narrows "
+    words = (
+        "Some effects follow from theory: the interval of a share that is estimated on labels narrows "
         "with the square root of their number."
     )
     if n_items == n_labels:
-        said += f" All {n_items} items are labelled: more labels need more items with votes."
+        words += f" All {n_items} items are labelled: more labels need more items with votes."
     elif sizes[-1] == n_items:
-        said += f" There are {n_items} items: more labels than that need more items with votes."
+        words += f" There are {n_items} items: more labels than this need more items with votes."
     if level is not None:
-        said += (
-            " The coverages are those of probabilities that differ from item to item: where many "
-            "are alike, as few votes make them, sets cover more."
+        words += (
+            " The coverages hold for probabilities that differ between items; if many are equal, "
+            "as with few votes, sets cover more."
         )
-    return [Paragraph(said), Table("Ranges that follow from the number of labels", head, rows)]
+    return [Paragraph(words), Table("Ranges that follow from the number of labels", head, rows)]
 
 
 def _accuracy_range(accuracy: float, n: int) -> str:

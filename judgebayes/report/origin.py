@@ -1,4 +1,4 @@
-"""Sections of how the answers came about, and how to make them again."""
+"""The report's sections on the method and on rerunning it."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ def method_section(
     compared_words: Sequence[str],
     settings: Sequence[tuple[str, str]],
 ) -> Section:
-    """Return how the answers came about: the method, what it was compared with, the settings."""
+    """Return the section on the method, the comparison with other methods, and the settings."""
     blocks: list[Block] = [*map(Paragraph, chosen)]
     if compared is not None:
         blocks += [compared, *map(Paragraph, compared_words)]
@@ -28,17 +28,17 @@ def method_section(
 def rerun_section(
     command: str, answers_command: str, versions: Sequence[tuple[str, str]]
 ) -> Section:
-    """Return the commands that make this page, and the table of all answers, again."""
+    """Return the section with the commands that recreate this page and the table of all results."""
     return Section(
         "To run it again",
         [
             Paragraph("This page, from the same files:"),
             Code(command),
-            Paragraph("All answers as a table, from the same fit:"),
+            Paragraph("All results as a table, from the same fit:"),
             Code(answers_command),
             Paragraph(
-                "The same files, command and versions give the same numbers. The page holds no date "
-                "and nothing that is fetched: it can be kept and mailed as it is."
+                "The same files, command and versions give the same numbers. The page has no date "
+                "and loads nothing: it can be stored and mailed as it is."
             ),
             Facts(versions),
         ],

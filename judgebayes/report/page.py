@@ -1,7 +1,7 @@
 """A self-contained HTML page from plain values: sections of paragraphs, tables and drawings.
 
-Nothing is fetched and nothing runs: styles and drawings stand in the page, and its content security
-policy forbids the rest. Everything that is said passes through `text.escaped`.
+The page loads nothing and runs no code: styles and drawings are inside the page, and its content
+security policy forbids everything else. All text passes through `text.escaped`.
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ __all__ = [
 
 SEVERITIES: dict[Severity, str] = {"bad": "Problem", "note": "Note", "good": "Good"}
 LONG_CELL = 60
-"""A column of words with a cell of more letters is kept wide, also where the page is narrow."""
-DEEPEST = 6
-"""HTML has no heading below h6."""
+"""A text column with a cell longer than this stays wide, even on a narrow page."""
+MAX_HEADING = 6
+"""The lowest heading level of HTML."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A text that leads to a file beside the page, or to a place in it (`#...`)."""
+    """A link to a file beside the page, or to a position in it (`#...`)."""
 
     text: str
     target: str
@@ -56,7 +56,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Findings:
-    """What diagnostics say, each behind its severity."""
+    """Findings of diagnostics, each with its severity."""
 
     findings: Sequence[Finding]
 
@@ -67,40 +67,40 @@ class Facts:
 
     facts: Sequence[tuple[str, str]]
     large: bool = False
-    """Whether they are what a reader should see first."""
+    """Whether they are displayed prominently."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the first cell of a row is its heading, numbers stand on the right."""
+    """A table; the first cell of a row is its heading, and numbers are aligned right."""
 
     caption: str
     head: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     words: Sequence[int] = ()
-    """Columns beside the first that hold words."""
+    """Text columns, beside the first."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure as `figures.inline_svg` returns it: markup, taken as it is."""
+    """A figure from `figures.inline_svg`; the markup is not escaped."""
 
     svg: str
     caption: str
     themed: bool = True
-    """Whether its ink follows the page's; otherwise it stands on white."""
+    """Whether its colours follow the page's; otherwise its background is white."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Drawings side by side where there is room."""
+    """Drawings side by side, if there is space."""
 
     drawings: Sequence[Drawing]
 
 
 @dataclass(frozen=True)
 class Code:
-    """A command or a file, letter by letter."""
+    """A command or a file, shown literally."""
 
     text: str
 
@@ -114,7 +114,7 @@ class Links:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks that are shown when asked for, and in print."""
+    """Collapsed blocks, shown on request and in print."""
 
     title: str
     blocks: "Sequence[Block]"
@@ -125,18 +125,18 @@ Block = Paragraph | Findings | Facts | Table | Drawing | Row | Code | Links | Fo
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading and its content."""
 
     title: str
     blocks: Sequence[Block]
     sections: "Sequence[Section]" = ()
     name: str = ""
-    """What links call it: letters, digits and hyphens; a number if there is none."""
+    """The target name for links: letters, digits and hyphens; by default a number."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A title, what is said first, and the sections."""
+    """A title, introductory blocks, and sections."""
 
     title: str
     blocks: Sequence[Block]
@@ -154,7 +154,7 @@ def render(page: Page) -> str:
     body = "".join(
         _section(section, 2, name) for name, section in zip(names, page.sections, strict=True)
     )
-    policy = (  # a heat map inside a drawing is an image written out
+    policy = (  # a heat map inside a drawing is an embedded image
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
@@ -171,7 +171,7 @@ def render(page: Page) -> str:
 
 
 def _section(section: Section, level: int, name: str) -> str:
-    heading = min(level, DEEPEST)
+    heading = min(level, MAX_HEADING)
     inner = "".join(
         _section(each, level + 1, each.name or f"{name}-{n}")
         for n, each in enumerate(section.sections, start=1)
@@ -221,7 +221,7 @@ def _block(block: Block) -> str:
 
 def _table(table: Table) -> str:
     words = {0, *table.words}
-    long = {n for n in words for row in table.rows if n and len(_said(row[n])) > LONG_CELL}
+    long = {n for n in words for row in table.rows if n and len(_cell_text(row[n])) > LONG_CELL}
 
     def tag(n: int) -> str:
         return ' class="long"' if n in long else "" if n in words else ' class="n"'
@@ -232,7 +232,7 @@ def _table(table: Table) -> str:
     rows = "".join(
         "<tr>"
         + "".join(
-            f'<th scope="row">{_broken(_cell(cell))}</th>'
+            f'<th scope="row">{_breakable(_cell(cell))}</th>'
             if n == 0
             else f"<td{tag(n)}>{_cell(cell)}</td>"
             for n, cell in enumerate(row)
@@ -240,7 +240,7 @@ def _table(table: Table) -> str:
         + "</tr>\n"
         for row in table.rows
     )
-    # A table that is wider than the page is moved by itself, by keys too.
+    # A table wider than the page scrolls separately, also by keyboard.
     return (
         f'<div class="wide" role="region" tabindex="0" aria-label="{escaped(table.caption)}">\n'
         f"<table>\n<caption><span>{escaped(table.caption)}</span></caption>\n<thead><tr>{head}</tr></thead>\n"
@@ -248,12 +248,12 @@ def _table(table: Table) -> str:
     )
 
 
-def _said(cell: Cell) -> str:
+def _cell_text(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
-def _broken(markup: str) -> str:
-    """Return a cell in which a long name may be broken behind its strokes."""
+def _breakable(markup: str) -> str:
+    """Return a cell in which a long name may be broken after slashes and underscores."""
     if "<" in markup:
         return markup
     return markup.replace("/", "/<wbr>").replace("_", "_<wbr>")
@@ -262,8 +262,8 @@ def _broken(markup: str) -> str:
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
         return escaped(cell)
-    inside = cell.target.startswith("#")
-    target = "#" * inside + quote(cell.target[inside:], safe="/-._~")
+    is_internal = cell.target.startswith("#")
+    target = "#" * is_internal + quote(cell.target[is_internal:], safe="/-._~")
     # A colon is quoted too, so that no target is an address with a scheme.
     return f'<a href="{target}">{escaped(cell.text)}</a>'
 

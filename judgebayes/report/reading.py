@@ -1,4 +1,4 @@
-"""Sections of what was read: the data, the diagnostics, the judges."""
+"""The report's sections on the data, the diagnostics and the judges."""
 
 from collections.abc import Sequence
 
@@ -24,13 +24,13 @@ from judgebayes.report.text import presentable
 
 __all__ = ["data_section", "diagnostics_section", "judges_section", "percent_of"]
 
-MOST_JUDGES = 16
-"""Judges of a short table: the most and the least accurate."""
+MAX_SHORT_TABLE = 16
+"""The number of judges in a short table: the most and the least accurate."""
 
-ALL_JUDGES = 500
+MAX_FULL_TABLE = 500
 
-LONGEST_DRAWN = 28
-"""Letters of a name in a figure."""
+MAX_NAME_LENGTH = 28
+"""The maximal length of a name in a figure."""
 
 
 def data_section(
@@ -40,7 +40,7 @@ def data_section(
     votes: Int[np.ndarray, " class"],
     labels: Int[np.ndarray, " class"],
 ) -> Section:
-    """Return what was read: sentences, files with their checksums, votes and labels by class."""
+    """Return the section on the data: sentences, files with checksums, votes and labels by class."""
     rows = [
         (
             name,
@@ -64,20 +64,20 @@ def data_section(
 
 
 def percent_of(part: int, whole: int) -> str:
-    """Return a share in per cent as text; a hyphen where the whole is 0."""
+    """Return a share in per cent as text; a hyphen if the whole is 0."""
     return f"{part / whole:.1%}" if whole else "-"
 
 
 def diagnostics_section(findings: Sequence[Finding]) -> Section:
-    """Return what the diagnostics say, the gravest first."""
+    """Return the section of the diagnostics, the most serious first."""
     counts = {kind: sum(f.severity == kind for f in findings) for kind in ("bad", "note")}
-    problems = "No problem" if not counts["bad"] else _counted(counts["bad"], "problem")
+    problems = "No problem" if not counts["bad"] else _count_words(counts["bad"], "problem")
     return Section(
         "Diagnostics",
         [
             Paragraph(
-                f"{problems} and {_counted(counts['note'], 'note')}, from the votes and the labels "
-                "alone, before any method was fitted."
+                f"{problems} and {_count_words(counts['note'], 'note')}, from the votes and the labels "
+                "only, before any method was fitted."
             ),
             Findings(findings),
         ],
@@ -85,22 +85,22 @@ def diagnostics_section(findings: Sequence[Finding]) -> Section:
     )
 
 
-def _counted(n: int, what: str) -> str:
+def _count_words(n: int, what: str) -> str:
     return f"{n or 'no'} {what}{'' if n == 1 else 's'}"
 
 
 def judges_section(judges: pd.DataFrame) -> Section:
-    """Return how often each judge is right: a figure, the ends of the ranking, and all judges.
+    """Return the section on the judges' accuracy: a figure, the ends of the ranking, and all judges.
 
-    `judges` is what `judgebayes.panel.judges.judge_table` returned.
+    `judges` is the result of `judgebayes.panel.judges.judge_table`.
     """
-    known = bool(np.isfinite(judges["accuracy"]).any())
+    has_accuracy = bool(np.isfinite(judges["accuracy"]).any())
     ranked = judges.sort_values("accuracy", ascending=False, kind="stable")
     shown = ranked
-    if len(ranked) > MOST_JUDGES:
-        shown = pd.concat([ranked.head(MOST_JUDGES // 2), ranked.tail(MOST_JUDGES // 2)])
+    if len(ranked) > MAX_SHORT_TABLE:
+        shown = pd.concat([ranked.head(MAX_SHORT_TABLE // 2), ranked.tail(MAX_SHORT_TABLE // 2)])
     blocks: list[Block] = []
-    if known:
+    if has_accuracy:
         blocks.append(
             Paragraph(
                 "Accuracy is agreement with the labels; repeated votes of a judge on an item count "
@@ -110,33 +110,33 @@ def judges_section(judges: pd.DataFrame) -> Section:
             )
         )
     else:
-        blocks.append(Paragraph("Without labels nothing is known of how often a judge is right."))
-    if known and len(judges) > 1:
+        blocks.append(Paragraph("Without labels the accuracy of the judges is unknown."))
+    if has_accuracy and len(judges) > 1:
         blocks.append(_judges_drawing(ranked, shown))
-    few = len(shown) == len(ranked)
+    all_shown = len(shown) == len(ranked)
     caption = "Judges, the most accurate first; shares in per cent with 90 % intervals"
-    if not known:
+    if not has_accuracy:
         caption = "Judges and their votes"
-    if not few:
-        half = MOST_JUDGES // 2
+    if not all_shown:
+        half = MAX_SHORT_TABLE // 2
         caption = (
             f"The {half} most and the {half} least accurate of {len(ranked)} judges, in per cent "
             "with 90 % intervals"
         )
-    blocks.append(_judges_table(shown, caption, known))
-    if not few:
-        most = ranked.head(ALL_JUDGES)
+    blocks.append(_judges_table(shown, caption, has_accuracy))
+    if not all_shown:
+        most = ranked.head(MAX_FULL_TABLE)
         title = (
             f"All {len(ranked)} judges" if len(most) == len(ranked) else f"The first {len(most)}"
         )
-        every = _judges_table(most, f"{title}, in per cent with 90 % intervals", known)
-        blocks.append(Folded(title, [every]))
+        full_table = _judges_table(most, f"{title}, in per cent with 90 % intervals", has_accuracy)
+        blocks.append(Folded(title, [full_table]))
     return Section("The judges", blocks, name="judges")
 
 
 def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
     ranked, shown = (
-        each.assign(judge=presentable(each["judge"], LONGEST_DRAWN)) for each in (ranked, shown)
+        each.assign(judge=presentable(each["judge"], MAX_NAME_LENGTH)) for each in (ranked, shown)
     )
     by_label = "tpr" in ranked and np.isfinite(ranked[["tnr", "tpr"]]).to_numpy().all(1).any()
     with names_as_they_are():
@@ -146,12 +146,12 @@ def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
             caption = (
                 f"Each of {len(ranked)} judges, with 90 % intervals: how often it is right on items "
                 "of the lower label (to the right is better) and of the higher (up is better). On "
-                'the solid line, "one coin", it is equally good on both, as the one-coin model takes '
-                "every judge to be; on the dashed one it knows nothing."
+                'the solid line, "one coin", it is equally good on both, as the one-coin model assumes; '
+                "on the dashed line its votes have no information."
             )
-            written = {text.get_text() for text in figure.axes[0].texts}
-            if not written.issuperset(ranked["judge"]):
-                caption += " Where there was no room for a name, the table below tells it."
+            names_in_figure = {text.get_text() for text in figure.axes[0].texts}
+            if not names_in_figure.issuperset(ranked["judge"]):
+                caption += " Names without space in the figure are in the table below."
         else:
             table = shown.rename(
                 columns={"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
@@ -161,26 +161,28 @@ def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
             title = "Accuracy of judges"
             caption = "How often judges are right, with 90 % intervals."
         best, worst = ranked.iloc[0], ranked[np.isfinite(ranked["accuracy"])].iloc[-1]
-        spoken = (
+        description = (
             f"The most accurate is {best['judge']} with {best['accuracy']:.0%}, the least "
-            f"{worst['judge']} with {worst['accuracy']:.0%}. The table below holds the numbers."
+            f"{worst['judge']} with {worst['accuracy']:.0%}. The table below has the numbers."
         )
-        return Drawing(inline_svg(figure, "judges-figure", title, spoken), caption)
+        return Drawing(inline_svg(figure, "judges-figure", title, description), caption)
 
 
-def _judges_table(judges: pd.DataFrame, caption: str, known: bool) -> Table:
+def _judges_table(judges: pd.DataFrame, caption: str, has_accuracy: bool) -> Table:
     shares = [name for name in SHARES if name in judges and np.isfinite(judges[name]).any()]
-    head = ["judge", *(SHARES[name] for name in shares), *(["weight"] if known else [])]
-    partly = "not_asked" in judges and bool((judges["not_asked"] > 0).any())
+    head = ["judge", *(SHARES[name] for name in shares), *(["weight"] if has_accuracy else [])]
+    some_not_asked = "not_asked" in judges and bool((judges["not_asked"] > 0).any())
     rows = [
         [
             str(row["judge"]),
             *(percent_with_interval(row, name) for name in shares),
-            *([f"{row['weight']:+.2f}"] if known else []),
+            *([f"{row['weight']:+.2f}"] if has_accuracy else []),
             f"{int(row['votes']):,}",
             f"{row['missing']:.0%}",
-            *([f"{row['not_asked']:.0%}"] if partly else []),
+            *([f"{row['not_asked']:.0%}"] if some_not_asked else []),
         ]
         for _, row in judges.iterrows()
     ]
-    return Table(caption, [*head, "votes", "missing", *(["not asked"] if partly else [])], rows)
+    return Table(
+        caption, [*head, "votes", "missing", *(["not asked"] if some_not_asked else [])], rows
+    )

@@ -1,4 +1,4 @@
-"""A judge's shares of right answers, as tables show them."""
+"""A judge's accuracies as text for tables."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pandas as pd
 __all__ = ["SHARES", "percent_with_interval"]
 
 SHARES = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
-"""What `judgebayes.panel.judges.judge_table` gives with an interval, and what readers call it."""
+"""The columns of `judgebayes.panel.judges.judge_table` with intervals, and their titles."""
 
 
 def percent_with_interval(row: pd.Series, name: str) -> str:

@@ -1,4 +1,4 @@
-"""How a page looks: colours for light, dark and paper, one column, wide tables that scroll."""
+"""The style of a page: colours for light, dark and print, one column, scrolling wide tables."""
 
 __all__ = ["DARK", "LIGHT", "css"]
 
@@ -16,8 +16,8 @@ LIGHT = {
     "faint": "#b5d3e7",
     "rule": "#bbbbbb",
 }
-"""Colours by their use. Letters stand in ink, muted, link, bad, note or good, on page or card;
-series, faint and rule are ink of drawings."""
+"""Colours by use. Text has the colours ink, muted, link, bad, note or good, on page or card; series,
+faint and rule are colours of drawings."""
 
 DARK = {
     "page": "#14181d",
@@ -125,7 +125,7 @@ summary { cursor: pointer; color: var(--link); padding: 0.3rem 0; }
 
 
 def css() -> str:
-    """Return the style sheet of a page; paper is light whatever the screen is."""
+    """Return the style sheet of a page; print is always light."""
     return (
         f":root {{ color-scheme: light dark; {_variables(LIGHT)} }}\n"
         f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}\n"

@@ -1,4 +1,4 @@
-"""Text of unknown origin made harmless: no control characters, no endless names, nothing unescaped."""
+"""Sanitise text of unknown origin: control characters, long names, HTML escapes."""
 
 import html
 import re
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 __all__ = ["clean", "escaped", "presentable", "shortened"]
 
-LONGEST_TEXT = 4000
-LONGEST_NAME = 72
-# Controls that a page must not hold; marks that turn the direction of the text that follows.
+MAX_TEXT = 4000
+MAX_NAME = 72
+# Control characters that a page must not contain, and marks that change the direction of text.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
@@ -18,12 +18,12 @@ _LINES = re.compile("[\t\n\u2028\u2029]+")
 
 
 def clean(text: str) -> str:
-    """Return a text without control characters; each leaves the sign of a character lost."""
+    """Replace control characters by U+FFFD, the replacement character."""
     return _CONTROLS.sub("\ufffd", text)
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many characters: its beginning and its end.
+    """Return at most `most` characters of a text: its beginning and its end.
 
     >>> shortened("abcdefghij", 5)
     'ab…ij'
@@ -36,29 +36,28 @@ def shortened(text: str, most: int) -> str:
 
 def escaped(text: str) -> str:
     """Return a text as HTML, safe as an element's content and in a quoted attribute."""
-    return html.escape(clean(shortened(text, LONGEST_TEXT)), quote=True)
+    return html.escape(clean(shortened(text, MAX_TEXT)), quote=True)
 
 
-def presentable(names: Iterable[object], most: int = LONGEST_NAME) -> list[str]:
-    """Return names for sentences, tables and figures: one short line each, no two alike.
+def presentable(names: Iterable[object], most: int = MAX_NAME) -> list[str]:
+    """Return names for sentences, tables and figures: one short line each, all distinct.
 
-    A name that is written from right to left is isolated, so that it does not turn round what
-    stands beside it.
+    A right-to-left name is isolated, so that it does not reverse the text beside it.
     """
-    found: list[str] = []
-    taken: set[str] = set()
+    unique_names: list[str] = []
+    used: set[str] = set()
     for name in names:
-        line = shortened(str(name), 4 * most)  # so that a megabyte is not searched
+        line = shortened(str(name), 4 * most)  # avoids searching a megabyte
         line = (
             shortened(_LINES.sub(" ", _ISOLATES.sub("", clean(line))).strip(), most) or "(no name)"
         )
-        own, number = line, 1
-        while own in taken:
+        candidate, number = line, 1
+        while candidate in used:
             number += 1
-            own = f"{line} ({number})"
-        taken.add(own)
-        found.append(_isolated(own))
-    return found
+            candidate = f"{line} ({number})"
+        used.add(candidate)
+        unique_names.append(_isolated(candidate))
+    return unique_names
 
 
 def _isolated(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a number was computed with."""
+"""Versions of the software behind a result."""
 
 import os
 import platform
@@ -8,18 +8,18 @@ __all__ = ["show_versions", "versions"]
 
 PACKAGES = ("judgebayes", "jax", "jaxlib", "numpyro", "numpy", "scipy", "pandas", "scikit-learn")
 OTHERS = ("arviz", "optax", "matplotlib", "pyarrow", "rapidfuzz", "typer", "sentence-transformers")
-"""What `show_versions` adds: no number of a result comes from these."""
+"""Further packages for `show_versions`, which do not affect results."""
 SETTINGS = ("JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "OPENBLAS_NUM_THREADS")
 
 
 def versions() -> list[tuple[str, str]]:
-    """Return Python, the platform and the packages that results depend on, with their versions."""
-    found = [("Python", platform.python_version()), ("platform", platform.platform(terse=True))]
-    return found + [(name, _version(name, "not installed as a package")) for name in PACKAGES]
+    """Return the versions of Python, the platform and the packages that results depend on."""
+    system = [("Python", platform.python_version()), ("platform", platform.platform(terse=True))]
+    return system + [(name, _version(name, "not installed as a package")) for name in PACKAGES]
 
 
 def show_versions() -> None:
-    """Print what a bug report needs: versions, devices and the settings that change results."""
+    """Print the versions, devices and settings for a bug report."""
     import jax
 
     devices = ", ".join(f"{d.platform} {d.device_kind}" for d in jax.devices())
@@ -31,7 +31,7 @@ def show_versions() -> None:
         *((name, os.environ[name]) for name in SETTINGS if name in os.environ),
     ]
     width = max(len(name) for name, _ in rows)
-    print("\n".join(f"{name:<{width}}  {told}" for name, told in rows))  # noqa: T201
+    print("\n".join(f"{name:<{width}}  {value}" for name, value in rows))  # noqa: T201
 
 
 def _version(name: str, absent: str) -> str:

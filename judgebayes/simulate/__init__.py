@@ -1,6 +1,6 @@
-"""Votes drawn so that they agree with what a paper publishes.
+"""Simulated votes that agree with published results of a paper.
 
-They are compared elsewhere. This package may not import `workflow` or any package after it.
+This package may not import `workflow` or any package after it.
 """
 
 from judgebayes.simulate.twins import (

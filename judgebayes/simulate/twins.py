@@ -1,12 +1,12 @@
-"""Twins: simulators of repeated ternary votes that agree with what a paper publishes.
+"""Twins: simulators of repeated ternary votes that agree with published results of a paper.
 
-A paper that keeps its votes still prints how self-consistency (majority voting) fared on them. A
-twin is a distribution of votes given the label whose majority vote has the published error and
-accuracy at the published numbers of votes, and which knows nothing of the paper's own method: what
-the method scores on the twin is a prediction of what the paper prints. Several families of twins
-fit the same numbers, and the prediction is the range over them.
+A paper that does not release its votes still reports the results of self-consistency (majority voting).
+A twin is a distribution of votes given the label whose majority vote has the published error and
+accuracy at the published numbers of votes. It does not depend on the paper's own method, so the score of
+the method on the twin predicts the score in the paper. Several families of twins fit the same numbers;
+the prediction is the range over them.
 
-All families treat the two responses alike: votes given label -1 mirror those given +1.
+All families treat the two responses symmetrically: votes given label -1 mirror those given +1.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,9 +42,9 @@ __all__ = [
 
 NODES = 40
 PRECISION = 0.002
-"""How closely a twin should meet a published number, which is rounded to 0.001."""
+"""The scale of the misfit to a published number, which is rounded to 0.001."""
 FLOOR = 1e-9
-"""Added to vote probabilities so that their logarithms have derivatives everywhere."""
+"""Added to vote probabilities, so that their logarithms are differentiable."""
 
 
 @dataclass(frozen=True)
@@ -74,27 +74,27 @@ class Family:
 
 @dataclass(frozen=True)
 class Target:
-    """What is published about the votes: label shares, and majority voting's results."""
+    """Published numbers about the votes: label shares, and the results of majority voting."""
 
     label_share: tuple[float, float, float]
     """Shares of the labels -1, 0, +1."""
     results: Mapping[int, tuple[float, float]]
-    """By number of votes: majority voting's MAE and accuracy."""
+    """The MAE and accuracy of majority voting, by number of votes."""
 
 
 @dataclass(frozen=True)
 class Twin:
-    """A fitted simulator, with the rule for tied votes that it was fitted under."""
+    """A fitted simulator, with the rule for tied votes of its fit."""
 
     family: Family
     parameters: tuple[float, ...]
     tie: TieRule
     misfit: float
-    """The largest difference between a published number and the twin's own."""
+    """The largest difference between a published number and the twin's."""
 
 
 def states(n: int) -> Int[np.ndarray, "state class"]:
-    """Return all ways in which n votes fall on three classes."""
+    """Return all counts of n votes over three classes."""
     return np.array([(a, b, n - a - b) for a, b in product(range(n + 1), repeat=2) if a + b <= n])
 
 
@@ -116,7 +116,7 @@ def _log_factorial(n: int) -> float:
     return float(np.log(np.arange(1, n + 1)).sum())
 
 
-# Dirichlet: each item has vote probabilities of its own, drawn around the label's mean.
+# Dirichlet: each item has its own vote probabilities, drawn around the label's mean.
 
 
 def _dirichlet_means(p: Array) -> tuple[Array, Array, Array, Array]:
@@ -143,7 +143,7 @@ def _dirichlet_draw(p: np.ndarray, label: int, items: int, rng: np.random.Genera
     return rng.dirichlet(better * size if label else level * size0, items)
 
 
-# Margin: a latent quality difference, seen with unit noise, is a tie within +-delta.
+# Margin: a latent quality difference, observed with unit noise, is a tie within +-delta.
 
 
 def _margin_probs(p: Array, label: int, z: Array) -> Array:
@@ -171,8 +171,8 @@ def _normal_states(
     return jnp.stack([w @ _multinomial(probs(p, label, z), counts) for label in (1, 0)])
 
 
-DRAWN_TOGETHER = 512
-"""Items whose probabilities are computed at once."""
+DRAW_BATCH = 512
+"""The number of items whose probabilities are computed in one call."""
 
 
 def _normal_draw(
@@ -183,10 +183,10 @@ def _normal_draw(
     rng: np.random.Generator,
 ) -> np.ndarray:
     z = rng.normal(size=items)
-    # Of few lengths: each length is compiled, operation by operation.
-    padded = np.pad(z, (0, -items % DRAWN_TOGETHER))
-    drawn = np.asarray(probs(jnp.asarray(p), label, jnp.asarray(padded)))[:items]
-    return drawn / drawn.sum(-1, keepdims=True)
+    # Padding gives few lengths, because every length is compiled.
+    padded = np.pad(z, (0, -items % DRAW_BATCH))
+    probabilities = np.asarray(probs(jnp.asarray(p), label, jnp.asarray(padded)))[:items]
+    return probabilities / probabilities.sum(-1, keepdims=True)
 
 
 FAMILIES: dict[str, Family] = {
@@ -226,7 +226,7 @@ FAMILIES: dict[str, Family] = {
 def majority_decision(n: int, tie: TieRule) -> Float[np.ndarray, "state class"]:
     """Return the probability of each decision of the majority vote at every vote count.
 
-    Under `first`, votes are exchangeable, so each tied class is equally likely to be the first.
+    Votes are exchangeable, so under `first` each tied class is equally likely to be the first.
     """
     decision = np.zeros((len(states(n)), 3))
     for row, counts in zip(decision, states(n), strict=True):
@@ -243,13 +243,13 @@ def majority_decision(n: int, tie: TieRule) -> Float[np.ndarray, "state class"]:
 def majority_outcome(
     family: Family, parameters: Array, label_share: Array, n: int, decision: Array
 ) -> Float[Array, " 2"]:
-    """Return the expected MAE and accuracy of a majority vote of n."""
-    given = family.state_probs(parameters, states(n)) @ decision
-    better, level = given[0], given[1]
+    """Return the expected MAE and accuracy of a majority vote of n votes."""
+    decision_probs = family.state_probs(parameters, states(n)) @ decision
+    better, level = decision_probs[0], decision_probs[1]
     error = jnp.stack([better @ jnp.array([2.0, 1.0, 0.0]), level @ jnp.array([1.0, 0.0, 1.0])])
-    right = jnp.stack([better[2], level[1]])
+    correct = jnp.stack([better[2], level[1]])
     share = jnp.stack([label_share[0] + label_share[2], label_share[1]])
-    return jnp.stack([share @ error, share @ right])
+    return jnp.stack([share @ error, share @ correct])
 
 
 @partial(jax.jit, static_argnames=("family", "n"))
@@ -266,21 +266,21 @@ def _fit(
 ]:
     low, high = jnp.asarray(family.lower), jnp.asarray(family.upper)
 
-    def outcomes(x: Array, share: Array) -> Array:
+    def expected_results(x: Array, share: Array) -> Array:
         return jnp.stack(
             [majority_outcome(family, x, share, k, d) for k, d in zip(n, decisions, strict=True)]
         )
 
     centre, scale = jnp.asarray(family.centre), jnp.asarray(family.scale)
 
-    def one(share: Array, wanted: Array, start: Array) -> tuple[Array, Array, Array]:
+    def one(share: Array, target: Array, start: Array) -> tuple[Array, Array, Array]:
         def objective(x: Array) -> Array:
-            prior_penalty = jnp.sum(((x - centre) / scale) ** 2)
-            apart = jnp.sum((outcomes(x, share) - wanted) ** 2) / PRECISION**2
-            return (apart + plausibility * prior_penalty) * PRECISION**2
+            log_prior = jnp.sum(((x - centre) / scale) ** 2)
+            misfit = jnp.sum((expected_results(x, share) - target) ** 2) / PRECISION**2
+            return (misfit + plausibility * log_prior) * PRECISION**2
 
-        found = minimise(objective, start, low, high, tolerance=1e-8)
-        return found.x, found.value, jnp.abs(outcomes(found.x, share) - wanted).max()
+        optimum = minimise(objective, start, low, high, tolerance=1e-8)
+        return optimum.x, optimum.value, jnp.abs(expected_results(optimum.x, share) - target).max()
 
     by_start = jax.vmap(one, in_axes=(None, None, 0))
     return jax.vmap(by_start, in_axes=(0, 0, None))(shares, published, starts)
@@ -296,30 +296,30 @@ def fit_twins(
     tolerance: float = 0.01,
     plausibility: float = 1.0,
 ) -> dict[str, list[Twin]]:
-    """Return, for every target, the twins that fit it: the best of each family and tie rule.
+    """Return the twins that fit every target: the best of each family and tie rule.
 
     Parameters
     ----------
     targets
-        What is published, by name; all at the same numbers of votes.
+        The published numbers, by name; all at the same numbers of votes.
     ties
-        The rules for tied votes under which majority voting may have been run.
+        The possible rules for tied votes of the published majority voting.
     families
         Names from `FAMILIES`.
     starts
-        How many starts of each fit.
+        The number of starts of each fit.
     tolerance
-        The largest difference from a published number at which a twin fits. A published number
-        is itself the mean over about a thousand items, with a standard error of about 0.02.
+        The largest accepted difference from a published number. A published number is itself the mean
+        over about a thousand items, with a standard error of about 0.02.
     plausibility
-        How much a twin is drawn towards its family's centre. There are fewer published numbers
-        than parameters, so that many twins fit equally well: with 1, the one nearest to a
-        plausible judge is taken; with 0, whichever the starts lead to.
+        The weight of a log prior around the family's centre. There are fewer published numbers than
+        parameters, so many twins fit equally well: with 1, the result is the one nearest to a plausible
+        judge; with 0, it depends on the starts.
 
     Raises
     ------
     JudgeBayesError
-        If the targets are not all at the same numbers of votes.
+        If the targets have different numbers of votes.
     """
     names = list(targets)
     n = tuple(sorted(targets[names[0]].results))
@@ -329,35 +329,35 @@ def fit_twins(
     shares = jnp.asarray([targets[name].label_share for name in names], float)
     shares = shares / shares.sum(1, keepdims=True)
     published = jnp.asarray([[targets[name].results[k] for k in n] for name in names])
-    found: dict[str, list[Twin]] = {name: [] for name in names}
+    twins_of: dict[str, list[Twin]] = {name: [] for name in names}
     for family, tie in product((FAMILIES[f] for f in families), ties):
         low, high = np.asarray(family.lower), np.asarray(family.upper)
         cube = (spread(starts, len(low)) + 1) / 2
         decisions = tuple(jnp.asarray(majority_decision(k, tie)) for k in n)
-        begin = jnp.asarray(low + (high - low) * cube)
-        x, value, misfit = _fit(family, n, shares, published, decisions, begin, plausibility)
+        start_points = jnp.asarray(low + (high - low) * cube)
+        x, value, misfit = _fit(family, n, shares, published, decisions, start_points, plausibility)
         for cell, name in enumerate(names):
             best = int(jnp.argmin(value[cell]))
             if float(misfit[cell, best]) <= tolerance:
                 parameters = tuple(float(v) for v in x[cell, best])
-                found[name].append(Twin(family, parameters, tie, float(misfit[cell, best])))
-    return found
+                twins_of[name].append(Twin(family, parameters, tie, float(misfit[cell, best])))
+    return twins_of
 
 
 @in_float64
 def most_likely(
-    family: Family, seen: Float[np.ndarray, "2 state"], votes: int
+    family: Family, observed: Float[np.ndarray, "2 state"], votes: int
 ) -> Float[np.ndarray, " parameter"]:
     """Return the family's maximum-likelihood parameters.
 
-    `seen` counts how often items with label +1 (row 0; mirrored, label -1 too) and with label 0
-    (row 1) got each of the vote counts that `states` lists.
+    `observed` holds the number of items with label +1 (row 0; mirrored, label -1 too) and with label 0
+    (row 1) for each of the vote counts in `states`.
     """
     counts = states(votes)
 
     def objective(x: Array) -> Array:
         likely = jnp.log(family.state_probs(x, counts) + FLOOR)
-        return -jnp.sum(jnp.asarray(seen) * likely) / seen.sum()
+        return -jnp.sum(jnp.asarray(observed) * likely) / observed.sum()
 
     low, high = jnp.asarray(family.lower), jnp.asarray(family.upper)
     return np.asarray(
@@ -371,8 +371,8 @@ def draw_votes(twin: Twin, labels: Int[np.ndarray, " item"], samples: int, seed:
     rng = np.random.default_rng(seed)
     parameters = np.asarray(twin.parameters)
     probs = np.zeros((len(labels), 3))
-    for label, where in ((1, labels != 1), (0, labels == 1)):
-        probs[where] = twin.family.draw(parameters, label, int(where.sum()), rng)
+    for label, of_label in ((1, labels != 1), (0, labels == 1)):
+        probs[of_label] = twin.family.draw(parameters, label, int(of_label.sum()), rng)
     probs[labels == 0] = probs[labels == 0, ::-1]
     counts = rng.multinomial(samples, probs)
     votes = from_counts(counts)

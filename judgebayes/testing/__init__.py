@@ -1,4 +1,4 @@
-"""Laws that a method of a user's own can be held to: `check_aggregator`, `check_calibrator`.
+"""Checks of a user's own methods against laws: `check_aggregator`, `check_calibrator`.
 
 This package may not import `plots` or any package after it.
 """

@@ -26,7 +26,7 @@ from judgebayes.calibrators.conformal import SplitConformal, coverage_law
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.by_loop import PlainFit, fitted_plainly, is_jax
+from judgebayes.evaluate.by_loop import PlainFit, fit_plain, is_jax
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
@@ -386,7 +386,7 @@ def _fitted(
         assert isinstance(method, DawidSkene)  # `_uncalibrated`: no map behind it
         return method.fit(read.votes, labels)
     if not is_jax(method):
-        return fitted_plainly(method, votes, labels, jax.random.key(seed))
+        return fit_plain(method, votes, labels, jax.random.key(seed))
     return cached_export(_fit, method, votes, jnp.asarray(labels), jax.random.key(seed))
 
 

@@ -16,7 +16,7 @@ from judgebayes.io import guess_columns, read_table
 from judgebayes.io.cells import with_points, without
 from judgebayes.io.columns import plain_label
 from judgebayes.io.in_memory import InMemory, file_or_table
-from judgebayes.io.judge_columns import refuse_no_judges
+from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import option, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of
 from judgebayes.sentence import sentence
@@ -514,7 +514,7 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
 def _inferred(opened: Opened, what: str) -> Classes:
     """Return the classes of the votes; a few odd ones among many are told by their rows."""
     if opened.source.reading.wide:
-        refuse_no_judges(opened.table, list(opened.judges), opened.source.path)
+        check_judge_columns(opened.table, list(opened.judges), opened.source.path)
     values = _vote_values(opened)
     try:
         return infer_classes(values, what)
@@ -739,7 +739,7 @@ def _refuse_unknown(
     for judge in judges:
         unknown = [value for value in table[judge].unique() if classes.index(value) is None]
         if unknown:
-            refuse_no_judges(table, judges, path, classes)
+            check_judge_columns(table, judges, path, classes)
             row = (table[judge] == unknown[0]).idxmax()
             raise JudgeBayesError(
                 f"Row {row} of column {judge!r} holds {canonical(unknown[0])!r}, which is none of the "

@@ -33,7 +33,7 @@ def _local(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.setattr("judgebayes.collect.endpoint.Patience.pause", lambda self, attempt: 0.01)
+    monkeypatch.setattr("judgebayes.collect.endpoint.RetryPolicy.pause", lambda self, attempt: 0.01)
 
 
 def pairs(folder: Path, n: int = 4) -> Path:
@@ -160,7 +160,7 @@ def test_what_cannot_be_read_is_a_missing_vote(tmp_path: Path) -> None:
     with serving(lambda prompt, _: Reply("tie")) as fake:
         out = tmp_path / "binary.jsonl"
         said = run(fake, items, "-n", "2", "--task", "binary", "-o", out)
-    assert "'tie' is no answer to the task 12" in said
+    assert "'tie' is not an answer to the task 12" in said
 
 
 def test_failures_are_tried_again_with_patience_and_paid_once(tmp_path: Path) -> None:
@@ -322,13 +322,13 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
         assert sum(fake.paid.values()) == 16
         table = pd.read_csv(items).assign(response_a="one 0, changed.")
         table.to_csv(items, index=False)
-        with pytest.raises(JudgeBayesError, match="Item 'q0' is another one"):
+        with pytest.raises(JudgeBayesError, match="Item 'q0' has changed"):
             run(fake, items, "-n", "4")
         out = tmp_path / "own.jsonl"
         run(fake, items, "-n", "2", "--template", own, "-o", out)
     assert fake.bodies[-1]["messages"][0]["content"].startswith('{"a": ')
     (tmp_path / "votes.jsonl.settings.json").unlink()
-    with pytest.raises(JudgeBayesError, match="is gone"):
+    with pytest.raises(JudgeBayesError, match="is missing"):
         run(fake, items, "-n", "4")
 
 

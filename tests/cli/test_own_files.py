@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from fuzz.mutators import dumped
-from fuzz.seeds import WHOLE, grown
+from fuzz.mutators import to_json_bytes
+from fuzz.seeds import VALID, with_more_records
 from typer.testing import CliRunner
 
 from judgebayes import cli
@@ -63,7 +63,7 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
     path, gold = tmp_path / "a.csv", tmp_path / "gold.csv"
     path.write_text(SPREADSHEET, encoding="cp1252")
     gold.write_text(LABELS, encoding="cp1252")
-    with pytest.raises(JudgeBayesError, match="say --encoding cp1252"):
+    with pytest.raises(JudgeBayesError, match="use --encoding cp1252"):
         opened(path, wide=True)
     with pytest.raises(JudgeBayesError, match="--ignore=Notes,Date"):
         read(opened(path, wide=True, encoding="cp1252"))
@@ -75,9 +75,9 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
     votes = read(found)
     words = votes.words()
     assert words[:5] == [
-        "Row 1 of a.csv, 'Judge results, March 2026', stands above the header and is left out.",
+        "Row 1 of a.csv, 'Judge results, March 2026', is above the header and is left out.",
         "No vote is 'unsure' (--missing).",
-        "Row 1 of gold.csv, 'Labels by hand', stands above the header and is left out.",
+        "Row 1 of gold.csv, 'Labels by hand', is above the header and is left out.",
         "Read as no label: 'unsure' 1.",
         "Columns: item = 'Item No.'.",
     ]
@@ -257,15 +257,17 @@ TABLES = {
 WORDS = {"tidy of words": ("v.csv", 'item,vote,label\nx,good,good\ny,"fair, or so",poor\n')}
 
 
-@pytest.mark.parametrize("form", [*TABLES, *WORDS, *WHOLE])
+@pytest.mark.parametrize("form", [*TABLES, *WORDS, *VALID])
 def test_the_command_that_an_import_prints_can_be_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    name, content = (TABLES | WORDS | WHOLE)[form]
+    name, content = (TABLES | WORDS | VALID)[form]
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     if not isinstance(content, str):
-        content = dumped(grown(content, random.Random(2)), name.endswith(".jsonl")).decode()
+        content = to_json_bytes(
+            with_more_records(content, random.Random(2)), name.endswith(".jsonl")
+        ).decode()
     path.write_text(content)
     monkeypatch.chdir(tmp_path)
     requests: list[CalibrateRequest] = []
@@ -303,7 +305,7 @@ def test_an_import_says_what_is_no_vote_and_why(tmp_path: Path) -> None:
     assert "6 votes" not in said
     assert "Missing votes: 2 (cell 'N/A' 1, empty cell 1)." in said
     assert "Asked on some of the 4 items only: 1 judge(s): k 3." in said
-    assert "1 votes are none of no, yes: unsure 1." in said
+    assert "1 votes are not one of no, yes: unsure 1." in said
     scores = "".join(f"x{n},{n}\n" for n in range(20))
     (tmp_path / "v.csv").write_text("item,vote\n" + scores)
     said = invoke("import", "tidy", str(tmp_path / "v.csv"), "-o", str(tmp_path / "o.csv"))
@@ -311,12 +313,14 @@ def test_an_import_says_what_is_no_vote_and_why(tmp_path: Path) -> None:
     assert "Next: judgebayes" not in said
 
 
-@pytest.mark.parametrize("form", WHOLE)
+@pytest.mark.parametrize("form", VALID)
 def test_every_format_takes_missing(tmp_path: Path, form: str) -> None:
-    name, content = WHOLE[form]
+    name, content = VALID[form]
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(dumped(grown(content, random.Random(2)), name.endswith(".jsonl")))
+    path.write_bytes(
+        to_json_bytes(with_more_records(content, random.Random(2)), name.endswith(".jsonl"))
+    )
     first = import_votes(form, path)
     vote = first.votes["vote"].dropna().iloc[0]
     try:

@@ -175,7 +175,7 @@ def test_every_file_has_its_groups_names_and_attributes(files: Files, model: str
     said = files.said[model]
     assert "seed" in said
     assert "R-hat" in said
-    assert "Foretelling" in said
+    assert "Predicting" in said
     assert "statistics" in said
 
 
@@ -358,7 +358,7 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
         "accuracy[ann]",
         "accuracy: how often a judge's vote is the label.",
         "two votes on an item agree",
-        "Foretelling the label of an item, given its votes, from all other items",
+        "Predicting the label of an item, given its votes, from all other items",
         "on 18 items, the probability 0.",
         "arviz.from_netcdf opens it",
     ):
@@ -408,7 +408,7 @@ def test_two_posteriors_are_compared_on_what_both_foretell(files: Files) -> None
 def test_what_has_nothing_in_common_is_not_compared(files: Files) -> None:
     paths = [files.folder / f"{name}.nc" for name in ("davidson", "beta-binomial")]
     error = run("posterior-compare", *paths).exception
-    assert "do not all foretell the same" in str(error)
+    assert "do not all predict the same" in str(error)
     assert "davidson.nc label" in str(error)
     asked = run("posterior-compare", *paths[::-1], "--foretell", "tea").exception
     assert "right would be label, votes, correct" in str(asked)
@@ -425,8 +425,8 @@ def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> N
         source = tmp_path / "v.csv", "--labels", tmp_path / "l.csv", *BINARY
         run("posterior", *source, "--model", "davidson", "-o", out, *small)
     error = str(run("posterior-compare", files.folder / "davidson.nc", out).exception)
-    assert "are posteriors of different data, whose scores cannot be compared" in error
-    assert "sample both models on the same votes and labels" in error
+    assert "are posteriors of different data, so their scores cannot be compared" in error
+    assert "Sample both models on the same votes and labels" in error
 
 
 def test_rows_in_another_order_are_the_same_data(files: Files, tmp_path: Path) -> None:
@@ -515,9 +515,9 @@ def test_a_write_that_fails_leaves_no_half_file(files: Files, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--model", "tea"), "--model 'tea' is not known; right would be davidson, dawid-skene"),
-        (("--model", "irt", "--variant", "3pl"), "none of irt's; right would be 2pl"),
-        (("--model", "irt", "--only-judge", "ann"), "there is one only"),
+        (("--model", "tea"), "--model 'tea' is not known; choose one of: davidson, dawid-skene"),
+        (("--model", "irt", "--variant", "3pl"), "not a variant of irt; choose one of: 2pl"),
+        (("--model", "irt", "--only-judge", "ann"), "there is only one"),
         (("--model", "generator-validator", "--generator", "tea"), "no column 'tea'"),
         (("--target-accept", "1.5"), "right would be 0.9"),
         (("--plots-as", "gif"), "right would be svg or png"),

@@ -141,7 +141,7 @@ def test_answers_are_stored_too(
         for one, two in zip(jax.tree.leaves(first), jax.tree.leaves(other), strict=True):
             assert one.dtype == two.dtype
             np.testing.assert_array_equal(one, two)
-    with pytest.raises(JudgeBayesError, match="batch_size=0; right would be 1 split or more"):
+    with pytest.raises(JudgeBayesError, match="batch_size=0; it must be 1 or more"):
         run(None, 0)
 
 

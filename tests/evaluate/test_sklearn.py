@@ -12,9 +12,9 @@ import judgebayes as jb
 from judgebayes.evaluate.sklearn import SklearnCalibrator
 
 
-@pytest.mark.slow  # a compilation for every shape of their data: 40 s
+@pytest.mark.slow  # compiles for every shape of the checks' data: 40 s
 @parametrize_with_checks([SklearnCalibrator(jb.Beta(), scale="logit", column=0)])
-def test_scikit_learn_takes_it_for_its_own(estimator: SklearnCalibrator, check: object) -> None:
+def test_scikit_learns_estimator_checks_pass(estimator: SklearnCalibrator, check: object) -> None:
     check(estimator)
 
 
@@ -27,7 +27,7 @@ def answers() -> tuple[np.ndarray, np.ndarray]:
     return p, (rng.random(120) < 1 / (1 + np.exp(-logit))).astype(int)
 
 
-def test_it_is_the_map_itself(answers: tuple[np.ndarray, np.ndarray]) -> None:
+def test_it_equals_the_map(answers: tuple[np.ndarray, np.ndarray]) -> None:
     p, y = answers
     log_probs = np.log(np.stack([1 - p, p], 1))
     expected = np.exp(np.asarray(jb.Platt().fit(log_probs, y)(log_probs)))
@@ -39,7 +39,7 @@ def test_it_is_the_map_itself(answers: tuple[np.ndarray, np.ndarray]) -> None:
     np.testing.assert_allclose(logit.predict_proba(np.log(p / (1 - p))), expected, atol=1e-6)
 
 
-def test_labels_keep_their_names_and_classes_their_columns() -> None:
+def test_class_names_and_columns_are_kept() -> None:
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.ones(3), 90)
     y = np.array(["bad", "fair", "good"])[[rng.choice(3, p=row) for row in p]]
@@ -64,7 +64,7 @@ def test_a_grid_search_varies_the_map_and_its_settings(
     assert search.best_score_ == scores.max()
 
 
-def test_a_pipeline_ends_in_it(answers: tuple[np.ndarray, np.ndarray]) -> None:
+def test_it_works_in_a_pipeline(answers: tuple[np.ndarray, np.ndarray]) -> None:
     p, y = answers
     features = np.stack([p, p**2], 1)
     raw = LogisticRegression().fit(features, y)
@@ -74,7 +74,7 @@ def test_a_pipeline_ends_in_it(answers: tuple[np.ndarray, np.ndarray]) -> None:
     assert pipeline.fit(features, y).predict_proba(features).shape == (120, 2)
 
 
-def test_parameters_come_back_and_copies_are_equal() -> None:
+def test_parameters_round_trip_and_clones_are_equal() -> None:
     one = SklearnCalibrator(jb.Beta(penalty=0.5))
     assert one.get_params()["calibrator__penalty"] == 0.5
     assert clone(one).get_params() == one.get_params()
@@ -87,10 +87,10 @@ def test_parameters_come_back_and_copies_are_equal() -> None:
 @pytest.mark.parametrize(
     ("X", "sentence"),
     [
-        ([0.1, 1.5, 0.3, 0.4], "Row 1, column 0 of X is 1.5, no probability"),
+        ([0.1, 1.5, 0.3, 0.4], "Row 1, column 0 of X is 1.5, which is not a probability"),
         ([[0.1, 0.4], [0.5, 0.5], [0.5, 0.5], [1, 0]], "Row 0 of X sums to 0.5"),
     ],
 )
-def test_what_is_no_probability_is_named(X: list[object], sentence: str) -> None:  # noqa: N803
+def test_invalid_probabilities_are_reported(X: list[object], sentence: str) -> None:  # noqa: N803
     with pytest.raises(ValueError, match=sentence):
         SklearnCalibrator().fit(X, [0, 1, 0, 1])

@@ -12,13 +12,13 @@ def test_parts_are_disjoint_and_cover_everything() -> None:
         assert sorted([*cal, *ev]) == list(range(100))
 
 
-def test_same_seed_same_splits_other_seed_others() -> None:
+def test_the_seed_determines_the_splits() -> None:
     one, same, other = (random_splits(50, splits=3, seed=s).calibration for s in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert (one != other).any()
 
 
-def test_strata_give_each_stratum_its_number() -> None:
+def test_each_stratum_has_its_number_of_calibration_items() -> None:
     strata = np.arange(90) % 3
     parts = random_splits(90, splits=5, calibration=4, strata=strata, seed=0)
     for cal in parts.calibration:
@@ -50,16 +50,16 @@ def test_nested_sets_of_strata_are_mixed() -> None:
     assert 0.3 < first.mean() < 0.7
 
 
-def test_only_the_items_among_which_it_is_asked_take_part() -> None:
+def test_only_items_in_among_are_split() -> None:
     chosen = np.arange(10, 30)
     parts = random_splits(100, splits=3, calibration=0.5, among=chosen)
     assert set(np.concatenate([parts.calibration, parts.evaluation], 1).ravel()) == set(chosen)
 
 
-def test_every_item_is_as_likely_to_be_calibrated_on() -> None:
+def test_every_item_is_equally_likely_in_calibration() -> None:
     parts = random_splits(40, splits=2000, calibration=10, seed=0)
-    often = np.bincount(parts.calibration.ravel(), minlength=40) / 2000
-    assert np.abs(often - 0.25).max() < 0.05
+    frequency = np.bincount(parts.calibration.ravel(), minlength=40) / 2000
+    assert np.abs(frequency - 0.25).max() < 0.05
 
 
 @pytest.mark.parametrize(("n", "calibration"), [(10, 0.01), (10, 10), (10, 0.99)])

@@ -1,4 +1,4 @@
-"""Damage: to values, to tables, to bytes, and to what stands at a path."""
+"""Mutators that damage values, tables, bytes and paths."""
 
 import copy
 import csv
@@ -12,7 +12,14 @@ from typing import Any
 
 from fuzz.seeds import HOSTILE, Table
 
-__all__ = ["damage_bytes", "damage_path", "damage_table", "damage_value", "dumped", "written_table"]
+__all__ = [
+    "damage_bytes",
+    "damage_path",
+    "damage_table",
+    "damage_value",
+    "to_file_bytes",
+    "to_json_bytes",
+]
 
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 2, 0.5, 1e308, 10**25, 10**400, "1", "0"),
@@ -20,11 +27,11 @@ ODD: tuple[Any, ...] = (
 )
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield path
     if isinstance(value, dict | list) and len(path) < 20:
         for name in value if isinstance(value, dict) else range(len(value)):
-            yield from places(value[name], (*path, name))
+            yield from paths(value[name], (*path, name))
 
 
 def at(value: Any, path: tuple[Any, ...]) -> Any:
@@ -33,43 +40,43 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
     return value
 
 
-def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """Return a value with another one at a place; what it is made of is not touched."""
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """Return a copy of a value with `new` at a path; the original is unchanged."""
     if not path:
         return new
     value = copy.copy(value)
-    value[path[0]] = changed(value[path[0]], path[1:], new)
+    value[path[0]] = replaced(value[path[0]], path[1:], new)
     return value
 
 
 def damage_value(value: Any, rng: random.Random) -> Any:
-    """Change a JSON value at one place: its type, its size, its order, or what it says."""
-    path = rng.choice(list(places(value)))
-    here = at(value, path)
+    """Change a JSON value at one place: its type, size, order or content."""
+    path = rng.choice(list(paths(value)))
+    part = at(value, path)
     kind = rng.choice(("odd", "hostile", "type", "drop", "twice", "shuffle", "nest", "key"))
     if kind == "hostile":
-        return changed(value, path, rng.choice(HOSTILE) * rng.choice((1, 1, 1, 1000)))
+        return replaced(value, path, rng.choice(HOSTILE) * rng.choice((1, 1, 1, 1000)))
     if kind == "type":
-        return changed(value, path, _retyped(here))
+        return replaced(value, path, _other_type(part))
     if kind == "nest":
         for _ in range(rng.choice((1, 2, 50, 700, 20_000))):
-            here = [here]
-        return changed(value, path, here)
+            part = [part]
+        return replaced(value, path, part)
     if kind == "drop" and path:
         parent = copy.copy(at(value, path[:-1]))
         del parent[path[-1]]
-        return changed(value, path[:-1], parent)
-    if kind in ("twice", "shuffle") and isinstance(here, list) and here:
-        again = [*here, rng.choice(here)] if kind == "twice" else rng.sample(here, len(here))
-        return changed(value, path, again)
-    if kind == "key" and isinstance(here, dict) and here:
-        old = rng.choice(list(here))
+        return replaced(value, path[:-1], parent)
+    if kind in ("twice", "shuffle") and isinstance(part, list) and part:
+        reordered = [*part, rng.choice(part)] if kind == "twice" else rng.sample(part, len(part))
+        return replaced(value, path, reordered)
+    if kind == "key" and isinstance(part, dict) and part:
+        old = rng.choice(list(part))
         new = rng.choice((*HOSTILE, old.upper(), old + " "))
-        return changed(value, path, {new if k == old else k: v for k, v in here.items()})
-    return changed(value, path, rng.choice(ODD))
+        return replaced(value, path, {new if k == old else k: v for k, v in part.items()})
+    return replaced(value, path, rng.choice(ODD))
 
 
-def _retyped(value: Any) -> Any:
+def _other_type(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, int | float):
@@ -84,8 +91,8 @@ def _retyped(value: Any) -> Any:
     return list(value.values()) if isinstance(value, dict) else "null"
 
 
-def dumped(value: Any, lines: bool) -> bytes:
-    """Return a value as JSON, or a list as JSONL; nesting that `json` cannot write, by hand."""
+def to_json_bytes(value: Any, lines: bool) -> bytes:
+    """Return a value as JSON, or a list as JSONL; nesting too deep for `json` is written directly."""
     try:
         text = "\n".join(map(json.dumps, value)) if lines else json.dumps(value)
     except RecursionError:
@@ -126,10 +133,11 @@ def damage_table(table: Table, rng: random.Random) -> Table:
     return Table(header, rows)
 
 
-def written_table(table: Table, suffix: str, rng: random.Random) -> bytes:
-    """Return a table as the bytes of a file of a kind."""
+def to_file_bytes(table: Table, suffix: str, rng: random.Random) -> bytes:
+    """Return the bytes of a file with the table, in the format of a suffix."""
     if suffix.startswith(".jsonl"):
-        return _packed(dumped([dict(zip(table.header, row)) for row in table.rows], True), suffix)  # noqa: B905
+        records = [dict(zip(table.header, row)) for row in table.rows]  # noqa: B905
+        return _compressed(to_json_bytes(records, True), suffix)
     if suffix == ".parquet":
         return _parquet(table, rng)
     separator = "\t" if suffix == ".tsv" else rng.choice((*",,,,,,", ";", "\t", "|"))
@@ -138,10 +146,10 @@ def written_table(table: Table, suffix: str, rng: random.Random) -> bytes:
     writer = csv.writer(text, delimiter=separator, lineterminator=end)
     writer.writerows([table.header, *table.rows])
     encoding = rng.choice((*["utf-8"] * 9, "utf-8-sig", "utf-16", "latin-1"))
-    return _packed(text.getvalue().encode(encoding, "replace"), suffix)
+    return _compressed(text.getvalue().encode(encoding, "replace"), suffix)
 
 
-def _packed(content: bytes, suffix: str) -> bytes:
+def _compressed(content: bytes, suffix: str) -> bytes:
     return gzip.compress(content, 1) if suffix.endswith(".gz") else content
 
 
@@ -210,7 +218,7 @@ def damage_bytes(content: bytes, rng: random.Random) -> bytes:
 
 
 def damage_path(path: Path, rng: random.Random) -> Path:
-    """Put something else where a file was, and return the path to read."""
+    """Replace a file by something else, and return the path to read."""
     kind = rng.choice(("gone", "empty", "folder", "loop", "dangling", "suffix", "parent", "spaces"))
     if kind == "parent":
         return path.parent

@@ -1,4 +1,4 @@
-"""The same files read naively, with the standard library: what a reader must not differ from."""
+"""A naive reader of the same files, with the standard library: the reference for the real readers."""
 
 import csv
 import gzip
@@ -17,7 +17,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def norm(value: Any) -> Any:
-    """Return what a cell says: None, a number, or text."""
+    """Return the value of a cell: None, a number or text."""
     if isinstance(value, bool):
         return int(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
@@ -29,7 +29,7 @@ def norm(value: Any) -> Any:
         return int(text.casefold() == "true")
     if text.casefold().lstrip("+-") in ("inf", "infinity"):
         return float(text)
-    if NUMBER.fullmatch(text.replace(",", ".")):  # a decimal comma is a point
+    if NUMBER.fullmatch(text.replace(",", ".")):  # a decimal comma counts as a point
         number = Decimal(text.replace(",", "."))
         whole = number.adjusted() < 40 and number == number.to_integral_value()
         return int(number) if whole else round(float(number), 9)
@@ -37,13 +37,13 @@ def norm(value: Any) -> Any:
 
 
 def text_of(content: bytes) -> str:
-    """Return the text of a file: its mark tells the encoding."""
+    """Return the text of a file, decoded by its byte-order mark."""
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     return content.decode("utf-16" if marked else "utf-8-sig")
 
 
 def cells_of(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
-    """Return the header and rows of a table; None where its separator is anyone's guess."""
+    """Return the header and rows of a table; None if its separator is ambiguous."""
     if path.name.endswith(".parquet"):
         import pyarrow.parquet as pq
 
@@ -60,10 +60,10 @@ def cells_of(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
     separator = "\t"
     if ".tsv" not in path.name:
         first = re.split("[\r\n]", text.lstrip("\r\n"))[0]
-        found = [s for s in (",", ";", "\t") if s in first]
-        if len(found) > 1 or '"' in first:
+        separators = [s for s in (",", ";", "\t") if s in first]
+        if len(separators) > 1 or '"' in first:
             return None
-        separator = found[0] if found else ","
+        separator = separators[0] if separators else ","
     csv.field_size_limit(2**30)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     lines = [r for r in rows if any(cell.strip() for cell in r)]
@@ -74,7 +74,7 @@ def cells_of(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
 
 
 def records_in(form: str, content: Any) -> tuple[int, bool]:
-    """Return how many records a file of a format holds at least, and whether that is all."""
+    """Return the least number of records in a file of a format, and whether it is exact."""
     if form == "judgebench":
         return sum(len(record["judgments"]) for record in content), True
     if form == "llmbar":
@@ -97,7 +97,7 @@ def records_in(form: str, content: Any) -> tuple[int, bool]:
 
 
 def counted(rows: list[dict[str, Any]], roles: dict[str, str | None]) -> Counter[Any]:
-    """Return how often each item, judge and vote stand in one row."""
+    """Count the rows by item, judge and vote."""
     names = [roles[role] for role in ("item", "judge", "vote")]
     return Counter(
         tuple("judge" if name is None else norm(row.get(name)) for name in names) for row in rows

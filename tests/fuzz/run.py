@@ -1,7 +1,7 @@
-"""Run the fuzzer: what each subject made of its cases.
+"""Run the fuzzer, and count the outcomes of each subject's cases.
 
 python tests/fuzz/run.py --cases 100000 --seed 1
-python tests/fuzz/run.py --seed 1 --only tidy --case 4711     # one case again, with its traceback
+python tests/fuzz/run.py --seed 1 --only tidy --case 4711     # rerun one case, with its traceback
 """
 
 import argparse
@@ -24,20 +24,20 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 OUTCOMES = ("right", "refused in a sentence", "wrong", "crash", "hang")
 LIMIT = 60
-"""Seconds after which a case hangs: a hundred times what one takes, the machine may be busy."""
+"""Seconds after which a case counts as hanging: a hundred times a usual case, for busy machines."""
 CHUNK = 250
 
 
 @dataclass
 class Result:
-    """How often each subject came to which outcome, and the cases that went wrong."""
+    """The counts of outcomes per subject, and the cases that failed."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     failures: dict[str, tuple[str, int, str]] = field(default_factory=dict)
-    """By what went wrong where: the subject, one of its cases, and the last lines."""
+    """By place and error: the subject, one of its cases, and the message."""
 
     def add(self, other: "Result") -> None:
-        """Take in what another part of the run found."""
+        """Add the counts and failures of another part of the run."""
         self.counts += other.counts
         self.failures = other.failures | self.failures
 
@@ -47,21 +47,21 @@ class HangError(BaseException):
 
 
 def run_cases(seed: int, name: str, first: int, last: int) -> Result:
-    """Run some cases of a subject in a folder of their own."""
+    """Run some cases of a subject in a temporary folder."""
     from fuzz.subjects import SUBJECTS, check_sentence
     from judgebayes.errors import JudgeBayesError
 
-    def late(number: int, frame: object) -> None:
+    def on_alarm(number: int, frame: object) -> None:
         raise HangError
 
     case = SUBJECTS[name][1]
     result = Result()
     memory = Path("/dev/shm")
-    home = tempfile.mkdtemp(prefix="fuzz", dir=memory if os.access(memory, os.W_OK) else None)
-    before = signal.signal(signal.SIGALRM, late)
+    workspace = tempfile.mkdtemp(prefix="fuzz", dir=memory if os.access(memory, os.W_OK) else None)
+    old_handler = signal.signal(signal.SIGALRM, on_alarm)
     try:
         for number in range(first, last):
-            folder = Path(home) / "case"
+            folder = Path(workspace) / "case"
             folder.mkdir()
             signal.setitimer(signal.ITIMER_REAL, LIMIT)
             try:
@@ -89,13 +89,13 @@ def run_cases(seed: int, name: str, first: int, last: int) -> Result:
                 shutil.rmtree(folder, ignore_errors=True)
             result.counts[name, outcome] += 1
     finally:
-        signal.signal(signal.SIGALRM, before)
-        shutil.rmtree(home, ignore_errors=True)
+        signal.signal(signal.SIGALRM, old_handler)
+        shutil.rmtree(workspace, ignore_errors=True)
     return result
 
 
 def shares(cases: int, names: list[str]) -> dict[str, int]:
-    """Return how many cases each subject gets."""
+    """Return the number of cases of each subject."""
     from fuzz.subjects import SUBJECTS
 
     total = sum(SUBJECTS[name][0] for name in names)
@@ -115,8 +115,8 @@ def fuzz(cases: int, seed: int, names: list[str], jobs: int = 1) -> Result:
             result.add(run_cases(*part))
         return result
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for found in pool.map(run_cases, *zip(*parts, strict=True)):
-            result.add(found)
+        for part_result in pool.map(run_cases, *zip(*parts, strict=True)):
+            result.add(part_result)
     return result
 
 
@@ -141,20 +141,20 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", choices=list(SUBJECTS), action="append")
     parser.add_argument("--case", type=int, help="run one case of --only and show its traceback")
-    given = parser.parse_args()
-    names = given.only or list(SUBJECTS)
-    if given.case is not None:
+    args = parser.parse_args()
+    names = args.only or list(SUBJECTS)
+    if args.case is not None:
         folder = Path(tempfile.mkdtemp(prefix="fuzz"))
         print(f"in {folder}")
         warnings.simplefilter("error")
-        SUBJECTS[names[0]][1](random.Random(f"{given.seed} {names[0]} {given.case}"), folder)
+        SUBJECTS[names[0]][1](random.Random(f"{args.seed} {names[0]} {args.case}"), folder)
         return 0
     start = time.monotonic()
-    result = fuzz(given.cases, given.seed, names, given.jobs)
+    result = fuzz(args.cases, args.seed, names, args.jobs)
     print("\n".join(table(result)))
-    print(f"\nseed {given.seed}, {time.monotonic() - start:.0f} s")
-    for where, (name, number, said) in result.failures.items():
-        print(f"\n{where}: --only {name!r} --case {number}\n  {said!r}")
+    print(f"\nseed {args.seed}, {time.monotonic() - start:.0f} s")
+    for where, (name, number, message) in result.failures.items():
+        print(f"\n{where}: --only {name!r} --case {number}\n  {message!r}")
     return 1 if result.failures else 0
 
 

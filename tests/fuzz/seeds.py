@@ -1,11 +1,11 @@
-"""Whole input of every kind, small and valid, for mutators to damage."""
+"""Small valid inputs of every kind, for mutators to damage."""
 
 import copy
 import random
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["HOSTILE", "OPTIONS", "WHOLE", "Table", "grown", "random_table"]
+__all__ = ["HOSTILE", "OPTIONS", "VALID", "Table", "random_table", "with_more_records"]
 
 from judgebayes.io import Options
 
@@ -18,7 +18,7 @@ PART = {
     "assertion": {"type": "llm-rubric", "value": "v", "provider": {"id": "g"}},
     "metadata": {"graderError": False},
 }
-WHOLE: dict[str, tuple[str, Any]] = {
+VALID: dict[str, tuple[str, Any]] = {
     "judgebench": (
         "judge_name=a,judge_model=b.jsonl",
         [{"pair_id": "p", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "A=B"}]}],
@@ -129,7 +129,7 @@ WHOLE: dict[str, tuple[str, Any]] = {
         ],
     ),
 }
-"""By format, a file's name and what it holds; a list in a `.jsonl` file is an object a line."""
+"""By format, a file's name and content; a list in a `.jsonl` file has one object per line."""
 
 OPTIONS: dict[str, tuple[Options, ...]] = {
     "inspect": (Options(label="h"), Options(votes_from="answer")),
@@ -158,25 +158,28 @@ HOSTILE = (
     *("12345678901234567890123", "12345678901234567890124", "9007199254740993", "1,5", "1;5"),
     *("٣", "𝟙", "ß", "İ", "\ud83d", "👩\u200d🔬", "e\u0301", "A", "B", "tie", "a", "C"),
 )
-"""Names and cells that have broken some reader somewhere."""
+"""Names and cells that are known to break readers."""
 
 NAMES = ("pair_id", "question_id", "id", "doc_id", "sample_id", "instruction", "uuid")
 
 
-def grown(value: Any, rng: random.Random) -> Any:
-    """Return a value whose lists of records hold up to five copies, each with a name of its own."""
+def with_more_records(value: Any, rng: random.Random) -> Any:
+    """Return a value with up to four copies added to each list of records, each with a new name."""
     if isinstance(value, dict):
-        return {n: part if n == "judgments" else grown(part, rng) for n, part in value.items()}
+        return {
+            n: part if n == "judgments" else with_more_records(part, rng)
+            for n, part in value.items()
+        }
     if not isinstance(value, list) or not value or not all(isinstance(v, dict) for v in value):
         return copy.deepcopy(value)
-    more = [grown(part, rng) for part in value]
+    records = [with_more_records(part, rng) for part in value]
     for number in range(rng.randrange(5)):
-        again = copy.deepcopy(rng.choice(more))
+        record = copy.deepcopy(rng.choice(records))
         for name in NAMES:
-            if name in again:
-                again[name] = f"{again[name]}-{number}"
-        more.append(again)
-    return more
+            if name in record:
+                record[name] = f"{record[name]}-{number}"
+        records.append(record)
+    return records
 
 
 @dataclass
@@ -203,16 +206,16 @@ def random_table(rng: random.Random, *, wide: bool, text: bool = False) -> Table
     scale = rng.choice(SCALES)
     items = [_name(rng, f"i{n}") for n in range(rng.randint(1, 6))]
     judges = [_name(rng, f"j{n}") for n in range(rng.randint(1, 4))]
-    gold = {item: rng.choice(scale) for item in items}
+    label_of = {item: rng.choice(scale) for item in items}
 
     def vote() -> str:
-        given = "" if rng.random() < 0.1 else rng.choice(scale)
-        return rng.choice((f"[[{given}]]", f"I say {given}", given)) if text else given
+        cast = "" if rng.random() < 0.1 else rng.choice(scale)
+        return rng.choice((f"[[{cast}]]", f"I say {cast}", cast)) if text else cast
 
     if wide:
         header = [rng.choice(TITLES["item"]), *judges, "label"]
-        return Table(header, [[i, *(vote() for _ in judges), gold[i]] for i in items])
-    kept = {
+        return Table(header, [[i, *(vote() for _ in judges), label_of[i]] for i in items])
+    has_column = {
         "item": True,
         "judge": rng.random() < 0.8,
         "vote": True,
@@ -220,23 +223,23 @@ def random_table(rng: random.Random, *, wide: bool, text: bool = False) -> Table
         "order": rng.random() < 0.3,
         "label": rng.random() < 0.5,
     }
-    titles = [rng.choice(names) for role, names in TITLES.items() if kept[role]]
+    titles = [rng.choice(names) for role, names in TITLES.items() if has_column[role]]
     if text:
         titles = ["text" if title in TITLES["vote"] else title for title in titles]
     rows = []
     for item in items:
-        for judge in judges if kept["judge"] else ["judge"]:
-            for sample in range(2 if kept["sample"] else 1):
-                for order in ("AB", "BA") if kept["order"] else ("AB",):
+        for judge in judges if has_column["judge"] else ["judge"]:
+            for sample in range(2 if has_column["sample"] else 1):
+                for order in ("AB", "BA") if has_column["order"] else ("AB",):
                     cells = {
                         "item": item,
                         "judge": judge,
                         "vote": vote(),
                         "sample": str(sample),
                         "order": order,
-                        "label": gold[item],
+                        "label": label_of[item],
                     }
-                    rows.append([cells[role] for role in TITLES if kept[role]])
+                    rows.append([cells[role] for role in TITLES if has_column[role]])
     return Table(titles, rows)
 
 

@@ -1,4 +1,4 @@
-"""What is fuzzed: each subject makes a case from random numbers, runs it, and checks the answer."""
+"""The subjects of the fuzzer: each makes a case from random numbers, runs it and checks the result."""
 
 import ast
 import csv
@@ -20,11 +20,11 @@ from fuzz.mutators import (
     damage_path,
     damage_table,
     damage_value,
-    dumped,
-    written_table,
+    to_file_bytes,
+    to_json_bytes,
 )
 from fuzz.naive import cells_of, counted, norm, records_in, text_of
-from fuzz.seeds import HOSTILE, OPTIONS, WHOLE, grown, random_table
+from fuzz.seeds import HOSTILE, OPTIONS, VALID, random_table, with_more_records
 from judgebayes.io import Options, import_votes, parse_verdict, read_table, write_table
 from judgebayes.io.imported import Imported
 from judgebayes.io.repair import Shown, repair_verdicts
@@ -47,25 +47,25 @@ SUFFIXES = (*[".csv"] * 6, ".tsv", *[".jsonl"] * 3, ".csv.gz", ".jsonl.gz", ".pa
 
 
 def check_sentence(text: str) -> None:
-    """A sentence is one line that a terminal can print, and not longer than a screen."""
+    """Check that a sentence is one line that a terminal can print, no longer than a screen."""
     assert text.isprintable(), f"not printable: {text[:200]!r}"
     assert 0 < len(text) <= LONGEST, f"{len(text)} characters: {text[:200]!r}"
 
 
-def check_imported(found: Imported, rng: random.Random, folder: Path) -> None:
-    for line in found.words():
+def check_imported(imported: Imported, rng: random.Random, folder: Path) -> None:
+    for line in imported.words():
         check_sentence(line)
-    assert found.read == len(found.votes) + sum(found.dropped.values())
-    assert found.votes["item"].map(type).eq(str).all()
-    assert found.votes["judge"].map(type).eq(str).all()
+    assert imported.read == len(imported.votes) + sum(imported.dropped.values())
+    assert imported.votes["item"].map(type).eq(str).all()
+    assert imported.votes["judge"].map(type).eq(str).all()
     if rng.random() < 0.1:
         check_written(
-            found.votes, folder / f"out{rng.choice(('.csv', '.tsv', '.jsonl', '.parquet'))}"
+            imported.votes, folder / f"out{rng.choice(('.csv', '.tsv', '.jsonl', '.parquet'))}"
         )
 
 
 def check_written(votes: pd.DataFrame, path: Path) -> None:
-    """What is written holds no formula, and every row comes back."""
+    """Check that a written table holds no formula and reads back with every row."""
     write_table(votes, path)
     if path.suffix in (".csv", ".tsv"):
         text = io.StringIO(path.read_bytes().decode(), newline="")
@@ -73,9 +73,9 @@ def check_written(votes: pd.DataFrame, path: Path) -> None:
         for row in csv.reader(text, delimiter="\t" if path.suffix == ".tsv" else ","):
             for cell in row:
                 assert not re.match(r"[=@+\-\t\r\n＝＋－＠]", cell) or norm(cell) != cell.casefold()
-    again = read_table(path)
-    assert len(again) == len(votes)
-    assert again["item"].nunique() == votes["item"].nunique()
+    reread = read_table(path)
+    assert len(reread) == len(votes)
+    assert reread["item"].nunique() == votes["item"].nunique()
 
 
 def _loaded(text: str) -> Any:
@@ -83,17 +83,17 @@ def _loaded(text: str) -> Any:
 
 
 def by_format(form: str) -> Callable[[random.Random, Path], None]:
-    name, whole = WHOLE[form]
+    name, whole = VALID[form]
 
     def case(rng: random.Random, folder: Path) -> None:
-        content = grown(whole, rng)
+        content = with_more_records(whole, rng)
         lines = name.endswith(".jsonl")
         how = rng.choice(("value", "value", "value", "bytes", "path", "both"))
         for _ in range(rng.choice((0, 1, 1, 2, 3))):
             if how in ("value", "both"):
                 content = damage_value(content, rng)
         lines = lines and isinstance(content, list)
-        data = dumped(content, lines)
+        data = to_json_bytes(content, lines)
         if how in ("bytes", "both"):
             data = damage_bytes(data, rng)
         path = folder / name
@@ -102,27 +102,30 @@ def by_format(form: str) -> Callable[[random.Random, Path], None]:
         if how == "path":
             path = damage_path(path, rng)
         options = rng.choice(OPTIONS.get(form, (Options(),)))
-        found = import_votes(form, path, options)
-        check_imported(found, rng, folder)
+        imported = import_votes(form, path, options)
+        check_imported(imported, rng, folder)
         if path.is_file() and path.suffix == Path(name).suffix:
             text = re.sub("\r\n?", "\n", text_of(path.read_bytes()))
             plain = [line for line in text.split("\n") if line.strip()]
             jsonl = path.suffix == ".jsonl"
             least, exact = records_in(form, [*map(_loaded, plain)] if jsonl else _loaded(text))
-            assert found.read == least if exact else found.read >= least, (found.read, least)
+            assert imported.read == least if exact else imported.read >= least, (
+                imported.read,
+                least,
+            )
 
     return case
 
 
 def archive(rng: random.Random, folder: Path) -> None:
-    """An .eval archive whose members, sizes and bytes are damaged: nothing may leave the folder."""
-    log = grown(WHOLE["inspect"][1], rng)
+    """An .eval archive with damaged members, sizes and bytes; no file may be written elsewhere."""
+    log = with_more_records(VALID["inspect"][1], rng)
     samples = log.pop("samples")
     path = folder / "inside" / "log.eval"
     path.parent.mkdir()
     with zipfile.ZipFile(path, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as file:
         header = damage_value(log, rng) if rng.random() < 0.2 else log
-        file.writestr("header.json", dumped(header, False))
+        file.writestr("header.json", to_json_bytes(header, False))
         for number, sample in enumerate(samples):
             name = f"samples/{number}_epoch_1.json"
             if rng.random() < 0.1:
@@ -132,7 +135,7 @@ def archive(rng: random.Random, folder: Path) -> None:
             if rng.random() < 0.1:
                 sample = damage_value(sample, rng)
             if name not in file.namelist():
-                file.writestr(name, dumped(sample, False))
+                file.writestr(name, to_json_bytes(sample, False))
         if rng.random() < 0.1:
             file.writestr("~" + rng.choice(HOSTILE[:30]).replace("\x00", ""), b"0" * 1000)
     if rng.random() < 0.6:
@@ -141,12 +144,12 @@ def archive(rng: random.Random, folder: Path) -> None:
     try:
         check_imported(import_votes("inspect", path, rng.choice(OPTIONS["inspect"])), rng, folder)
     finally:
-        left = [f for f in folder.rglob("*") if not f.name.startswith("out.")]
-        assert sorted(left) == before
+        remaining = [f for f in folder.rglob("*") if not f.name.startswith("out.")]
+        assert sorted(remaining) == before
 
 
 def table_file(rng: random.Random, folder: Path, *, wide: bool, text: bool = False) -> Path:
-    """Write a table, damaged somewhere or not, and return the path to read."""
+    """Write a table, perhaps damaged, and return the path to read."""
     table = random_table(rng, wide=wide, text=text)
     how = rng.choice((*["whole"] * 3, *["table"] * 4, "bytes", "both", "path"))
     if how in ("table", "both"):
@@ -155,63 +158,65 @@ def table_file(rng: random.Random, folder: Path, *, wide: bool, text: bool = Fal
     suffix = rng.choice(SUFFIXES)
     path = folder / f"votes{suffix}"
     try:
-        data = written_table(table, suffix, rng)
-    except (ValueError, csv.Error):  # what the writer itself cannot write
+        data = to_file_bytes(table, suffix, rng)
+    except (ValueError, csv.Error):  # the writer cannot write every damaged table
         data = b"item,vote\n1,1\n"
     path.write_bytes(damage_bytes(data, rng) if how in ("bytes", "both") else data)
     return damage_path(path, rng) if how == "path" else path
 
 
 def naive_cells(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
-    known = re.search(r"\.(csv|tsv|jsonl|parquet)(\.gz)?$", path.name)
-    return cells_of(path) if known and path.is_file() else None
+    match = re.search(r"\.(csv|tsv|jsonl|parquet)(\.gz)?$", path.name)
+    return cells_of(path) if match and path.is_file() else None
 
 
-def roles_of(found: Imported) -> dict[str, str | None] | None:
-    """Return the columns that the reader says it used."""
-    note = next((n for n in found.notes if n.startswith("Columns: ")), "")
-    given = re.findall(
+def roles_of(imported: Imported) -> dict[str, str | None] | None:
+    """Return the columns that the reader reports to have used."""
+    note = next((n for n in imported.notes if n.startswith("Columns: ")), "")
+    matches = re.findall(
         r"\b(item|judge|vote|label) = ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")", note
     )
     roles: dict[str, str | None] = dict.fromkeys(("item", "judge", "vote", "label"))
-    for role, name in given:
+    for role, name in matches:
         if roles.get(role) is not None:
-            return None  # a name that looks like another column's
+            return None  # a name that looks like a column in the note
         roles[role] = ast.literal_eval(name)
     return roles
 
 
 def tidy(rng: random.Random, folder: Path) -> None:
     path = table_file(rng, folder, wide=False)
-    found = import_votes("tidy", path)
-    check_imported(found, rng, folder)
-    naive, roles = naive_cells(path), roles_of(found)
+    imported = import_votes("tidy", path)
+    check_imported(imported, rng, folder)
+    naive, roles = naive_cells(path), roles_of(imported)
     if naive is not None and roles is not None:
-        assert found.read == len(naive[1]), (found.read, len(naive[1]))
+        assert imported.read == len(naive[1]), (imported.read, len(naive[1]))
         items, judges = ([row.get(roles[role]) for row in naive[1]] for role in ("item", "judge"))
         names = {str(name).strip() for name in judges}
-        compare(found, counted(naive[1], roles), items, names)
+        compare(imported, counted(naive[1], roles), items, names)
 
 
-def compare(found: Imported, expected: Counter[Any], items: list[Any], judges: set[str]) -> None:
-    """Compare votes with a naive reading; only judges without any vote may be left out."""
-    votes = found.votes
+def compare(imported: Imported, expected: Counter[Any], items: list[Any], judges: set[str]) -> None:
+    """Compare votes with the naive reader's; only judges without any vote may be left out."""
+    votes = imported.votes
     rows = zip(votes["item"], votes["judge"], votes["vote"], strict=True)
     ours = Counter((norm(i), norm(j), _near(norm(v))) for i, j, v in rows)
-    near: Counter[Any] = Counter()
+    expected_floats: Counter[Any] = Counter()
     for (item, judge, vote), n in expected.items():
-        near[item, judge, _near(vote)] += n
-    expected = near
-    lost, made = expected - ours, ours - expected
-    voting = {judge for _, judge, vote in expected if vote is not None}
+        expected_floats[item, judge, _near(vote)] += n
+    expected = expected_floats
+    missing, extra = expected - ours, ours - expected
+    judges_with_votes = {judge for _, judge, vote in expected if vote is not None}
     if len({name for _, name, _ in expected}) < len(judges):
-        return  # 0e1 and 0e2 are two judges, and one number
-    assert not made, f"made up: {list(made.items())[:3]}"
-    assert all(judge not in voting for _, judge, _ in lost), f"lost: {list(lost.items())[:3]}"
-    if not lost:
+        return  # 0e1 and 0e2 are two judges but one number
+    assert not extra, f"made up: {list(extra.items())[:3]}"
+    assert all(judge not in judges_with_votes for _, judge, _ in missing), (
+        f"lost: {list(missing.items())[:3]}"
+    )
+    if not missing:
         names = {str(item).encode("utf-8", "replace").decode().strip() for item in items}
-        whole = {re.sub(r"^(-?\d+)\.0+$", r"\1", name) for name in names}
-        assert len(whole) <= votes["item"].nunique() <= len(names), (sorted(names)[:9], ours)
+        distinct = {re.sub(r"^(-?\d+)\.0+$", r"\1", name) for name in names}
+        assert len(distinct) <= votes["item"].nunique() <= len(names), (sorted(names)[:9], ours)
 
 
 def _near(vote: Any) -> Any:
@@ -221,35 +226,35 @@ def _near(vote: Any) -> Any:
 def wide(rng: random.Random, folder: Path) -> None:
     path = table_file(rng, folder, wide=True)
     options = Options(missing=rng.choice((None, None, None, "-1")))
-    found = import_votes("wide", path, options)
-    check_imported(found, rng, folder)
-    naive, roles = naive_cells(path), roles_of(found)
+    imported = import_votes("wide", path, options)
+    check_imported(imported, rng, folder)
+    naive, roles = naive_cells(path), roles_of(imported)
     if naive is None or roles is None:
         return
     header, rows = naive
     judges = [name for name in header if name not in (roles["item"], roles["label"])]
     sizes = {len(rows) * len(judges)}
     if "" in judges and not any(row.get("") for row in rows):
-        judges.remove("")  # in CSV the end of lines that a separator ends, in JSON a judge
+        judges.remove("")  # in CSV a separator at the end of each line, in JSON a judge
         sizes.add(len(rows) * len(judges))
-    assert found.read in sizes, (found.read, len(rows), judges)
+    assert imported.read in sizes, (imported.read, len(rows), judges)
     if options.missing or "" in header or len(set(map(norm, judges))) < len(judges):
         return
     item = str(roles["item"])
     expected = Counter((norm(r.get(item)), norm(j), norm(r.get(j))) for r in rows for j in judges)
-    compare(found, expected, [row.get(item) for row in rows], set(judges))
+    compare(imported, expected, [row.get(item) for row in rows], set(judges))
 
 
 def judge_text(rng: random.Random, folder: Path) -> None:
     path = table_file(rng, folder, wide=False, text=True)
-    found = import_votes("text", path, Options(verdicts=rng.choice(("pair", "score", "valid"))))
-    check_imported(found, rng, folder)
+    imported = import_votes("text", path, Options(verdicts=rng.choice(("pair", "score", "valid"))))
+    check_imported(imported, rng, folder)
     naive = naive_cells(path)
-    assert naive is None or found.read == len(naive[1])
+    assert naive is None or imported.read == len(naive[1])
 
 
 def command(rng: random.Random, folder: Path) -> None:
-    """What `calibrate` and `diagnose` read, up to the fits."""
+    """The reading of `calibrate` and `diagnose`, without the fits."""
     is_wide = rng.random() < 0.25
     path = table_file(rng, folder, wide=is_wide)
     columns = Columns(
@@ -288,7 +293,7 @@ def command(rng: random.Random, folder: Path) -> None:
 def check_read(
     read: Reading | Listing, rows: list[dict[str, Any]], roles: dict[str, str | None]
 ) -> None:
-    """Compare encoded votes with the naive rows: none lost, none made up."""
+    """Compare encoded votes with the naive rows: none is missing, none is added."""
     index, coding = np.asarray(read.votes.index), read.coding
     expected = counted(rows, roles)
     cast = sum(n for (_, _, vote), n in expected.items() if vote is not None)
@@ -320,7 +325,7 @@ CELLS: tuple[Any, ...] = (
 
 
 def frame(rng: random.Random, folder: Path) -> None:
-    """`encode` on a table made in Python, of any cells."""
+    """`encode` on a table in memory with arbitrary cells."""
     n = rng.randint(0, 12)
     scale = rng.choice(((0, 1), (-1, 0, 1), ("B", "tie", "A"), (True, False), (0.0, 1.0, None)))
     columns: dict[str, list[Any]] = {
@@ -336,16 +341,18 @@ def frame(rng: random.Random, folder: Path) -> None:
         name = rng.choice(list(columns))
         if all(isinstance(cell, str) and cell.isprintable() for cell in columns[name]):
             table[name] = table[name].astype("category")
-    given: dict[str, Any] = {"sample": "sample"} if rng.random() < 0.8 else {}
+    options: dict[str, Any] = {"sample": "sample"} if rng.random() < 0.8 else {}
     if rng.random() < 0.1:
-        given["task"] = "judge"
-    votes, coding = encode(table, **given)
+        options["task"] = "judge"
+    votes, coding = encode(table, **options)
     for line in coding.words(votes):
         check_sentence(line)
     index = np.asarray(votes.index)
-    known = sum(norm(v) is not None and v is not pd.NA and v is not pd.NaT for v in table["vote"])
-    assert int((index >= 0).sum()) == known
-    assert int(coding.missing.sum()) == len(table) - known
+    expected = sum(
+        norm(v) is not None and v is not pd.NA and v is not pd.NaT for v in table["vote"]
+    )
+    assert int((index >= 0).sum()) == expected
+    assert int(coding.missing.sum()) == len(table) - expected
     assert index.shape[:2] == (len(coding.items), len(coding.judges))
     names = {str(norm(v)) if isinstance(v, float) else str(v) for v in columns["item"]}
     assert len(coding.items) == len(names), (list(coding.items), columns["item"])
@@ -374,7 +381,7 @@ ENDINGS = (
         "{",
     ),
 )
-WORDS = (
+FRAGMENTS = (
     *ENDINGS,
     *HOSTILE,
     "is",
@@ -387,37 +394,39 @@ WORDS = (
     "```",
     "*" * 9,
 )
-RIGHT: dict[str, frozenset[Any]] = {
+VALUES: dict[str, frozenset[Any]] = {
     "pair": frozenset(("A", "B", "tie", None)),
     "valid": frozenset(("valid", "invalid", None)),
 }
 
 
 def verdict(rng: random.Random, folder: Path) -> None:
-    """The verdict parser, and the repair of lists of verdicts: never an exception, whatever the text."""
+    """The verdict parser and the repair of lists of verdicts: no text raises an exception."""
     size = rng.choice((0, 1, 3, 10, 30, 300))
-    text: Any = rng.choice((" ", "", "\n")).join(rng.choice(WORDS) for _ in range(size))
+    text: Any = rng.choice((" ", "", "\n")).join(rng.choice(FRAGMENTS) for _ in range(size))
     kind = rng.choice(("pair", "score", "valid"))
     if rng.random() < 0.01:
-        text = rng.choice(WORDS) * 200_000
+        text = rng.choice(FRAGMENTS) * 200_000
     if rng.random() < 0.02:
         text = rng.choice(CELLS)
-    found = parse_verdict(text, kind, scale=rng.choice((None, (1, 10))))
+    parsed = parse_verdict(text, kind, scale=rng.choice((None, (1, 10))))
     if kind == "score":
-        assert found.value is None or np.isfinite(found.value)
+        assert parsed.value is None or np.isfinite(parsed.value)
     else:
-        assert found.value in RIGHT[kind]
-    assert found == parse_verdict(text, kind) or kind == "score"
-    sure = "Reasons are given. " * rng.randrange(9)
+        assert parsed.value in VALUES[kind]
+    assert parsed == parse_verdict(text, kind) or kind == "score"
+    prefix = "Reasons are given. " * rng.randrange(9)
     side = rng.choice("AB")
-    assert parse_verdict(f"{sure}[[{side}]]").value == side
+    assert parse_verdict(f"{prefix}[[{side}]]").value == side
     shown = [Shown("1", "one text"), Shown("2", "another")]
     answer = [
         {"line": 1, "text": "one text", "label": "valid"},
         {"line": 2, "text": "a", "label": 0},
     ]
     damaged = damage_value(answer, rng)
-    response: Any = damaged if rng.random() < 0.3 else damage_bytes(dumped(damaged, False), rng)
+    response: Any = (
+        damaged if rng.random() < 0.3 else damage_bytes(to_json_bytes(damaged, False), rng)
+    )
     repaired = repair_verdicts(response, shown)
     assert len(repaired.votes) == 2
     assert set(repaired.votes) <= {-1, 0, 1}
@@ -447,9 +456,9 @@ FIT = {
 
 
 def fit_file(rng: random.Random, folder: Path) -> None:
-    """A file with a fit."""
+    """A damaged fit file."""
     content = damage_value(FIT, rng) if rng.random() < 0.8 else FIT
-    data = dumped(content, False)
+    data = to_json_bytes(content, False)
     path = folder / "fit.json"
     path.write_bytes(damage_bytes(data, rng) if rng.random() < 0.4 else data)
     load_fit(damage_path(path, rng) if rng.random() < 0.05 else path)
@@ -459,11 +468,11 @@ SUBJECTS: dict[str, tuple[float, Callable[[random.Random, Path], None]]] = {
     "tidy": (3, tidy),
     "wide": (2, wide),
     "text": (1, judge_text),
-    **{form: (1, by_format(form)) for form in WHOLE},
+    **{form: (1, by_format(form)) for form in VALID},
     ".eval archives": (1, archive),
     "calibrate, diagnose": (3, command),
     "encode": (2, frame),
     "verdict parser": (2, verdict),
     "fit files": (1, fit_file),
 }
-"""By name, the share of all cases, and the case."""
+"""By name: the share of all cases, and the function that runs a case."""

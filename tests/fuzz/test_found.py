@@ -1,4 +1,4 @@
-"""Faults that the fuzzer found, one small test each."""
+"""Regression tests of faults that the fuzzer revealed, one each."""
 
 import gzip
 import json
@@ -33,8 +33,8 @@ NUMBERS_THAT_ARE_NAMES = [
 
 @pytest.mark.parametrize("names", NUMBERS_THAT_ARE_NAMES, ids=str)
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".csv.gz"])
-def test_two_names_never_become_one(names: tuple[str, str], suffix: str, tmp_path: Path) -> None:
-    """They were the same number: 007 and 7, 2.1 and 2.10, 0e12 and 0e34, ids beyond 2^53."""
+def test_distinct_names_stay_distinct(names: tuple[str, str], suffix: str, tmp_path: Path) -> None:
+    """Distinct names, equal as numbers: 007 and 7, 2.1 and 2.10, 0e12 and 0e34, ids above 2^53."""
     path = tmp_path / f"votes{suffix}"
     separator = "\t" if suffix == ".tsv" else ","
     rows = [(item, "j", vote) for item, vote in zip(names, "01", strict=True)]
@@ -66,7 +66,7 @@ def test_true_is_not_the_item_1() -> None:
     assert list(coding.items) == ["1", "True"]
 
 
-def test_votes_are_numbers_as_people_write_them_only() -> None:
+def test_votes_are_numbers_only_in_common_notation() -> None:
     assert [canonical(text) for text in ("1.0", " +1", "1e0", ".5", "-1")] == [1, 1, 1, 0.5, -1]
     assert [canonical(text) for text in ("1_0", "١", "0x1", "infinity")] == [
         "1_0",
@@ -81,7 +81,9 @@ def test_votes_are_numbers_as_people_write_them_only() -> None:
     "content", [b"x", gzip.compress(b"item,vote\n1,1\n" * 99)[:-20]], ids=["no gzip", "cut short"]
 )
 @pytest.mark.parametrize("suffix", [".csv.gz", ".jsonl.gz"])
-def test_a_damaged_gzip_file_gets_a_sentence(content: bytes, suffix: str, tmp_path: Path) -> None:
+def test_a_damaged_gzip_file_is_reported_in_a_sentence(
+    content: bytes, suffix: str, tmp_path: Path
+) -> None:
     path = tmp_path / f"votes{suffix}"
     damaged = bytearray(content)
     damaged[len(damaged) // 2] ^= 0xFF
@@ -94,12 +96,12 @@ def test_a_damaged_gzip_file_gets_a_sentence(content: bytes, suffix: str, tmp_pa
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judgebayes.io.records.UNPACKED_BYTES", 2**20)
+    monkeypatch.setattr("judgebayes.io.records.MAX_UNPACKED_BYTES", 2**20)
     for name, content in (("v.csv.gz", b"item,vote\n"), ("v.jsonl.gz", b'{"item": "')):
         path = tmp_path / name
         path.write_bytes(gzip.compress(content + b"1" * 2**22))
         assert path.stat().st_size < 2**14
-        with pytest.raises(JudgeBayesError, match="GiB large when unpacked"):
+        with pytest.raises(JudgeBayesError, match="GiB when unpacked"):
             read_table(path)
         path.write_bytes(path.read_bytes()[:-2000])
         with pytest.raises(JudgeBayesError, match=r"unpacked"):
@@ -116,12 +118,12 @@ def test_an_archive_with_two_members_of_one_name_is_refused(tmp_path: Path) -> N
         import_votes("inspect", path)
 
 
-def test_a_damaged_parquet_file_gets_a_sentence(
+def test_a_damaged_parquet_file_is_reported_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its reader raises KeyError, TypeError or what it stumbles over in the metadata."""
+    """Its reader may raise KeyError, TypeError or others for damaged metadata."""
 
-    def stumble(path: Path) -> None:
+    def raise_key_error(path: Path) -> None:
         raise KeyError("name")
 
     path = tmp_path / "votes.parquet"
@@ -131,12 +133,12 @@ def test_a_damaged_parquet_file_gets_a_sentence(
         path.write_bytes(damaged)
         with pytest.raises(JudgeBayesError, match="cannot be read as parquet"):
             read_table(path)
-    monkeypatch.setattr(pd, "read_parquet", stumble)
+    monkeypatch.setattr(pd, "read_parquet", raise_key_error)
     with pytest.raises(JudgeBayesError, match="cannot be read as parquet: 'name'"):
         read_table(path)
 
 
-def test_deep_nesting_gets_a_sentence_and_no_verdict(tmp_path: Path) -> None:
+def test_deep_nesting_is_reported_and_gives_no_verdict(tmp_path: Path) -> None:
     for depth in (200, 900, 100_000):
         text = "[" * depth + "]" * depth
         path = tmp_path / "annotations.json"
@@ -151,7 +153,7 @@ def test_deep_nesting_gets_a_sentence_and_no_verdict(tmp_path: Path) -> None:
             load_fit(tmp_path / "fit.json")
 
 
-def test_a_cell_that_is_no_one_value_gets_a_sentence(tmp_path: Path) -> None:
+def test_a_cell_with_a_list_is_reported_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "votes.jsonl"
     path.write_text('{"item": 1, "judge": "a", "vote": 1}\n{"item": 2, "judge": "a", "vote": [1]}')
     with pytest.raises(JudgeBayesError, match=r"Row 2 of column 'vote' holds a list, \[1\]"):
@@ -163,23 +165,23 @@ def test_a_cell_that_is_no_one_value_gets_a_sentence(tmp_path: Path) -> None:
     assert encode(mixed, sample="sample")[0].n_items == 2
 
 
-def test_what_is_written_comes_back_row_by_row(tmp_path: Path) -> None:
-    """A carriage return in a name broke the row; a title could be a formula, a number too wide."""
+def test_written_tables_round_trip_row_by_row(tmp_path: Path) -> None:
+    """Names with carriage returns, titles like formulas, and numbers beyond 64 bits."""
     names = ["a\rb", "c\nd", 'e"f', "g,h", "=1", "\n=1", "＝1", "@x"]
     table = pd.DataFrame({"item": names, "=title": 10**20})
     for suffix in (".csv", ".tsv", ".jsonl", ".parquet"):
         path = tmp_path / f"t{suffix}"
         write_table(table.assign(**{"=title": 1}), path)
-        again = read_table(path)
-        assert len(again) == len(names)
-        assert [name.lstrip("'") for name in again["item"]] == names
+        reread = read_table(path)
+        assert len(reread) == len(names)
+        assert [name.lstrip("'") for name in reread["item"]] == names
         plain = suffix in (".jsonl", ".parquet")
-        assert list(again.columns)[1] == ("=title" if plain else "'=title")
+        assert list(reread.columns)[1] == ("=title" if plain else "'=title")
     (tmp_path / "annotations.json").write_text(
         json.dumps([{"instruction": "i", "preference": 1, "annotator": 10**25}])
     )
-    found = import_votes("alpaca-eval", tmp_path / "annotations.json")
-    write_table(found.votes, tmp_path / "t.jsonl")
+    imported = import_votes("alpaca-eval", tmp_path / "annotations.json")
+    write_table(imported.votes, tmp_path / "t.jsonl")
 
 
 def test_a_table_that_cannot_be_written_leaves_the_old_one(
@@ -210,12 +212,12 @@ def test_scores_wider_than_64_bits_are_floats(tmp_path: Path) -> None:
     record = {"doc_id": 0, "target": "A", "filtered_resps": [10**25], "acc": 1.0}
     path = tmp_path / "samples_t.jsonl"
     path.write_text(json.dumps(record))
-    found = import_votes("lm-eval", path)
-    assert found.votes["vote"].tolist() == [1e25]
-    write_table(found.votes, tmp_path / "votes.jsonl")
+    imported = import_votes("lm-eval", path)
+    assert imported.votes["vote"].tolist() == [1e25]
+    write_table(imported.votes, tmp_path / "votes.jsonl")
 
 
-def test_a_type_that_is_no_type_of_numbers_is_refused(tmp_path: Path) -> None:
+def test_a_dtype_that_is_not_numeric_is_refused(tmp_path: Path) -> None:
     from fuzz.subjects import FIT
 
     path = tmp_path / "fit.json"
@@ -227,19 +229,19 @@ def test_a_type_that_is_no_type_of_numbers_is_refused(tmp_path: Path) -> None:
             load_fit(path)
 
 
-def test_sentences_are_one_printable_line_with_an_end() -> None:
+def test_sentences_are_one_printable_line_that_keeps_its_end() -> None:
     hostile = "\x1b[2J\u202e\u2067a\nb\x00" * 100_000
     for text in (
-        str(JudgeBayesError(f"There is no column {hostile}; right would be 'x'.")),
+        str(JudgeBayesError(f"There is no column {hostile}; choose one of: 'x'.")),
         sentence(hostile),
     ):
         assert text.isprintable()
         assert len(text) <= LONGEST
-    assert str(JudgeBayesError(f"{hostile} right would be 'x'.")).endswith("right would be 'x'.")
+    assert str(JudgeBayesError(f"{hostile} choose one of: 'x'.")).endswith("choose one of: 'x'.")
 
 
-def test_the_fuzzer_sees_faults(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that drops a row, one that raises, and one that never ends are told apart."""
+def test_the_fuzzer_detects_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outcomes of a reader that drops a row, one that raises and one that never ends differ."""
     import itertools
     import time
 

@@ -10,27 +10,27 @@ from judgebayes.generators import (
     rogan_gladen_by_judge,
 )
 
-SHOWN = np.array([True, True, True, False, False])
+LABELLED = np.array([True, True, True, False, False])
 
 
-def test_each_rule_is_its_formula(tallied: PrecisionCounts) -> None:
-    known = tallied.reveal(SHOWN)
+def test_each_rule_matches_its_formula(tallied: PrecisionCounts) -> None:
+    partly_labelled = tallied.reveal(LABELLED)
     matrix = np.asarray(tallied.matrix)
     m, g = matrix.mean(1), np.asarray(tallied.labelled_precision)
-    np.testing.assert_allclose(mean_prediction(known), m)
+    np.testing.assert_allclose(mean_prediction(partly_labelled), m)
     logit = lambda p: np.log(p / (1 - p))  # noqa: E731
-    off = (logit(g) - logit(m))[SHOWN].mean()
-    np.testing.assert_allclose(logit_shift(known), 1 / (1 + np.exp(-logit(m) - off)))
+    off = (logit(g) - logit(m))[LABELLED].mean()
+    np.testing.assert_allclose(logit_shift(partly_labelled), 1 / (1 + np.exp(-logit(m) - off)))
     tpr = np.asarray(tallied.true_accepted)[:3].sum(0) / np.asarray(tallied.valid_judged)[:3].sum(0)
     fpr = np.asarray(tallied.false_accepted)[:3].sum(0) / np.asarray(tallied.invalid_judged)[
         :3
     ].sum(0)
     pooled = (m - fpr.mean()) / (tpr.mean() - fpr.mean())
-    np.testing.assert_allclose(rogan_gladen(known), np.clip(pooled, 0, 1))
+    np.testing.assert_allclose(rogan_gladen(partly_labelled), np.clip(pooled, 0, 1))
     by_judge = np.clip((matrix - fpr) / (tpr - fpr), 0, 1).mean(1)
-    np.testing.assert_allclose(rogan_gladen_by_judge(known), by_judge)
+    np.testing.assert_allclose(rogan_gladen_by_judge(partly_labelled), by_judge)
     best = np.abs(matrix - g[:, None])[:3].max(0).argmin()
-    np.testing.assert_allclose(best_judge(known), matrix[:, best])
+    np.testing.assert_allclose(best_judge(partly_labelled), matrix[:, best])
 
 
 def test_a_perfect_judge_needs_no_correction() -> None:
@@ -53,7 +53,9 @@ def test_a_perfect_judge_needs_no_correction() -> None:
 
 
 @pytest.mark.parametrize("rule", [mean_prediction, logit_shift])
-def test_without_labels_the_raw_mean_is_left(rule: object, tallied: PrecisionCounts) -> None:
+def test_without_labels_the_estimate_is_the_raw_mean(
+    rule: object, tallied: PrecisionCounts
+) -> None:
     bare = tallied.reveal(np.zeros(5, bool))
     np.testing.assert_allclose(rule(bare), np.asarray(tallied.matrix).mean(1))
     assert np.isnan(best_judge(bare)).all()

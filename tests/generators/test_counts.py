@@ -6,57 +6,61 @@ from judgebayes.generators import PrecisionCounts, count_votes, counts_from_matr
 from judgebayes.votes import Votes
 
 
-def test_counting_is_what_loops_count(item_votes: Votes, drawn: tuple) -> None:
+def test_counts_match_loops(item_votes: Votes, drawn: tuple) -> None:
     vote, label, generator = drawn
-    known = np.where(np.arange(len(label)) % 3 == 0, -1, label)
-    found = count_votes(item_votes, known, generator, 5)
+    visible_labels = np.where(np.arange(len(label)) % 3 == 0, -1, label)
+    counts = count_votes(item_votes, visible_labels, generator, 5)
     for g in range(5):
         for j in range(6):
-            own = [(v, y) for v, y, i in zip(vote[:, j], known, generator, strict=True) if i == g]
-            assert found.accepted[g, j] == sum(v == 1 and y == -1 for v, y in own)
-            assert found.judged[g, j] == sum(v >= 0 and y == -1 for v, y in own)
-            assert found.true_accepted[g, j] == sum(v == 1 and y == 1 for v, y in own)
-            assert found.valid_judged[g, j] == sum(v >= 0 and y == 1 for v, y in own)
-            assert found.false_accepted[g, j] == sum(v == 1 and y == 0 for v, y in own)
-            assert found.invalid_judged[g, j] == sum(v >= 0 and y == 0 for v, y in own)
-        assert found.unlabelled[g] == sum(known[generator == g] == -1)
+            own = [
+                (v, y)
+                for v, y, i in zip(vote[:, j], visible_labels, generator, strict=True)
+                if i == g
+            ]
+            assert counts.accepted[g, j] == sum(v == 1 and y == -1 for v, y in own)
+            assert counts.judged[g, j] == sum(v >= 0 and y == -1 for v, y in own)
+            assert counts.true_accepted[g, j] == sum(v == 1 and y == 1 for v, y in own)
+            assert counts.valid_judged[g, j] == sum(v >= 0 and y == 1 for v, y in own)
+            assert counts.false_accepted[g, j] == sum(v == 1 and y == 0 for v, y in own)
+            assert counts.invalid_judged[g, j] == sum(v >= 0 and y == 0 for v, y in own)
+        assert counts.unlabelled[g] == sum(visible_labels[generator == g] == -1)
 
 
-def test_hiding_labels_is_never_having_had_them(
+def test_hidden_labels_give_the_counts_without_them(
     item_votes: Votes, drawn: tuple, tallied: PrecisionCounts
 ) -> None:
     _, label, generator = drawn
     shown = np.array([True, False, True, False, False])
-    again = count_votes(item_votes, np.where(shown[generator], label, -1), generator, 5)
+    expected = count_votes(item_votes, np.where(shown[generator], label, -1), generator, 5)
     hidden = tallied.reveal(shown)
-    for name in vars(again):
-        np.testing.assert_array_equal(getattr(hidden, name), getattr(again, name))
+    for name in vars(expected):
+        np.testing.assert_array_equal(getattr(hidden, name), getattr(expected, name))
     np.testing.assert_allclose(hidden.matrix, tallied.matrix)
 
 
-def test_a_matrix_given_directly_means_the_same(tallied: PrecisionCounts) -> None:
+def test_counts_from_a_matrix_match_counted_votes(tallied: PrecisionCounts) -> None:
     shown = np.array([True, True, False, False, False])
-    known = tallied.reveal(shown)
-    tp, fp = np.asarray(known.true_accepted), np.asarray(known.false_accepted)
+    revealed = tallied.reveal(shown)
+    tp, fp = np.asarray(revealed.true_accepted), np.asarray(revealed.false_accepted)
     confusion = [
-        np.asarray(known.invalid_judged) - fp,
+        np.asarray(revealed.invalid_judged) - fp,
         fp,
-        np.asarray(known.valid_judged) - tp,
+        np.asarray(revealed.valid_judged) - tp,
         tp,
     ]
     judged = tallied.valid_judged + tallied.invalid_judged
-    again = counts_from_matrix(
+    from_matrix = counts_from_matrix(
         tallied.matrix,
         judged,
         confusion=confusion,
-        precision=np.asarray(known.labelled_precision),
+        precision=np.asarray(revealed.labelled_precision),
         items=np.full(5, 300.0),
     )
-    for name in vars(again):
-        np.testing.assert_allclose(getattr(again, name), getattr(known, name), atol=1e-9)
+    for name in vars(from_matrix):
+        np.testing.assert_allclose(getattr(from_matrix, name), getattr(revealed, name), atol=1e-9)
 
 
-def test_bad_shares_and_votes_are_named(votes: Votes) -> None:
+def test_bad_shares_and_votes_are_reported(votes: Votes) -> None:
     with pytest.raises(JudgeBayesError, match=r"generator 0 and judge 1 is 1\.2"):
         counts_from_matrix(np.array([[0.5, 1.2]]), np.ones((1, 2)))
     with pytest.raises(JudgeBayesError, match="precision needs two"):

@@ -8,12 +8,12 @@ from judgebayes.generators import Impression, PrecisionCounts, logit_shift
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import DRPS, NUTS
 
-SHOWN = np.array([True, True, True, False, False])
+LABELLED = np.array([True, True, True, False, False])
 
 
 @pytest.fixture(scope="module")
-def known(tallied: PrecisionCounts) -> PrecisionCounts:
-    return tallied.reveal(SHOWN)
+def partly_labelled(tallied: PrecisionCounts) -> PrecisionCounts:
+    return tallied.reveal(LABELLED)
 
 
 def answer(counts: PrecisionCounts) -> np.ndarray:
@@ -21,30 +21,34 @@ def answer(counts: PrecisionCounts) -> np.ndarray:
     return np.stack([np.asarray(a) for a in (fit.estimate(), *fit.interval())])
 
 
-def test_labelled_generators_are_known_and_others_estimated(
-    known: PrecisionCounts, tallied: PrecisionCounts
+def test_labelled_generators_are_exact_and_others_estimated(
+    partly_labelled: PrecisionCounts, tallied: PrecisionCounts
 ) -> None:
     truth = np.asarray(tallied.labelled_precision)
-    middle, low, high = answer(known)
-    np.testing.assert_allclose(middle[SHOWN], truth[SHOWN])
-    np.testing.assert_allclose((high - low)[SHOWN], 0, atol=1e-12)
+    middle, low, high = answer(partly_labelled)
+    np.testing.assert_allclose(middle[LABELLED], truth[LABELLED])
+    np.testing.assert_allclose((high - low)[LABELLED], 0, atol=1e-12)
     assert (np.abs(middle - truth) < 0.08).all()
     assert ((low <= truth + 1e-12) & (truth <= high + 1e-12)).all()
 
 
-def test_a_judge_that_never_voted_changes_nothing_but_the_prior(known: PrecisionCounts) -> None:
-    silent = jax.tree.map(lambda a: jnp.pad(a, ((0, 0), (0, 1))) if a.ndim == 2 else a, known)
-    np.testing.assert_allclose(answer(silent), answer(known), atol=2e-3)
+def test_a_judge_that_never_voted_changes_nothing_but_the_prior(
+    partly_labelled: PrecisionCounts,
+) -> None:
+    with_silent_judge = jax.tree.map(
+        lambda a: jnp.pad(a, ((0, 0), (0, 1))) if a.ndim == 2 else a, partly_labelled
+    )
+    np.testing.assert_allclose(answer(with_silent_judge), answer(partly_labelled), atol=2e-3)
 
 
-def test_a_sparse_matrix_is_answered(known: PrecisionCounts) -> None:
+def test_a_sparse_matrix_works(partly_labelled: PrecisionCounts) -> None:
     on = jnp.asarray((np.add.outer(np.arange(5), np.arange(6)) % 3) > 0)
-    sparse = jax.tree.map(lambda a: jnp.where(on, a, 0.0) if a.ndim == 2 else a, known)
-    np.testing.assert_allclose(answer(sparse)[0], answer(known)[0], atol=0.05)
+    sparse = jax.tree.map(lambda a: jnp.where(on, a, 0.0) if a.ndim == 2 else a, partly_labelled)
+    np.testing.assert_allclose(answer(sparse)[0], answer(partly_labelled)[0], atol=0.05)
 
 
 def test_useless_judges_give_a_logit_shift() -> None:
-    """Judges who know nothing and whose impressions follow quality: P = sigmoid(a_j + eta_i)."""
+    """Judges without knowledge, whose impressions follow quality: P = sigmoid(a_j + eta_i)."""
     truth = np.array([0.9, 0.8, 0.95, 0.86, 0.93])
     share = 1 / (
         1
@@ -56,15 +60,15 @@ def test_useless_judges_give_a_logit_shift() -> None:
         *(jnp.asarray(a) for a in (0 * share + valid[:, None], share * invalid[:, None])),
         *(jnp.asarray(a) for a in (0 * share + invalid[:, None], valid, invalid, np.zeros(5))),
     )
-    hidden = full.reveal(SHOWN)
+    hidden = full.reveal(LABELLED)
     np.testing.assert_allclose(logit_shift(hidden), truth, atol=0.003)
     middle, low, high = answer(hidden)
     np.testing.assert_allclose(middle, truth, atol=0.01)
     assert ((low <= truth + 1e-9) & (truth <= high + 1e-9)).all()
 
 
-def test_strong_judges_give_rogan_gladens_answer() -> None:
-    """Judges with the same high rates on all generators, no matter how good these are."""
+def test_strong_judges_give_rogan_gladens_estimate() -> None:
+    """Judges with the same high rates on all generators."""
     truth, tpr, fpr = np.array([0.9, 0.75, 0.6, 0.85, 0.65]), 0.95, 0.15
     n, judges = 4000.0, 6
     wide = np.ones((5, judges))
@@ -74,7 +78,7 @@ def test_strong_judges_give_rogan_gladens_answer() -> None:
         *(jnp.asarray(a) for a in (wide * valid[:, None], wide * (fpr * invalid)[:, None])),
         *(jnp.asarray(a) for a in (wide * invalid[:, None], valid, invalid, np.zeros(5))),
     )
-    middle, low, high = answer(full.reveal(SHOWN))
+    middle, low, high = answer(full.reveal(LABELLED))
     np.testing.assert_allclose(middle, truth, atol=0.02)
     assert ((low <= truth) & (truth <= high)).all()
 
@@ -87,10 +91,10 @@ def test_more_labelled_generators_narrow_the_intervals(tallied: PrecisionCounts)
     assert width[0] > width[1] > width[2]
 
 
-def test_labelling_part_of_a_generator_moves_it_towards_its_labels(
+def test_partial_labels_narrow_the_interval_and_move_the_estimate(
     tallied: PrecisionCounts,
 ) -> None:
-    hidden = tallied.reveal(SHOWN)
+    hidden = tallied.reveal(LABELLED)
     part = jax.tree.map(lambda a, b: a.at[4].set(0.5 * a[4] + 0.5 * b[4]), hidden, tallied)
     before, after = answer(hidden), answer(part)
     assert after[2][4] - after[1][4] < before[2][4] - before[1][4]
@@ -99,16 +103,18 @@ def test_labelling_part_of_a_generator_moves_it_towards_its_labels(
 
 
 @pytest.mark.slow
-def test_nuts_on_the_binomial_model_agrees(known: PrecisionCounts) -> None:
-    nuts = GeneratorValidator("hierarchical", NUTS(draws=1000, warmup=1000, chains=4)).fit(known)
+def test_nuts_on_the_binomial_model_agrees(partly_labelled: PrecisionCounts) -> None:
+    nuts = GeneratorValidator("hierarchical", NUTS(draws=1000, warmup=1000, chains=4)).fit(
+        partly_labelled
+    )
     assert int(nuts.status) == 0
-    middle, low, high = answer(known)
+    middle, low, high = answer(partly_labelled)
     np.testing.assert_allclose(np.asarray(nuts.estimate()), middle, atol=0.01)
     theirs = nuts.interval()
     ratio = (np.asarray(theirs[1]) - np.asarray(theirs[0]))[3:] / (high - low)[3:]
     assert ((ratio > 0.75) & (ratio < 1.25)).all()
 
 
-def test_counts_cannot_be_fitted_by_a_score(known: PrecisionCounts) -> None:
+def test_counts_cannot_be_fitted_by_a_score(partly_labelled: PrecisionCounts) -> None:
     with pytest.raises(JudgeBayesError, match="no items to score"):
-        GeneratorValidator("flat", DRPS()).fit(known)
+        GeneratorValidator("flat", DRPS()).fit(partly_labelled)

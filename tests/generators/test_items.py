@@ -1,4 +1,4 @@
-"""Slow but for one: the model's density is checked against brute force in tests/models."""
+"""Fits of the item-level model; tests/models checks its density against brute force."""
 
 from dataclasses import replace
 
@@ -18,12 +18,12 @@ METHOD = ItemLevel(NormalAtMode(draws=300))
 
 @pytest.fixture(scope="module")
 def some(item_votes: Votes, drawn: tuple) -> tuple[Votes, np.ndarray, np.ndarray, np.ndarray]:
-    """Three judges on a few items of each generator; the labels of two generators, and all."""
+    """Three judges on a few items of each generator; the labels of two generators, and all labels."""
     rows = np.concatenate([np.arange(ITEMS) + 300 * g for g in range(GENERATORS)])
     _, label, generator = drawn
-    known = np.where(generator < 2, label, -1)
+    visible_labels = np.where(generator < 2, label, -1)
     few = item_votes.take(rows)
-    return replace(few, index=few.index[:, :3]), known[rows], generator[rows], label[rows]
+    return replace(few, index=few.index[:, :3]), visible_labels[rows], generator[rows], label[rows]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def fitted(some: tuple) -> FittedGeneratorValidator:
 
 
 @pytest.mark.slow
-def test_labelled_generators_are_known_and_others_covered(
+def test_labelled_generators_are_exact_and_others_covered(
     some: tuple, fitted: FittedGeneratorValidator
 ) -> None:
     _, _, generator, label = some
@@ -53,7 +53,7 @@ def test_the_mode_alone_is_in_the_middle(some: tuple, fitted: FittedGeneratorVal
     np.testing.assert_allclose(mode.estimate(), fitted.estimate(), atol=0.03)
 
 
-def test_bad_votes_and_scores_are_named(some: tuple, votes: Votes) -> None:
+def test_bad_votes_and_scores_are_reported(some: tuple, votes: Votes) -> None:
     with pytest.raises(JudgeBayesError, match="one binary vote of each judge"):
         ItemLevel().fit(votes, np.zeros(60, int), np.zeros(60, int), 1)
     with pytest.raises(JudgeBayesError, match="fitted by its likelihood"):

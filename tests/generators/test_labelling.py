@@ -39,7 +39,7 @@ def fitted(partly: StratumCounts) -> FittedStratified:
     return Stratified().fit(partly)
 
 
-def test_scores_that_are_equal_stay_together_in_order() -> None:
+def test_equal_scores_share_a_stratum() -> None:
     scores = np.r_[np.ones(400), np.linspace(0, 0.95, 100)]
     strata = stratify(scores, 5)
     assert len(set(strata.of_item[:400])) == 1
@@ -61,20 +61,20 @@ def test_the_share_of_valid_votes_leaves_missing_ones_out(
         valid_share(votes)
 
 
-def test_outputs_are_counted_as_a_loop_counts_them() -> None:
+def test_counts_match_a_loop() -> None:
     rng = np.random.default_rng(0)
     strata = Strata(rng.integers(0, 3, 50), POSITION)
     label, generator = rng.integers(-1, 2, 50), rng.integers(0, 3, 50)
-    found = count_strata(strata, label, generator, 3)
+    result = count_strata(strata, label, generator, 3)
     for g in range(3):
         for h in range(3):
             own = label[(generator == g) & (strata.of_item == h)]
-            for y, counts in ((1, found.valid), (0, found.invalid), (-1, found.unlabelled)):
+            for y, counts in ((1, result.valid), (0, result.invalid), (-1, result.unlabelled)):
                 assert counts[g, h] == sum(own == y)
 
 
 @in_float64
-def test_the_posterior_is_that_of_importance_sampling(
+def test_the_posterior_matches_importance_sampling(
     partly: StratumCounts, fitted: FittedStratified
 ) -> None:
     """Cells drawn from the prior and weighted by the likelihood, over the same grid of spreads."""
@@ -106,64 +106,64 @@ def test_the_posterior_is_that_of_importance_sampling(
     np.testing.assert_allclose(drawn.std(0), deviation, atol=0.01, rtol=0.08)
 
 
-def test_a_generator_that_is_labelled_in_full_is_known(fitted: FittedStratified) -> None:
+def test_a_fully_labelled_generator_has_no_uncertainty(fitted: FittedStratified) -> None:
     low, high = fitted.interval()
     assert float(low[0]) == float(high[0]) == pytest.approx(53 / 65)
     assert int(fitted.status) == 0
-    # The third has no label at all: what is known of it comes from the others.
+    # The third has no label: its estimate comes from the others.
     assert 0 < float(low[2]) < float(fitted.estimate()[2]) < float(high[2]) < 1
 
 
-def chosen_one_by_one(fitted: FittedStratified, n: int) -> np.ndarray:
-    """Greedy choice by inverting matrices: where the variances' sum falls most, label by label."""
+def greedy_by_inversion(fitted: FittedStratified, n: int) -> np.ndarray:
+    """Greedy choice by matrix inversion: the largest decrease of the variances' sum, label by label."""
     counts = fitted.counts
     total = np.asarray(counts.valid + counts.invalid + counts.unlabelled).sum(1)
-    left = np.asarray(counts.unlabelled).ravel().copy()
+    remaining = np.asarray(counts.unlabelled).ravel().copy()
     weights, means, spreads = (np.array(a) for a in (fitted.weight, fitted.mean, fitted.covariance))
     information = expit(means) * (1 - expit(means))
-    chosen = np.zeros(len(left))
+    chosen = np.zeros(len(remaining))
 
     def variance(spread: np.ndarray, q: np.ndarray) -> float:
-        found = 0.0
+        total_variance = 0.0
         for g in range(GENERATORS):
             own = slice(STRATA * g, STRATA * (g + 1))
-            slope = np.zeros(len(q))
-            slope[own] = (left * q)[own] / total[g]
-            found += slope @ spread @ slope
-        return found
+            gradient = np.zeros(len(q))
+            gradient[own] = (remaining * q)[own] / total[g]
+            total_variance += gradient @ spread @ gradient
+        return total_variance
 
-    def after(spread: np.ndarray, q: np.ndarray, k: int) -> np.ndarray:
+    def updated(spread: np.ndarray, q: np.ndarray, k: int) -> np.ndarray:
         unit = np.eye(len(q))[k]
         return np.linalg.inv(np.linalg.inv(spread) + q[k] * np.outer(unit, unit))
 
     for _ in range(n):
-        worth = np.full(len(left), -1.0)
-        for k in np.flatnonzero(left):
-            # The design keeps the slopes; the output's own uncertainty goes.
-            falls = [
-                variance(s, q) - variance(after(s, q, k), q) + q[k] / total[k // STRATA] ** 2
+        gain = np.full(len(remaining), -1.0)
+        for k in np.flatnonzero(remaining):
+            # The gradient stays; the output's own uncertainty vanishes.
+            decreases = [
+                variance(s, q) - variance(updated(s, q, k), q) + q[k] / total[k // STRATA] ** 2
                 for s, q in zip(spreads, information, strict=True)
             ]
-            worth[k] = weights @ falls
-        best = int(worth.argmax())
-        spreads = np.array([after(s, q, best) for s, q in zip(spreads, information, strict=True)])
-        left[best] -= 1
+            gain[k] = weights @ decreases
+        best = int(gain.argmax())
+        spreads = np.array([updated(s, q, best) for s, q in zip(spreads, information, strict=True)])
+        remaining[best] -= 1
         chosen[best] += 1
     return chosen.reshape(GENERATORS, STRATA)
 
 
 @pytest.mark.parametrize("n", [1, 25])
 @in_float64
-def test_the_next_labels_go_where_refitting_says_they_help_most(
+def test_the_next_labels_match_a_greedy_choice_by_refitting(
     fitted: FittedStratified, n: int
 ) -> None:
-    found = np.asarray(fitted.next_labels(n))
-    np.testing.assert_array_equal(found, chosen_one_by_one(fitted, n))
-    assert n == 1 or (found > 0).sum() > 3  # and not all in one place
+    n_labels = np.asarray(fitted.next_labels(n))
+    np.testing.assert_array_equal(n_labels, greedy_by_inversion(fitted, n))
+    assert n == 1 or (n_labels > 0).sum() > 3  # and not all in one cell
 
 
 @in_float64
-def test_labels_are_chosen_among_those_that_are_left(fitted: FittedStratified) -> None:
+def test_labels_are_chosen_among_unlabelled_outputs(fitted: FittedStratified) -> None:
     rest = np.asarray(fitted.counts.unlabelled)
     many = np.asarray(fitted.next_labels(100))
     assert many.sum() == 100
@@ -175,10 +175,10 @@ def test_labels_are_chosen_among_those_that_are_left(fitted: FittedStratified) -
 
 @in_float64
 def test_intervals_cover_when_labels_are_chosen_by_the_design() -> None:
-    """Worlds from the prior; 40 labels by the design, and as many again, none at random."""
+    """Data sets from the prior, with twice 40 labels by the design."""
     prior, rest = StratumPrior(), np.array([[60, 60, 120]] * GENERATORS)
 
-    def world(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def simulate(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         one, two, three = jax.random.split(key, 3)
         spreads = [
             jnp.exp(m + s * c)
@@ -203,25 +203,25 @@ def test_intervals_cover_when_labels_are_chosen_by_the_design() -> None:
         low, high = Stratified().fit(counts(n)).interval(0.9)
         return (low <= truth + 1e-12) & (truth <= high + 1e-12), high - low
 
-    held, width = jax.jit(jax.vmap(world))(jax.random.split(jax.random.key(0), 200))
-    # 600 intervals, three of a world: 0.9 within three standard errors of 200 independent worlds.
-    assert float(held.mean()) == pytest.approx(0.9, abs=0.05)
+    covered, width = jax.jit(jax.vmap(simulate))(jax.random.split(jax.random.key(0), 200))
+    # 600 intervals, three per data set: 0.9 within three standard errors of 200 independent data sets.
+    assert float(covered.mean()) == pytest.approx(0.9, abs=0.05)
     assert float(width.mean()) < 0.25
 
 
-def test_labels_come_in_round_by_round() -> None:
+def test_labelling_in_rounds() -> None:
     rng = np.random.default_rng(0)
     generator = np.repeat([0, 1, 2], 100)
     score = rng.integers(0, 3, 300) / 2
     label = (rng.random(300) < 0.3 + 0.6 * score).astype(int)
     before = Labelling(stratify(score, 3), generator, np.full(300, -1), 3)
-    state, seen = before, set()
+    state, labelled = before, set()
     for _ in range(3):
         chosen = state.propose(20)
         assert len(set(chosen)) == 20
-        assert not seen & set(chosen)
+        assert not labelled & set(chosen)
         np.testing.assert_array_equal(chosen, state.propose(20))
-        seen |= set(chosen)
+        labelled |= set(chosen)
         state = state.update(chosen, label[chosen])
     assert (before.labels == -1).all()
     assert (state.labels >= 0).sum() == 60
@@ -230,6 +230,6 @@ def test_labels_come_in_round_by_round() -> None:
     assert len(state.propose(10_000)) == 240
     with pytest.raises(JudgeBayesError, match="1 or more"):
         state.propose(0)
-    done = state.update(np.arange(300), label)
+    complete = state.update(np.arange(300), label)
     with pytest.raises(JudgeBayesError, match="Every output is labelled"):
-        done.propose(1)
+        complete.propose(1)

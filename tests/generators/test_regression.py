@@ -39,18 +39,18 @@ def test_the_loss_is_eqs_2_and_3(tallied: PrecisionCounts) -> None:
     flat = np.concatenate([x[1], x[2], x[0]])
     assert float(host.value(flat)) == pytest.approx(ours, abs=1e-12)
     numeric = optimize.approx_fprime(flat, host.value, 1e-7)
-    np.testing.assert_allclose(host.slope(flat), numeric, atol=1e-5)
+    np.testing.assert_allclose(host.gradient(flat), numeric, atol=1e-5)
     np.testing.assert_allclose(host.differences(flat), numeric, atol=1e-5)
 
 
 @in_float64
-def test_every_start_ends_at_the_same_proven_minimum(tallied: PrecisionCounts) -> None:
+def test_every_start_ends_at_the_same_certified_minimum(tallied: PrecisionCounts) -> None:
     aim = targets(tallied.reveal(SHOWN))
     fit = true_minimum(aim, starts(aim.matrix, 4) + starts(aim.matrix, 2, rate=0.9))
     assert (np.asarray(fit.status) == 0).all()
     assert float(fit.certificate.max()) <= module.TOLERANCE
     np.testing.assert_allclose(fit.loss, fit.loss[0], atol=1e-10)
-    # At the kink the labelled precisions and all rates sit exactly on their targets.
+    # At the kink the labelled precisions and all rates equal their targets.
     np.testing.assert_allclose(fit.tnr[0], aim.tnr, atol=1e-9)
     best = np.concatenate([np.asarray(a[0]) for a in (fit.precision, fit.tpr, fit.tnr)])
     rng = np.random.default_rng(1)
@@ -63,7 +63,9 @@ def test_every_start_ends_at_the_same_proven_minimum(tallied: PrecisionCounts) -
 
 
 @in_float64
-def test_the_minimum_along_each_free_precision_is_brents(tallied: PrecisionCounts) -> None:
+def test_the_minimum_along_each_free_precision_matches_brents_method(
+    tallied: PrecisionCounts,
+) -> None:
     aim = targets(tallied.reveal(SHOWN))
     fit = jax.tree.map(lambda a: np.asarray(a[0]), true_minimum(aim, starts(aim.matrix, 1)))
     for i in np.flatnonzero(~SHOWN):
@@ -73,8 +75,8 @@ def test_the_minimum_along_each_free_precision_is_brents(tallied: PrecisionCount
             moved[i] = g
             return naive_loss(moved, fit.tpr, fit.tnr, aim)
 
-        alone = optimize.minimize_scalar(along, bounds=(1e-6, 1 - 1e-6), method="bounded")
-        assert fit.loss <= alone.fun + 1e-10
+        brent = optimize.minimize_scalar(along, bounds=(1e-6, 1 - 1e-6), method="bounded")
+        assert fit.loss <= brent.fun + 1e-10
 
 
 @in_float64
@@ -93,13 +95,13 @@ def test_without_labels_the_prediction_loss_is_minimised(tallied: PrecisionCount
     assert float(fit.loss.min()) <= float(as_published(aim, restarts=1).loss) + 1e-9
 
 
-def test_a_pair_that_was_not_run_is_named(tallied: PrecisionCounts) -> None:
+def test_a_pair_that_was_not_run_is_an_error(tallied: PrecisionCounts) -> None:
     from dataclasses import replace
 
-    hole = replace(
+    incomplete = replace(
         tallied,
         valid_judged=tallied.valid_judged.at[1, 2].set(0.0),
         invalid_judged=tallied.invalid_judged.at[1, 2].set(0.0),
     )
     with pytest.raises(JudgeBayesError, match="Judge 2 never voted on generator 1"):
-        targets(hole)
+        targets(incomplete)

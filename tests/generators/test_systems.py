@@ -28,7 +28,7 @@ def scored() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return score, label, some
 
 
-def test_prediction_powered_is_ppi_pythons(scored: tuple) -> None:
+def test_prediction_powered_matches_ppi_python(scored: tuple) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ppi_py = pytest.importorskip("ppi_py")
@@ -43,42 +43,42 @@ def test_prediction_powered_is_ppi_pythons(scored: tuple) -> None:
     assert prediction_powered(score, some).mean == pytest.approx(tuned, abs=2e-3)
 
 
-def test_groups_that_err_together_widen_every_interval(scored: tuple) -> None:
+def test_groups_widen_every_interval(scored: tuple) -> None:
     score, _, some = scored
-    twice = [np.concatenate([a, a]) for a in (score, some)]
+    doubled = [np.concatenate([a, a]) for a in (score, some)]
     groups = np.tile(np.arange(900), 2)
     for answer in (prediction_powered, rogan_gladen_interval):
-        alone, once = answer(score, some), answer(*twice, groups)
-        assert once.mean == pytest.approx(alone.mean, abs=1e-9)
-        assert once.high - once.low == pytest.approx(alone.high - alone.low, rel=1e-6)
-        assert answer(*twice).high - answer(*twice).low < alone.high - alone.low
-    assert labels_only(twice[1], groups) == pytest.approx(labels_only(some), rel=1e-9)
+        single, grouped = answer(score, some), answer(*doubled, groups)
+        assert grouped.mean == pytest.approx(single.mean, abs=1e-9)
+        assert grouped.high - grouped.low == pytest.approx(single.high - single.low, rel=1e-6)
+        assert answer(*doubled).high - answer(*doubled).low < single.high - single.low
+    assert labels_only(doubled[1], groups) == pytest.approx(labels_only(some), rel=1e-9)
 
 
-def test_all_cover_the_truth_about_as_often_as_they_say() -> None:
+def test_coverage_is_near_nominal() -> None:
     rng = np.random.default_rng(0)
-    held = np.zeros(3)
+    covered = np.zeros(3)
     for _ in range(300):
         label = (rng.random(600) < 0.7).astype(int)
         score = (rng.random(600) < np.where(label == 1, 0.9, 0.3)).astype(float)
         some = np.where(np.arange(600) < 100, label, -1)
-        found = [f(score, some) for f in (prediction_powered, rogan_gladen_interval)]
-        for i, span in enumerate([labels_only(some), *found]):
-            held[i] += span.low <= 0.7 <= span.high
-    assert ((held / 300 > 0.84) & (held / 300 < 0.95)).all()
+        intervals = [f(score, some) for f in (prediction_powered, rogan_gladen_interval)]
+        for i, span in enumerate([labels_only(some), *intervals]):
+            covered[i] += span.low <= 0.7 <= span.high
+    assert ((covered / 300 > 0.84) & (covered / 300 < 0.95)).all()
 
 
-def test_the_influence_is_the_derivative(scored: tuple) -> None:
-    """Giving one item a little more weight moves every answer by its influence."""
+def test_the_influence_is_a_derivative(scored: tuple) -> None:
+    """A little more weight on one item changes every estimate by its influence."""
     score, _, some = scored
     for method in ("labels", "rogan-gladen", "prediction-powered"):
-        found = success_rate(method, score, some, power=0.6)
+        rate = success_rate(method, score, some, power=0.6)
         for i in (3, 50, 700):
             n = 2000  # copies of the whole data, and one more of the item
-            again = np.r_[np.tile(np.arange(900), n), i]
-            moved = success_rate(method, score[again], some[again], power=0.6)
-            assert n * (moved.value - found.value) == pytest.approx(
-                found.influence[i], abs=2e-3 * np.abs(found.influence).max()
+            rows = np.r_[np.tile(np.arange(900), n), i]
+            weighted = success_rate(method, score[rows], some[rows], power=0.6)
+            assert n * (weighted.value - rate.value) == pytest.approx(
+                rate.influence[i], abs=2e-3 * np.abs(rate.influence).max()
             )
 
 
@@ -90,14 +90,14 @@ def test_a_difference_is_paired_where_systems_share_items(scored: tuple) -> None
     shared = np.arange(900)
     gap = (label - other).astype(float)
     half = 1.6448536 * gap.std(ddof=1) / np.sqrt(900)
-    found = difference(a, b, (shared, shared))
-    assert found == pytest.approx((gap.mean(), gap.mean() - half, gap.mean() + half), abs=1e-9)
-    alone = difference(a, b)
-    assert alone.high - alone.low > 1.5 * (found.high - found.low)
+    paired = difference(a, b, (shared, shared))
+    assert paired == pytest.approx((gap.mean(), gap.mean() - half, gap.mean() + half), abs=1e-9)
+    unpaired = difference(a, b)
+    assert unpaired.high - unpaired.low > 1.5 * (paired.high - paired.low)
     assert difference(a, a, (shared, shared)).high == 0
 
 
-def test_wrong_labels_are_allowed_for(scored: tuple) -> None:
+def test_wrong_labels_are_corrected_for(scored: tuple) -> None:
     score, label, _ = scored
     wide = np.tile(np.arange(900), 40)
     rng = np.random.default_rng(2)
@@ -106,8 +106,10 @@ def test_wrong_labels_are_allowed_for(scored: tuple) -> None:
     for answer in (prediction_powered, rogan_gladen_interval):
         assert answer(score[wide], some, noise=0.2).mean == pytest.approx(label.mean(), abs=0.01)
     assert abs(prediction_powered(score[wide], some).mean - label.mean()) > 0.05
-    honest, blind = labels_only(some, noise=0.2), labels_only(some)
-    assert honest.high - honest.low == pytest.approx((blind.high - blind.low) / 0.6)
+    corrected, uncorrected = labels_only(some, noise=0.2), labels_only(some)
+    assert corrected.high - corrected.low == pytest.approx(
+        (uncorrected.high - uncorrected.low) / 0.6
+    )
     with pytest.raises(JudgeBayesError, match=r"less than 0\.5"):
         labels_only(some, noise=0.5)
 
@@ -123,22 +125,22 @@ def test_win_rates_put_systems_in_order() -> None:
         mean_win_rates(pairs, 4)
 
 
-def test_variances_are_those_of_the_bootstrap_over_groups(scored: tuple) -> None:
+def test_variances_match_the_bootstrap_over_groups(scored: tuple) -> None:
     score, _, some = scored
     groups = np.arange(900) % 300  # labelled and unlabelled items share groups
     rng = np.random.default_rng(0)
     for method in ("labels", "rogan-gladen", "prediction-powered"):
-        found = success_rate(method, score, some)
-        again = []
+        rate = success_rate(method, score, some)
+        bootstrap = []
         for _ in range(400):
             chosen = (rng.integers(0, 300, 300)[:, None] + [0, 300, 600]).ravel()
-            again.append(success_rate(method, score[chosen], some[chosen]).value)
-        deviation = np.sqrt(covariance([found], [groups])[0, 0])
-        assert deviation == pytest.approx(np.std(again), rel=0.15)
-        assert interval(found, groups).mean == found.value
+            bootstrap.append(success_rate(method, score[chosen], some[chosen]).value)
+        deviation = np.sqrt(covariance([rate], [groups])[0, 0])
+        assert deviation == pytest.approx(np.std(bootstrap), rel=0.15)
+        assert interval(rate, groups).mean == rate.value
 
 
-def test_what_is_missing_is_named(scored: tuple) -> None:
+def test_missing_labels_are_reported(scored: tuple) -> None:
     score, label, some = scored
     with pytest.raises(JudgeBayesError, match="No item is labelled"):
         prediction_powered(score, np.full(900, -1))
@@ -148,7 +150,7 @@ def test_what_is_missing_is_named(scored: tuple) -> None:
         rogan_gladen_interval(score, np.where(some == 0, -1, some))
 
 
-def test_orders_of_generators_add_up(tallied: PrecisionCounts) -> None:
+def test_order_probabilities_add_up(tallied: PrecisionCounts) -> None:
     fit = Impression().fit(tallied.reveal(np.array([True, True, True, False, False])))
     above = order_probabilities(fit)
     np.testing.assert_allclose(above + above.T, 1)

@@ -6,7 +6,7 @@ from judgebayes.generators import choose_threshold, ensemble_precision, ensemble
 from judgebayes.votes import Votes
 
 
-def test_every_threshold_is_counted_item_by_item(item_votes: Votes, drawn: tuple) -> None:
+def test_every_threshold_matches_counts_item_by_item(item_votes: Votes, drawn: tuple) -> None:
     vote, label, generator = drawn
     valid, veto = ensembles(item_votes, "valid"), ensembles(item_votes, "veto")
     for n in range(1, 7):
@@ -30,18 +30,18 @@ def test_without_missing_votes_the_two_kinds_mirror_each_other(item_votes: Votes
 def test_missing_votes_hurt_the_valid_kind_only(item_votes: Votes) -> None:
     from dataclasses import replace
 
-    silent = replace(item_votes, index=np.full_like(item_votes.index, -1))
-    assert not ensembles(silent, "valid").any()
-    assert ensembles(silent, "veto").all()
+    without_votes = replace(item_votes, index=np.full_like(item_votes.index, -1))
+    assert not ensembles(without_votes, "valid").any()
+    assert ensembles(without_votes, "veto").all()
 
 
-def test_the_threshold_is_chosen_without_looking_at_the_rest() -> None:
+def test_the_threshold_is_chosen_on_the_calibration_generators_only() -> None:
     truth = np.array([0.9, 0.8, 0.5])
     shares = {"valid": np.array([[0.9, 0.7, 0.5]]), "veto": np.array([[0.85, 0.8, 0.1]])}
     chosen = choose_threshold(shares, truth, np.array([True, True, False]))
     assert (chosen.kind, chosen.threshold) == ("veto", 1)
     assert chosen.error == pytest.approx(0.05)
-    with pytest.raises(JudgeBayesError, match="there is none"):
+    with pytest.raises(JudgeBayesError, match="and there is none"):
         choose_threshold(shares, truth, np.zeros(3, bool))
 
 

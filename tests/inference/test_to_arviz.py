@@ -338,7 +338,7 @@ def test_fits_of_the_same_data_are_compared_and_others_refused() -> None:
     one, other = container("davidson"), container("dawid-skene")
     (comparison,) = compare({"davidson": one, "dawid-skene": other}, "label")
     assert comparison.n_items == len(np.flatnonzero(panel()[1] >= 0))
-    assert "foretelling the label of an item" in comparison.words()[0].sentence
+    assert "predict the label of an item" in comparison.words()[0].sentence
     assert one.attrs["data"].startswith("24 items, 3 judge(s), ")
     with pytest.raises(JudgeBayesError, match="different data"):
         compare({"named": one, "by number": fitted("dawid-skene").to_arviz()})
@@ -347,5 +347,5 @@ def test_fits_of_the_same_data_are_compared_and_others_refused() -> None:
 
 
 def test_a_fit_without_statistics_raises_an_error() -> None:
-    with pytest.raises(JudgeBayesError, match="no statistics of the data; right would be a file"):
+    with pytest.raises(JudgeBayesError, match="no statistics of the data; use a file"):
         check(container("davidson"))

@@ -1,4 +1,4 @@
-"""How tables stand in files: titles, empty rows, encodings, decimal commas, and the row of a cell."""
+"""The layout of tables in files: titles, empty rows, encodings, decimal commas and row numbers."""
 
 import gzip
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import Options, import_votes, read_table
 from judgebayes.io.cells import with_points
-from judgebayes.io.judge_columns import refuse_no_judges
+from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.tables import Layout, notes_of
 from judgebayes.votes.classes import given_classes, usual_classes
 
@@ -26,12 +26,12 @@ def test_a_title_and_empty_rows_are_left_out_and_rows_keep_their_number(tmp_path
     assert list(table.columns) == ["Item No.", "Judge A", "Judge B"]
     assert table.index.tolist() == [5, 8]
     assert notes_of(table) == [
-        "Row 1 of a.csv, 'Judge results, March 2026', stands above the header and is left out."
+        "Row 1 of a.csv, 'Judge results, March 2026', is above the header and is left out."
     ]
     assert notes_of(table) == notes_of(read_table(path, Layout(skip_rows=3)))
-    found = import_votes("wide", path)
-    assert found.votes["vote"].tolist() == ["yes", "no", "no", None]
-    assert any("stands above the header" in line for line in found.words())
+    imported = import_votes("wide", path)
+    assert imported.votes["vote"].tolist() == ["yes", "no", "no", None]
+    assert any("is above the header" in line for line in imported.words())
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_first_record_of_jsonl_and_parquet_is_row_1(tmp_path: Path) -> None:
     assert read_table(tmp_path / "a.parquet").index.tolist() == [1, 2]
 
 
-def test_a_header_further_down_is_asked_for(tmp_path: Path) -> None:
+def test_a_header_further_down_needs_skip_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("Exported,today\nitem,a,b\nx,1,0\n")
     with pytest.raises(JudgeBayesError, match=r"header, row 1, has columns; .* --skip-rows N"):
@@ -74,7 +74,9 @@ def test_a_header_further_down_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.tsv"])
 @pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "utf-32", "cp1252", "utf-16-le"])
-def test_encodings_are_told_by_their_mark_or_named(tmp_path: Path, name: str, coding: str) -> None:
+def test_encodings_are_detected_by_their_mark_or_named(
+    tmp_path: Path, name: str, coding: str
+) -> None:
     path = tmp_path / name
     text = "item\tvote\r\nPrüfung\t1\r\n007\t2\r\n7\t3\r\n"
     path.write_bytes(text.encode(coding))
@@ -83,7 +85,7 @@ def test_encodings_are_told_by_their_mark_or_named(tmp_path: Path, name: str, co
             JudgeBayesError, match=r"not UTF-8 text \(byte 13\).* --encoding cp1252"
         ):
             read_table(path)
-    # A file that tells its encoding, or is UTF-8, is not read in another.
+    # The named encoding is ignored if the file has a byte-order mark or is UTF-8.
     table = read_table(path, Layout(encoding="utf-16-le" if coding == "utf-16-le" else "cp1252"))
     assert table["item"].tolist() == ["Prüfung", "007", "7"]
 
@@ -91,9 +93,7 @@ def test_encodings_are_told_by_their_mark_or_named(tmp_path: Path, name: str, co
 def test_an_unknown_encoding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("item,vote\nx,1\n")
     for name in ("klingon", "hex"):
-        with pytest.raises(
-            JudgeBayesError, match=f"--encoding '{name}' is unknown; right would be"
-        ):
+        with pytest.raises(JudgeBayesError, match=f"--encoding '{name}' is unknown; use cp1252"):
             read_table(tmp_path / "a.csv", Layout(encoding=name))
 
 
@@ -106,20 +106,20 @@ def test_an_unknown_encoding_is_refused(tmp_path: Path) -> None:
         (["0.8", "1"], [0.8, 1]),
     ],
 )
-def test_decimal_commas_are_read_where_a_column_has_nothing_else(
+def test_decimal_commas_are_read_if_a_column_has_only_numbers(
     tmp_path: Path, cells: list[str | None], read: list[object]
 ) -> None:
     table = pd.DataFrame({"item": [f"1,{n}" for n in range(len(cells))], "vote": cells})
     table.to_csv(tmp_path / "a.csv", sep=";", index=False)
-    found = import_votes("tidy", tmp_path / "a.csv")
-    votes = [None if pd.isna(v) else v for v in found.votes["vote"]]
+    imported = import_votes("tidy", tmp_path / "a.csv")
+    votes = [None if pd.isna(v) else v for v in imported.votes["vote"]]
     assert votes == ([str(v) for v in read] if isinstance(read[0], str) else read)
-    assert found.votes["item"].tolist() == table["item"].tolist()  # names stay as they are
-    said = "Column 'vote': decimal commas, '0,8' is read as 0.8."
-    assert (said in found.notes) is (cells[0] == "0,8" and read[0] == 0.8)
+    assert imported.votes["item"].tolist() == table["item"].tolist()  # names stay as they are
+    note = "Column 'vote': decimal commas, '0,8' is read as 0.8."
+    assert (note in imported.notes) is (cells[0] == "0,8" and read[0] == 0.8)
 
 
-def test_numbers_are_no_text_with_commas() -> None:
+def test_numeric_columns_have_no_decimal_commas() -> None:
     table = pd.DataFrame({"vote": [0.5, 1.0]})
     assert with_points(table, ["vote"])[0] is table
 
@@ -132,15 +132,15 @@ p4,no,no,fine,2026-03-03,412
 """
 
 
-def test_columns_of_no_judge_are_named_with_what_leaves_them_out(tmp_path: Path) -> None:
+def test_columns_of_no_judge_are_named_with_the_option_to_ignore_them(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(WIDE)
     with pytest.raises(JudgeBayesError, match="--ignore=Notes,Date,Tokens") as caught:
         import_votes("wide", path)
     assert "Column 'Notes' of" in str(caught.value)
-    assert "votes for no, yes, nor are 'Date', 'Tokens'" in str(caught.value)
-    found = import_votes("wide", path, Options(ignore="Notes, Date,Tokens"))
-    assert set(found.votes["judge"]) == {"GPT 5", "Claude"}
+    assert "votes for no, yes; nor are 'Date', 'Tokens'" in str(caught.value)
+    imported = import_votes("wide", path, Options(ignore="Notes, Date,Tokens"))
+    assert set(imported.votes["judge"]) == {"GPT 5", "Claude"}
     with pytest.raises(
         JudgeBayesError, match=r"no column 'Nots' to ignore in .* it has 'item', 'G"
     ):
@@ -154,27 +154,27 @@ def test_columns_of_no_judge_are_named_with_what_leaves_them_out(tmp_path: Path)
         "item,a,b\nx,good,fair\ny,good,poor\nz,good,fair\n",  # a constant judge shows no scale
         "item,a,b\nx,0,2\ny,1,1\nz,0,0\n",
         "item,a,b,c\nx,no,yes,unsure\ny,yes,no,no\nz,yes,yes,yes\n",  # one stray vote
-        "item,a,b,c\nx,so,so,top\ny,so,so,top\nz,poor,poor,poor\n",  # who likes most of it
+        "item,a,b,c\nx,so,so,top\ny,so,so,top\nz,poor,poor,poor\n",  # who votes top for most items
     ],
 )
-def test_a_judge_on_a_wider_scale_is_one(tmp_path: Path, text: str) -> None:
+def test_a_judge_on_a_wider_scale_is_a_judge(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.csv").write_text(text)
-    found = import_votes("wide", tmp_path / "a.csv")
+    imported = import_votes("wide", tmp_path / "a.csv")
     header, *rows = text.splitlines()
-    assert len(found.votes) == len(rows) * header.count(",")
+    assert len(imported.votes) == len(rows) * header.count(",")
 
 
-def test_plain_letters_in_two_bytes_each_are_read_as_named(tmp_path: Path) -> None:
+def test_utf_16_without_a_mark_is_read_as_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("item,vote\nx,1\n".encode("utf-16-le"))  # also valid UTF-8
     table = read_table(tmp_path / "a.csv", Layout(encoding="utf-16-le"))
     assert table["item"].tolist() == ["x"]
 
 
-def test_words_of_most_votes_are_no_strays() -> None:
+def test_words_of_most_votes_are_classes() -> None:
     assert usual_classes({"no": 2, "yes": 2, "maybe": 6}) is None
-    found = usual_classes({"no": 4, "yes": 4, "maybe": 2})
-    assert found is not None
-    assert found.odd == {"maybe": 2}
+    usual = usual_classes({"no": 4, "yes": 4, "maybe": 2})
+    assert usual is not None
+    assert usual.odd == {"maybe": 2}
 
 
 GERMAN = """Nr,Prompt,Datum,Jürgen,Ana,GPT,Leer,Bemerkung
@@ -185,7 +185,7 @@ GERMAN = """Nr,Prompt,Datum,Jürgen,Ana,GPT,Leer,Bemerkung
 
 
 @pytest.mark.parametrize("classes", [None, (0, 1), ("ungültig", "gültig")])
-def test_columns_of_no_judge_are_told_where_no_scale_has_the_words(
+def test_columns_of_no_judge_are_detected_for_words_of_no_known_scale(
     tmp_path: Path, classes: tuple[object, ...] | None
 ) -> None:
     path = tmp_path / "a.csv"
@@ -193,20 +193,22 @@ def test_columns_of_no_judge_are_told_where_no_scale_has_the_words(
     table = read_table(path)
     judges = [name for name in table.columns if name != "Nr"]
     scale = None if classes is None else given_classes(classes, None)
-    if classes == (0, 1):  # nobody votes so: the classes are wrong, not the columns
-        refuse_no_judges(table, judges, path, scale)
+    if classes == (0, 1):  # no column has these classes: the classes are wrong, not the columns
+        check_judge_columns(table, judges, path, scale)
         return
-    told = "--ignore=Prompt,Datum,Bemerkung." + ("$" if classes else " Then name the classes")
-    with pytest.raises(JudgeBayesError, match=told):
-        refuse_no_judges(table, judges, path, scale)
-    refuse_no_judges(table, ["Jürgen", "Ana", "GPT"], path, scale)
-    refuse_no_judges(table, ["Prompt", "Ana"], path)  # who of two is the judge, nothing tells
+    message = "--ignore=Prompt,Datum,Bemerkung." + ("$" if classes else " Then name the classes")
+    with pytest.raises(JudgeBayesError, match=message):
+        check_judge_columns(table, judges, path, scale)
+    check_judge_columns(table, ["Jürgen", "Ana", "GPT"], path, scale)
+    check_judge_columns(
+        table, ["Prompt", "Ana"], path
+    )  # with two columns nothing shows which is the judge
     table["Flag"] = [0, 1, 0]  # one column of known classes beside more of others
     with pytest.raises(JudgeBayesError, match="--ignore=Datum,Flag"):
-        refuse_no_judges(table, ["Datum", "Jürgen", "Ana", "Flag"], path)
+        check_judge_columns(table, ["Datum", "Jürgen", "Ana", "Flag"], path)
 
 
-def test_an_empty_column_named_by_a_space_is_none(tmp_path: Path) -> None:
+def test_an_empty_column_named_by_a_space_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "v.csv"
     path.write_text("item,j, \na,1,\nb,0,\n")
     assert list(read_table(path).columns) == ["item", "j"]

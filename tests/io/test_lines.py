@@ -1,4 +1,4 @@
-"""No line of a file is lost: stray quotation marks that merge rows, and text that may have lines."""
+"""No line of a file is lost: unpaired quotation marks that merge rows, and text with line breaks."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import notes_of, read_table
-from judgebayes.io.lines import line_ends
+from judgebayes.io.lines import count_lines
 from judgebayes.io.options import Options
 from judgebayes.io.tables import Layout
 from judgebayes.io.tidy import read_tidy
@@ -30,16 +30,16 @@ def write(path: Path, lines: list[str], end: str = "\n") -> Path:
 
 def stray(lines: list[str], first: int, last: int, cell: int) -> list[str]:
     """Put a quotation mark before a cell of one row, and after the same cell of a later one."""
-    found = list(lines)
-    cells = found[first].split(",")
-    found[first] = ",".join([*cells[:cell], '"' + cells[cell], *cells[cell + 1 :]])
-    cells = found[last].split(",")
-    found[last] = ",".join([*cells[:cell], cells[cell] + '"', *cells[cell + 1 :]])
-    return found
+    changed = list(lines)
+    cells = changed[first].split(",")
+    changed[first] = ",".join([*cells[:cell], '"' + cells[cell], *cells[cell + 1 :]])
+    cells = changed[last].split(",")
+    changed[last] = ",".join([*cells[:cell], cells[cell] + '"', *cells[cell + 1 :]])
+    return changed
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_two_stray_marks_merge_no_rows_in_silence(tmp_path: Path, end: str) -> None:
+def test_rows_merged_by_stray_marks_are_an_error(tmp_path: Path, end: str) -> None:
     broken = write(tmp_path / "v.csv", stray(rows(10_000), 1500, 8200, 0), end)
     sentence = r"Lines 1502 to 8202 of 'v.csv' were read as one cell of column 'item', and 6,6"
     with pytest.raises(JudgeBayesError, match=sentence):
@@ -55,35 +55,35 @@ def test_two_stray_marks_merge_no_rows_in_silence(tmp_path: Path, end: str) -> N
 def test_judges_and_votes_have_one_line(tmp_path: Path, cell: int) -> None:
     broken = write(tmp_path / "v.csv", stray(rows(50), 10, 11, cell))
     name = HEAD.split(",")[cell]
-    broken.write_text(broken.read_text().replace("q00011", "q0,0011"))  # no row of its own any more
+    broken.write_text(broken.read_text().replace("q00011", "q0,0011"))  # no longer a row
     with pytest.raises(JudgeBayesError, match=f"Row 12 of column '{name}'.*lines 12 to 13"):
         encode(read_table(broken))
 
 
-def test_rows_in_a_cell_of_text_are_noticed(tmp_path: Path) -> None:
+def test_rows_in_a_cell_of_text_are_an_error(tmp_path: Path) -> None:
     broken = write(tmp_path / "v.csv", stray(rows(50), 10, 20, 3))
     with pytest.raises(JudgeBayesError, match=r"Lines 12 to 22.*'comment', and 10 of them look"):
         read_table(broken)
-    kept = read_table(broken, Layout(ignore=("comment",)))
-    assert len(kept) == 40
-    assert "40 rows on 50 lines of v.csv: 10 line breaks" in notes_of(kept)[0]
+    table = read_table(broken, Layout(ignore=("comment",)))
+    assert len(table) == 40
+    assert "40 rows on 50 lines of v.csv: 10 line breaks" in notes_of(table)[0]
 
 
-def test_text_may_have_lines_and_they_are_counted(tmp_path: Path) -> None:
+def test_line_breaks_in_text_are_counted(tmp_path: Path) -> None:
     lines = rows(20)
     lines[3] = 'q00003,judge-3,1,"First, a line;\n\nthen, with, commas\n1,2,3,4"'
     lines[9] += "\n   \n"
     table = read_table(write(tmp_path / "v.csv", lines))
     assert len(table) == 20
     assert notes_of(table) == [
-        "20 rows on 23 lines of v.csv: 3 line breaks stand inside cells of 'comment'."
+        "20 rows on 23 lines of v.csv: 3 line breaks are inside cells of 'comment'."
     ]
     assert table.attrs["spans"].of(table.index[3]) == " (lines 5 to 8 of the file)"
     assert table.attrs["spans"].of(table.index[4]) == ""
     encode(table)
 
 
-def test_titles_and_headers_may_have_lines(tmp_path: Path) -> None:
+def test_titles_and_headers_may_have_line_breaks(tmp_path: Path) -> None:
     path = tmp_path / "v.csv"
     path.write_text('"A title\nof two lines",,,\nitem,judge,vote,"a\nnote"\na,j,1,"x\ny"\nb,j,0,\n')
     table = read_table(path)
@@ -100,11 +100,11 @@ def test_other_encodings_and_packed_files_are_reconciled(tmp_path: Path) -> None
 
     (tmp_path / "g.csv.gz").write_bytes(gzip.compress(text.encode()))
     for name in ("v.csv", "g.csv.gz"):
-        with pytest.raises(JudgeBayesError, match="look like rows of their own"):
+        with pytest.raises(JudgeBayesError, match="look like separate rows"):
             read_table(tmp_path / name)
 
 
-def test_ids_of_tables_from_elsewhere_have_one_line() -> None:
+def test_ids_of_tables_in_memory_have_one_line() -> None:
     table = pd.DataFrame({"item": ["a", "b\nc"], "judge": ["j", "j"], "vote": [0, 1]})
     with pytest.raises(JudgeBayesError, match="Row 1 of column 'item' holds a line break"):
         encode(table)
@@ -128,11 +128,9 @@ def test_a_wide_table_has_ids_of_one_line(tmp_path: Path) -> None:
         (b"x" * 2**20 + b"\r\n", 1),
     ],
 )
-def test_lines_are_counted_as_a_reader_of_text_counts_them(
-    tmp_path: Path, content: bytes, lines: int
-) -> None:
+def test_lines_are_counted_like_a_text_reader(tmp_path: Path, content: bytes, lines: int) -> None:
     path = tmp_path / "x"
     path.write_bytes(content)
-    assert line_ends(path) == lines
+    assert count_lines(path) == lines
     path.write_bytes(b"y" * (2**20 - 1) + b"\r\n")
-    assert line_ends(path) == 1
+    assert count_lines(path) == 1

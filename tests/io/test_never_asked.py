@@ -1,4 +1,4 @@
-"""A judge that saw some of the items only has no missing votes on the others."""
+"""A judge that saw only some of the items has no missing votes on the others."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ ITEMS = 40
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """JudgeBench's outputs of three judges: one saw all pairs, one half of them, one half failed."""
+    """JudgeBench outputs of three judges: one saw all pairs, one saw half, one failed on half."""
     folder = tmp_path_factory.mktemp("outputs")
     rng = np.random.default_rng(5)
     truth = ["A>B" if rng.random() < 0.5 else "B>A" for _ in range(ITEMS)]
@@ -36,47 +36,49 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(outputs: Path) -> Imported:
+def imported(outputs: Path) -> Imported:
     return import_votes("judgebench", outputs)
 
 
 @pytest.fixture(scope="module")
-def encoded(found: Imported) -> tuple[Votes, Coding]:
-    return encode(found.votes, order="order", votes_as="original", classes=("B", "tie", "A"))
+def encoded(imported: Imported) -> tuple[Votes, Coding]:
+    return encode(imported.votes, order="order", votes_as="original", classes=("B", "tie", "A"))
 
 
-def test_the_import_tells_the_two_apart(found: Imported) -> None:
-    assert found.coverage().to_dict() == {"all": 1.0, "half": 1.0, "failing": 0.5}
-    words = " ".join(found.words())
+def test_the_import_distinguishes_not_asked_from_missing(imported: Imported) -> None:
+    assert imported.coverage().to_dict() == {"all": 1.0, "half": 1.0, "failing": 0.5}
+    words = " ".join(imported.words())
     assert "Coverage: failing 50.0%." in words
     assert "Asked on some of the 40 items only: 1 judge(s): half 20." in words
 
 
-def test_so_do_coding_and_diagnostics(found: Imported, encoded: tuple[Votes, Coding]) -> None:
+def test_coding_and_diagnostics_distinguish_them_too(
+    imported: Imported, encoded: tuple[Votes, Coding]
+) -> None:
     votes, coding = encoded
     by_name = {name: place for place, name in enumerate(coding.judges)}
-    counted = found.votes.groupby(["item", "judge"]).size()
+    counted = imported.votes.groupby(["item", "judge"]).size()
     for (item, judge), rows in counted.items():
         assert coding.asked is not None
         assert coding.asked[coding.items.get_loc(item), by_name[judge]] == rows
-    assert int(coding.asked.sum()) == len(found.votes)
+    assert int(coding.asked.sum()) == len(imported.votes)
     words = " ".join(coding.words(votes))
     assert "Missing or unreadable votes: 40 of 1 judge(s): failing 40." in words
     assert "Asked on some of the 40 items only: 1 judge(s): half 20." in words
-    assert found.labels is not None
-    labels = coding.labels(found.labels)
+    assert imported.labels is not None
+    labels = coding.labels(imported.labels)
     table = judge_table(votes, labels, coding).set_index("judge")
     assert table["missing"].to_dict() == {"all": 0.0, "half": 0.0, "failing": 0.5}
     assert table["not_asked"].to_dict() == {"all": 0.0, "half": 0.5, "failing": 0.0}
-    said = {f.topic: f for f in diagnose(votes, labels, coding)}
-    assert said["parseability"].judges == ("failing",)
-    # Arrays alone cannot tell.
-    blind = {f.topic: f for f in diagnose(votes, labels, list(coding.judges))}
-    assert set(blind["parseability"].judges) == {"half", "failing"}
+    by_topic = {f.topic: f for f in diagnose(votes, labels, coding)}
+    assert by_topic["parseability"].judges == ("failing",)
+    # Arrays without a coding cannot distinguish them.
+    without_coding = {f.topic: f for f in diagnose(votes, labels, list(coding.judges))}
+    assert set(without_coding["parseability"].judges) == {"half", "failing"}
 
 
-def test_items_of_one_label_that_were_never_shown_are_not_left_out() -> None:
-    """A judge that was only asked on items of one label does not pass the others over."""
+def test_items_never_shown_do_not_count_as_selective_missingness() -> None:
+    """A judge that was asked mostly on items of one label does not skip the others."""
     rng = np.random.default_rng(3)
     truth = np.repeat([0, 1], 60)
     table = pd.DataFrame(
@@ -89,14 +91,14 @@ def test_items_of_one_label_that_were_never_shown_are_not_left_out() -> None:
     votes, coding = encode(table)
     labels = coding.labels(pd.DataFrame({"item": np.arange(120), "label": truth}))
     assert not [f for f in diagnose(votes, labels, coding) if f.topic == "missingness"]
-    blind = diagnose(votes, labels, list(coding.judges))
-    assert [f.judges for f in blind if f.topic == "missingness"] == [("some",)]
+    without_coding = diagnose(votes, labels, list(coding.judges))
+    assert [f.judges for f in without_coding if f.topic == "missingness"] == [("some",)]
 
 
-def test_a_list_of_votes_knows_how_many_were_asked_for(
-    found: Imported, encoded: tuple[Votes, Coding]
+def test_sparse_votes_record_the_number_of_requests(
+    imported: Imported, encoded: tuple[Votes, Coding]
 ) -> None:
-    _, coding = encode_sparse(found.votes, repeats=True, classes=("B", "tie", "A"))
+    _, coding = encode_sparse(imported.votes, repeats=True, classes=("B", "tie", "A"))
     dense = encoded[1]
     assert (
         coding.recorded.to_dict()
@@ -106,10 +108,10 @@ def test_a_list_of_votes_knows_how_many_were_asked_for(
     assert coding.asked is None
 
 
-def test_the_command_does_not_call_it_unreadable(found: Imported, tmp_path: Path) -> None:
-    assert found.labels is not None
-    found.votes.to_parquet(tmp_path / "votes.parquet")
-    found.labels.to_csv(tmp_path / "labels.csv", index=False)
+def test_the_command_reports_not_asked_separately(imported: Imported, tmp_path: Path) -> None:
+    assert imported.labels is not None
+    imported.votes.to_parquet(tmp_path / "votes.parquet")
+    imported.labels.to_csv(tmp_path / "labels.csv", index=False)
     args = ["diagnose", str(tmp_path / "votes.parquet"), "--labels", str(tmp_path / "labels.csv")]
     args += ["--votes-as", "original", "--classes", "B,tie,A"]
     result = CliRunner().invoke(app, args, env={"COLUMNS": "140"})

@@ -1,4 +1,4 @@
-"""Readers of other tools' formats, on excerpts of their documented shapes, trap by trap."""
+"""Readers of other tools' formats, on excerpts of their documented forms with known traps."""
 
 import gzip
 import json
@@ -29,9 +29,9 @@ def put(path: Path, content: Any) -> Path:
     return path
 
 
-def votes_of(found: Imported, *keys: str) -> Votes:
+def votes_of(imported: Imported, *keys: str) -> Votes:
     """Return the votes by item, judge and other columns; None where missing."""
-    table = found.votes
+    table = imported.votes
     names = ["item", "judge", *keys]
     cells = table["vote"].astype(object).where(table["vote"].notna(), None)
     index = [tuple(str(x) for x in row) for row in table[names].itertuples(index=False)]
@@ -39,103 +39,108 @@ def votes_of(found: Imported, *keys: str) -> Votes:
     return dict(zip(index, cells, strict=True))
 
 
-def labels_of(found: Imported) -> dict[str, object]:
-    assert found.labels is not None
-    return dict(zip(found.labels["item"], found.labels["label"], strict=True))
+def labels_of(imported: Imported) -> dict[str, object]:
+    assert imported.labels is not None
+    return dict(zip(imported.labels["item"], imported.labels["label"], strict=True))
 
 
 # --- tables -------------------------------------------------------------------------------------
 
 
-def test_tidy_columns_are_told_by_their_names(tmp_path: Path) -> None:
+def test_tidy_columns_are_recognised_by_their_names(tmp_path: Path) -> None:
     path = put(
         tmp_path / "v.csv",
         " Pair ID ,Judge,Verdict,gold\np1,gpt,A,A\np1,claude,,A\np2,gpt,tie,B\np2,claude,B,B\n",
     )
-    found = import_votes("tidy", path)
-    assert votes_of(found) == {
+    imported = import_votes("tidy", path)
+    assert votes_of(imported) == {
         ("p1", "gpt"): "A",
         ("p1", "claude"): None,
         ("p2", "gpt"): "tie",
         ("p2", "claude"): "B",
     }
-    assert labels_of(found) == {"p1": "A", "p2": "B"}
-    assert found.missing == {"empty cell": 1}
-    assert found.coverage().to_dict() == {"claude": 0.5, "gpt": 1.0}
-    assert any("Coverage: claude 50.0%" in line for line in found.words())
+    assert labels_of(imported) == {"p1": "A", "p2": "B"}
+    assert imported.missing == {"empty cell": 1}
+    assert imported.coverage().to_dict() == {"claude": 0.5, "gpt": 1.0}
+    assert any("Coverage: claude 50.0%" in line for line in imported.words())
 
 
-def test_a_column_that_is_no_order_is_left_out_and_said(tmp_path: Path) -> None:
+def test_a_column_without_orders_is_left_out_with_a_note(tmp_path: Path) -> None:
     path = put(tmp_path / "v.csv", "item,judge,vote,order\nx,j,1,early\ny,j,0,late\n")
-    found = import_votes("tidy", path)
-    assert "order" not in found.votes
-    assert "Column 'order' holds 'early', 'late', no presentation orders" in found.notes[1]
-    assert found.notes[0] == "Columns: item = 'item', judge = 'judge', vote = 'vote'."
+    imported = import_votes("tidy", path)
+    assert "order" not in imported.votes
+    assert (
+        "Column 'order' is left out: 'early', 'late' are not presentation orders"
+        in imported.notes[1]
+    )
+    assert imported.notes[0] == "Columns: item = 'item', judge = 'judge', vote = 'vote'."
     ordered = put(tmp_path / "o.csv", "item,vote,order\nx,A,AB\nx,B,BA\n")
     assert import_votes("tidy", ordered).votes["order"].tolist() == ["AB", "BA"]
 
 
 def test_tables_of_crowd_sourcing_tools_call_the_vote_a_label(tmp_path: Path) -> None:
     path = put(tmp_path / "v.csv", "task,worker,label\nt1,w1,1\nt1,w2,0\nt2,w1,1\n")
-    found = import_votes("tidy", path)
-    assert votes_of(found) == {("t1", "w1"): 1, ("t1", "w2"): 0, ("t2", "w1"): 1}
-    assert found.labels is None
+    imported = import_votes("tidy", path)
+    assert votes_of(imported) == {("t1", "w1"): 1, ("t1", "w2"): 0, ("t2", "w1"): 1}
+    assert imported.labels is None
 
 
 def test_a_folder_is_a_file_per_judge(tmp_path: Path) -> None:
     put(tmp_path / "gpt.jsonl", [{"id": "x", "vote": 1}, {"id": "y", "vote": 0}])
     put(tmp_path / "sub" / "claude.csv", "id,vote\nx,1\n")
-    found = import_votes("tidy", tmp_path)
-    assert votes_of(found) == {("x", "gpt"): 1, ("y", "gpt"): 0, ("x", "claude"): 1}
+    imported = import_votes("tidy", tmp_path)
+    assert votes_of(imported) == {("x", "gpt"): 1, ("y", "gpt"): 0, ("x", "claude"): 1}
 
 
 def test_a_skipped_score_is_a_missing_vote(tmp_path: Path) -> None:
     """Autoevals writes a score of None where a scorer was skipped."""
     records = [{"id": "x", "name": "Factuality", "score": s} for s in (1, None, 0)]
     path = put(tmp_path / "s.jsonl", records)
-    found = import_votes("tidy", path, Options(judge="name", vote="score"))
-    assert votes_of(found, "sample") == {
+    imported = import_votes("tidy", path, Options(judge="name", vote="score"))
+    assert votes_of(imported, "sample") == {
         ("x", "Factuality", "1"): 1,
         ("x", "Factuality", "2"): None,
         ("x", "Factuality", "3"): 0,
     }
-    assert any("repeat a judge's vote" in note for note in found.notes)
+    assert any("repeat a judge's vote" in note for note in imported.notes)
 
 
 def test_a_number_can_mean_no_vote(tmp_path: Path) -> None:
     path = put(tmp_path / "v.csv", "item,judge,vote\nx,j,-1\nx,k,1\ny,j,0\ny,k,1\n")
-    found = import_votes("tidy", path, Options(missing="-1"))
-    assert votes_of(found)["x", "j"] is None
-    assert found.missing == {"vote '-1'": 1}
+    imported = import_votes("tidy", path, Options(missing="-1"))
+    assert votes_of(imported)["x", "j"] is None
+    assert imported.missing == {"vote '-1'": 1}
 
 
 def test_a_judge_without_a_vote_is_left_out_and_named(tmp_path: Path) -> None:
     path = put(tmp_path / "v.csv", "item,judge,vote\nx,j,1\nx,mute,\ny,j,0\ny,mute,\n")
-    found = import_votes("tidy", path)
-    assert found.votes["judge"].unique().tolist() == ["j"]
-    assert found.dropped == {"mute has no vote at all": 2}
-    assert found.read == 4
+    imported = import_votes("tidy", path)
+    assert imported.votes["judge"].unique().tolist() == ["j"]
+    assert imported.dropped == {"mute has no vote at all": 2}
+    assert imported.read == 4
 
 
 def test_wide_tables_have_a_column_per_judge_and_empty_cells(tmp_path: Path) -> None:
     """Ragas writes a column per metric, NaN where it failed."""
     path = put(tmp_path / "w.csv", "item;judge one;human;gold\nx;1;0;1\ny;;1;0\n")
-    found = import_votes("wide", path)
-    assert votes_of(found) == {
+    imported = import_votes("wide", path)
+    assert votes_of(imported) == {
         ("x", "judge one"): 1,
         ("x", "human"): 0,
         ("y", "judge one"): None,
         ("y", "human"): 1,
     }
-    assert labels_of(found) == {"x": 1, "y": 0}
-    assert found.notes == ("Columns: item = 'item', label = 'gold'; judges: 'judge one', 'human'.",)
-    by_hand = import_votes("wide", path, Options(label="human"))
-    assert by_hand.votes["judge"].unique().tolist() == ["judge one", "gold"]
+    assert labels_of(imported) == {"x": 1, "y": 0}
+    assert imported.notes == (
+        "Columns: item = 'item', label = 'gold'; judges: 'judge one', 'human'.",
+    )
+    relabelled = import_votes("wide", path, Options(label="human"))
+    assert relabelled.votes["judge"].unique().tolist() == ["judge one", "gold"]
 
 
-def test_minus_one_among_zero_and_one_is_asked_about(tmp_path: Path) -> None:
+def test_minus_one_beside_zero_and_one_is_refused_as_ambiguous(tmp_path: Path) -> None:
     path = put(tmp_path / "w.csv", "item,j,k\nx,-1,1\ny,0,1\n")
-    with pytest.raises(JudgeBayesError, match="If -1 means no vote, say --missing=-1"):
+    with pytest.raises(JudgeBayesError, match="If -1 means no vote, use --missing=-1"):
         import_votes("wide", path)
     assert votes_of(import_votes("wide", path, Options(missing="-1")))["x", "j"] is None
 
@@ -148,17 +153,17 @@ def test_raw_answers_become_verdicts_with_their_levels(tmp_path: Path) -> None:
         {"item": "p2", "judge": "g", "order": "BA", "response": None},
         {"item": "p3", "judge": "g", "order": "AB", "response": "[[A]] or rather [[B]]"},
     ]
-    found = import_votes("text", put(tmp_path / "raw.jsonl", records))
-    assert votes_of(found, "order") == {
+    imported = import_votes("text", put(tmp_path / "raw.jsonl", records))
+    assert votes_of(imported, "order") == {
         ("p1", "g", "AB"): "A",
         ("p1", "g", "BA"): "B",
         ("p2", "g", "AB"): None,
         ("p2", "g", "BA"): None,
         ("p3", "g", "AB"): None,
     }
-    assert found.missing == {"no verdict found": 1, "no answer": 1, "verdicts contradict": 1}
-    assert found.levels == {"brackets": 1, "phrase": 1}
-    assert found.votes_as == "shown"
+    assert imported.missing == {"no verdict found": 1, "no answer": 1, "verdicts contradict": 1}
+    assert imported.levels == {"brackets": 1, "phrase": 1}
+    assert imported.votes_as == "shown"
     scores = import_votes(
         "text",
         put(tmp_path / "s.csv", 'item,text\nx,"Rating: [[7]]"\ny,Score: 3\n'),
@@ -172,13 +177,13 @@ def test_raw_answers_become_verdicts_with_their_levels(tmp_path: Path) -> None:
 
 def judged(pair: str, first: Any, second: Any, label: str = "A>B") -> dict[str, Any]:
     judgments = [j if j is None else {"judgment": {}, "decision": j} for j in (first, second)]
-    for place, given in enumerate((first, second)):
-        if given == "null":
-            judgments[place] = {"judgment": {}, "decision": None}
+    for index, decision in enumerate((first, second)):
+        if decision == "null":
+            judgments[index] = {"judgment": {}, "decision": None}
     return {"pair_id": pair, "label": label, "judge_name": "arena_hard", "judgments": judgments}
 
 
-def test_judgebench_turns_the_second_order_round_and_keeps_ties(tmp_path: Path) -> None:
+def test_judgebench_swaps_the_second_order_back_and_keeps_ties(tmp_path: Path) -> None:
     name = (
         "dataset=judgebench,response_model=gpt-4o,judge_name=arena_hard,judge_model=claude-3.jsonl"
     )
@@ -192,9 +197,9 @@ def test_judgebench_turns_the_second_order_round_and_keeps_ties(tmp_path: Path) 
     put(tmp_path / name, records)
     single = judged("p1", "A>B", None) | {"judgments": [{"decision": "B>A"}]}
     put(tmp_path / "judge_name=reward_model,judge_model=Org_RM.jsonl", [single])
-    found = import_votes("judgebench", tmp_path)
+    imported = import_votes("judgebench", tmp_path)
     judge = "arena_hard/claude-3"
-    assert votes_of(found, "order") == {
+    assert votes_of(imported, "order") == {
         ("p1", judge, "AB"): "A",
         ("p1", judge, "BA"): "A",
         ("p2", judge, "AB"): "tie",
@@ -207,9 +212,9 @@ def test_judgebench_turns_the_second_order_round_and_keeps_ties(tmp_path: Path) 
         ("p5", judge, "BA"): "B",
         ("p1", "reward_model/Org_RM", "AB"): "B",
     }
-    assert found.missing == {"no decision": 1, "judgment failed": 1, "decision 'unsure'": 1}
-    assert labels_of(found) == {"p1": "A", "p2": "B", "p3": "A", "p4": "A", "p5": "A"}
-    assert found.votes_as == "original"
+    assert imported.missing == {"no decision": 1, "judgment failed": 1, "decision 'unsure'": 1}
+    assert labels_of(imported) == {"p1": "A", "p2": "B", "p3": "A", "p4": "A", "p5": "A"}
+    assert imported.votes_as == "original"
 
 
 def test_llmbar_takes_the_last_step_and_rates_a_pair_once(tmp_path: Path) -> None:
@@ -231,9 +236,9 @@ def test_llmbar_takes_the_last_step_and_rates_a_pair_once(tmp_path: Path) -> Non
             pair(2, swaps("1", "2", score_1=["good", ""], score_2=["7", ""])),
         ],
     )
-    found = import_votes("llmbar", tmp_path / "Dataset")
+    imported = import_votes("llmbar", tmp_path / "Dataset")
     first, second = "LLMBar/Natural#0", "LLMBar/Natural#1"
-    assert votes_of(found, "order") == {
+    assert votes_of(imported, "order") == {
         (first, "GPT-4/CoT", "AB"): "A",
         (first, "GPT-4/CoT", "BA"): "B",
         (second, "GPT-4/CoT", "AB"): "B",
@@ -241,12 +246,12 @@ def test_llmbar_takes_the_last_step_and_rates_a_pair_once(tmp_path: Path) -> Non
         (first, "GPT-4/Rating", "AB"): "tie",
         (second, "GPT-4/Rating", "AB"): None,
     }
-    assert found.missing == {"no winner": 1, "rating is no number": 1}
-    assert sum(found.dropped.values()) == 2
-    assert labels_of(found) == {first: "A", second: "B"}
+    assert imported.missing == {"no winner": 1, "rating is not a number": 1}
+    assert sum(imported.dropped.values()) == 2
+    assert labels_of(imported) == {first: "A", second: "B"}
 
 
-def test_rewardbench_gives_the_constant_label_a_position(tmp_path: Path) -> None:
+def test_rewardbench_assigns_the_chosen_response_a_position(tmp_path: Path) -> None:
     ids = list(range(40))
     put(
         tmp_path / "scores" / "org" / "one.json",
@@ -258,8 +263,8 @@ def test_rewardbench_gives_the_constant_label_a_position(tmp_path: Path) -> None
     scored[0]["scores_chosen"] = [[2.0]]
     scored[1]["scores_rejected"] = None
     put(tmp_path / "scores" / "org" / "two.jsonl", scored)
-    found = import_votes("rewardbench", tmp_path)
-    votes, labels = votes_of(found), labels_of(found)
+    imported = import_votes("rewardbench", tmp_path)
+    votes, labels = votes_of(imported), labels_of(imported)
     assert 8 < sum(label == "A" for label in labels.values()) < 32
     assert labels == {f"s/{i}": position_of_chosen(f"s/{i}") for i in ids}
     assert all(votes[f"s/{i}", "org/one"] == labels[f"s/{i}"] for i in ids[:-1])
@@ -292,20 +297,42 @@ def test_alpaca_eval_preferences_are_ties_at_the_middle_and_missing_where_null(
             "preference": preference,
         }
 
-    given = {"a": 1, "b": 2.0, "c": 1.5, "d": 0, "e": None, "f": 1.93, "g": float("nan"), "h": 3}
-    given["i"] = 1.2
+    preferences = {
+        "a": 1,
+        "b": 2.0,
+        "c": 1.5,
+        "d": 0,
+        "e": None,
+        "f": 1.93,
+        "g": float("nan"),
+        "h": 3,
+    }
+    preferences["i"] = 1.2
     path = put(
         tmp_path / "new" / "gpt4" / "annotations.json",
-        [annotation(name, preference) for name, preference in given.items()]
+        [annotation(name, preference) for name, preference in preferences.items()]
         + [annotation("a", 2, annotator=3)],
     )
-    found = import_votes("alpaca-eval", path)
-    assert found.votes["vote"].tolist() == ["A", "B", "tie", "tie", None, "B", None, None, "A", "B"]
-    assert found.missing == {"preference is null": 2, "preference 3 is beyond 1 to 2": 1}
-    assert found.votes["score"].dropna().tolist() == pytest.approx([0, 1, 0.5, 0.5, 0.93, 0.2, 1])
-    assert found.votes["item"].iloc[0] == found.votes["item"].iloc[-1]
-    assert found.votes["item"].nunique() == 9
-    assert set(found.votes["judge"]) == {"gpt4", "annotator 3"}
+    imported = import_votes("alpaca-eval", path)
+    assert imported.votes["vote"].tolist() == [
+        "A",
+        "B",
+        "tie",
+        "tie",
+        None,
+        "B",
+        None,
+        None,
+        "A",
+        "B",
+    ]
+    assert imported.missing == {"preference is null": 2, "preference 3 is not from 1 to 2": 1}
+    assert imported.votes["score"].dropna().tolist() == pytest.approx(
+        [0, 1, 0.5, 0.5, 0.93, 0.2, 1]
+    )
+    assert imported.votes["item"].iloc[0] == imported.votes["item"].iloc[-1]
+    assert imported.votes["item"].nunique() == 9
+    assert set(imported.votes["judge"]) == {"gpt4", "annotator 3"}
 
 
 def test_mt_bench_pairs_have_two_orders_and_one_name(tmp_path: Path) -> None:
@@ -327,15 +354,15 @@ def test_mt_bench_pairs_have_two_orders_and_one_name(tmp_path: Path) -> None:
             pair(82, "vicuna", "alpaca", "model_1", "error"),
         ],
     )
-    found = import_votes("mt-bench", path)
+    imported = import_votes("mt-bench", path)
     judge = "gpt-4/pair-v2"
-    assert votes_of(found, "order") == {
+    assert votes_of(imported, "order") == {
         ("81|t1|alpaca|vicuna", judge, "AB"): "A",
         ("81|t1|alpaca|vicuna", judge, "BA"): "tie",
         ("82|t1|alpaca|vicuna", judge, "BA"): "B",
         ("82|t1|alpaca|vicuna", judge, "AB"): None,
     }
-    assert found.votes_as == "original"
+    assert imported.votes_as == "original"
 
 
 def vote(question: int, judge: str, winner: str, a: str = "x", b: str = "y") -> dict[str, Any]:
@@ -357,22 +384,22 @@ def test_mt_bench_people_label_what_models_judged(tmp_path: Path) -> None:
         tmp_path / "gpt4.jsonl",
         [vote(1, "gpt4_pair", "model_b"), vote(2, "gpt4_pair", "tie (inconsistent)")],
     )
-    found = import_votes("mt-bench", tmp_path)
-    assert votes_of(found) == {("1|t1|x|y", "gpt4_pair"): "B", ("2|t1|x|y", "gpt4_pair"): "tie"}
-    assert labels_of(found) == {"1|t1|x|y": "A", "2|t1|x|y": "tie"}
-    assert found.dropped == {
-        "vote of a person: counted in the label": 5,
-        "vote of a person on a pair that no model judged": 1,
+    imported = import_votes("mt-bench", tmp_path)
+    assert votes_of(imported) == {("1|t1|x|y", "gpt4_pair"): "B", ("2|t1|x|y", "gpt4_pair"): "tie"}
+    assert labels_of(imported) == {"1|t1|x|y": "A", "2|t1|x|y": "tie"}
+    assert imported.dropped == {
+        "human vote: counted in the label": 5,
+        "human vote on a pair that no model judged": 1,
     }
-    alone = import_votes("mt-bench", tmp_path / "human.jsonl")
-    assert len(alone.votes) == 6
-    assert alone.labels is None
+    human_votes = import_votes("mt-bench", tmp_path / "human.jsonl")
+    assert len(human_votes.votes) == 6
+    assert human_votes.labels is None
 
 
-def test_mt_bench_people_and_models_must_meet(tmp_path: Path) -> None:
+def test_mt_bench_people_and_models_must_share_a_pair(tmp_path: Path) -> None:
     records = [vote(1, "expert_0", "tie"), vote(2, "gpt4", "tie")]
     path = put(tmp_path / "j.jsonl", records)
-    with pytest.raises(JudgeBayesError, match="judged no pair in common"):
+    with pytest.raises(JudgeBayesError, match="have no judged pair in common"):
         import_votes("mt-bench", path)
 
 
@@ -382,8 +409,8 @@ def test_mt_bench_single_scores_of_minus_one_are_missing(tmp_path: Path) -> None
         for m, s in (("x", 9), ("y", -1), ("z", 7.5))
     ]
     path = put(tmp_path / "gpt-4_single.jsonl", records)
-    found = import_votes("mt-bench", path)
-    assert votes_of(found) == {
+    imported = import_votes("mt-bench", path)
+    assert votes_of(imported) == {
         ("81|t2|x", "gpt-4/single-v1"): 9,
         ("81|t2|y", "gpt-4/single-v1"): None,
         ("81|t2|z", "gpt-4/single-v1"): 7.5,
@@ -432,8 +459,8 @@ def test_inspect_grades_are_words_and_the_unscored_are_missing(tmp_path: Path, k
     archive(path, content, {"reductions.json": [], "_journal/start.json": {}}) if (
         kind == "eval"
     ) else put(path, content)
-    found = import_votes("inspect", path, Options(label="human"))
-    assert votes_of(found) == {
+    imported = import_votes("inspect", path, Options(label="human"))
+    assert votes_of(imported) == {
         ("1", "fact"): "correct",
         ("1", "match"): "correct",
         ("2", "fact"): "partial",
@@ -445,59 +472,59 @@ def test_inspect_grades_are_words_and_the_unscored_are_missing(tmp_path: Path, k
         ("5", "fact"): None,
         ("5", "match"): None,
     }
-    assert found.missing == {
+    assert imported.missing == {
         "no answer (N)": 1,
         "unscored": 2,
         "sample ended with an error": 2,
     }
-    assert labels_of(found) == {"1": "good"}
-    assert found.classes == ("incorrect", "partial", "correct")
+    assert labels_of(imported) == {"1": "good"}
+    assert imported.classes == ("incorrect", "partial", "correct")
 
 
-def test_inspect_a_grader_without_a_grade_gave_no_vote_and_labels_are_worded(
+def test_inspect_a_grader_without_a_grade_gives_no_vote_and_labels_become_words(
     tmp_path: Path,
 ) -> None:
     content = log([sample(n, {"fact": "CII"[n]}, metadata={"human": n == 0}) for n in range(3)])
-    told = "Grade not found in model output: I cannot say."
-    content["samples"][2]["scores"]["fact"]["explanation"] = told
-    found = import_votes("inspect", put(tmp_path / "log.json", content), Options(label="human"))
-    assert list(votes_of(found).values()) == ["correct", "incorrect", None]
-    assert found.missing == {"no grade in the grader's answer": 1}
-    assert labels_of(found) == {"0": "correct", "1": "incorrect", "2": "incorrect"}
+    explanation = "Grade not found in model output: I cannot say."
+    content["samples"][2]["scores"]["fact"]["explanation"] = explanation
+    imported = import_votes("inspect", put(tmp_path / "log.json", content), Options(label="human"))
+    assert list(votes_of(imported).values()) == ["correct", "incorrect", None]
+    assert imported.missing == {"no grade in the grader's answer": 1}
+    assert labels_of(imported) == {"0": "correct", "1": "incorrect", "2": "incorrect"}
 
 
-def test_inspect_lists_of_graders_are_kept_or_their_loss_is_said(tmp_path: Path) -> None:
-    """A list of graders reduced by its mode keeps one value; collect keeps all."""
+def test_inspect_keeps_lists_of_graders_or_notes_their_loss(tmp_path: Path) -> None:
+    """A list of graders reduced by its mode has one value; with collect it has all."""
     graders = [{"name": "qa_panel", "options": {"model": ["openai/a", "openai/b", "openai/c"]}}]
     put(tmp_path / "mode.json", log([sample(1, {"qa_panel": "C"})], scorers=graders))
-    lost = import_votes("inspect", tmp_path / "mode.json")
-    assert any("had 3 graders and kept one value" in note for note in lost.notes)
+    reduced = import_votes("inspect", tmp_path / "mode.json")
+    assert any("had 3 graders and kept one value" in note for note in reduced.notes)
     collected = log([sample(1, {"qa_panel": ["C", "I", "C"]})], scorers=graders)
     put(tmp_path / "collect.json", collected)
-    found = import_votes("inspect", tmp_path / "collect.json")
-    assert votes_of(found, "sample") == {
+    imported = import_votes("inspect", tmp_path / "collect.json")
+    assert votes_of(imported, "sample") == {
         ("1", "qa_panel", "1"): "correct",
         ("1", "qa_panel", "2"): "incorrect",
         ("1", "qa_panel", "3"): "correct",
     }
-    assert not any("graders" in note for note in found.notes)
+    assert not any("graders" in note for note in imported.notes)
 
 
 def test_inspect_epochs_are_outputs_or_repeated_votes(tmp_path: Path) -> None:
     path = put(
         tmp_path / "log.json", log([sample("s", {"f": g}, e) for e, g in ((1, "C"), (2, "I"))])
     )
-    found = import_votes("inspect", path)
-    assert set(found.votes["item"]) == {"s|1", "s|2"}
-    assert "2 epochs, each another output" in " ".join(found.notes)
-    assert "'s|1' for one" in " ".join(found.notes)
+    imported = import_votes("inspect", path)
+    assert set(imported.votes["item"]) == {"s|1", "s|2"}
+    assert "2 epochs, each a separate output" in " ".join(imported.notes)
+    assert "for example 's|1'" in " ".join(imported.notes)
     repeated = import_votes("inspect", path, Options(sample="epoch"))
     assert repeated.notes == ()
     assert repeated.votes[["item", "sample", "vote"]].to_numpy().tolist() == [
         ["s", 1, "correct"],
         ["s", 2, "incorrect"],
     ]
-    with pytest.raises(JudgeBayesError, match="right would be --sample epoch"):
+    with pytest.raises(JudgeBayesError, match="use --sample epoch"):
         import_votes("inspect", path, Options(sample="run"))
 
 
@@ -509,7 +536,7 @@ def test_inspect_scores_of_several_keys_are_several_judges(tmp_path: Path) -> No
     }
 
 
-def test_inspect_samples_count_once_and_outputs_are_told_apart(tmp_path: Path) -> None:
+def test_inspect_samples_count_once_and_outputs_have_distinct_names(tmp_path: Path) -> None:
     first = log([sample(1, {"fact": "C"}, epoch) for epoch in (1, 2)])
     put(tmp_path / "a.json", first)
     archive(tmp_path / "copy.eval", first)
@@ -517,18 +544,18 @@ def test_inspect_samples_count_once_and_outputs_are_told_apart(tmp_path: Path) -
     put(tmp_path / "again.json", log([sample(1, {"fact": "P"})], eval_id="e4", model="m2"))
     put(tmp_path / "other.json", {"not": "a log"})
     put(tmp_path / "empty.json", log([], eval_id="e3") | {"status": "cancelled"})
-    found = import_votes("inspect", tmp_path)
-    assert votes_of(found) == {
+    imported = import_votes("inspect", tmp_path)
+    assert votes_of(imported) == {
         ("openai/gpt|1|1|e1", "fact"): "correct",
         ("openai/gpt|1|2|e1", "fact"): "correct",
         ("m2|1|1|e2", "fact"): "incorrect",
         ("m2|1|1|e4", "fact"): "partial",
     }
-    assert found.dropped == {"sample stands in another log too": 2}
-    said = " ".join(found.notes)
-    assert "other.json is no log" in said
-    assert "status is cancelled" in said
-    assert "empty.json has no samples" in said
+    assert imported.dropped == {"sample is in another log too": 2}
+    note_text = " ".join(imported.notes)
+    assert "other.json is not an Inspect log" in note_text
+    assert "status is cancelled" in note_text
+    assert "empty.json has no samples" in note_text
 
 
 def test_inspect_answers_are_votes_of_the_model(tmp_path: Path) -> None:
@@ -543,32 +570,32 @@ def test_inspect_answers_are_votes_of_the_model(tmp_path: Path) -> None:
         answered(3, "A", ["A", "B"]),
     ]
     path = put(tmp_path / "log.json", log(samples))
-    found = import_votes("inspect", path, Options(votes_from="answer"))
-    assert votes_of(found, "sample") == {
+    imported = import_votes("inspect", path, Options(votes_from="answer"))
+    assert votes_of(imported, "sample") == {
         ("1", "openai/gpt", "1"): "A",
         ("1", "openai/gpt", "2"): "B",
         ("2", "openai/gpt", "1"): None,
         ("3", "openai/gpt", "1"): "A",
     }
-    assert labels_of(found) == {"1": "A", "2": "B"}
+    assert labels_of(imported) == {"1": "A", "2": "B"}
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("../../etc/passwd", "points out of the archive"),
-        ("samples/../../x.json", "points out of the archive"),
-        ("/samples/x.json", "points out of the archive"),
-        ("C:\\x.json", "points out of the archive"),
+        ("../../etc/passwd", "a path outside the archive"),
+        ("samples/../../x.json", "a path outside the archive"),
+        ("/samples/x.json", "a path outside the archive"),
+        ("C:\\x.json", "a path outside the archive"),
     ],
 )
-def test_archives_that_point_out_are_refused(tmp_path: Path, name: str, sentence: str) -> None:
+def test_archives_with_paths_outside_are_refused(tmp_path: Path, name: str, sentence: str) -> None:
     path = archive(tmp_path / "l.eval", log([sample(1, {"f": "C"})]), {name: {}})
     with pytest.raises(JudgeBayesError, match=sentence):
         import_votes("inspect", path)
 
 
-def test_archives_that_unpack_to_too_much_are_refused_unread(
+def test_archives_that_unpack_to_too_much_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = archive(
@@ -583,7 +610,7 @@ def test_archives_that_unpack_to_too_much_are_refused_unread(
         import_votes("inspect", path)
 
 
-def test_damaged_archives_are_said_to_be(tmp_path: Path) -> None:
+def test_damaged_archives_are_reported(tmp_path: Path) -> None:
     whole = archive(tmp_path / "l.eval", log([sample(i, {"f": "C"}) for i in range(9)]))
     content = whole.read_bytes()
     for cut in (content[:-40], content[:60] + b"\0" * 40 + content[100:], b"PK\x03\x04"):
@@ -624,15 +651,15 @@ def test_lm_eval_filters_are_judges_and_invalid_is_missing(tmp_path: Path) -> No
         lm(1, ["B"], "B", filter="flexible", exact_match=1.0),
     ]
     put(folder / "samples_judge_2026-01-16T15-23-47.285735.jsonl", records)
-    found = import_votes("lm-eval", tmp_path)
-    assert votes_of(found) == {
+    imported = import_votes("lm-eval", tmp_path)
+    assert votes_of(imported) == {
         ("0", "org/model-7b|strict"): None,
         ("0", "org/model-7b|flexible"): "A",
         ("1", "org/model-7b|strict"): "B",
         ("1", "org/model-7b|flexible"): "B",
     }
-    assert found.missing == {"filtered response [invalid]": 1}
-    assert labels_of(found) == {"0": "A", "1": "B"}
+    assert imported.missing == {"filtered response [invalid]": 1}
+    assert labels_of(imported) == {"0": "A", "1": "B"}
     scored = import_votes("lm-eval", tmp_path, Options(votes_from="score"))
     assert votes_of(scored) == {
         ("0", "exact_match|strict"): 0,
@@ -651,14 +678,14 @@ def test_lm_eval_multiple_choice_votes_for_the_likeliest(tmp_path: Path) -> None
     path.parent.mkdir()
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, first)).encode()))
     put(tmp_path / "m" / "samples_arc_2024-11-22T10-41-05.9.jsonl", [lm(0, ["x", "y"], ["x"])])
-    found = import_votes("lm-eval", tmp_path)
-    assert votes_of(found, "sample") == {
+    imported = import_votes("lm-eval", tmp_path)
+    assert votes_of(imported, "sample") == {
         ("mmlu|0", "m", "1"): "1",
         ("mmlu|1", "m", "1"): "0",
         ("arc|0", "m", "1"): "x",
         ("arc|0", "m", "2"): "y",
     }
-    assert labels_of(found) == {"mmlu|0": 1, "mmlu|1": 1}
+    assert labels_of(imported) == {"mmlu|0": 1, "mmlu|1": 1}
     only = import_votes("lm-eval", path)
     assert votes_of(only) == {("0", "m"): 1, ("1", "m"): 0}
     assert labels_of(only) == {"0": 1, "1": 1}
@@ -693,23 +720,23 @@ def test_promptfoo_graders_that_failed_do_not_fail_the_output(tmp_path: Path, ki
         graded(5, rubric(False, reason="It is rude.")),
     ]
     content: Any = records if kind == "jsonl" else {"results": {"version": 3, "results": records}}
-    found = import_votes(
+    imported = import_votes(
         "promptfoo", put(tmp_path / f"out.{kind}", content), Options(label="human")
     )
     polite = "llm-rubric: is polite"
-    assert votes_of(found) == {
+    assert votes_of(imported) == {
         ("0", polite): "pass",
         ("0", "short"): "fail",
         ("1", polite): None,
         ("2", polite): None,
         ("5", polite): "fail",
     }
-    assert found.missing == {"grader gave no readable verdict": 1, "grader failed": 1}
-    assert found.dropped == {
+    assert imported.missing == {"grader gave no readable verdict": 1, "grader failed": 1}
+    assert imported.dropped == {
         "no output to judge: the provider failed": 1,
         "test without assertions": 1,
     }
-    assert labels_of(found)["0"] == "ok"
+    assert labels_of(imported)["0"] == "ok"
 
 
 def test_openai_evals_invalid_choices_are_missing(tmp_path: Path) -> None:
@@ -724,24 +751,24 @@ def test_openai_evals_invalid_choices_are_missing(tmp_path: Path) -> None:
         event("s.3", "match", correct=False, expected="x"),
         {"final_report": {"accuracy": 0.5}},
     ]
-    found = import_votes("openai-evals", put(tmp_path / "log.jsonl", run))
-    assert votes_of(found) == {
+    imported = import_votes("openai-evals", put(tmp_path / "log.jsonl", run))
+    assert votes_of(imported) == {
         ("s.1", "humor.dev.v0"): "Yes",
         ("s.2", "humor.dev.v0"): None,
         ("s.3", "humor.dev.v0"): "0",
     }
-    assert found.missing == {"choice __invalid__": 1}
-    assert found.dropped == {"event spec": 1, "event sampling": 1, "event final_report": 1}
+    assert imported.missing == {"choice __invalid__": 1}
+    assert imported.dropped == {"event spec": 1, "event sampling": 1, "event final_report": 1}
 
 
-# --- all of them --------------------------------------------------------------------------------
+# --- all formats --------------------------------------------------------------------------------
 
 BAD: list[tuple[str, str, Any, str]] = [
     ("tidy", "a.csv", "item,judge,vote\n,j,1\n", "Row 2 of .* has no item"),
     ("tidy", "a.csv", "x,y\n1,2\n", "Which column is the item"),
     ("tidy", "a.csv", "item,vote,label\nx,1,1\nx,0,0\n", "has two labels"),
     ("tidy", "a.csv", "item,vote\nx,\n", "There is no vote in .*empty cell 1"),
-    ("wide", "a.csv", "item\nx\n", "no column of a judge"),
+    ("wide", "a.csv", "item\nx\n", "no judge column"),
     ("wide", "a.csv", "item,j\nx,1\nx,0\n", "'x' has more than one row"),
     ("text", "a.csv", "item,judge\nx,1\n", "Which column of .* holds the raw answers"),
     ("judgebench", "a.jsonl", "{", "Line 1 of .* is not JSON"),
@@ -751,20 +778,20 @@ BAD: list[tuple[str, str, Any, str]] = [
         "judgebench",
         "a.jsonl",
         [{"pair_id": 1, "label": "A=B", "judgments": [None]}],
-        "has the label 'A=B'; right would be A>B or B>A",
+        "has the label 'A=B'; it must be A>B or B>A",
     ),
-    ("llmbar", "e/m/p/result.json", {"a": 1}, "no list of judged pairs"),
+    ("llmbar", "e/m/p/result.json", {"a": 1}, "not a list of judged pairs"),
     ("llmbar", "e/m/p/result.json", [{"label": 3, "results": [1]}], "label of 1 or 2"),
     ("llmbar", "e/m/p/result.json", [{"label": 1, "results": [{}]}], "no field 'swap = False'"),
     ("rewardbench", "a.json", {"x": 1}, "holds no results of RewardBench"),
     ("rewardbench", "a.json", {"results": [1], "id": [1, 2]}, "different lengths"),
-    ("alpaca-eval", "annotations.json", {"a": 1}, "no list of annotations"),
+    ("alpaca-eval", "annotations.json", {"a": 1}, "not a list of annotations"),
     ("alpaca-eval", "annotations.json", [{"instruction": "x"}], "no field 'preference'"),
     ("mt-bench", "a.jsonl", [{"question_id": 1}], "no field 'judge'"),
     ("mt-bench", "a.jsonl", [vote(1, "gpt4", "model_c")], "has the winner 'model_c'"),
-    ("inspect", "a.json", [1], "no log of Inspect"),
+    ("inspect", "a.json", [1], "not an Inspect log"),
     ("inspect", "a.json", {"eval": {}, "samples": [{"x": 1}]}, "has no field 'id'"),
-    ("inspect", "a.json", {"eval": {}, "samples": 7}, "samples that are no list"),
+    ("inspect", "a.json", {"eval": {}, "samples": 7}, "samples that are not a list"),
     ("inspect", "a.json", "\ud800".encode("utf-8", "surrogatepass"), "not UTF-8"),
     ("inspect", "a.json", "[" * 200_000, "nested too deeply|not JSON"),
     ("lm-eval", "samples_x.jsonl", [{"resps": []}], "no field 'doc_id'"),
@@ -772,13 +799,13 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("lm-eval", "samples_x.jsonl", "\n", "holds no sample"),
     ("promptfoo", "a.json", {"results": {"results": [{"x": 1}]}}, "no results of promptfoo"),
     ("promptfoo", "a.json", {"results": []}, "holds no result"),
-    ("openai-evals", "a.jsonl", [{"x": 1}], "Line 1 of .* is no event"),
+    ("openai-evals", "a.jsonl", [{"x": 1}], "Line 1 of .* is not an event"),
     ("openai-evals", "a.jsonl", [{"spec": {}}], "There is no vote in .*event spec 1"),
 ]
 
 
 @pytest.mark.parametrize(("form", "name", "content", "sentence"), BAD)
-def test_bad_files_get_one_sentence(
+def test_bad_files_are_reported_in_one_sentence(
     tmp_path: Path, form: str, name: str, content: Any, sentence: str
 ) -> None:
     path = tmp_path / name
@@ -793,7 +820,7 @@ def test_bad_files_get_one_sentence(
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_nothing_there_is_one_sentence(tmp_path: Path, form: str) -> None:
+def test_missing_files_are_reported_in_one_sentence(tmp_path: Path, form: str) -> None:
     with pytest.raises(JudgeBayesError, match="There is no file"):
         import_votes(form, tmp_path / "none")
     if form != "wide":
@@ -801,15 +828,15 @@ def test_nothing_there_is_one_sentence(tmp_path: Path, form: str) -> None:
             import_votes(form, tmp_path)
 
 
-def test_broken_characters_and_endless_numbers_can_be_written(tmp_path: Path) -> None:
-    """Half an emoji ends many a truncated text; JSON has it, files of text cannot."""
+def test_lone_surrogates_and_huge_numbers_can_be_written(tmp_path: Path) -> None:
+    """A truncated text may end in half an emoji, which JSON can hold and text files cannot."""
     half = "\ud83d"
     annotation = {"instruction": half, "output_1": half, "generator_1": f"m{half}", "preference": 1}
     records = json.dumps([annotation, annotation | {"preference": 7}]).replace("7", "9" * 5000)
-    found = import_votes("alpaca-eval", put(tmp_path / "annotations.json", records))
-    found.votes.to_parquet(tmp_path / "votes.parquet")
-    assert found.votes["vote"].tolist() == ["A", None]
-    assert found.missing == {"preference inf is beyond 1 to 2": 1}
+    imported = import_votes("alpaca-eval", put(tmp_path / "annotations.json", records))
+    imported.votes.to_parquet(tmp_path / "votes.parquet")
+    assert imported.votes["vote"].tolist() == ["A", None]
+    assert imported.missing == {"preference inf is not from 1 to 2": 1}
     lines = [{"item": "x", "vote": f"A{half}", "judge": half, "label": half}]
     tidy = import_votes("tidy", put(tmp_path / "v.jsonl", lines))
     tidy.votes.to_csv(tmp_path / "votes.csv")
@@ -818,20 +845,20 @@ def test_broken_characters_and_endless_numbers_can_be_written(tmp_path: Path) ->
 
 
 def test_unknown_formats_and_foreign_options_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(JudgeBayesError, match="no format 'csv'; right would be tidy, wide"):
+    with pytest.raises(JudgeBayesError, match="no format 'csv'; choose one of: tidy, wide"):
         import_votes("csv", tmp_path)
     with pytest.raises(
         JudgeBayesError, match="judgebench does not take --judge; it takes --missing"
     ):
         import_votes("judgebench", tmp_path, Options(judge="j"))
     with pytest.raises(
-        JudgeBayesError, match="--verdicts 'scores' is unknown; right would be pair"
+        JudgeBayesError, match="--verdicts 'scores' is unknown; choose one of: pair"
     ):
-        Options().choosing("scores", None)
+        Options().with_choices("scores", None)
 
 
 def test_the_account_is_checked(tmp_path: Path) -> None:
-    """An account that does not add up is an error of the reader, not of the user."""
+    """Counts that do not add up are a bug of the reader, not an error of the user."""
     table = pd.DataFrame({"item": ["x"], "judge": ["j"], "vote": [1]})
     with pytest.raises(AssertionError):
         Imported(table, None, read=2)

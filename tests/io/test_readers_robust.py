@@ -1,4 +1,4 @@
-"""Whatever a file holds, a reader finds votes in it or says one sentence."""
+"""Whatever a file holds, a reader returns votes or raises an error of one sentence."""
 
 import copy
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz.seeds import OPTIONS, WHOLE
+from fuzz.seeds import OPTIONS, VALID
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import Options, import_votes
@@ -30,9 +30,9 @@ def changed(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("form", WHOLE)
-def test_one_odd_value_anywhere_is_votes_or_one_sentence(form: str, tmp_path: Path) -> None:
-    name, whole = WHOLE[form]
+@pytest.mark.parametrize("form", VALID)
+def test_one_odd_value_anywhere_gives_votes_or_one_sentence(form: str, tmp_path: Path) -> None:
+    name, whole = VALID[form]
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     read = 0
@@ -43,10 +43,10 @@ def test_one_odd_value_anywhere_is_votes_or_one_sentence(form: str, tmp_path: Pa
             path.write_text("\n".join(map(json.dumps, content)) if lines else json.dumps(content))
             for options in OPTIONS.get(form, (Options(),)):
                 try:
-                    found = import_votes(form, path, options)
+                    imported = import_votes(form, path, options)
                 except JudgeBayesError:
                     continue
-                assert found.words()
-                found.votes.to_csv(tmp_path / "votes.csv")
+                assert imported.words()
+                imported.votes.to_csv(tmp_path / "votes.csv")
                 read += 1
     assert read > 0

@@ -22,9 +22,11 @@ def entry(line: object, text: str, label: object, key: str = "line_number") -> d
 
 
 def test_a_clean_answer_needs_no_repair() -> None:
-    found = repair_verdicts(answer(*(entry(i.line, i.text, "valid") for i in ITEMS[::-1])), ITEMS)
-    assert found.votes == [1, 1, 1]
-    assert not found.steps
+    repaired = repair_verdicts(
+        answer(*(entry(i.line, i.text, "valid") for i in ITEMS[::-1])), ITEMS
+    )
+    assert repaired.votes == [1, 1, 1]
+    assert not repaired.steps
 
 
 @pytest.mark.parametrize(
@@ -40,12 +42,12 @@ def test_a_clean_answer_needs_no_repair() -> None:
     ],
 )
 def test_each_step_repairs_and_is_counted(given: dict, step: str, vote: int) -> None:
-    found = repair_verdicts(answer(given), ITEMS)
-    assert found.votes == [vote, -1, -1]
-    assert found.steps == {step: 1, "missing": 2}
+    repaired = repair_verdicts(answer(given), ITEMS)
+    assert repaired.votes == [vote, -1, -1]
+    assert repaired.steps == {step: 1, "missing": 2}
 
 
-def test_two_items_on_one_line_are_told_apart_and_a_verdict_is_used_once() -> None:
+def test_two_items_on_one_line_are_matched_by_text_and_a_verdict_is_used_once() -> None:
     second = entry(5, ITEMS[2].text, "invalid")
     assert repair_verdicts(answer(second), ITEMS).votes == [-1, -1, 0]
     twice = repair_verdicts(answer(second), [ITEMS[2], ITEMS[2]])
@@ -64,16 +66,16 @@ def test_two_items_on_one_line_are_told_apart_and_a_verdict_is_used_once() -> No
     ],
 )
 def test_no_vote_is_invented(given: dict, step: str) -> None:
-    found = repair_verdicts(answer(given), ITEMS)
-    assert found.votes == [-1, -1, -1]
-    assert found.steps[step] == 1
+    repaired = repair_verdicts(answer(given), ITEMS)
+    assert repaired.votes == [-1, -1, -1]
+    assert repaired.steps[step] == 1
 
 
 @pytest.mark.parametrize("bad", ["", "{", "null", "3", '{"feedback_lines": 7}', None, 4.2, b"\xff"])
 def test_malformed_answers_have_no_votes(bad: object) -> None:
-    found = repair_verdicts(bad, ITEMS)
-    assert found.votes == [-1, -1, -1]
-    assert found.steps["malformed"] == 1
+    repaired = repair_verdicts(bad, ITEMS)
+    assert repaired.votes == [-1, -1, -1]
+    assert repaired.steps["malformed"] == 1
 
 
 def test_a_code_fence_is_opened() -> None:
@@ -97,10 +99,10 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_it_never_raises_and_never_votes_without_a_label(response: object) -> None:
-    found = repair_verdicts(response, ITEMS)
-    assert len(found.votes) == 3
-    assert set(found.votes) <= {-1, 0, 1}
+    repaired = repair_verdicts(response, ITEMS)
+    assert len(repaired.votes) == 3
+    assert set(repaired.votes) <= {-1, 0, 1}
     labels = json.dumps(response, default=str).casefold()
     if not any(word in labels for word in ("valid", "correct")):
-        assert found.votes == [-1, -1, -1]
-    assert repair_verdicts(json.dumps(response), ITEMS).votes == found.votes
+        assert repaired.votes == [-1, -1, -1]
+    assert repair_verdicts(json.dumps(response), ITEMS).votes == repaired.votes

@@ -13,7 +13,7 @@ TABLE = pd.DataFrame({"item": ["x", "y"], "vote": [1, -1]})
 @pytest.mark.parametrize(
     "suffix", ["csv", "tsv", "jsonl", "ndjson", "parquet", "csv.gz", "jsonl.gz"]
 )
-def test_tables_come_back(tmp_path: Path, suffix: str) -> None:
+def test_tables_round_trip(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"t.{suffix}"
     write_table(TABLE, path)
     pd.testing.assert_frame_equal(read_table(path).reset_index(drop=True), TABLE, check_dtype=False)
@@ -32,16 +32,16 @@ def test_tables_come_back(tmp_path: Path, suffix: str) -> None:
 )
 def test_dialects_of_spreadsheets_are_read(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    found = read_table(tmp_path / name)
-    assert found["item"].tolist() == ["x", "y"]
-    assert found["vote"].tolist() == [1, -1]
+    table = read_table(tmp_path / name)
+    assert table["item"].tolist() == ["x", "y"]
+    assert table["vote"].tolist() == [1, -1]
 
 
-def test_words_that_look_like_missing_are_kept_for_the_edge_to_decide(tmp_path: Path) -> None:
+def test_words_that_look_like_missing_are_kept_as_text(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("item,vote\nNA,1\nnull,\n")
-    found = read_table(tmp_path / "a.csv")
-    assert found["item"].tolist() == ["NA", "null"]
-    assert found["vote"].isna().tolist() == [False, True]
+    table = read_table(tmp_path / "a.csv")
+    assert table["item"].tolist() == ["NA", "null"]
+    assert table["vote"].isna().tolist() == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -52,27 +52,29 @@ def test_words_that_look_like_missing_are_kept_for_the_edge_to_decide(tmp_path: 
         ("a.csv", b"item,vote\n\xff\xfe,1\n", "not UTF-8"),
         ("a.csv", b"item,vote\nx,1,2,3\ny,1\n", "more cells than the header"),
         ("a.jsonl", b'{"item": 1}\n{"item": \n', "Line 2 of .* is not JSON"),
-        ("a.jsonl", b"[1, 2]\n", "Line 1 of .* is no object but list"),
+        ("a.jsonl", b"[1, 2]\n", "Line 1 of .* is not an object but list"),
         ("a.parquet", b"PAR1 not really", "cannot be read as parquet"),
-        ("a.xlsx", b"x", "no known suffix; right would be .csv"),
+        ("a.xlsx", b"x", "no known suffix; choose one of: .csv"),
         ("a", b"x", "no known suffix"),
         ("a.csv", b"item, item\n1,2\n", "two columns named 'item'"),
         ("b.csv", b"item;vote;vote\n1;0;1\n", "two columns named 'vote'"),
     ],
 )
-def test_bad_files_get_a_sentence(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
+def test_bad_files_are_reported_in_one_sentence(
+    tmp_path: Path, name: str, content: bytes, sentence: str
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(JudgeBayesError, match=sentence) as caught:
         read_table(tmp_path / name)
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(JudgeBayesError, match="There is no file"):
         read_table(tmp_path / "none.csv")
 
 
-def test_places_that_cannot_be_written_are_told_beforehand(tmp_path: Path) -> None:
+def test_unwritable_paths_are_reported_beforehand(tmp_path: Path) -> None:
     check_writable(None)
     check_writable(tmp_path / "a.csv")
     check_writable(tmp_path / "a.json", table=False)
@@ -86,7 +88,7 @@ def test_places_that_cannot_be_written_are_told_beforehand(tmp_path: Path) -> No
         read_table(tmp_path)
 
 
-def test_formulas_come_out_harmless(tmp_path: Path) -> None:
+def test_formulas_are_escaped(tmp_path: Path) -> None:
     hostile = pd.DataFrame({"item": ["=1+1", "+x", "@a", "-5", "<b>"], "p": [0.5] * 5})
     write_table(hostile, tmp_path / "a.csv")
     text = (tmp_path / "a.csv").read_text()
@@ -95,7 +97,7 @@ def test_formulas_come_out_harmless(tmp_path: Path) -> None:
     assert "\n-5," in text  # a number stays a number
 
 
-def test_gzip_is_really_gzip(tmp_path: Path) -> None:
+def test_gz_files_are_gzip(tmp_path: Path) -> None:
     write_table(TABLE, tmp_path / "a.csv.gz")
     with gzip.open(tmp_path / "a.csv.gz") as file:
         assert file.read().startswith(b"item")

@@ -1,4 +1,4 @@
-"""The verdict parser: a table of what people's judges say, and laws for what they might."""
+"""The verdict parser: a table of real answers, and properties of all answers."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -53,7 +53,7 @@ TABLE: list[tuple[str, Kind, object, str | None]] = [
         "A",
         "phrase",
     ),
-    # What is no verdict stays none.
+    # Answers without a verdict.
     ("Output A is not better.", "pair", None, None),
     ("It is unclear whether or not Output A is better.", "pair", None, None),
     ("Output (b) is more detailed, but longer than Output (a).", "pair", None, None),
@@ -90,16 +90,16 @@ TABLE: list[tuple[str, Kind, object, str | None]] = [
 
 @pytest.mark.parametrize(("text", "kind", "value", "level"), TABLE)
 def test_verdicts(text: str, kind: Kind, value: object, level: str | None) -> None:
-    found = parse_verdict(text, kind)
-    assert (found.value, found.level) == (value, level)
+    verdict = parse_verdict(text, kind)
+    assert (verdict.value, verdict.level) == (value, level)
 
 
 @pytest.mark.parametrize("text", [None, 7, float("nan"), b"[[A]]", ["[[A]]"]])
-def test_what_is_no_text_has_no_verdict(text: object) -> None:
+def test_other_types_than_text_have_no_verdict(text: object) -> None:
     assert parse_verdict(text).value is None
 
 
-def test_a_score_beyond_the_scale_is_none() -> None:
+def test_a_score_outside_the_scale_is_none() -> None:
     assert parse_verdict("[[7]]", "score", scale=(1, 10)).value == 7
     assert parse_verdict("[[70]]", "score", scale=(1, 10)).value is None
 
@@ -163,26 +163,26 @@ KINDS = st.sampled_from(["pair", "score", "valid"])
 @settings(max_examples=200, deadline=None)
 @given(CONFUSED, KINDS)
 @example("<think>" * 50 + "[[A]]", "pair")
-def test_never_an_exception_and_never_anything_but_a_verdict(text: str, kind: Kind) -> None:
-    found = parse_verdict(text, kind)
-    assert found.level in (None, *LEVELS)
-    assert found.value is None or found.level is not None
+def test_any_text_gives_a_verdict_or_none(text: str, kind: Kind) -> None:
+    verdict = parse_verdict(text, kind)
+    assert verdict.level in (None, *LEVELS)
+    assert verdict.value is None or verdict.level is not None
     if kind == "score":
-        assert found.value is None or isinstance(found.value, float)
+        assert verdict.value is None or isinstance(verdict.value, float)
     else:
         words = {"pair": {"A", "B", "tie"}, "valid": {"valid", "invalid"}}[kind]
-        assert found.value is None or found.value in words
+        assert verdict.value is None or verdict.value in words
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(MARKS, max_size=12))
 def test_swapping_the_responses_swaps_the_verdict(tokens: list[str]) -> None:
-    """Law: renaming A to B and B to A in an answer renames its verdict, and changes no more."""
-    turn = str.maketrans({"A": "B", "B": "A"})
-    whole = {"Output (a)": "Output (b)", "Output (b)": "Output (a)", "a": "b", "b": "a"}
-    whole |= {"Assistant A": "Assistant B", "Assistant B": "Assistant A"}
-    mirrored = [whole.get(token, token.translate(turn)) for token in tokens]
-    plain, other = parse_verdict("".join(tokens)), parse_verdict("".join(mirrored))
+    """Law: swapping A and B in an answer swaps them in its verdict and changes nothing else."""
+    letters = str.maketrans({"A": "B", "B": "A"})
+    words = {"Output (a)": "Output (b)", "Output (b)": "Output (a)", "a": "b", "b": "a"}
+    words |= {"Assistant A": "Assistant B", "Assistant B": "Assistant A"}
+    swapped = [words.get(token, token.translate(letters)) for token in tokens]
+    plain, other = parse_verdict("".join(tokens)), parse_verdict("".join(swapped))
     assert other.level == plain.level
     assert other.value == {"A": "B", "B": "A"}.get(str(plain.value), plain.value)
 
@@ -198,13 +198,13 @@ def test_a_text_that_names_no_response_holds_no_verdict(text: str, kind: Kind) -
 
 @settings(max_examples=100, deadline=None)
 @given(CONFUSED.filter(lambda t: "think" not in t), KINDS, NEUTRAL)
-def test_what_stands_in_reasoning_does_not_count(inside: str, kind: Kind, after: str) -> None:
+def test_text_in_reasoning_does_not_count(inside: str, kind: Kind, after: str) -> None:
     assert parse_verdict(f"<think>{inside}</think>{after}", kind).value is None
     assert parse_verdict(f"{after}<think>{inside}", kind).value is None
 
 
 def test_reasoning_is_stripped_in_one_pass() -> None:
-    """A long answer of tags that never close takes no longer than its length."""
+    """The time for a long answer of unclosed tags is linear in its length."""
     assert strip_reasoning("<think>" * 50_000 + "[[A]]") == ""
     assert strip_reasoning("a<think>b<think>c</think>d</think>e") == "a e"
     assert parse_verdict("[[" * 50_000 + " " * 50_000).value is None

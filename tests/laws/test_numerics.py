@@ -267,7 +267,7 @@ def test_slopes_of_p4s_loss() -> None:
     aim = regression.targets(generators())
     host = regression._HostLoss(aim, regression.WEIGHTS)
     at = np.random.default_rng(4).uniform(0.2, 0.9, 2 * JUDGES + 3)
-    assert_differentiated(host.value, host.slope, at)
+    assert_differentiated(host.value, host.gradient, at)
     smooth = jax.jit(jax.value_and_grad(regression.prediction_loss))
 
     def parted(x: np.ndarray) -> regression.Parameters:

@@ -9,22 +9,22 @@ from judgebayes.votes import Votes
 
 
 @in_float64
-def test_counts_are_those_of_a_loop(votes: Votes, labels: np.ndarray) -> None:
-    found = correct_counts(votes, labels)
+def test_counts_match_a_loop(votes: Votes, labels: np.ndarray) -> None:
+    counts = correct_counts(votes, labels)
     index = np.asarray(votes.index)
     for item, label in enumerate(labels):
         cast = index[item][index[item] >= 0]
-        assert int(found.given[item]) == len(cast)
-        known = label >= 0 and len(cast)
-        assert int(found.correct[item]) == ((cast == label).sum() if known else -1)
-    assert found.most == 4
+        assert int(counts.given[item]) == len(cast)
+        has_label = label >= 0 and len(cast)
+        assert int(counts.correct[item]) == ((cast == label).sum() if has_label else -1)
+    assert counts.most == 4
 
 
-def test_a_missing_vote_is_not_a_wrong_one() -> None:
+def test_a_missing_vote_is_not_a_wrong_vote() -> None:
     index = np.array([[[1, 1, -1]], [[0, -1, -1]], [[-1, -1, -1]]], np.int8)
-    found = correct_counts(Votes(jnp.asarray(index), None, None, None, 2), np.array([1, 1, 1]))
-    assert np.asarray(found.correct).tolist() == [2, 0, -1]
-    assert np.asarray(found.given).tolist() == [2, 1, 0]
+    counts = correct_counts(Votes(jnp.asarray(index), None, None, None, 2), np.array([1, 1, 1]))
+    assert np.asarray(counts.correct).tolist() == [2, 0, -1]
+    assert np.asarray(counts.given).tolist() == [2, 1, 0]
 
 
 def test_tallies_hold_every_labelled_item_once() -> None:
@@ -41,8 +41,8 @@ def test_tallies_hold_every_labelled_item_once() -> None:
     [
         ([4], [3], "Item 0 has 4 correct votes of 3"),
         ([1, 2], [3], "one number of each per item"),
-        ([], [], "an item at least"),
-        ([-2], [3], "or -1 where the label is unknown"),
+        ([], [], "at least one item"),
+        ([-2], [3], "or -1 if the label is unknown"),
     ],
 )
 def test_impossible_counts_are_refused(correct: list, given: list, sentence: str) -> None:
@@ -51,5 +51,5 @@ def test_impossible_counts_are_refused(correct: list, given: list, sentence: str
 
 
 def test_labels_of_another_length_are_refused(votes: Votes) -> None:
-    with pytest.raises(JudgeBayesError, match=r"right would be \(60,\)"):
+    with pytest.raises(JudgeBayesError, match=r"the shape must be \(60,\)"):
         correct_counts(votes, np.zeros(5, int))

@@ -38,9 +38,9 @@ def errors(name: str, counts: Counts, weight: np.ndarray | None = None) -> np.nd
 def test_counts_at_the_edge_give_finite_fits(name: str, correct: int) -> None:
     """S = 0 on every item, and S = k on every item."""
     fit = METHODS[name].fit(counts_of(np.full(12, correct), 7))
-    found = np.asarray(fit.estimate(SIZES))
-    assert np.isfinite(found).all()
-    assert (found > 0.5).all() if correct == 0 else (found < 0.5).all()
+    curve = np.asarray(fit.estimate(SIZES))
+    assert np.isfinite(curve).all()
+    assert (curve > 0.5).all() if correct == 0 else (curve < 0.5).all()
     assert all(np.isfinite(np.asarray(x)).all() for x in fit.theta)
 
 
@@ -51,24 +51,24 @@ def test_no_label_is_degenerate(name: str) -> None:
     assert np.isfinite(np.asarray(fit.estimate(SIZES))).all()
 
 
-def test_the_binomial_is_its_formula(easy_and_hard: Counts) -> None:
-    known = np.asarray(easy_and_hard.correct) >= 0
+def test_the_binomial_matches_its_formula(easy_and_hard: Counts) -> None:
+    labelled = np.asarray(easy_and_hard.correct) >= 0
     p = (
-        np.asarray(easy_and_hard.correct)[known].sum()
-        / np.asarray(easy_and_hard.given)[known].sum()
+        np.asarray(easy_and_hard.correct)[labelled].sum()
+        / np.asarray(easy_and_hard.given)[labelled].sum()
     )
-    found = errors("binomial", easy_and_hard)
+    curve = errors("binomial", easy_and_hard)
     expected = [stats.binom.cdf((k - 1) // 2, k, p) for k in SIZES]
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(curve, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("components", [1, 2])
 def test_the_mode_is_the_best_of_many_scipy_starts(components: int, easy_and_hard: Counts) -> None:
-    """An objective written out with SciPy's own Beta-Binomial, minimised by SciPy."""
+    """The objective written with SciPy's Beta-Binomial, and minimised by SciPy."""
     fit = BetaBinomial(components).fit(easy_and_hard)
     assert int(fit.status) == Status.CONVERGED
-    known = np.asarray(easy_and_hard.correct) >= 0
-    s, k = (np.asarray(x)[known] for x in (easy_and_hard.correct, easy_and_hard.given))
+    labelled = np.asarray(easy_and_hard.correct) >= 0
+    s, k = (np.asarray(x)[labelled] for x in (easy_and_hard.correct, easy_and_hard.given))
 
     def objective(x: np.ndarray) -> float:
         if components == 1:
@@ -89,7 +89,7 @@ def test_the_mode_is_the_best_of_many_scipy_starts(components: int, easy_and_har
             w * stats.betabinom.pmf(s, k, m * c, (1 - m) * c)
             for w, m, c in zip(share, mean, size, strict=True)
         ]
-        return -(np.log(np.sum(each, axis=0)).sum() + prior) / known.sum()
+        return -(np.log(np.sum(each, axis=0)).sum() + prior) / labelled.sum()
 
     rng = np.random.default_rng(0)
     bounds = [(-8, 8), (-8, 8)] if components == 1 else [(-8, 8), (0, 12), (1e-6, 1 - 1e-6)]
@@ -114,10 +114,10 @@ def test_as_printed_the_components_coincide(easy_and_hard: Counts) -> None:
 
 
 @in_float64
-def test_the_papers_iteration_is_that_of_a_loop(easy_and_hard: Counts) -> None:
+def test_the_papers_iteration_matches_a_loop(easy_and_hard: Counts) -> None:
     """Eqs 6 and 7 written out item by item, with gamma_j."""
-    known = np.asarray(easy_and_hard.correct) >= 0
-    s, k = (np.asarray(x, float)[known] for x in (easy_and_hard.correct, easy_and_hard.given))
+    labelled = np.asarray(easy_and_hard.correct) >= 0
+    s, k = (np.asarray(x, float)[labelled] for x in (easy_and_hard.correct, easy_and_hard.given))
     p = np.clip(s / k, 0.5 / k, 1 - 0.5 / k)
     gamma = (2 * s < k).astype(float)
     for _ in range(300):
@@ -163,10 +163,10 @@ def test_weighed_draws_agree_with_the_chains(sampled, easy_and_hard: Counts) -> 
 
 @pytest.mark.slow
 def test_chains_cross_where_the_components_are_alike() -> None:
-    """One broad Beta-Binomial: which of two components is the broader, the labels do not tell.
+    """One broad Beta-Binomial: the labels do not determine which of two components is broader.
 
-    In order of their means the posterior falls into two pieces that touch where the means are equal,
-    and chains disagree; unordered, they agree on the errors.
+    With ordered means the posterior has two parts that touch where the means are equal, and chains
+    disagree; unordered, chains agree on the errors.
     """
     rng = np.random.default_rng(0)
     counts = counts_of(rng.binomial(40, rng.beta(2.0, 1.5, 300)), 40)
@@ -192,18 +192,18 @@ def test_a_point_estimate_has_no_interval(easy_and_hard: Counts) -> None:
 
 
 def test_in_a_population_the_labelled_items_are_known() -> None:
-    own = counts_of(np.array([7, 0, 7, 7]), 7)
+    labelled = counts_of(np.array([7, 0, 7, 7]), 7)
     pmf = np.full((3, 8), 1 / 8)
-    found = in_population(pmf, own, (7,), population=4)
-    np.testing.assert_allclose(found, 0.25)
-    half = in_population(np.repeat(pmf, 4000, 0), own, (7,), population=8)
+    error = in_population(pmf, labelled, (7,), population=4)
+    np.testing.assert_allclose(error, 0.25)
+    half = in_population(np.repeat(pmf, 4000, 0), labelled, (7,), population=8)
     assert half.mean() == pytest.approx((0.25 + 0.5) / 2, abs=0.005)
 
 
-def test_bad_requests_get_their_sentence(easy_and_hard: Counts) -> None:
-    with pytest.raises(JudgeBayesError, match="right would be 1 or 2"):
+def test_bad_requests_are_errors(easy_and_hard: Counts) -> None:
+    with pytest.raises(JudgeBayesError, match="choose 1 or 2"):
         BetaBinomial(3).fit(easy_and_hard)
     with pytest.raises(JudgeBayesError, match="negative or NaN"):
         BetaBinomial(1).fit(easy_and_hard, weight=np.full(60, -1.0))
-    with pytest.raises(JudgeBayesError, match=r"right would be \(60,\)"):
+    with pytest.raises(JudgeBayesError, match=r"the shape must be \(60,\)"):
         Binomial().fit(easy_and_hard, weight=np.ones(3))

@@ -21,8 +21,8 @@ from judgebayes.majority import (
 COUNTS = np.random.default_rng(2).binomial(11, np.random.default_rng(3).beta(3, 1, 200))
 
 
-def test_eq_11_asks_for_57_and_117_labels() -> None:
-    """FINDINGS: the paper's 56 is the derivative's approximation, its 51 comes from nowhere."""
+def test_eq_11_requires_57_and_117_labels() -> None:
+    """FINDINGS: the paper's 56 is an approximation by the derivative; its 51 has no derivation."""
     assert (minimum_labels(0.03), minimum_labels(0.01)) == (57, 117)
     assert round((25 / (2 * 0.03)) ** (2 / 3)) == 56
     for xi in (0.01, 0.03, 0.06):
@@ -36,7 +36,7 @@ def test_eq_11_asks_for_57_and_117_labels() -> None:
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.2])
 @pytest.mark.parametrize("unreachable", ["largest", "wait"])
 @pytest.mark.parametrize("expected", [None, 8.0])
-def test_the_quantile_rule_is_eqs_8_to_10_written_out(
+def test_the_quantile_rule_matches_eqs_8_to_10(
     epsilon: float, unreachable: str, expected: float | None
 ) -> None:
     rule = QuantileRule(0.03, epsilon, expected, unreachable, minimum=False)
@@ -60,20 +60,20 @@ def test_without_the_minimum_it_stops_early_and_with_it_at_eq_11() -> None:
     assert late.mean() < 70
 
 
-def test_the_variance_cannot_ask_for_more_than_a_quarter_over_xi() -> None:
-    for right in range(0, 60, 7):
-        counts = np.array([11] * right + [0] * (60 - right))
+def test_the_variance_rule_needs_at_most_a_quarter_over_xi_labels() -> None:
+    for n_correct in range(0, 60, 7):
+        counts = np.array([11] * n_correct + [0] * (60 - n_correct))
         for r in range(1, 61):
-            seen = np.random.default_rng(right).permutation(counts)[:r]
-            good = int((seen > 5).sum())
+            drawn = np.random.default_rng(n_correct).permutation(counts)[:r]
+            good = int((drawn > 5).sum())
             if 0 < good < r:
                 variance = stats.beta(good, r - good).var()
-                assert VarianceRule(0.03).enough(seen, 11) == (variance <= 0.03)
-                assert VarianceRule(0.1, deviation=True).enough(seen, 11) == (variance**0.5 <= 0.1)
+                assert VarianceRule(0.03).enough(drawn, 11) == (variance <= 0.03)
+                assert VarianceRule(0.1, deviation=True).enough(drawn, 11) == (variance**0.5 <= 0.1)
                 if r >= 8:
-                    assert VarianceRule(0.03).enough(seen, 11)
+                    assert VarianceRule(0.03).enough(drawn, 11)
             else:
-                assert not VarianceRule(0.03).enough(seen, 11)
+                assert not VarianceRule(0.03).enough(drawn, 11)
 
 
 def test_the_width_rule_stops_when_the_interval_is_narrow() -> None:
@@ -98,16 +98,16 @@ def test_a_session_is_a_replay(rule: Rule) -> None:
             break
     assert used == int(replay(rule, COUNTS, 11, np.arange(200)[None])[0])
     np.testing.assert_array_equal(session.correct, COUNTS[:used])
-    again = Session(rule, votes=11, labelled=session.correct[:-1])
-    assert again.advice is Advice.CONTINUE
-    assert again.update(int(COUNTS[used - 1])) is Advice.STOP
+    resumed = Session(rule, votes=11, labelled=session.correct[:-1])
+    assert resumed.advice is Advice.CONTINUE
+    assert resumed.update(int(COUNTS[used - 1])) is Advice.STOP
 
 
 def test_a_rule_that_is_never_satisfied_uses_all_items() -> None:
     assert replay(WidthRule(1e-4), COUNTS[:30], 11, np.arange(30)[None]).tolist() == [30]
 
 
-def test_a_session_says_where_it_stands() -> None:
+def test_a_session_describes_its_state() -> None:
     assert Session(WidthRule(), votes=5).state == "No item is labelled."
     session = Session(WidthRule(width=0.3), votes=4, labelled=[4, 4, 0, 4])
     curve = Thinning().fit(counts_of(np.array([4, 4, 0, 4]), 4)).curve((3,))
@@ -116,5 +116,5 @@ def test_a_session_says_where_it_stands() -> None:
 
 
 def test_an_impossible_count_is_refused() -> None:
-    with pytest.raises(JudgeBayesError, match="right would be 0 to 11"):
+    with pytest.raises(JudgeBayesError, match="the number must be 0 to 11"):
         Session(VarianceRule(), 11).update(12)

@@ -12,17 +12,17 @@ from judgebayes.majority.thinning import beta_quantile
 @pytest.mark.parametrize("size", [1, 3, 5, 7])
 def test_thinning_is_the_mean_over_all_panels(size: int) -> None:
     counts = counts_of(np.arange(8), 7)
-    for correct, found in enumerate(thin(counts, size)):
+    for correct, probability in enumerate(thin(counts, size)):
         votes = [1] * correct + [0] * (7 - correct)
         wrong = [sum(panel) < size / 2 for panel in combinations(votes, size)]
-        assert found == pytest.approx(np.mean(wrong), abs=1e-12)
+        assert probability == pytest.approx(np.mean(wrong), abs=1e-12)
 
 
 def test_items_with_too_few_votes_do_not_count(easy_and_hard: Counts) -> None:
     given, correct = (np.asarray(x) for x in (easy_and_hard.given, easy_and_hard.correct))
     enough = (given == 7) & (correct >= 0)
-    found = Thinning().fit(easy_and_hard).estimate((7,))
-    assert found[0] == pytest.approx((correct[enough] < 4).mean())
+    error = Thinning().fit(easy_and_hard).estimate((7,))
+    assert error[0] == pytest.approx((correct[enough] < 4).mean())
 
 
 def test_at_the_largest_k_the_interval_is_jeffreys() -> None:
@@ -32,7 +32,7 @@ def test_at_the_largest_k_the_interval_is_jeffreys() -> None:
     assert (curve.low[0], curve.high[0]) == pytest.approx(posterior.ppf([0.05, 0.95]), abs=1e-9)
 
 
-def test_moments_are_those_of_dirichlet_draws() -> None:
+def test_moments_match_dirichlet_draws() -> None:
     rng = np.random.default_rng(0)
     correct = rng.binomial(7, rng.beta(3, 1, 30))
     fit = Thinning().fit(counts_of(correct, 7))
@@ -49,7 +49,7 @@ def test_moments_are_those_of_dirichlet_draws() -> None:
     np.testing.assert_allclose(finite[1], total.var(0), rtol=0.04)
 
 
-def test_a_fully_labelled_population_leaves_no_doubt() -> None:
+def test_a_fully_labelled_population_has_no_uncertainty() -> None:
     correct = np.array([7, 7, 1, 6, 0, 7])
     curve = Thinning().fit(counts_of(correct, 7)).curve((3, 7), population=6)
     np.testing.assert_allclose(curve.low, curve.error, atol=1e-12)
@@ -68,14 +68,14 @@ def test_the_bootstrap_resamples_items() -> None:
     assert shrunk == pytest.approx(np.sqrt(0.5), rel=1e-9)
 
 
-def test_beyond_the_observed_votes_it_says_nothing(easy_and_hard: Counts) -> None:
+def test_errors_beyond_the_observed_votes_are_nan(easy_and_hard: Counts) -> None:
     curve = Thinning().fit(easy_and_hard).curve((7, 9))
     assert curve.extrapolated.tolist() == [False, True]
     assert np.isfinite([curve.error[0], curve.low[0], curve.high[0]]).all()
     assert np.isnan([curve.error[1], curve.low[1], curve.high[1]]).all()
 
 
-def test_the_labels_needed_make_the_interval_as_narrow_as_asked() -> None:
+def test_the_labels_needed_give_the_requested_width() -> None:
     fit = Thinning().fit(counts_of(np.array([11] * 40 + [2] * 10), 11))
     needed = labels_needed(fit, 11, 0.1)
     assert needed is not None
@@ -90,21 +90,21 @@ def test_the_labels_needed_make_the_interval_as_narrow_as_asked() -> None:
         labels_needed(fit, 11, 5.0)
 
 
-def test_beta_quantiles_keep_what_is_certain() -> None:
-    found = beta_quantile(0.05, np.array([0.2, 0.3]), np.array([0.0, 0.001]))
-    assert found[0] == 0.2
+def test_beta_quantiles_without_variance_are_the_mean() -> None:
+    quantiles = beta_quantile(0.05, np.array([0.2, 0.3]), np.array([0.0, 0.001]))
+    assert quantiles[0] == 0.2
     size = 0.3 * 0.7 / 0.001 - 1
-    assert found[1] == pytest.approx(stats.beta(0.3 * size, 0.7 * size).ppf(0.05))
+    assert quantiles[1] == pytest.approx(stats.beta(0.3 * size, 0.7 * size).ppf(0.05))
 
 
 @pytest.mark.parametrize("sizes", [(2,), (1, 0), ()])
 def test_ties_are_not_defined(sizes: tuple[int, ...], easy_and_hard: Counts) -> None:
-    with pytest.raises(JudgeBayesError, match="right would be odd"):
+    with pytest.raises(JudgeBayesError, match="use odd"):
         Thinning().fit(easy_and_hard).curve(sizes)
 
 
-def test_no_label_at_all_is_said() -> None:
-    with pytest.raises(JudgeBayesError, match="label one at least"):
+def test_no_label_at_all_is_an_error() -> None:
+    with pytest.raises(JudgeBayesError, match="label at least one"):
         Thinning().fit(counts_of(np.array([-1, -1]), 3)).curve((3,))
 
 

@@ -1,4 +1,4 @@
-"""Panel selection against naive loops over panels, and the laws that a curated fit obeys."""
+"""Panel selection against naive loops over panels, and properties of a curated fit."""
 
 import itertools
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ ITEMS, JUDGES = 90, 6
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Coin:
-    """The one-coin model of eq 1, as small as it gets: what is tested here is the selection."""
+    """A minimal one-coin model (eq 1), to test the selection only."""
 
     def fit(
         self,
@@ -45,10 +45,10 @@ class Coin:
         weight: Any = None,
         key: Any = None,  # noqa: ARG002
     ) -> "FittedCoin":
-        labels, given = jnp.asarray(labels), votes.index[..., 0]
+        labels, cast_index = jnp.asarray(labels), votes.index[..., 0]
         used = jnp.where(labels >= 0, 1.0 if weight is None else weight, 0.0)[:, None]
-        right = jnp.where(given == labels[:, None], used, 0.0).sum(0)
-        cast = jnp.where(given >= 0, used, 0.0).sum(0)
+        right = jnp.where(cast_index == labels[:, None], used, 0.0).sum(0)
+        cast = jnp.where(cast_index >= 0, used, 0.0).sum(0)
         return FittedCoin(jnp.log(1 + right) - jnp.log(1 + cast - right), jnp.asarray(0))
 
 
@@ -59,15 +59,15 @@ class FittedCoin:
     status: Any
 
     def __call__(self, votes: Votes) -> Any:
-        given = votes.index[..., 0]
-        z = jnp.where(given < 0, 0, 2 * given - 1) @ self.log_odds
+        cast_index = votes.index[..., 0]
+        z = jnp.where(cast_index < 0, 0, 2 * cast_index - 1) @ self.log_odds
         return jnp.stack([jax.nn.log_sigmoid(-z), jax.nn.log_sigmoid(z)], 1)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Known:
-    """Answers 0.99 for given classes, whatever it is fitted to."""
+class ConstantAnswer:
+    """Returns 0.99 for given classes, whatever the data."""
 
     truth: Any
     status: Any = 0
@@ -79,7 +79,7 @@ class Known:
         *,
         weight: Any = None,  # noqa: ARG002
         key: Any = None,  # noqa: ARG002
-    ) -> "Known":
+    ) -> "ConstantAnswer":
         return self
 
     def __call__(self, votes: Votes) -> Any:  # noqa: ARG002
@@ -103,14 +103,14 @@ curators = pytest.mark.parametrize("name", list(CURATORS))
 
 @pytest.fixture(scope="module")
 def labels() -> np.ndarray:
-    found = np.random.default_rng(1).integers(0, 2, ITEMS).astype(np.int32)
-    found[::9] = -1
-    return found
+    array = np.random.default_rng(1).integers(0, 2, ITEMS).astype(np.int32)
+    array[::9] = -1
+    return array
 
 
 @pytest.fixture(scope="module")
 def votes(labels: np.ndarray) -> Votes:
-    """Six judges of which the second copies the first, and one knows nothing."""
+    """Six judges: the second copies the first, and one votes at random."""
     rng = np.random.default_rng(2)
     truth = np.where(labels >= 0, labels, 0)
     right = rng.random((ITEMS, JUDGES)) < (0.85, 0.85, 0.8, 0.7, 0.5, 0.3)
@@ -130,26 +130,26 @@ def panel_of(
 
 
 def loss_of(panel: tuple[int, ...], votes: Votes, labels: np.ndarray) -> float:
-    """The in-sample NLL of a panel, in NumPy, with the other judges taken out of the array."""
-    given = np.asarray(votes.index)[labels >= 0][:, list(panel), 0]
+    """The in-sample NLL of a panel, in NumPy, without the other judges in the array."""
+    cast_index = np.asarray(votes.index)[labels >= 0][:, list(panel), 0]
     y = labels[labels >= 0]
-    right, cast = (given == y[:, None]).sum(0), (given >= 0).sum(0)
-    side = np.where(given < 0, 0, np.where(given == 1, 1.0, -1.0))
+    right, cast = (cast_index == y[:, None]).sum(0), (cast_index >= 0).sum(0)
+    side = np.where(cast_index < 0, 0, np.where(cast_index == 1, 1.0, -1.0))
     z = side @ np.log((1 + right) / (1 + cast - right))
     return float(np.logaddexp(0, -np.where(y == 1, z, -z)).mean())
 
 
 @in_float64
-def test_a_masked_panel_answers_as_if_the_others_were_not_there(
+def test_a_masked_panel_equals_the_panel_without_the_other_judges(
     votes: Votes, labels: np.ndarray
 ) -> None:
     mask = np.array([True, False, True, True, False, False])
-    inside = LIGHT.fit(masked(votes, mask), labels)(masked(votes, mask))
-    alone = LIGHT.fit(votes.of_judges([0, 2, 3]), labels)(votes.of_judges([0, 2, 3]))
-    np.testing.assert_allclose(inside, alone, atol=1e-9)
+    from_mask = LIGHT.fit(masked(votes, mask), labels)(masked(votes, mask))
+    from_subset = LIGHT.fit(votes.of_judges([0, 2, 3]), labels)(votes.of_judges([0, 2, 3]))
+    np.testing.assert_allclose(from_mask, from_subset, atol=1e-9)
 
 
-def test_top_accuracy_counts_as_one_counts_by_hand(votes: Votes, labels: np.ndarray) -> None:
+def test_top_accuracy_matches_hand_counts(votes: Votes, labels: np.ndarray) -> None:
     index = np.asarray(votes.index)[..., 0]
     mean = []
     for j in range(JUDGES):
@@ -160,11 +160,11 @@ def test_top_accuracy_counts_as_one_counts_by_hand(votes: Votes, labels: np.ndar
         best = set(np.argsort(mean)[::-1][:k].tolist())
         assert panel_of(TopAccuracy(k), votes, labels) == best
     families = (0, 0, 1, 1, 2, 2)
-    by_hand = {max((2 * f, 2 * f + 1), key=lambda j: mean[j]) for f in range(3)}
-    assert panel_of(OnePerFamily(families), votes, labels) == by_hand
+    expected = {max((2 * f, 2 * f + 1), key=lambda j: mean[j]) for f in range(3)}
+    assert panel_of(OnePerFamily(families), votes, labels) == expected
 
 
-def test_greedy_forward_is_the_loop(votes: Votes, labels: np.ndarray) -> None:
+def test_greedy_forward_matches_a_loop(votes: Votes, labels: np.ndarray) -> None:
     chosen: tuple[int, ...] = ()
     for k in (1, 2, 3):
         rest = [j for j in range(JUDGES) if j not in chosen]
@@ -172,17 +172,19 @@ def test_greedy_forward_is_the_loop(votes: Votes, labels: np.ndarray) -> None:
         assert panel_of(greedy_forward(k), votes, labels) == set(chosen)
 
 
-def test_beam_search_is_the_loop(votes: Votes, labels: np.ndarray) -> None:
+def test_beam_search_matches_a_loop(votes: Votes, labels: np.ndarray) -> None:
     beams: list[frozenset[int]] = [frozenset()]
-    seen: dict[frozenset[int], float] = {}
+    value_of: dict[frozenset[int], float] = {}
     for _ in range(3):
-        grown = {b | {j} for b in beams for j in range(JUDGES) if j not in b}
-        values = {p: loss_of(tuple(sorted(p)), votes, labels) for p in grown}
-        seen |= values
+        candidates = {b | {j} for b in beams for j in range(JUDGES) if j not in b}
+        values = {p: loss_of(tuple(sorted(p)), votes, labels) for p in candidates}
+        value_of |= values
         beams = sorted(values, key=lambda p: values[p])[:2]
-    assert panel_of(Beam(3, width=2), votes, labels) == set(min(seen, key=lambda p: seen[p]))
-    last = {p: v for p, v in seen.items() if len(p) == 3}
-    best = set(min(last, key=lambda p: last[p]))
+    assert panel_of(Beam(3, width=2), votes, labels) == set(
+        min(value_of, key=lambda p: value_of[p])
+    )
+    of_three = {p: v for p, v in value_of.items() if len(p) == 3}
+    best = set(min(of_three, key=lambda p: of_three[p]))
     assert panel_of(Beam(3, width=2, exact=True), votes, labels) == best
 
 
@@ -191,7 +193,7 @@ def test_a_beam_as_wide_as_all_panels_finds_the_best_one(votes: Votes, labels: n
     assert wide == panel_of(Exhaustive(TopAccuracy(JUDGES)), votes, labels)
 
 
-def test_backward_elimination_is_the_loop(votes: Votes, labels: np.ndarray) -> None:
+def test_backward_elimination_matches_a_loop(votes: Votes, labels: np.ndarray) -> None:
     panel = tuple(range(JUDGES))
     value = loss_of(panel, votes, labels)
     while len(panel) > 1:
@@ -217,17 +219,17 @@ def test_cross_validation_fits_without_the_fold(votes: Votes, labels: np.ndarray
     key = jax.random.key(3)
     data = Training(votes, jnp.asarray(labels), jnp.ones(ITEMS), key)
     mask = jnp.asarray([True, True, True, False, True, False])
-    found = CrossValidated(4)(LIGHT, data, mask)
+    score = CrossValidated(4)(LIGHT, data, mask)
     fold = np.asarray(folds_of(jnp.asarray(labels >= 0), key, 4))
     assert set(np.bincount(fold[labels >= 0]).tolist()) == {20}
     assert (fold[labels < 0] == -1).all()
     own, each = votes.of_judges([0, 1, 2, 4]), []
     for f in range(4):
-        held = np.flatnonzero(fold == f)
+        held_out = np.flatnonzero(fold == f)
         rest = np.flatnonzero((labels >= 0) & (fold != f))
-        answers = np.asarray(LIGHT.fit(own.take(rest), labels[rest])(own.take(held)))
-        each += (-answers[np.arange(len(held)), labels[held]]).tolist()
-    assert float(found) == pytest.approx(np.mean(each))
+        answers = np.asarray(LIGHT.fit(own.take(rest), labels[rest])(own.take(held_out)))
+        each += (-answers[np.arange(len(held_out)), labels[held_out]]).tolist()
+    assert float(score) == pytest.approx(np.mean(each))
 
 
 @in_float64
@@ -247,75 +249,75 @@ def test_the_sparse_regression_is_at_the_minimum(
         def objective(p: np.ndarray, penalty: float = penalty) -> float:
             z = x @ (p[:JUDGES] - p[JUDGES : 2 * JUDGES]) + p[-1]
             true = 1 / (1 + np.exp(-sign * z))
-            seen = true * (1 - noise) + (1 - true) * noise
-            return float(-np.log(seen).mean() + penalty * p[:-1].sum())
+            observed = true * (1 - noise) + (1 - true) * noise
+            return float(-np.log(observed).mean() + penalty * p[:-1].sum())
 
         bounds = [(0, None)] * (2 * JUDGES) + [(None, None)]
         least = min(
             optimize.minimize(objective, start, bounds=bounds, options={"ftol": 1e-14}).fun
             for start in starts
         )
-        mine = objective(np.concatenate([np.maximum(w, 0), np.maximum(-w, 0), [c]]))
-        assert mine <= least + 1e-7
+        value = objective(np.concatenate([np.maximum(w, 0), np.maximum(-w, 0), [c]]))
+        assert value <= least + 1e-7
 
 
-def test_the_penalty_decides_how_many_judges_are_left(votes: Votes, labels: np.ndarray) -> None:
+def test_the_penalty_sets_the_number_of_judges(votes: Votes, labels: np.ndarray) -> None:
     assert 0 < len(panel_of(L1Logistic(0.05), votes, labels)) < JUDGES
     assert len(panel_of(L1Logistic(0.0), votes, labels)) == JUDGES
     assert panel_of(L1Logistic(9.0), votes, labels) == panel_of(TopAccuracy(1), votes, labels)
-    several, _, seen = noisy(300, 0.2)
-    unaware, told = (panel_of(L1Logistic(0.05, label_noise=e), several, seen) for e in (0.0, 0.2))
-    assert told < unaware  # the same penalty weighs more
+    many_votes, _, observed = noisy(300, 0.2)
+    unaware, aware = (
+        panel_of(L1Logistic(0.05, label_noise=e), many_votes, observed) for e in (0.0, 0.2)
+    )
+    assert aware < unaware  # the same penalty has more effect
 
 
 def noisy(items: int, noise: float) -> tuple[Votes, np.ndarray, np.ndarray]:
-    """Votes of six independent judges, their true labels, and labels of which a share is wrong."""
+    """Votes of six independent judges, the true labels, and labels with a share of errors."""
     rng = np.random.default_rng(5)
     true = rng.integers(0, 2, items).astype(np.int32)
     right = rng.random((items, JUDGES)) < (0.9, 0.85, 0.8, 0.7, 0.5, 0.3)
     cast = np.where(right, true[:, None], 1 - true[:, None]).astype(np.int32)
-    seen = np.where(rng.random(items) < noise, 1 - true, true).astype(np.int32)
+    observed = np.where(rng.random(items) < noise, 1 - true, true).astype(np.int32)
     with jax.enable_x64(True):
-        return Votes(jnp.asarray(cast[..., None]), None, None, None, 2), true, seen
+        return Votes(jnp.asarray(cast[..., None]), None, None, None, 2), true, observed
 
 
 @in_float64
-def test_a_sparse_regression_told_of_label_noise_has_the_weights_of_the_true_labels() -> None:
-    votes, true, seen = noisy(60_000, 0.2)
+def test_a_sparse_regression_with_label_noise_recovers_the_weights_of_the_true_labels() -> None:
+    votes, true, observed = noisy(60_000, 0.2)
 
     def weights(labels: np.ndarray, noise: float) -> np.ndarray:
         data = Training(votes, jnp.asarray(labels), jnp.ones(len(true)), jax.random.key(0))
         return np.asarray(sparse_weights(data, 1e-5, noise)[0])
 
     best = weights(true, 0.0)
-    far = {noise: np.abs(weights(seen, noise) - best).max() for noise in (0.0, 0.2)}
-    assert far[0.2] < 0.15
-    assert far[0.0] > 1.0
+    distance = {noise: np.abs(weights(observed, noise) - best).max() for noise in (0.0, 0.2)}
+    assert distance[0.2] < 0.15
+    assert distance[0.0] > 1.0
 
 
 @pytest.mark.parametrize("kind", [InSample, CrossValidated])
 @in_float64
-def test_a_criterion_told_of_label_noise_scores_the_seen_labels(
+def test_a_criterion_with_label_noise_scores_the_observed_labels(
     kind: type[InSample] | type[CrossValidated],
 ) -> None:
-    votes, true, seen = noisy(400, 0.2)
-    answers = np.asarray(Known(true)(votes))
-    own = np.exp(answers)[np.arange(400), seen]
-    data = Training(votes, jnp.asarray(seen), jnp.ones(400), jax.random.key(0))
+    votes, true, observed = noisy(400, 0.2)
+    answers = np.asarray(ConstantAnswer(true)(votes))
+    probability = np.exp(answers)[np.arange(400), observed]
+    data = Training(votes, jnp.asarray(observed), jnp.ones(400), jax.random.key(0))
     everyone = jnp.ones(JUDGES, bool)
     for noise in (0.0, 0.2):
-        by_hand = -np.log(own * (1 - noise) + (1 - own) * noise).mean()
-        found = kind(label_noise=noise)(Known(true), data, everyone)
-        assert float(found) == pytest.approx(by_hand)
+        expected = -np.log(probability * (1 - noise) + (1 - probability) * noise).mean()
+        score = kind(label_noise=noise)(ConstantAnswer(true), data, everyone)
+        assert float(score) == pytest.approx(expected)
 
 
-def test_the_oracle_ranks_by_the_labels_that_the_fit_does_not_see(
-    votes: Votes, labels: np.ndarray
-) -> None:
-    hidden = np.where(np.arange(ITEMS) < 40, labels, -1)
+def test_the_oracle_ranks_by_hidden_labels(votes: Votes, labels: np.ndarray) -> None:
+    visible_labels = np.where(np.arange(ITEMS) < 40, labels, -1)
     rest = np.flatnonzero(np.arange(ITEMS) >= 40)
     expected = panel_of(TopAccuracy(2), votes.take(rest), labels[rest])
-    assert panel_of(OracleTop(labels, 2), votes, hidden) == expected
+    assert panel_of(OracleTop(labels, 2), votes, visible_labels) == expected
     with pytest.raises(JudgeBayesError, match="fit_on='all'"):
         Curated(LIGHT, OracleTop(labels, 2)).fit(votes.take(rest), labels[rest])
 
@@ -333,7 +335,7 @@ def test_random_panels_follow_the_key(votes: Votes, labels: np.ndarray) -> None:
     assert len(drawn) > 3
 
 
-def test_families_are_read_from_names_or_told() -> None:
+def test_families_come_from_names_or_a_mapping() -> None:
     names = ["gpt-5.4", "gpt-5.4-mini", "Claude 3", "GPT-4/CoT", "gpt-4/Swap", "7b", "llama3"]
     assert families_of(names) == (0, 0, 1, 2, 2, 3, 4)
     assert families_of(["a", "b", "c"], {"a": "x", "b": "y", "c": "x"}) == (0, 1, 0)
@@ -349,7 +351,7 @@ def test_either_nesting_is_an_aggregator(votes: Votes, labels: np.ndarray) -> No
     assert int(outer.status) == int(outer.aggregator.status)
 
 
-def test_bad_requests_get_their_sentence(votes: Votes, labels: np.ndarray) -> None:
+def test_bad_requests_are_errors(votes: Votes, labels: np.ndarray) -> None:
     for curator, sentence in (
         (TopAccuracy(7), "A panel of 7 was asked for; there are 6 judges"),
         (OnePerFamily((0, 1)), "2 families were given for 6 judges"),

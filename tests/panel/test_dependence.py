@@ -1,4 +1,4 @@
-"""Correlated errors against a loop, and the number of judges' worth at its ends."""
+"""Correlated errors against a loop, and the effective number of judges at its extremes."""
 
 import itertools
 
@@ -9,8 +9,8 @@ from diagnosed import as_votes
 from judgebayes.panel.dependence import effective_judges, residual_correlation
 
 
-def test_correlation_is_the_one_of_a_loop(index: np.ndarray, labels: np.ndarray) -> None:
-    found = residual_correlation(as_votes(index), labels)
+def test_correlation_matches_a_loop(index: np.ndarray, labels: np.ndarray) -> None:
+    correlation = residual_correlation(as_votes(index), labels)
     right = (index == labels[:, None]).astype(float)
     for a, b in itertools.product(range(6), repeat=2):
         both = (index[:, a] >= 0) & (index[:, b] >= 0)
@@ -19,10 +19,10 @@ def test_correlation_is_the_one_of_a_loop(index: np.ndarray, labels: np.ndarray)
             here = labels[both] == label
             x[here] -= x[here].mean()
             y[here] -= y[here].mean()
-        assert found[a, b] == pytest.approx((x @ y) / np.sqrt((x @ x) * (y @ y)))
+        assert correlation[a, b] == pytest.approx((x @ y) / np.sqrt((x @ x) * (y @ y)))
 
 
-def test_effective_judges_at_its_ends() -> None:
+def test_effective_judges_at_its_extremes() -> None:
     assert effective_judges(np.eye(5)) == pytest.approx(5)
     assert effective_judges(np.ones((5, 5))) == pytest.approx(1)
     assert effective_judges(np.full((5, 5), 0.5) + 0.5 * np.eye(5)) == pytest.approx(5 / 3)

@@ -10,7 +10,7 @@ from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table, position_bias
 
 
-def test_the_table_counts_as_one_counts_by_hand(index: np.ndarray, labels: np.ndarray) -> None:
+def test_the_table_matches_hand_counts(index: np.ndarray, labels: np.ndarray) -> None:
     table = judge_table(as_votes(index), labels, list("abcdef"))
     assert table["judge"].tolist() == list("abcdef")
     for j, row in table.iterrows():
@@ -29,11 +29,11 @@ def test_the_table_counts_as_one_counts_by_hand(index: np.ndarray, labels: np.nd
             assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx(interval)
 
 
-def test_repeating_a_vote_is_no_new_evidence(index: np.ndarray, labels: np.ndarray) -> None:
+def test_repeated_votes_are_not_new_evidence(index: np.ndarray, labels: np.ndarray) -> None:
     once = judge_table(as_votes(index), labels)
-    again = judge_table(as_votes(np.stack([index] * 3, -1)), labels)
+    repeated = judge_table(as_votes(np.stack([index] * 3, -1)), labels)
     columns = [c for c in once if c not in ("votes", "judge")]
-    np.testing.assert_allclose(once[columns], again[columns])
+    np.testing.assert_allclose(once[columns], repeated[columns])
 
 
 def test_copies_of_an_item_in_one_group_count_as_little_more_than_one(
@@ -42,9 +42,9 @@ def test_copies_of_an_item_in_one_group_count_as_little_more_than_one(
     copied, of_copy = np.repeat(index, 4, axis=0), np.repeat(labels, 4)
     groups = np.repeat(np.arange(ITEMS), 4)
     once = judge_table(as_votes(index), labels)
-    told = judge_table(as_votes(copied), of_copy, groups=groups)
-    untold = judge_table(as_votes(copied), of_copy)
-    np.testing.assert_allclose(told["accuracy"], once["accuracy"])
+    grouped = judge_table(as_votes(copied), of_copy, groups=groups)
+    ungrouped = judge_table(as_votes(copied), of_copy)
+    np.testing.assert_allclose(grouped["accuracy"], once["accuracy"])
     items = once[
         "labelled"
     ]  # of 4 copies each: the standard error has items - 1 degrees of freedom
@@ -53,9 +53,9 @@ def test_copies_of_an_item_in_one_group_count_as_little_more_than_one(
     right = once["accuracy"] * n
     for end, q in (("low", 0.05), ("high", 0.95)):
         np.testing.assert_allclose(
-            told[f"accuracy_{end}"], stats.beta.ppf(q, 1 + right, 1 + n - right)
+            grouped[f"accuracy_{end}"], stats.beta.ppf(q, 1 + right, 1 + n - right)
         )
-    narrow, wide = ((t["tnr_high"] - t["tnr_low"]) for t in (untold, told))
+    narrow, wide = ((t["tnr_high"] - t["tnr_low"]) for t in (ungrouped, grouped))
     np.testing.assert_allclose(narrow / wide, 0.5, atol=0.03)
 
 
@@ -67,14 +67,14 @@ def test_groups_of_judges_without_a_mistake_count_once(labels: np.ndarray) -> No
     assert (table["accuracy_high"] == 1).all()
 
 
-def test_the_error_of_a_position_bias_knows_groups(index: np.ndarray) -> None:
+def test_the_error_of_a_position_bias_uses_groups(index: np.ndarray) -> None:
     order = np.broadcast_to(np.array([0, 1]), (ITEMS, 6, 2))
     both = np.stack([index, np.roll(index, 1, axis=0)], -1)
     votes = as_votes(both, order=order)
     copied = as_votes(np.repeat(both, 3, axis=0), order=np.repeat(order, 3, axis=0))
     once = position_bias(votes)
-    told = position_bias(copied, np.repeat(np.arange(ITEMS), 3))
-    np.testing.assert_allclose(told, once)
+    grouped = position_bias(copied, np.repeat(np.arange(ITEMS), 3))
+    np.testing.assert_allclose(grouped, once)
     np.testing.assert_allclose(position_bias(votes, np.arange(ITEMS)), once)
 
 
@@ -91,7 +91,7 @@ def test_position_bias_by_hand() -> None:
         position_bias(as_votes(cast))
 
 
-def test_judges_permuted_are_diagnosed_alike(index: np.ndarray, labels: np.ndarray) -> None:
+def test_permuted_judges_give_permuted_rows(index: np.ndarray, labels: np.ndarray) -> None:
     order = np.array([3, 0, 5, 1, 4, 2])
     names = np.array(list("abcdef"))
     a = judge_table(as_votes(index), labels, names.tolist()).iloc[order].reset_index(drop=True)
@@ -99,7 +99,7 @@ def test_judges_permuted_are_diagnosed_alike(index: np.ndarray, labels: np.ndarr
     assert a.equals(b)
 
 
-def test_a_judge_without_labelled_votes_is_unknown_not_wrong(
+def test_a_judge_without_labelled_votes_has_no_accuracy(
     index: np.ndarray, labels: np.ndarray
 ) -> None:
     silent = as_votes(np.where(np.arange(6) == 2, -1, index))

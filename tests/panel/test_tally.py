@@ -1,4 +1,4 @@
-"""What all diagnostics share: labelled items in any order, and lengths that fit."""
+"""Properties of all diagnostics: any item order, and errors for wrong lengths."""
 
 import numpy as np
 import pytest
@@ -15,8 +15,8 @@ def test_unlabelled_items_and_item_order_change_nothing(
     index: np.ndarray, labels: np.ndarray
 ) -> None:
     some = np.where(np.arange(ITEMS) % 3 == 0, -1, labels)
-    known = np.flatnonzero(some >= 0)
-    mixed = np.random.default_rng(0).permutation(known)
+    labelled = np.flatnonzero(some >= 0)
+    mixed = np.random.default_rng(0).permutation(labelled)
     a = residual_correlation(as_votes(index), some)
     b = residual_correlation(as_votes(index[mixed]), some[mixed])
     np.testing.assert_allclose(a, b)
@@ -25,8 +25,8 @@ def test_unlabelled_items_and_item_order_change_nothing(
     )
 
 
-def test_bad_requests_get_their_sentence(index: np.ndarray, labels: np.ndarray) -> None:
-    with pytest.raises(JudgeBayesError, match=r"right would be \(240,\)"):
+def test_bad_requests_are_errors(index: np.ndarray, labels: np.ndarray) -> None:
+    with pytest.raises(JudgeBayesError, match=r"the shape must be \(240,\)"):
         diagnose(as_votes(index), labels[:10])
     with pytest.raises(JudgeBayesError, match="2 names were given for 6 judges"):
         judge_table(as_votes(index), labels, ["a", "b"])

@@ -126,7 +126,7 @@ def test_figures_are_drawn_with_labelled_axes(figure: Figure, tmp_path: object) 
     assert all(axes.get_xlabel() or axes.get_title() for axes in figure.axes[:1])
 
 
-def test_all_the_points_are_in_the_picture() -> None:
+def test_all_points_are_in_the_figure() -> None:
     drawn = plots.curves(TIDY, "n", panel="task", metric="mae", xlabel="n", ylabel="m", title="T")
     values = [y for axes in drawn.axes for line in axes.lines for y in line.get_ydata()]
     np.testing.assert_allclose(sorted(values), sorted(TIDY["value"]))
@@ -138,7 +138,7 @@ def test_regions_show_every_count_once() -> None:
     assert shown == 15
 
 
-def test_ranks_are_counted_above_and_their_distribution_lies_below() -> None:
+def test_ranks_have_a_histogram_above_and_an_ecdf_below() -> None:
     given = np.array([0, 0, 1, 2, 3, 3, 3, 3])
     band = (np.zeros(3, int), np.full(3, 8))
     drawn = plots.ranks({"a": given, "b": given}, 3, band, 2, title="T")
@@ -153,7 +153,7 @@ def test_a_method_keeps_its_colour() -> None:
     assert plots.colour("davidson") != plots.colour("sc")
 
 
-def test_the_map_names_the_judges_that_stand_out() -> None:
+def test_the_map_names_outlying_judges() -> None:
     axes = plots.judge_map(JUDGES, title="T", named=2).axes[0]
     texts = [text.get_text() for text in axes.texts]
     assert {"a", "c"} <= set(texts)
@@ -167,7 +167,7 @@ def crowd(at: list[tuple[float, float]]) -> pd.DataFrame:
     return pd.DataFrame({"judge": [f"judge {n}" for n in range(len(at))], **ends})
 
 
-def test_a_name_is_left_out_only_where_there_is_no_place_for_it() -> None:
+def test_a_name_is_left_out_only_without_space_for_it() -> None:
     # Near the panel's middle, near another judge, at the same place, and in the corners.
     at = [(0.7, 0.7), (0.72, 0.7), (0.9, 0.4), (0.9, 0.4), (1.0, 1.0), (0.0, 0.5)]
     for size in ((6.4, 6.0), (5.0, 4.8)):
@@ -191,7 +191,7 @@ def test_empty_bins_are_not_drawn() -> None:
     np.testing.assert_allclose(points, [[0.1, 0.2], [0.8, 0.7]])
 
 
-def test_ranks_of_chains_are_level_on_the_average_and_tell_a_chain_that_is_apart() -> None:
+def test_ranks_of_chains_average_to_one_and_show_a_deviating_chain() -> None:
     rng = np.random.default_rng(0)
     draws = rng.normal(size=(3, 200)) + np.array([[0.0], [0.0], [3.0]])
     figure = plots.chain_ranks({"x": draws}, title="t")

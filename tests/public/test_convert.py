@@ -1,4 +1,4 @@
-"""Conversions on small files of each repository's shape, against numbers worked out by hand."""
+"""Conversions of small files in each repository's form, against numbers computed by hand."""
 
 import io
 import json
@@ -18,7 +18,7 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def test_names_draw_the_same_everywhere() -> None:
+def test_names_determine_the_draws() -> None:
     # The SHA-256 of "abc" begins ba7816bf and ends 15ad.
     assert coin("abc")
     assert rank("abc").startswith("ba7816bf")
@@ -28,7 +28,7 @@ def test_names_draw_the_same_everywhere() -> None:
     assert np.bincount([die(n, 3) for n in names]).min() > 900
 
 
-def test_llmbar_votes_have_two_orders_and_ratings_the_same_twice(tmp_path: Path) -> None:
+def test_llmbar_votes_have_two_orders_and_ratings_are_repeated(tmp_path: Path) -> None:
     home = tmp_path / "Dataset" / "LLMBar" / "Natural"
     pair = {"input": "Say a.", "output_1": "a", "output_2": "bcd", "label": 1}
     _write(home / "dataset.json", json.dumps([pair]))
@@ -37,8 +37,8 @@ def test_llmbar_votes_have_two_orders_and_ratings_the_same_twice(tmp_path: Path)
     for judge, result in (("GPT/Vanilla", swapped), ("GPT/Rating", rated)):
         record = pair | {"results": [result]}
         _write(home / "evaluators" / judge / "result.json", json.dumps([record]))
-    found = llmbar.convert(tmp_path)
-    votes = found["votes_by_order.parquet"].astype(object)
+    tables = llmbar.convert(tmp_path)
+    votes = tables["votes_by_order.parquet"].astype(object)
     assert votes[["judge", "order", "vote"]].to_numpy().tolist() == [
         ["GPT/Rating", "AB", "tie"],
         ["GPT/Rating", "BA", "tie"],
@@ -47,7 +47,7 @@ def test_llmbar_votes_have_two_orders_and_ratings_the_same_twice(tmp_path: Path)
     ]
     assert votes["correct"].tolist()[2:] == [1.0, 0.0]
     assert votes["correct"].isna().tolist() == [True, True, False, False]
-    labels = found["labels.parquet"]
+    labels = tables["labels.parquet"]
     assert labels.iloc[0].tolist() == ["LLMBar/Natural#0", "LLMBar/Natural", "A", 1, 3]
 
 
@@ -74,22 +74,22 @@ def test_code_feedback_reads_sheets_and_literals(
         )
         counts = "".join(f"{name} = [[1, 2], [3, 4]]\n" for name in code_feedback.COUNTS.values())
         _write(home / f"summary_{level}.py", counts)
-    found = code_feedback.convert(tmp_path)
-    votes = found["votes.parquet"].astype(object)
+    tables = code_feedback.convert(tmp_path)
+    votes = tables["votes.parquet"].astype(object)
     first = votes[votes["repair"] == "fc"]
     assert first[["item", "validator", "vote"]].to_numpy().tolist() == [
         ["m#0", "m", 1],
         ["m#0", "n", 0],
         ["m#1", "n", 1],
     ]
-    assert found["labels.parquet"]["line_number"].tolist() == ["3", "N/A"]
-    matrix = found["gv_matrix.csv"].set_index(["repair", "generator", "validator"])
+    assert tables["labels.parquet"]["line_number"].tolist() == ["3", "N/A"]
+    matrix = tables["gv_matrix.csv"].set_index(["repair", "generator", "validator"])
     assert matrix.loc[("noRepair", "n", "m")].tolist() == [1.0, 3, 3, 3, 3, 3]
-    confusion = found["confusion.csv"]
+    confusion = tables["confusion.csv"]
     assert confusion.iloc[0].tolist() == ["noRepair", "m", "m", 1, 2, 3, 4]
 
 
-def test_code_feedback_runs_nothing(tmp_path: Path) -> None:
+def test_code_feedback_executes_no_code(tmp_path: Path) -> None:
     path = tmp_path / "evil.py"
     path.write_text("x = __import__('os').getcwd()\n")
     with pytest.raises(ValueError, match="malformed"):
@@ -101,48 +101,48 @@ def test_rb2_votes_compare_two_scores_of_the_same_sample(tmp_path: Path) -> None
     record = {"id": "7", "subset": "Math", "prompt_variant": "base", "full_scores": scores}
     lines = json.dumps(record) + "\n"
     _write(tmp_path / "results" / "raw" / "base_full_k8_t0.3.jsonl", lines)
-    found = rb2.convert(tmp_path)
-    pairs = found["pairs.parquet"].set_index("pair")
+    tables = rb2.convert(tmp_path)
+    pairs = tables["pairs.parquet"].set_index("pair")
     assert pairs["in_sample1000"].all()
-    votes = found["ternary_votes.parquet"].astype(object).set_index(["pair", "sample"])["vote"]
+    votes = tables["ternary_votes.parquet"].astype(object).set_index(["pair", "sample"])["vote"]
     assert votes.index.get_level_values("pair").nunique() == 6
-    given = np.array(scores, float)
+    score_array = np.array(scores, float)
     for pair, row in pairs.iterrows():
         first, second = int(row["resp_first"]), int(row["resp_second"])
         assert row["gold"] == np.sign((first == 0) * 1 - (second == 0) * 1)
         for sample in range(3):
-            if np.isfinite(given[[first, second], sample]).all():
-                expected = np.sign(given[first, sample] - given[second, sample])
+            if np.isfinite(score_array[[first, second], sample]).all():
+                expected = np.sign(score_array[first, sample] - score_array[second, sample])
                 assert votes[(pair, sample)] == expected
             else:
                 assert (pair, sample) not in votes.index
-    table = found["scores.parquet"]
+    table = tables["scores.parquet"]
     assert len(table) == 11
     assert table["temperature"].unique() == np.float32(0.3)
     assert table["model"].unique().tolist() == ["gpt-5.4"]
-    rejected = found["p2_panel_labels.parquet"]["rejected_index"].iloc[0]
-    panel = found["p2_panel_votes.parquet"].astype(object).set_index("mode")["correct"]
-    if given[rejected, 0] == 9:
-        assert "k1" not in panel.index  # equal scores are no vote
+    rejected = tables["p2_panel_labels.parquet"]["rejected_index"].iloc[0]
+    panel = tables["p2_panel_votes.parquet"].astype(object).set_index("mode")["correct"]
+    if score_array[rejected, 0] == 9:
+        assert "k1" not in panel.index  # equal scores are not votes
     else:
         assert panel["k1"] == 1
     assert panel["mean8"] == 1
 
 
-def test_rewardbench_says_subset_and_category(tmp_path: Path) -> None:
+def test_rewardbench_reads_subset_and_category(tmp_path: Path) -> None:
     home = tmp_path / rewardbench.HOME
     _write(home / "response_matrix.csv", "model,0,1\nb/x,1.0,\na/y,0.0,1.0\n")
     _write(
         home / "item_content.csv", 'item_id,content\n0,"[math-prm] [x] two\nlines"\n1,[hep-go] g\n'
     )
-    found = rewardbench.convert(tmp_path)
-    votes = found["votes.parquet"].astype(object)
+    tables = rewardbench.convert(tmp_path)
+    votes = tables["votes.parquet"].astype(object)
     assert votes.to_numpy().tolist() == [["0", "b/x", 1], ["0", "a/y", 0], ["1", "a/y", 1]]
-    assert found["items.parquet"]["text"].tolist() == ["[x] two\nlines", "g"]
-    assert found["labels.parquet"]["category"].tolist() == ["reasoning", "reasoning"]
+    assert tables["items.parquet"]["text"].tolist() == ["[x] two\nlines", "g"]
+    assert tables["labels.parquet"]["category"].tolist() == ["reasoning", "reasoning"]
 
 
-def test_wmt23_weighs_errors_and_keeps_the_archive_shut(tmp_path: Path) -> None:
+def test_wmt23_weights_errors_and_unpacks_nothing(tmp_path: Path) -> None:
     head = ["system", "doc", "docSegId", "globalSegId", "rater", "source", "target", "category",
             "severity", "metadata"]  # fmt: skip
     for language, pairs in wmt23.PAIRS.items():
@@ -165,8 +165,8 @@ def test_wmt23_weighs_errors_and_keeps_the_archive_shut(tmp_path: Path) -> None:
             member = tarfile.TarInfo("../../escaped.tsv")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    found = wmt23.convert(tmp_path)
-    ratings = found["ratings.parquet"].astype(object)
+    tables = wmt23.convert(tmp_path)
+    ratings = tables["ratings.parquet"].astype(object)
     own = ratings[ratings["item"] == "zhen|1|HW-TSC|ONLINE-A"]
     columns = ["rater", "mqm_penalty_1", "mqm_penalty_2", "vote"]
     assert own[columns].to_numpy().tolist() == [
@@ -174,7 +174,7 @@ def test_wmt23_weighs_errors_and_keeps_the_archive_shut(tmp_path: Path) -> None:
         ["r2", 5.0, 0.1, -1],
         ["r3", 0.0, 0.0, 0],
     ]
-    label = found["labels.parquet"].set_index("item").loc["zhen|1|HW-TSC|ONLINE-A"]
+    label = tables["labels.parquet"].set_index("item").loc["zhen|1|HW-TSC|ONLINE-A"]
     assert label[["pos", "tie", "neg", "label"]].tolist() == [0, 1, 2, -1]
-    assert found["items.parquet"]["target1"].iloc[0] == "GPT4-5shot_with_refA says"
+    assert tables["items.parquet"]["target1"].iloc[0] == "GPT4-5shot_with_refA says"
     assert not (tmp_path / ".." / "escaped.tsv").exists()

@@ -30,18 +30,18 @@ class Small(Source):
 
 
 def _git(folder: Path, *words: str) -> str:
-    found = subprocess.run(
+    result = subprocess.run(
         ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", *words],
         check=True,
         capture_output=True,
         text=True,
     )
-    return found.stdout.strip()
+    return result.stdout.strip()
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository whose pinned commit is not its newest, served as GitHub serves them."""
+    """A repository whose pinned commit is not the newest, served in the way of GitHub."""
     folder = tmp_path_factory.mktemp("server")
     _git(folder, "init", "--quiet")
     for path, content in CONTENTS.items():
@@ -105,7 +105,7 @@ def test_a_clone_gives_the_pinned_commit_not_the_newest(
     assert "CC0" in about
 
 
-def test_what_is_cached_needs_no_source(source: Small, plain: Path, tmp_path: Path) -> None:
+def test_a_cached_data_set_needs_no_source(source: Small, plain: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     home = get(source, cache, local=plain)
     before = (home / "SHA256SUMS").stat().st_mtime_ns
@@ -113,7 +113,7 @@ def test_what_is_cached_needs_no_source(source: Small, plain: Path, tmp_path: Pa
     assert (home / "SHA256SUMS").stat().st_mtime_ns == before
 
 
-def test_a_changed_byte_of_the_source_is_refused_and_nothing_kept(
+def test_a_changed_source_is_refused_and_nothing_is_kept(
     source: Small, plain: Path, tmp_path: Path
 ) -> None:
     (plain / "b" / "three.txt").write_bytes(b"4\n")
@@ -122,9 +122,7 @@ def test_a_changed_byte_of_the_source_is_refused_and_nothing_kept(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_a_changed_byte_of_the_cache_is_made_anew(
-    source: Small, plain: Path, tmp_path: Path
-) -> None:
+def test_a_changed_cache_is_replaced(source: Small, plain: Path, tmp_path: Path) -> None:
     home = get(source, tmp_path / "cache", local=plain)
     (home / "numbers.csv").write_text("number\n7\n")
     assert not is_whole(source, tmp_path / "cache")
@@ -146,41 +144,41 @@ def test_a_download_fetches_only_the_files_it_reads(source: Small, tmp_path: Pat
     assert large in git._missing(store, source.commit)
 
 
-def test_a_broken_download_goes_on_where_it_ended(
+def test_a_broken_download_resumes(
     source: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(git, "BATCH", 1)
-    seen: list[int] = []
+    counts: list[int] = []
 
     def stop(have: int, _of: int) -> None:
-        seen.append(have)
+        counts.append(have)
         if have == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         get(source, tmp_path, progress=stop)
     assert not (tmp_path / "small_set").exists()
-    assert seen == [0, 1, 2]
-    seen.clear()
-    home = get(source, tmp_path, progress=lambda have, _of: seen.append(have))
-    assert seen == [2, 3]
+    assert counts == [0, 1, 2]
+    counts.clear()
+    home = get(source, tmp_path, progress=lambda have, _of: counts.append(have))
+    assert counts == [2, 3]
     assert _numbers(home) == [1, 2, 3]
     assert not list((tmp_path / ".downloads").iterdir())
 
 
 def test_a_repository_out_of_reach_is_one_sentence(source: Small, tmp_path: Path) -> None:
-    lost = Small(
+    unreachable = Small(
         "small", "small_set", "", (tmp_path / "gone").as_uri(), *list(vars(source).values())[4:]
     )
     with pytest.raises(JudgeBayesError, match="could not be fetched"):
-        get(lost, tmp_path / "cache")
-    with pytest.raises(JudgeBayesError, match="is no clone with commit"):
+        get(unreachable, tmp_path / "cache")
+    with pytest.raises(JudgeBayesError, match="is not a clone with commit"):
         get(source, tmp_path / "cache", local=tmp_path)
     with pytest.raises(JudgeBayesError, match="There is no folder"):
         get(source, tmp_path / "cache", local=tmp_path / "gone")
 
 
-def test_without_git_the_sentence_names_the_way_round(
+def test_without_git_the_error_names_the_alternative(
     source: Small, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(git.shutil, "which", lambda _name: None)
@@ -201,11 +199,11 @@ def test_experiments_find_the_cache_where_no_folder_is_named(
     assert core.data_folder() == Path("named")
 
 
-def test_the_cache_is_the_users() -> None:
+def test_the_cache_is_in_the_users_cache_folder() -> None:
     assert cache_folder().parts[-2:] == ("judgebayes", "data")
 
 
-def test_a_table_is_read_by_name_and_what_is_not_there_is_said(
+def test_a_table_is_read_by_name_and_missing_tables_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUDGEBAYES_DATA", str(tmp_path))

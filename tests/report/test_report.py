@@ -1,4 +1,4 @@
-"""Pages: what they hold is harmless, whole, readable and the same every time."""
+"""Pages are safe, well-formed, readable and reproducible."""
 
 import re
 from html.parser import HTMLParser
@@ -55,7 +55,7 @@ HOSTILE = [
 
 
 class Reader(HTMLParser):
-    """Reads a page strictly: what is opened is closed, in order."""
+    """A strict reader of a page: every tag that opens is closed, in order."""
 
     def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -89,7 +89,7 @@ class Reader(HTMLParser):
 
 
 def check(markup: str) -> Reader:
-    """Check what every page must be, and return it read."""
+    """Check the properties of every page, and return the parsed page."""
     page = Reader(markup)
     names = {tag for tag, _, _ in page.tags}
     assert not names & {"script", "iframe", "object", "embed", "link", "base", "form", "img"}
@@ -150,19 +150,19 @@ def test_a_page_is_whole_and_readable() -> None:
     page = check(render(a_page(["one", "two", "three"])))
     assert page.said("h1") == ["one"]
     assert page.said("h3") == ["one"]
-    assert page.said("caption") == []  # inside a span, which stays in sight
+    assert page.said("caption") == []  # inside a span, which stays visible
     assert page.of("td")[0] == {"class": ""} or "class" not in page.of("td")[0]
 
 
 @pytest.mark.parametrize("raw", [False, True], ids=["presentable", "as they are"])
-def test_hostile_names_come_out_harmless(raw: bool) -> None:
+def test_hostile_names_are_escaped(raw: bool) -> None:
     names = [n for n in HOSTILE if len(n) < 100] if raw else presentable(HOSTILE)
     markup = render(a_page(names))
     assert len(markup) < 400_000
     page = check(markup)
     assert "\x00" not in markup
     assert "\u202e" not in markup
-    assert "alert(1)" in markup  # it is said, as text
+    assert "alert(1)" in markup  # as text
     said = "".join(text for _, text in page.texts)
     assert "<script>alert(1)</script>" in said
     assert "$\\frac{1}{0}$" in said
@@ -177,15 +177,15 @@ def test_a_link_never_leaves_the_folder() -> None:
     ]
 
 
-def test_names_are_short_one_line_and_told_apart() -> None:
-    found = presentable(HOSTILE)
-    assert len(set(found)) == len(HOSTILE)
-    assert max(map(len, found)) < 80
-    assert not any("\n" in name for name in found)
-    assert found[-2] == "(no name)"
+def test_names_are_short_and_distinct() -> None:
+    names = presentable(HOSTILE)
+    assert len(set(names)) == len(HOSTILE)
+    assert max(map(len, names)) < 80
+    assert not any("\n" in name for name in names)
+    assert names[-2] == "(no name)"
     assert presentable(["a", "a", "a (2)"]) == ["a", "a (2)", "a (2) (2)"]
-    hebrew = found[HOSTILE.index("שופט א")]
-    assert (hebrew[0], hebrew[-1]) == ("\u2068", "\u2069")  # it turns nothing else round
+    hebrew = names[HOSTILE.index("שופט א")]
+    assert (hebrew[0], hebrew[-1]) == ("\u2068", "\u2069")  # does not reverse other text
     assert presentable(["plain"]) == ["plain"]
     assert shortened("abcdefghij", 5) == "ab…ij"
     assert clean("a\u202eb\x07") == "a\ufffdb\ufffd"
@@ -193,7 +193,7 @@ def test_names_are_short_one_line_and_told_apart() -> None:
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance, as the Web Content Accessibility Guidelines 2.2 define it."""
+    """Relative luminance as defined in the Web Content Accessibility Guidelines 2.2."""
     channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
@@ -217,14 +217,14 @@ def test_contrast_is_enough_in_light_and_dark() -> None:
     assert "prefers-color-scheme: dark" in css()
 
 
-def test_drawings_are_the_same_every_time_and_name_themselves() -> None:
+def test_drawings_are_reproducible_and_have_titles() -> None:
     one, two = drawing(["$x$", "<b>"]).svg, drawing(["$x$", "<b>"]).svg
     assert one == two
     assert "<dc:date>" not in one
-    assert "#000000" not in one  # ink follows the page
+    assert "#000000" not in one  # colours follow the page
     page = Reader(one)
     assert page.said("title") == ["$x$"]
-    assert "$x$" in page.said("text")  # letters, no formula
+    assert "$x$" in page.said("text")  # literal text, not a formula
     assert "<b>" in page.said("desc")
     assert all((a.get("id") or "a-figure").startswith("a-figure") for _, a, _ in page.tags)
 
@@ -249,23 +249,23 @@ def held_out() -> HeldOut:
     return HeldOut(items, labels, np.log(np.stack([1 - p, p], 1)), None, 4)
 
 
-def test_the_table_of_confidence_counts_by_hand() -> None:
-    given = held_out()
-    section = probabilities_section(given, ["no", "yes"], "m", degenerate=False)
+def test_the_table_of_confidence_matches_hand_counts() -> None:
+    answers = held_out()
+    section = probabilities_section(answers, ["no", "yes"], "m", degenerate=False)
     table = next(block for block in section.blocks if isinstance(block, Table))
-    confidence = np.exp(given.log_probs).max(1)
-    right = given.log_probs.argmax(1) == given.labels
-    for name, items, share, promised, came in table.rows:
+    confidence = np.exp(answers.log_probs).max(1)
+    right = answers.log_probs.argmax(1) == answers.labels
+    for name, items, share, promised, observed in table.rows:
         low, high = (float(end.strip("%")) / 100 for end in str(name).split(" to "))
-        here = (confidence > low) & (confidence <= high)
-        assert items == str(len(set(given.items[here].tolist())))
-        assert share == f"{here.sum() / 40:.0%}"
-        assert promised == f"{confidence[here].mean():.1%}"
-        assert str(came).startswith(f"{right[here].mean():.1%}")
+        in_bin = (confidence > low) & (confidence <= high)
+        assert items == str(len(set(answers.items[in_bin].tolist())))
+        assert share == f"{in_bin.sum() / 40:.0%}"
+        assert promised == f"{confidence[in_bin].mean():.1%}"
+        assert str(observed).startswith(f"{right[in_bin].mean():.1%}")
     assert sum(float(str(row[2]).strip("%")) for row in table.rows) == pytest.approx(100, abs=3)
     page = check(render(Page("p", [], [section])))
     assert len(page.of("svg")) == 1
-    three = HeldOut(*given[:2], np.log(np.full((40, 3), 1 / 3)), None, 4)
+    three = HeldOut(*answers[:2], np.log(np.full((40, 3), 1 / 3)), None, 4)
     section = probabilities_section(three, ["a", "b", "c"], "m", degenerate=False)
     assert len(check(render(Page("p", [], [section]))).of("svg")) == 3
 
@@ -290,16 +290,16 @@ def test_decisions_sets_and_the_least_certain_items() -> None:
     assert [row[:2] for row in kinds.rows] == [("yes", "1"), ("no", "1"), ("no | yes", "2")]
     assert [row[3] for row in first.rows] == ["yes", "no", "yes"]  # 0.52, 0.2, 0.9
     assert first.caption.endswith(
-        "without a label with an expected loss above 0.01: all, look at these first"
+        "without a label with an expected loss above 0.01: all, review these first"
     )
     assert "without a label" in first.caption
     check(render(Page("p", [], [section])))
 
 
-def test_only_uncertain_items_are_to_be_looked_at() -> None:
+def test_only_uncertain_items_are_to_be_reviewed() -> None:
     def last(loss: np.ndarray, labelled: int = 0) -> Table | Paragraph:
         answers = pd.DataFrame({"item": np.arange(30), "p(no)": loss, "p(yes)": 1 - loss})
-        sets = np.zeros((30, 2), bool)  # an empty set is no doubt
+        sets = np.zeros((30, 2), bool)  # an empty set is not uncertainty
         args = (answers, ["no", "yes"], np.ones(30, int), loss, sets, [], "absolute")
         return decisions_section(*args, np.arange(30) < labelled).blocks[-1]
 
@@ -312,10 +312,10 @@ def test_only_uncertain_items_are_to_be_looked_at() -> None:
     assert none.text.startswith("No item has an expected loss above 0.01")
     assert last(np.where(loss > 0.1, loss, 0), 5).text.startswith("No item without a label has")
     assert len(many.rows) == 10
-    assert "the 10 least certain of 30, look" in many.caption
+    assert "the 10 least certain of 30, review" in many.caption
 
 
-def test_numbers_are_never_minus_nothing() -> None:
+def test_numbers_are_never_minus_zero() -> None:
     assert with_interval(Interval(-0.0, -0.0001, 0.0)) == "0.000 [0.000, 0.000]"
     assert with_interval(Interval(1.0, 0.97, 1.0), percent=True) == "100.0% [97.0%, 100.0%]"
 
@@ -341,7 +341,7 @@ def laws(section: Section) -> Table:
     ("nll", "loss"),
     [(FELL, UNCLEAR), (FELL, NONE), (ROSE, FELL), (UNCLEAR, ROSE), (UNKNOWN, FELL)],
 )
-def test_what_more_labels_would_buy(nll: tuple[Interval, str], loss: tuple[Interval, str]) -> None:
+def test_effects_of_more_labels(nll: tuple[Interval, str], loss: tuple[Interval, str]) -> None:
     section = labels_of(nll[0], loss[0], 99, 1000)
     said = " ".join(check(render(Page("p", [], [section]))).said("p"))
     for (_, change), name, what in (
@@ -354,7 +354,7 @@ def test_what_more_labels_would_buy(nll: tuple[Interval, str], loss: tuple[Inter
             own = said.split(start)[1].split(" better.")[0]
             assert own.startswith(change)
             assert own.endswith(f"the {what}")
-    # What fell is said to gain; otherwise only the intervals do.
+    # Only without a clear decrease is the gain limited to the intervals.
     assert ("would narrow the intervals" in said) == (FELL not in (nll, loss))
     law = laws(section)
     assert [row[0] for row in law.rows] == ["99, as now", "198", "396"]
@@ -387,7 +387,7 @@ def test_no_more_labels_are_offered_than_there_are_items(
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_judges_are_drawn_and_told(n_classes: int) -> None:
+def test_judges_are_drawn_and_described(n_classes: int) -> None:
     names = presentable(HOSTILE * 3)
     share = np.linspace(0.9, 0.3, len(names))
     columns = {"judge": names, "votes": 40, "missing": 0.1, "labelled": 40, "weight": 1.0}
@@ -397,13 +397,15 @@ def test_judges_are_drawn_and_told(n_classes: int) -> None:
     page = check(render(Page("p", [], [section])))
     assert len(page.of("svg")) == 1
     (caption,) = page.said("figcaption")
-    for told in ('"one coin"', "no room for a name"):
-        assert (told in caption) == (n_classes == 2)
+    for phrase in ('"one coin"', "Names without space"):
+        assert (phrase in caption) == (n_classes == 2)
     few = judges_section(pd.DataFrame(columns).head(3))
-    assert "no room for a name" not in next(b for b in few.blocks if isinstance(b, Drawing)).caption
+    assert (
+        "Names without space" not in next(b for b in few.blocks if isinstance(b, Drawing)).caption
+    )
     assert len(page.of("table")) == 2
     assert len(page.of("tr")) == 1 + 16 + 1 + len(names)
     unknown = pd.DataFrame(columns).assign(accuracy=np.nan)
     if n_classes == 3:
         said = check(render(Page("p", [], [judges_section(unknown)]))).said("p")
-        assert "nothing is known" in said[0]
+        assert "accuracy of the judges is unknown" in said[0]

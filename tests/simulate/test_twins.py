@@ -18,22 +18,22 @@ FAIR = {
 
 @pytest.mark.parametrize("family", list(FAMILIES))
 @in_float64
-def test_state_probabilities_are_those_of_drawn_votes(family: str) -> None:
+def test_state_probabilities_match_drawn_votes(family: str) -> None:
     twin = Twin(FAMILIES[family], FAIR[family], "middle", 0.0)
     exact = np.asarray(twin.family.state_probs(jnp.asarray(FAIR[family]), states(3)))
     np.testing.assert_allclose(exact.sum(1), 1, atol=1e-6)
     labels = np.repeat([2, 1, 0], 20_000)
     counts = np.asarray(draw_votes(twin, labels, 3, seed=0).pooled_counts())
     for row, (label, mirror) in enumerate([(2, 1), (1, 1)]):
-        seen = counts[labels == label]
-        share = [(seen == s[::mirror]).all(1).mean() for s in states(3)]
+        label_counts = counts[labels == label]
+        share = [(label_counts == s[::mirror]).all(1).mean() for s in states(3)]
         np.testing.assert_allclose(exact[row], share, atol=0.012)
     swapped = [(counts[labels == 0] == s[::-1]).all(1).mean() for s in states(3)]
     np.testing.assert_allclose(exact[0], swapped, atol=0.012)
 
 
 @pytest.mark.parametrize("tie", ["middle", "outer", "first"])
-def test_majority_decisions_are_those_of_the_rule(tie: str) -> None:
+def test_majority_decisions_match_the_rule(tie: str) -> None:
     """On votes in random order, the rule's decisions have the stated probabilities."""
     counts = states(4)
     rng = np.random.default_rng(0)
@@ -43,36 +43,36 @@ def test_majority_decisions_are_those_of_the_rule(tie: str) -> None:
         jnp.asarray(rng.permuted(index, axis=1)[:, None, :], jnp.int8), None, None, None, 3
     )
     fit = MajorityVote(tie).fit(votes, np.full(votes.n_items, -1))
-    made = np.asarray(bayes_action(fit(votes), absolute_loss(3))).reshape(-1, repeats)
-    share = np.stack([(made == k).mean(1) for k in range(3)], 1)
+    decisions = np.asarray(bayes_action(fit(votes), absolute_loss(3))).reshape(-1, repeats)
+    share = np.stack([(decisions == k).mean(1) for k in range(3)], 1)
     np.testing.assert_allclose(share, simulate.majority_decision(4, tie), atol=0.12)
 
 
 @pytest.mark.slow
 def test_a_twin_has_the_published_results() -> None:
     target = Target((234.0, 533.0, 233.0), {4: (0.445, 0.57), 12: (0.455, 0.56)})
-    found = fit_twins({"x": target}, families=("margin",), ties=("middle",), starts=3)["x"]
-    assert len(found) == 1
-    assert found[0].misfit < 0.005
+    twins = fit_twins({"x": target}, families=("margin",), ties=("middle",), starts=3)["x"]
+    assert len(twins) == 1
+    assert twins[0].misfit < 0.005
     labels = np.repeat([0, 1, 2], [8000, 18000, 8000])
-    votes = draw_votes(found[0], labels, 12, seed=1)
+    votes = draw_votes(twins[0], labels, 12, seed=1)
     for n, (mae, accuracy) in target.results.items():
         fit = MajorityVote().fit(votes, labels)
-        made = np.asarray(bayes_action(fit(votes.first(n)), absolute_loss(3)))
-        assert np.abs(made - labels).mean() == pytest.approx(mae, abs=0.015)
-        assert (made == labels).mean() == pytest.approx(accuracy, abs=0.015)
+        decisions = np.asarray(bayes_action(fit(votes.first(n)), absolute_loss(3)))
+        assert np.abs(decisions - labels).mean() == pytest.approx(mae, abs=0.015)
+        assert (decisions == labels).mean() == pytest.approx(accuracy, abs=0.015)
 
 
 def test_parameters_are_recovered_from_votes() -> None:
     twin = Twin(FAMILIES["margin"], FAIR["margin"], "middle", 0.0)
     labels = np.repeat([2, 1], [6000, 6000])
     counts = np.asarray(draw_votes(twin, labels, 8, seed=2).pooled_counts())
-    places = {tuple(s): i for i, s in enumerate(states(8))}
-    seen = np.zeros((2, len(places)))
+    row_of = {tuple(s): i for i, s in enumerate(states(8))}
+    observed = np.zeros((2, len(row_of)))
     for row, label in zip(counts, labels, strict=True):
-        seen[int(label == 1), places[tuple(row)]] += 1
-    found = simulate.most_likely(FAMILIES["margin"], seen, 8)
-    np.testing.assert_allclose(found, FAIR["margin"], atol=0.08)
+        observed[int(label == 1), row_of[tuple(row)]] += 1
+    parameters = simulate.most_likely(FAMILIES["margin"], observed, 8)
+    np.testing.assert_allclose(parameters, FAIR["margin"], atol=0.08)
 
 
 def test_the_same_seed_draws_the_same_votes() -> None:
@@ -83,7 +83,7 @@ def test_the_same_seed_draws_the_same_votes() -> None:
     assert (np.asarray(one) != np.asarray(other)).any()
 
 
-def test_targets_at_different_numbers_of_votes_are_refused() -> None:
+def test_targets_with_different_numbers_of_votes_are_refused() -> None:
     targets = {
         "a": Target((1.0, 1.0, 1.0), {4: (0.5, 0.5)}),
         "b": Target((1.0, 1.0, 1.0), {8: (0.5, 0.5)}),

@@ -1,4 +1,4 @@
-"""The laws for methods of a user's own: ours obey them, and each can be broken."""
+"""The laws for users' own methods: our methods obey them, and each law detects a fault."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,8 +20,8 @@ def test_our_methods_obey_the_laws() -> None:
 
 
 @dataclass
-class Planted:
-    """The one-coin model with a fault; no JAX code."""
+class Faulty:
+    """The one-coin model with a fault; not JAX code."""
 
     fault: str
     fits: int = 0
@@ -47,17 +47,17 @@ class Planted:
             self.fits += 1
         fit = jb.OneCoin().fit(votes, labels, weight=weight, key=key)
 
-        def answer(new: Any) -> Any:
-            found = fit(new)
+        def predict(new: Any) -> Any:
+            log_probs = fit(new)
             if self.fault == "answers are probabilities":
-                return jnp.exp(found)
+                return jnp.exp(log_probs)
             if self.fault == "one item alone":
-                return jax.nn.log_softmax(found - found.mean(0), axis=1)
+                return jax.nn.log_softmax(log_probs - log_probs.mean(0), axis=1)
             if self.fault == "most votes missing" and (np.asarray(new.index) < 0).mean() > 0.7:
-                return found * np.nan
-            return found
+                return log_probs * np.nan
+            return log_probs
 
-        return answer
+        return predict
 
 
 LAWS = (
@@ -76,17 +76,17 @@ LAWS = (
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_every_law_can_be_broken(law: str) -> None:
-    with pytest.raises(AssertionError, match="Planted breaks") as broken:
-        check_aggregator(Planted(law))
+def test_every_law_detects_its_fault(law: str) -> None:
+    with pytest.raises(AssertionError, match="Faulty breaks") as broken:
+        check_aggregator(Faulty(law))
     assert f"  {law}: " in str(broken.value)
 
 
-def test_a_sound_method_that_is_no_jax_code_passes_and_an_exemption_needs_a_law() -> None:
-    table = check_aggregator(Planted("")).set_index("law")["outcome"]
-    assert table["compiled = not compiled"] == "it is no JAX code"
+def test_a_sound_method_without_jax_passes_and_an_exemption_needs_a_law() -> None:
+    table = check_aggregator(Faulty("")).set_index("law")["outcome"]
+    assert table["compiled = not compiled"] == "it is not JAX code"
     assert set(table.index) == {*LAWS, "compiled = not compiled"}
-    excused = check_aggregator(Planted("one label"), exempt={"one label": "it needs two"})
+    excused = check_aggregator(Faulty("one label"), exempt={"one label": "it needs two"})
     assert excused.set_index("law").loc["one label", "outcome"] == "it needs two"
     with pytest.raises(AssertionError, match="There is no law 'two labels'"):
-        check_aggregator(Planted(""), exempt={"two labels": "no"})
+        check_aggregator(Faulty(""), exempt={"two labels": "no"})
