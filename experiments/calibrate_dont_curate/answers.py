@@ -12,7 +12,7 @@ from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.sweeps import evaluate_calibrators
 from judgebayes.experiments.calibrate_dont_curate.methods import aggregator, calibrator
 from judgebayes.experiments.calibrate_dont_curate.parts import (
-    FEW,
+    FEW_SPLITS,
     LARGE,
     Parts,
     halves,
@@ -132,16 +132,17 @@ def answers(
     parts = halves(run, panel) if parts is None else parts
     if method == "stacking" and votes_of_labels(panel) > LARGE:
         parts = Parts(
-            f"{parts.name}, few", some_splits(parts.splits, np.arange(len(parts.splits))[:FEW])
+            f"{parts.name}, few",
+            some_splits(parts.splits, np.arange(len(parts.splits))[:FEW_SPLITS]),
         )
 
     key = ("answers", panel.key, method, parts.name, share)
-    known: dict[str, Answers] = run.remember(key, dict)
-    wanted = dict.fromkeys(("none", *calibrators))
-    missing = {name: calibrator(name) for name in wanted if name not in known}
+    cached: dict[str, Answers] = run.remember(key, dict)
+    requested = dict.fromkeys(("none", *calibrators))
+    missing = {name: calibrator(name) for name in requested if name not in cached}
     if missing:
-        known |= answers_of(run, panel, aggregator(method, panel), missing, parts, share=share)
-    return {name: known[name] for name in calibrators}
+        cached |= answers_of(run, panel, aggregator(method, panel), missing, parts, share=share)
+    return {name: cached[name] for name in calibrators}
 
 
 def answers_of(
@@ -157,7 +158,7 @@ def answers_of(
 ) -> dict[str, Answers]:
     """Return what an aggregator answers behind each calibrator, splits in batches."""
     splits = parts.splits
-    found = [
+    batches = [
         evaluate_calibrators(
             method,
             maps,
@@ -178,7 +179,7 @@ def answers_of(
     return {
         name: Answers(
             panel,
-            np.concatenate([np.asarray(f[name].log_probs)[:, :width] for f in found]),
+            np.concatenate([np.asarray(f[name].log_probs)[:, :width] for f in batches]),
             splits.evaluation,
         )
         for name in maps

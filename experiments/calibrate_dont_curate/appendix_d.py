@@ -43,8 +43,8 @@ def main(run: Run) -> Output:
     for name in ("judge agreement", "gpt-4 consistency", "number of voters"):
         difference = left_out_nll(votes, votes[name].to_numpy(float), run) - plain
         for margin in MARGINS:
-            found = equivalence_test(difference, margin, votes["question"].to_numpy())
-            records.append(_row(name, margin, found, len(votes), run.splits))
+            test = equivalence_test(difference, margin, votes["question"].to_numpy())
+            records.append(_row(name, margin, test, len(votes), run.splits))
     notes = [
         f"{len(votes)} decided votes of {votes['judge'].nunique()} people on pairs of six models. A "
         "Bradley-Terry model of the models is fitted to the votes on half of the questions, each "
@@ -57,8 +57,8 @@ def main(run: Run) -> Output:
     return Output(rows(PAPER, "appendix-d", records), notes=notes)
 
 
-def _row(name: str, margin: float, found: Equivalence, votes: int, splits: int) -> dict[str, Any]:
-    equivalent = found.p_value < 0.05
+def _row(name: str, margin: float, test: Equivalence, votes: int, splits: int) -> dict[str, Any]:
+    equivalent = test.p_value < 0.05
     return {
         "dataset": MTBENCH_HUMAN,
         "task": "TOST",
@@ -66,9 +66,9 @@ def _row(name: str, margin: float, found: Equivalence, votes: int, splits: int) 
         "n": margin,
         "method": name,
         "metric": "nll difference",
-        "value": found.interval.mean,
-        "low": found.interval.low,
-        "high": found.interval.high,
+        "value": test.interval.mean,
+        "low": test.interval.low,
+        "high": test.interval.high,
         "splits": splits,
         "grade": ("replicated" if equivalent else "") if margin == MARGIN else "",
     }

@@ -38,14 +38,14 @@ def main(run: Run) -> Output:
         panel = llmbar_panel(run, orders)
         if run.smoke:
             panel = panel.of(list(range(0, 60, 5)), "small")
-        found = {
+        by_method = {
             m: answers(run, panel, m)["beta"] for m in ("one-coin", "top-3", "top-5", "top-10")
         }
-        for method, one in found.items():
+        for method, one in by_method.items():
             records += metric_rows(one, f"{method} + beta", ("nll", "accuracy"))
         stack = answers(run, panel, "stacking", ("none",))["none"]
         records += metric_rows(stack, "stacking", ("nll", "accuracy"))
-        gain = advantage(stack, found["one-coin"])
+        gain = advantage(stack, by_method["one-coin"])
         records.append(
             claim_row(panel, "one-coin minus stacking", "nll difference", gain, run.splits)
         )

@@ -45,9 +45,9 @@ def main(run: Run) -> Output:
         one = answers_of(run, panel, OneCoin(), dict(maps), parts)
         blind = answers_of(run, panel, BaseRate(), dict(maps), parts)
         for name in maps:
-            for title, found in (("one-coin", one[name]), ("no votes", blind[name])):
+            for title, answer_set in (("one-coin", one[name]), ("no votes", blind[name])):
                 records += metric_rows(
-                    found, f"{title} + beta, penalty {name}", ("nll", "accuracy")
+                    answer_set, f"{title} + beta, penalty {name}", ("nll", "accuracy")
                 )
         majority = answers(run, panel, "majority")["beta"]
         records += metric_rows(majority, "majority + beta", ("nll", "accuracy"))
@@ -62,8 +62,8 @@ def main(run: Run) -> Output:
             worth = max(abs(gain.low), abs(gain.high))
             if panel.dataset != "twin":
                 row["grade"] = _grade(worth, one["0.001"])
-            said = flagged[0].sentence if flagged else "nothing"
-            notes.append(f"{panel.name}, correctness. The program says: {said}")
+            sentence = flagged[0].sentence if flagged else "nothing"
+            notes.append(f"{panel.name}, correctness. The program says: {sentence}")
         records.append(row)
     notes.append(
         "contradicted: under the paper's encoding the votes are worth less than 0.01 nats, and the "
@@ -72,7 +72,7 @@ def main(run: Run) -> Output:
     return Output(rows(PAPER, "audit-orientation", records), notes=notes)
 
 
-def _grade(worth: float, found: Answers) -> str:
+def _grade(worth: float, answers_with_votes: Answers) -> str:
     """Return contradicted where the votes are worth nothing although every answer is right."""
-    always_right = float(found.by_split("accuracy").min()) == 1.0
+    always_right = float(answers_with_votes.by_split("accuracy").min()) == 1.0
     return "contradicted" if worth < 0.01 and always_right else ""

@@ -62,17 +62,17 @@ def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
     def mapped(method: Aggregator) -> Aggregator:
         return Calibrated(method, Beta(symmetric=True, clip=NO_FLOOR), cross_fit=FOLDS)
 
-    found: dict[str, tuple[Aggregator, FitOn]] = {
+    methods: dict[str, tuple[Aggregator, FitOn]] = {
         STACKING: (Stacking(), "calibration"),
         "one-coin + beta": (mapped(OneCoin()), "calibration"),
     }
     if smoke:
-        return found
+        return methods
     sees: FitOn = "all" if count_of(panel) == COUNT else "calibration"
-    found["dawid-skene + beta"] = (mapped(DawidSkene()), sees)
+    methods["dawid-skene + beta"] = (mapped(DawidSkene()), sees)
     for k in (3, 5):
-        found[f"top-{k} + beta"] = (mapped(top_k(OneCoin(), k)), "calibration")
-    return found
+        methods[f"top-{k} + beta"] = (mapped(top_k(OneCoin(), k)), "calibration")
+    return methods
 
 
 def count_of(panel: Panel) -> int:
@@ -96,7 +96,7 @@ def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
     """
     rng = np.random.default_rng(seed)
     width = parts.splits.calibration.shape[1]
-    fitted, held = np.full((2, len(parts.splits), FOLDS, width), -1)
+    fitted, held_out_items = np.full((2, len(parts.splits), FOLDS, width), -1)
     for s, row in enumerate(parts.splits.calibration):
         own = row[row >= 0]
         kind = np.arange(len(own))
@@ -104,34 +104,34 @@ def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
             kind = np.unique(groups[own], return_inverse=True)[1]
         fold = (rng.permutation(kind.max() + 1) % FOLDS)[kind]
         for f in range(FOLDS):
-            for place, which in ((fitted, fold != f), (held, fold == f)):
+            for place, which in ((fitted, fold != f), (held_out_items, fold == f)):
                 place[s, f, : which.sum()] = own[which]
-    return Splits(fitted.reshape(-1, width), held.reshape(-1, width))
+    return Splits(fitted.reshape(-1, width), held_out_items.reshape(-1, width))
 
 
 def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> np.ndarray:
     """Return a method's NLL of each split's labelled items, each held out once: split x item."""
-    found = []
+    losses = []
     for some in split_batches(panel, inner, fit_on):
         answered = evaluate_splits(
             method, panel.votes, panel.labels, some, fit_on=fit_on, loss=zero_one_loss(2)
         )
         labels, log_probs = np.asarray(answered.labels), np.asarray(answered.log_probs)
         own = np.take_along_axis(log_probs, np.maximum(labels, 0)[..., None], 2)[..., 0]
-        found.append(np.where(labels >= 0, -own, np.nan))
-    return np.concatenate(found).reshape(len(inner) // FOLDS, -1)
+        losses.append(np.where(labels >= 0, -own, np.nan))
+    return np.concatenate(losses).reshape(len(inner) // FOLDS, -1)
 
 
 def chosen(
-    found: dict[str, Answers], judged: dict[str, np.ndarray], default: str
+    candidates: dict[str, Answers], judged: dict[str, np.ndarray], default: str
 ) -> tuple[Answers, np.ndarray]:
     """Return the answers of the method that each split's own labels prefer, and its place.
 
     The default stays unless there are 30 labels and another is ahead of it by more than two
     standard errors.
     """
-    place = list(found).index(default)
-    each = np.stack([judged[name] for name in found])
+    place = list(candidates).index(default)
+    each = np.stack([judged[name] for name in candidates])
     best = np.argmin(np.nanmean(each, axis=2), axis=0)
     rows = np.arange(len(best))
     ahead = each[place] - each[best, rows]
@@ -139,20 +139,20 @@ def chosen(
     error = np.nanstd(ahead, axis=1) / np.sqrt(np.maximum(count - 1, 1))
     clear = (np.nanmean(ahead, axis=1) > 2 * error) & (count >= FEWEST)
     best = np.where(clear, best, place)
-    answered = np.stack([one.log_probs for one in found.values()])
-    first = found[default]
+    answered = np.stack([one.log_probs for one in candidates.values()])
+    first = candidates[default]
     return Answers(first.panel, answered[best, rows], first.items), best
 
 
 def by_nature(
-    panel: Panel, parts: Parts, found: dict[str, Answers], size: int
+    panel: Panel, parts: Parts, by_method: dict[str, Answers], size: int
 ) -> list[dict[str, Any]]:
     """Return methods' NLL by whether LLMBar's one subset that is not adversarial gave labels."""
     natural = panel.subset[parts.splits.calibration] == panel.subsets.index(NATURAL)
-    seen = (natural & (parts.splits.calibration >= 0)).any(1)
+    has_natural = (natural & (parts.splits.calibration >= 0)).any(1)
     records = []
-    for title, which in (("with Natural", seen), ("without Natural", ~seen)):
-        for name, one in found.items():
+    for title, which in (("with Natural", has_natural), ("without Natural", ~has_natural)):
+        for name, one in by_method.items():
             if which.any():
                 interval = bootstrap_interval(one.by_split("nll")[which])
                 what = f"nll, labels {title}"
@@ -170,8 +170,8 @@ def by_nature(
 def main(run: Run) -> Output:
     """Return every method's NLL by budget, stacking's lead over the best other, and auto's."""
     records: list[dict[str, Any]] = []
-    made = panels(run)
-    for panel in [one for one in made if one.dataset != "twin"] or made:
+    all_panels = panels(run)
+    for panel in [one for one in all_panels if one.dataset != "twin"] or all_panels:
         half = halves(run, panel).splits.calibration.shape[1]
         sizes = [b for b in run.few(list(BUDGETS)) if b < half]
         for size in [*sizes, *([] if run.smoke else [half])]:
@@ -185,9 +185,9 @@ def main(run: Run) -> Output:
             parts = few_shapes(Parts(whole.name, Splits(cal, ev)))
             records += compared(run, panel, parts, size, panel.subset)
     table = rows(PAPER, "audit-stacking", records)
-    shown = table[(table["metric"] == "nll") & ~table["method"].str.contains("subsets")]
+    figure_rows = table[(table["metric"] == "nll") & ~table["method"].str.contains("subsets")]
     figure = curves(
-        shown.assign(panel=shown["dataset"]),
+        figure_rows.assign(panel=figure_rows["dataset"]),
         "n",
         panel="panel",
         metric="nll",
@@ -218,11 +218,11 @@ def compared(
     """Return the rows of one budget."""
     offered = arms(panel, smoke=run.smoke)
     plain = {"none": Identity()}
-    found = {
+    by_method = {
         name: answers_of(run, panel, method, plain, parts, fit_on=fit_on)["none"]
         for name, (method, fit_on) in offered.items()
     }
-    ranked = sorted(found, key=lambda name: float(found[name].by_split("nll").mean()))
+    ranked = sorted(by_method, key=lambda name: float(by_method[name].by_split("nll").mean()))
     pairs = [(STACKING, next(name for name in ranked if name != STACKING))]
     suffix = "" if groups is None else ", other subsets"
     count = len(parts.splits)
@@ -230,20 +230,20 @@ def compared(
     if size <= BUDGETS[-1]:
         inner = folds(parts, groups, run.seed)
         judged = {name: held_out(panel, *method, inner) for name, method in offered.items()}
-        auto, taken = chosen(found, judged, STACKING)
+        auto, choice = chosen(by_method, judged, STACKING)
         for place, name in enumerate(offered):
-            share = Interval(float((taken == place).mean()), np.nan, np.nan)
+            share = Interval(float((choice == place).mean()), np.nan, np.nan)
             title = f"{name}{suffix}"
             records.append(value_row(panel, title, "share taken by auto", share, count, n=size))
-        found["auto"] = auto
+        by_method["auto"] = auto
         pairs.append(("auto", ranked[0]))
-    for name, one in found.items():
+    for name, one in by_method.items():
         title = f"{name}{suffix}"
         records.append(value_row(panel, title, "nll", one.interval(), count, n=size))
     if groups is not None and NATURAL in panel.subsets:
-        records += by_nature(panel, parts, {name: found[name] for name in pairs[0]}, size)
+        records += by_nature(panel, parts, {name: by_method[name] for name in pairs[0]}, size)
     for mine, rival in pairs:
-        lead = advantage(found[mine], found[rival], groups=groups)
+        lead = advantage(by_method[mine], by_method[rival], groups=groups)
         title = f"best other minus {mine}{suffix}"
         records.append(claim_row(panel, title, "nll difference", lead, count, n=size))
     return records

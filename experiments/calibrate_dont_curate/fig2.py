@@ -26,7 +26,7 @@ from judgebayes.experiments.calibrate_dont_curate.answers import (
 )
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
-from judgebayes.experiments.calibrate_dont_curate.parts import FEW, halves
+from judgebayes.experiments.calibrate_dont_curate.parts import FEW_SPLITS, halves
 from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, log_scales, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
@@ -48,33 +48,34 @@ def main(run: Run) -> Output:
     """Return the curves before and after calibration, and stacking's."""
     records: list[dict[str, Any]] = []
     for panel in both_orientations(run):
-        found: dict[tuple[str, int], Answers] = {}
+        by_arm: dict[tuple[str, int], Answers] = {}
         everyone = len(panel.judges)
         for k in [k for k in run.few(list(SIZES), 3) if k < everyone] + [everyone]:
             run.say(f"{panel.name}, {panel.orientation}: {k} judges")
             method = "one-coin" if k == everyone else f"top-{k}"
-            given = answers(run, panel, method, ("none", "beta"))
-            found["one-coin, uncalibrated", k] = given["none"]
-            found["one-coin + beta", k] = given["beta"]
+            by_calibrator = answers(run, panel, method, ("none", "beta"))
+            by_arm["one-coin, uncalibrated", k] = by_calibrator["none"]
+            by_arm["one-coin + beta", k] = by_calibrator["beta"]
             stacked = k in STACKED and panel.orientation == "true" and not run.smoke
             if k == everyone or stacked:
-                found["stacking", k] = _stacked(run, panel, k)
-        for (method, k), one in found.items():
+                by_arm["stacking", k] = _stacked(run, panel, k)
+        for (method, k), one in by_arm.items():
             row = value_row(panel, method, "nll", one.interval(), len(one.items), n=k)
             records.append({**row, "judge": ""})
-        few = found["one-coin + beta", 5 if ("one-coin + beta", 5) in found else 3]
-        many = found["one-coin + beta", everyone]
+        few = by_arm["one-coin + beta", 5 if ("one-coin + beta", 5) in by_arm else 3]
+        many = by_arm["one-coin + beta", everyone]
         gain = advantage(many, few)
         records.append(claim_row(panel, "few minus all judges", "nll difference", gain, run.splits))
     table = rows(PAPER, "fig2", records)
-    shown = table[table["metric"] == "nll"]
-    shown = shown.assign(
+    figure_rows = table[table["metric"] == "nll"]
+    figure_rows = figure_rows.assign(
         panel=[
-            f"{d}\n{t} orientation" for d, t in zip(shown["dataset"], shown["task"], strict=True)
+            f"{d}\n{t} orientation"
+            for d, t in zip(figure_rows["dataset"], figure_rows["task"], strict=True)
         ]
     )
     figure = curves(
-        shown,
+        figure_rows,
         "n",
         panel="panel",
         metric="nll",
@@ -87,7 +88,7 @@ def main(run: Run) -> Output:
     notes = [
         "In this table n is the number of judges kept. Both scales are logarithmic.",
         f"Stacking has no calibration map behind it: none is needed. Its points below the full panel "
-        f"are means of {FEW} splits.",
+        f"are means of {FEW_SPLITS} splits.",
     ]
     return Output(table, {"curves": figure}, notes)
 
@@ -97,4 +98,6 @@ def _stacked(run: Run, panel: Panel, k: int) -> Answers:
     if k == len(panel.judges):
         return answers(run, panel, "stacking", ("none",))["none"]
     maps = {"none": Identity()}
-    return answers_of(run, panel, top_k(Stacking(), k), maps, halves(run, panel, count=FEW))["none"]
+    return answers_of(run, panel, top_k(Stacking(), k), maps, halves(run, panel, count=FEW_SPLITS))[
+        "none"
+    ]

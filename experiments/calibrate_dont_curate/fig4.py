@@ -54,25 +54,25 @@ def main(run: Run) -> Output:
         "one-sided, against its 95 % quantile; the paper's units are splits.",
     ]
     for panel in both_orientations(run):
-        found: dict[tuple[str, int], Answers] = {}
+        by_arm: dict[tuple[str, int], Answers] = {}
         sizes = budgets(run, panel)
         for size in sizes:
             run.say(f"{panel.name}, {panel.orientation}: {size} labels")
             parts = halves(run, panel, labels=size)
             for name, method in METHODS.items():
-                found[name, size] = answers(run, panel, method, parts=parts)["beta"]
+                by_arm[name, size] = answers(run, panel, method, parts=parts)["beta"]
             if panel.orientation == "true" or size == sizes[-1]:
                 stack = answers(run, panel, "stacking", ("none",), parts=parts)["none"]
-                found["stacking", size] = stack
-        for (name, size), one in found.items():
+                by_arm["stacking", size] = stack
+        for (name, size), one in by_arm.items():
             for metric in ("nll", "accuracy"):
                 row = value_row(panel, name, metric, one.interval(metric), len(one.items), n=size)
                 records.append(row)
-        records += _joint(run, panel, found, sizes)
+        records += _joint(run, panel, by_arm, sizes)
         for size in sizes:
             for other in ("one-coin + beta", "stacking"):
-                if (other, size) in found:
-                    gain = advantage(found[other, size], found["top-5 + beta", size])
+                if (other, size) in by_arm:
+                    gain = advantage(by_arm[other, size], by_arm["top-5 + beta", size])
                     name = f"top-5 + beta minus {other}"
                     records.append(
                         claim_row(panel, name, "nll difference", gain, run.splits, n=size)
@@ -80,15 +80,16 @@ def main(run: Run) -> Output:
         if panel.orientation == "true":
             records += _across_subsets(run, panel)
     table = rows(PAPER, "fig4", records)
-    shown = table[(table["metric"] == "nll")]
-    shown = shown.assign(
+    figure_rows = table[(table["metric"] == "nll")]
+    figure_rows = figure_rows.assign(
         panel=[
-            f"{d}\n{t} orientation" for d, t in zip(shown["dataset"], shown["task"], strict=True)
+            f"{d}\n{t} orientation"
+            for d, t in zip(figure_rows["dataset"], figure_rows["task"], strict=True)
         ]
     )
-    shown = shown[~shown["method"].str.contains("subsets")]
+    figure_rows = figure_rows[~figure_rows["method"].str.contains("subsets")]
     figure = curves(
-        shown,
+        figure_rows,
         "n",
         panel="panel",
         metric="nll",
@@ -102,12 +103,12 @@ def main(run: Run) -> Output:
 
 
 def _joint(
-    run: Run, panel: Panel, found: dict[tuple[str, int], Answers], sizes: list[int]
+    run: Run, panel: Panel, by_arm: dict[tuple[str, int], Answers], sizes: list[int]
 ) -> list[dict[str, Any]]:
     """Return Table 7: the largest t over budgets of selection's loss, and its critical value."""
     lost = np.stack(
         [
-            found["top-5 + beta", b].by_split("nll") - found["one-coin + beta", b].by_split("nll")
+            by_arm["top-5 + beta", b].by_split("nll") - by_arm["one-coin + beta", b].by_split("nll")
             for b in sizes
         ],
         axis=1,

@@ -56,11 +56,11 @@ def main(run: Run) -> Output:
             ("random labels", random_labels(panel, run.seed)),
             ("shuffled votes", shuffled_votes(panel, run.seed)),
         ):
-            found = answers(run, noisy, "one-coin")["beta"]
-            rows_of = metric_rows(found, name, ("nll", "accuracy"))
+            noisy_answers = answers(run, noisy, "one-coin")["beta"]
+            rows_of = metric_rows(noisy_answers, name, ("nll", "accuracy"))
             records += [{**row, "dataset": panel.name} for row in rows_of]
             if name == "shuffled votes":
-                near = nearness(found.by_split("nll"))
+                near = nearness(noisy_answers.by_split("nll"))
                 title = f"{name}, {MARGIN} minus |log 2 - NLL|"
                 records.append(claim_row(panel, title, "coin", near, run.splits))
         strata = agreement_strata(panel)
@@ -120,7 +120,7 @@ def agreement_strata(panel: Panel) -> np.ndarray:
     return np.digitize(share, np.quantile(share, [1 / 3, 2 / 3]))
 
 
-def _within(found: Answers, items: np.ndarray) -> np.ndarray:
+def _within(answer_set: Answers, items: np.ndarray) -> np.ndarray:
     """Return each split's NLL on some of the items."""
-    here = found.inside & items[np.maximum(found.items, 0)]
-    return np.nanmean(np.where(here, found.each("nll"), np.nan), axis=1)
+    here = answer_set.inside & items[np.maximum(answer_set.items, 0)]
+    return np.nanmean(np.where(here, answer_set.each("nll"), np.nan), axis=1)

@@ -44,11 +44,11 @@ def main(run: Run) -> Output:
     diagrams: dict[str, dict[str, Reliability]] = {}
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
-        shown = diagrams.setdefault(f"{panel.dataset}\n{panel.orientation}", {})
+        diagram = diagrams.setdefault(f"{panel.dataset}\n{panel.orientation}", {})
         for name, method, calibrator in SHOWN:
-            found = answers(run, panel, method, (calibrator,))[calibrator]
-            pooled = pooled_reliability(found)
-            shown[name] = pooled
+            answer_set = answers(run, panel, method, (calibrator,))[calibrator]
+            pooled = pooled_reliability(answer_set)
+            diagram[name] = pooled
             mass, predicted, observed = (np.asarray(part) for part in pooled)
             here = mass > 0
             point = {
@@ -60,7 +60,7 @@ def main(run: Run) -> Output:
                 value_row(panel, name, metric, Interval(v, np.nan, np.nan), run.splits)
                 for metric, v in point.items()
             ]
-            ece = bootstrap_interval(found.by_split("ece"))
+            ece = bootstrap_interval(answer_set.by_split("ece"))
             records.append(value_row(panel, name, "ece", ece, run.splits))
     figure = reliability_diagrams(
         diagrams,
@@ -75,8 +75,8 @@ def main(run: Run) -> Output:
     return Output(rows(PAPER, "h15", records), {"diagrams": figure}, notes)
 
 
-def pooled_reliability(found: Answers) -> Reliability:
+def pooled_reliability(answer_set: Answers) -> Reliability:
     """Return the reliability of class 1 over the answers of all splits."""
-    p = found.p[found.inside]
+    p = answer_set.p[answer_set.inside]
     log_probs = np.log(np.clip(np.stack([1 - p, p], 1), CLIP, 1))
-    return reliability(log_probs, found.labels[found.inside], bins=BINS, of=1)
+    return reliability(log_probs, answer_set.labels[answer_set.inside], bins=BINS, of=1)

@@ -39,16 +39,20 @@ def main(run: Run) -> Output:
         run.say(panel.name)
         fit = ItemResponse().fit(panel.votes, panel.labels)
         shares = fit.shares()
-        drawn = resampled(panel, run)
-        for metric, value, values in zip(Shares._fields, shares, np.array(drawn).T, strict=True):
+        resamples = resampled(panel, run)
+        for metric, value, values in zip(
+            Shares._fields, shares, np.array(resamples).T, strict=True
+        ):
             low, high = _around(value, values)
             name = f"{metric} share" if metric != "judge_of_two" else "judge share of two"
             interval = Interval(value, low, high)
-            records.append(value_row(panel, "2pl", name, interval, len(drawn)))
-        judge, item = (np.array(drawn)[:, i] for i in (0, 1))
+            records.append(value_row(panel, "2pl", name, interval, len(resamples)))
+        judge, item = (np.array(resamples)[:, i] for i in (0, 1))
         difference = shares.judge - shares.item
         lead = Interval(difference, *_around(difference, judge - item))
-        records.append(claim_row(panel, "judge minus item", "share difference", lead, len(drawn)))
+        records.append(
+            claim_row(panel, "judge minus item", "share difference", lead, len(resamples))
+        )
         rank = Interval(fit.rank_correlation(panel.votes, panel.labels), np.nan, np.nan)
         records.append(value_row(panel, "2pl", "rank correlation with accuracy", rank, 1))
     notes = [
@@ -65,21 +69,21 @@ def resampled(panel: Panel, run: Run) -> list[Shares]:
     """Return the shares with the items drawn anew, as weights."""
     rng = np.random.default_rng(run.seed)
     n = len(panel.labels)
-    found = []
+    shares = []
     for _ in range(3 if run.smoke else RESAMPLES):
         weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(float)
         fit = ItemResponse().fit(panel.votes, panel.labels, weight=weight)
         used = weight > 0
-        found.append(_weighted(fit, np.repeat(np.flatnonzero(used), weight[used].astype(int))))
-    return found
+        shares.append(_weighted(fit, np.repeat(np.flatnonzero(used), weight[used].astype(int))))
+    return shares
 
 
-def _around(value: float, drawn: np.ndarray) -> tuple[float, float]:
+def _around(value: float, resamples: np.ndarray) -> tuple[float, float]:
     """Return the 95 % spread of resampled values, about the value of the data.
 
     Items drawn twice count twice and are shrunk less, which shifts all resampled shares alike.
     """
-    low, high = np.quantile(drawn - drawn.mean(), [0.025, 0.975])
+    low, high = np.quantile(resamples - resamples.mean(), [0.025, 0.975])
     return float(value + low), float(value + high)
 
 

@@ -37,13 +37,16 @@ def replicate(
     labelled, new = right[:ITEMS], right[ITEMS:]
     alpha, beta = 1 + labelled.sum(0), 1 + (~labelled).sum(0)
     weight = np.log(alpha / beta)
-    found = {"log-odds": _share_right(new, weight), "majority": _share_right(new, np.ones(judges))}
+    by_rule = {
+        "log-odds": _share_right(new, weight),
+        "majority": _share_right(new, np.ones(judges)),
+    }
     rank = np.argsort(np.argsort(-weight, kind="stable"))
     for name, share in SHARES.items():
-        kept = rank < -(-judges // share)
-        found[f"{name}, majority"] = _share_right(new, kept.astype(float))
-        found[f"{name}, log-odds"] = _share_right(new, np.where(kept, weight, 0.0))
-    return found
+        selected = rank < -(-judges // share)
+        by_rule[f"{name}, majority"] = _share_right(new, selected.astype(float))
+        by_rule[f"{name}, log-odds"] = _share_right(new, np.where(selected, weight, 0.0))
+    return by_rule
 
 
 def _share_right(
@@ -68,8 +71,8 @@ def main(run: Run) -> Output:
         for spread in SPREADS:
             rng = np.random.default_rng(run.seed)
             times = min(REPLICATES, run.splits)
-            drawn = [replicate(judges, mean, spread, rng) for _ in range(times)]
-            values = {name: np.array([d[name] for d in drawn]) for name in drawn[0]}
+            replicates = [replicate(judges, mean, spread, rng) for _ in range(times)]
+            values = {name: np.array([d[name] for d in replicates]) for name in replicates[0]}
             task = f"{judges} judges around {mean:g}"
             for name, value in values.items():
                 records.append(_row(task, spread, name, "accuracy", normal_interval(value)))
@@ -84,13 +87,13 @@ def main(run: Run) -> Output:
     table = rows(PAPER, "h6", records)
     notes = ["In this table n is the standard deviation of the judges' accuracies."]
     for (judges, mean, rule), by_spread in leads.items():
-        said = ", ".join(
+        means_text = ", ".join(
             f"{100 * by_spread[s].mean:+.2f} at {s:g}"
             for s in (SPREADS[0], SPREADS[2], SPREADS[-1])
         )
         notes.append(
             f"{judges} judges around {mean:g}: lead over the best pruning with {rule} in points of "
-            f"accuracy, by spread: {said}."
+            f"accuracy, by spread: {means_text}."
         )
     figure = curves(
         table[table["metric"] == "accuracy"],

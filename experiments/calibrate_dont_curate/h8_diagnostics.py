@@ -55,10 +55,10 @@ def main(run: Run) -> Output:
     notes = ["H.8's thresholds are blank in the text: the program's are choices, and varied here."]
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
-        said = diagnose(panel.votes, panel.labels, panel.judges)
-        count = Counter(f.topic for f in said)
+        findings = diagnose(panel.votes, panel.labels, panel.judges)
+        count = Counter(f.topic for f in findings)
         for topic in TOPICS:
-            named = sum(len(f.judges) for f in said if f.topic == topic)
+            named = sum(len(f.judges) for f in findings if f.topic == topic)
             for metric, value in (("findings", count[topic]), ("judges named", named)):
                 records.append(_row(panel, topic, metric, value))
         records += [
@@ -80,7 +80,7 @@ def main(run: Run) -> Output:
             title = f"{panel.dataset}: judges in the true orientation (90 % intervals)"
             table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
             figures[panel.dataset.replace("_", "-")] = judge_map(table, title=title)
-        grave = [f.sentence for f in said if f.severity == "bad"]
+        grave = [f.sentence for f in findings if f.severity == "bad"]
         if grave:
             notes.append(f"{panel.name}, {panel.orientation}: {' '.join(grave)}")
     return Output(rows(PAPER, "h8-diagnostics", records), figures, notes)
@@ -91,6 +91,6 @@ def _row(panel: Panel, method: str, metric: str, value: float) -> dict[str, Any]
 
 
 def _named(panel: Panel, topic: str, name: str, limits: Thresholds) -> dict[str, Any]:
-    said = diagnose(panel.votes, panel.labels, panel.judges, thresholds=limits)
-    named = sum(len(f.judges) for f in said if f.topic == topic)
+    findings = diagnose(panel.votes, panel.labels, panel.judges, thresholds=limits)
+    named = sum(len(f.judges) for f in findings if f.topic == topic)
     return _row(panel, f"{topic}, {name}", "judges named", named)

@@ -55,7 +55,7 @@ def main(run: Run) -> Output:
         run.say(f"{panel.name}, {panel.orientation}")
         share = agreement(panel)
         hard = hard_items(share)
-        found: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        nll_by_source: dict[tuple[str, str], dict[str, np.ndarray]] = {}
         for target, inside in (("hard", hard), ("easy", ~hard)):
             for source, mix in (
                 ("other side", 0.0),
@@ -63,7 +63,7 @@ def main(run: Run) -> Output:
                 ("at random", None),
             ):
                 values = transfer(panel, inside, share, mix, run)
-                found[target, source] = values
+                nll_by_source[target, source] = values
                 for method, by_split in values.items():
                     name = f"{method}, labels {source}"
                     interval = bootstrap_interval(by_split)
@@ -71,7 +71,7 @@ def main(run: Run) -> Output:
                         value_row(panel, name, f"nll on {target} items", interval, len(by_split))
                     )
         lost = {
-            t: found[t, "other side"]["platt"] - found[t, "at random"]["platt"]
+            t: nll_by_source[t, "other side"]["platt"] - nll_by_source[t, "at random"]["platt"]
             for t in ("hard", "easy")
         }
         more = normal_interval(lost["hard"] - lost["easy"])
@@ -109,14 +109,14 @@ def transfer(
     rng = np.random.default_rng(run.seed)
     inside, outside = np.flatnonzero(target), np.flatnonzero(~target)
     # Half of the smaller side, so that both directions have the same sizes.
-    held = min(len(inside), len(outside)) // 2
-    n = min(MOST, held)
+    evaluation_size = min(len(inside), len(outside)) // 2
+    n = min(MOST, evaluation_size)
     own = round((len(inside) / len(target) if mix is None else mix) * n)
     cal, ev = [], []
     for _ in range(min(SPLITS, run.splits)):
         shuffled = rng.permutation(inside)
         cal.append(np.concatenate([shuffled[:own], rng.choice(outside, n - own, replace=False)]))
-        ev.append(shuffled[own : own + held])
+        ev.append(shuffled[own : own + evaluation_size])
     return _fitted(panel, share, np.array(cal), np.array(ev))
 
 
@@ -125,7 +125,7 @@ def _fitted(
     panel: Panel, share: np.ndarray, calibration: np.ndarray, evaluation: np.ndarray
 ) -> dict[str, np.ndarray]:
     edges = np.quantile(share, np.arange(1, STRATA) / STRATA)
-    found = _fitted_splits(
+    nll_by_map = _fitted_splits(
         panel.votes,
         jnp.asarray(panel.labels),
         jnp.asarray((share - share.mean()) / share.std())[:, None],
@@ -133,7 +133,7 @@ def _fitted(
         jnp.asarray(calibration),
         jnp.asarray(evaluation),
     )
-    return {name: np.asarray(values) for name, values in found.items()}
+    return {name: np.asarray(values) for name, values in nll_by_map.items()}
 
 
 @jax.jit
@@ -166,8 +166,8 @@ def _fitted_splits(
         }
         return {name: _nll(a, labels[ev]) for name, a in answers.items()}
 
-    found: dict[str, jax.Array] = jax.lax.map(one, (calibration, evaluation))
-    return found
+    nll_by_map: dict[str, jax.Array] = jax.lax.map(one, (calibration, evaluation))
+    return nll_by_map
 
 
 def _nll(log_probs: jax.Array, truth: jax.Array) -> jax.Array:

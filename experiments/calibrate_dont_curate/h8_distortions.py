@@ -75,8 +75,8 @@ def main(run: Run) -> Output:
         scores, labels = _scores(panel, parts.calibration, parts.evaluation)
         n = parts.calibration.shape[1]
         for name, distort in DISTORTIONS.items():
-            bent = distort(scores, np.random.default_rng(run.seed))
-            for map_name, values in _recalibrated(bent, labels, n).items():
+            distorted = distort(scores, np.random.default_rng(run.seed))
+            for map_name, values in _recalibrated(distorted, labels, n).items():
                 interval = bootstrap_interval(values)
                 records.append(value_row(panel, map_name, f"nll, {name}", interval, len(values)))
     notes = [
@@ -98,28 +98,28 @@ def _scores(
         return log_probs[:, 1] - log_probs[:, 0]
 
     items = np.concatenate([calibration, evaluation], axis=1)
-    found = jax.lax.map(lambda pair: one(*pair), (jnp.asarray(calibration), jnp.asarray(items)))
-    return np.asarray(found), panel.labels[items]
+    scores = jax.lax.map(lambda pair: one(*pair), (jnp.asarray(calibration), jnp.asarray(items)))
+    return np.asarray(scores), panel.labels[items]
 
 
 @in_float64
 def _recalibrated(scores: np.ndarray, labels: np.ndarray, n: int) -> dict[str, np.ndarray]:
     """Return each split's NLL behind each map, fitted to the first n items."""
     log_probs = jnp.stack([-jnp.logaddexp(0, scores), -jnp.logaddexp(0, -scores)], -1)
-    found = _recalibrated_splits(log_probs, jnp.asarray(labels), n)
-    return {name: np.asarray(values) for name, values in found.items()}
+    nll_by_map = _recalibrated_splits(log_probs, jnp.asarray(labels), n)
+    return {name: np.asarray(values) for name, values in nll_by_map.items()}
 
 
 @partial(jax.jit, static_argnames="n")
 def _recalibrated_splits(log_probs: jax.Array, labels: jax.Array, n: int) -> dict[str, jax.Array]:
     def one(split: tuple[jax.Array, jax.Array]) -> dict[str, jax.Array]:
         x, y = split
-        found = {}
+        nll_by_map = {}
         for name, calibrator in MAPS.items():
             p = jnp.exp(calibrator.fit(x[:n], y[:n])(x[n:])[:, 1])
             p = jnp.clip(p, CLIP, 1 - CLIP)
-            found[name] = -jnp.log(jnp.where(y[n:] == 1, p, 1 - p)).mean()
-        return found
+            nll_by_map[name] = -jnp.log(jnp.where(y[n:] == 1, p, 1 - p)).mean()
+        return nll_by_map
 
     by_split: dict[str, jax.Array] = jax.lax.map(one, (log_probs, labels))
     return by_split

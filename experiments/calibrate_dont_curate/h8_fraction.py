@@ -42,8 +42,8 @@ def main(run: Run) -> Output:
         for fraction in run.few(list(FRACTIONS), 2):
             run.say(f"{panel.name}, {panel.orientation}: {fraction:.0%}")
             parts = halves(run, panel, share=fraction, count=SPLITS)
-            found = answers(run, panel, "one-coin", ("none", "beta"), parts=parts)
-            raw, calibrated = found["none"], found["beta"]
+            by_calibrator = answers(run, panel, "one-coin", ("none", "beta"), parts=parts)
+            raw, calibrated = by_calibrator["none"], by_calibrator["beta"]
             fall = bootstrap_interval(1 - calibrated.by_split("nll") / raw.by_split("nll"))
             for method, metric, interval in (
                 ("one-coin", "accuracy", raw.interval("accuracy")),

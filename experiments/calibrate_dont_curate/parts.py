@@ -10,7 +10,7 @@ from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
 
 __all__ = [
-    "FEW",
+    "FEW_SPLITS",
     "HALF",
     "LARGE",
     "Parts",
@@ -23,7 +23,7 @@ __all__ = [
 
 HALF = 0.5
 
-LARGE, FEW = 200_000, 20
+LARGE, FEW_SPLITS = 200_000, 20
 """Of a panel with more votes than that, stacking answers the first 20 splits only: it has a weight
 per judge to find, in every split."""
 

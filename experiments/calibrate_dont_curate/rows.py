@@ -29,11 +29,13 @@ METRICS = ("nll", "brier", "ece", "accuracy")
 
 
 def metric_rows(
-    found: Answers, method: str, metrics: Sequence[str] = METRICS, **more: Any
+    answer_set: Answers, method: str, metrics: Sequence[str] = METRICS, **more: Any
 ) -> list[dict[str, Any]]:
     """Return a row per metric of what a method answered."""
     return [
-        value_row(found.panel, method, m, found.interval(m), len(found.items), **more)
+        value_row(
+            answer_set.panel, method, m, answer_set.interval(m), len(answer_set.items), **more
+        )
         for m in metrics
     ]
 
@@ -102,8 +104,8 @@ def degenerate(panel: Panel) -> bool:
 
 def paper_values(table: str) -> dict[tuple[str, str, str], float]:
     """Return what survives of a table's numbers in the text, by benchmark, method and metric."""
-    found = expected(PAPER, table)
-    return {(r.task, r.method, r.metric): float(r.value) for r in found.itertuples()}
+    table_rows = expected(PAPER, table)
+    return {(r.task, r.method, r.metric): float(r.value) for r in table_rows.itertuples()}
 
 
 def simulated_grade(advantage: Interval) -> Grade:

@@ -60,19 +60,19 @@ def main(run: Run) -> Output:
     for panel in both_orientations(run):
         for method in run.few(["one-coin", "top-5", "top-10"]):
             run.say(f"{panel.name}, {panel.orientation}: {method}")
-            found = answers(run, panel, method, run.few(list(MAPS), 3))
+            by_map = answers(run, panel, method, run.few(list(MAPS), 3))
             if method == "one-coin":
                 swept = {f"beta, penalty {x:g}": Beta(penalty=x) for x in PENALTIES}
                 more = dict(run.few(list({**OTHERS, **swept}.items())))
-                found = found | answers_of(
+                by_map = by_map | answers_of(
                     run, panel, aggregator(method, panel), more, halves(run, panel)
                 )
-            for name, one in found.items():
-                kept = None if method == "one-coin" else int(method[4:])
-                records += metric_rows(one, name, ("nll",), n=kept)
+            for name, one in by_map.items():
+                n_judges = None if method == "one-coin" else int(method[4:])
+                records += metric_rows(one, name, ("nll",), n=n_judges)
             if method == "one-coin":
-                for other in (name for name in AGAINST if name in found):
-                    gain = advantage(found["beta"], found[other])
+                for other in (name for name in AGAINST if name in by_map):
+                    gain = advantage(by_map["beta"], by_map[other])
                     name = f"{other} minus beta"
                     records.append(claim_row(panel, name, "nll difference", gain, run.splits))
     notes = [

@@ -51,21 +51,21 @@ def main(run: Run) -> Output:
     printed = paper_values("table12")
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
-        shown = curves.setdefault(f"{panel.dataset}\n{panel.orientation}", {})
-        found = {
+        panel_curves = curves.setdefault(f"{panel.dataset}\n{panel.orientation}", {})
+        by_method = {
             method if name == "none" else f"{method} + {name}": one
             for method in METHODS
             for name, one in answers(run, panel, method, MAPS).items()
         }
-        found["stacking"] = answers(run, panel, "stacking", ("none",))["none"]
-        scored = {name: selective(one) for name, one in found.items()}
+        by_method["stacking"] = answers(run, panel, "stacking", ("none",))["none"]
+        scored = {name: selective(one) for name, one in by_method.items()}
         for name, metrics in scored.items():
             for metric, values in metrics.items():
                 row = value_row(panel, name, metric, bootstrap_interval(values), run.splits)
                 row["paper_value"] = printed.get((benchmark(panel), name, metric))
                 records.append(row)
             if "platt" not in name:
-                shown[name] = curve(found[name])
+                panel_curves[name] = curve(by_method[name])
         gain = normal_interval(scored["one-coin + beta"]["auac"] - scored["one-coin"]["auac"])
         records.append(claim_row(panel, "beta minus none", "auac difference", gain, run.splits))
     figure = accuracy_coverage(curves, title="Accuracy on the most confident items", columns=4)
@@ -77,11 +77,13 @@ def main(run: Run) -> Output:
     return Output(rows(PAPER, "table12", records), {"curves": figure}, notes)
 
 
-def selective(found: Answers) -> dict[str, np.ndarray]:
+def selective(answer_set: Answers) -> dict[str, np.ndarray]:
     """Return the area, the accuracy at full coverage, and what the bar keeps, by split."""
-    area, full, kept, right = (np.asarray(v) for v in _scored(found.log_probs, found.labels))
+    area, full, retained, right = (
+        np.asarray(v) for v in _scored(answer_set.log_probs, answer_set.labels)
+    )
     right = np.where(np.isfinite(right), right, 0.5)
-    return {"auac": area, "accuracy": full, "kept": kept, "accuracy of kept": right}
+    return {"auac": area, "accuracy": full, "kept": retained, "accuracy of kept": right}
 
 
 @in_float64
@@ -95,14 +97,14 @@ def _scored_splits(log_probs: jax.Array, labels: jax.Array) -> tuple[jax.Array, 
         bar = kept_at_confidence(p, y, CONFIDENCE)
         return auac(p, y), accuracy_at_coverage(p, y, 1.0), bar.share, bar.accuracy
 
-    found: tuple[jax.Array, ...] = jax.lax.map(lambda split: one(*split), (log_probs, labels))
-    return found
+    scores: tuple[jax.Array, ...] = jax.lax.map(lambda split: one(*split), (log_probs, labels))
+    return scores
 
 
 @in_float64
-def curve(found: Answers) -> AccuracyCurve:
+def curve(answer_set: Answers) -> AccuracyCurve:
     """Return the mean accuracy over splits at each coverage."""
-    by_split = _curves(jnp.asarray(found.log_probs), jnp.asarray(found.labels))
+    by_split = _curves(jnp.asarray(answer_set.log_probs), jnp.asarray(answer_set.labels))
     return AccuracyCurve(jnp.asarray(GRID), by_split.mean(0))
 
 

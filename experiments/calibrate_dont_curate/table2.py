@@ -53,23 +53,23 @@ def main(run: Run) -> Output:
         records += metric_rows(everyone, "one-coin", ("nll", "accuracy"))
         records += metric_rows(stack, "stacking", ("nll", "accuracy"))
         for arm in run.few(list(ARMS), 2):
-            found = answers(run, panel, arm)["beta"]
-            records += metric_rows(found, arm, ("nll", "accuracy"))
-            records += _tests(run, everyone, found, arm)
-            gain = advantage(everyone, found)
+            arm_answers = answers(run, panel, arm)["beta"]
+            records += metric_rows(arm_answers, arm, ("nll", "accuracy"))
+            records += _tests(run, everyone, arm_answers, arm)
+            gain = advantage(everyone, arm_answers)
             records.append(
                 claim_row(panel, f"{arm} minus one-coin", "nll difference", gain, run.splits)
             )
-            gain = advantage(stack, found)
+            gain = advantage(stack, arm_answers)
             records.append(
                 claim_row(panel, f"{arm} minus stacking", "nll difference", gain, run.splits)
             )
     return Output(rows(PAPER, "table2", records), notes=notes)
 
 
-def _tests(run: Run, everyone: Answers, found: Answers, arm: str) -> list[dict[str, Any]]:
+def _tests(run: Run, everyone: Answers, arm_answers: Answers, arm: str) -> list[dict[str, Any]]:
     """Return the paper's own statistics of one comparison."""
-    difference = found.each("nll") - everyone.each("nll")
+    difference = arm_answers.each("nll") - everyone.each("nll")
     by_split = np.nanmean(difference, axis=1)
     over_splits = bootstrap_interval(by_split)
     error = np.nanstd(difference, axis=1, ddof=1) / np.sqrt(everyone.inside.sum(1))

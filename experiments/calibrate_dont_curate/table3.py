@@ -28,7 +28,7 @@ from judgebayes.panel.curators import Curator, OnePerFamily, OracleTop, RandomPa
 from judgebayes.panel.searches import BackwardElimination, Beam, Exhaustive, greedy_forward
 from judgebayes.panel.sparse_logistic import L1Logistic
 
-ADDITIONS, WIDTH, KEPT = 10, 3, 5
+ADDITIONS, WIDTH, PANEL_SIZE = 10, 3, 5
 SEARCHED = 20
 MOST_FAMILIES = 9
 PENALTIES = (0.003, 0.03)
@@ -44,7 +44,7 @@ def curators(panel: Panel, *, smoke: bool) -> dict[str, Curator]:
         "exhaustive, one per family" if few else "exhaustive, top 9": Exhaustive(pool),
         f"beam, width {WIDTH}": Beam(steps, WIDTH),
         "greedy forward, 5": greedy_forward(min(5, steps)),
-        "random 5": RandomPanel(KEPT),
+        "random 5": RandomPanel(PANEL_SIZE),
         **{f"L1 logistic, {x:g}": L1Logistic(x) for x in PENALTIES},
         "backward": BackwardElimination(),
     }
@@ -71,14 +71,18 @@ def main(run: Run) -> Output:
         for name, curator in run.few(list(curators(panel, smoke=run.smoke).items()), 3):
             run.say(f"{panel.name}, {panel.orientation}: {name}")
             method = Curated(pipeline, curator)
-            found = answers_of(run, panel, method, {"none": Identity()}, parts)["none"]
-            records += metric_rows(found, name, ("nll",))
-            loss = advantage(everyone, found)
-            row = claim_row(panel, f"{name} minus all", "nll difference", loss, len(found.items))
+            answer_set = answers_of(run, panel, method, {"none": Identity()}, parts)["none"]
+            records += metric_rows(answer_set, name, ("nll",))
+            loss = advantage(everyone, answer_set)
+            row = claim_row(
+                panel, f"{name} minus all", "nll difference", loss, len(answer_set.items)
+            )
             records.append(row)
-        oracle = Curated(pipeline, OracleTop(panel.labels, KEPT))
-        found = answers_of(run, panel, oracle, {"none": Identity()}, parts, fit_on="all")["none"]
-        records += metric_rows(found, "oracle top 5", ("nll",))
+        oracle = Curated(pipeline, OracleTop(panel.labels, PANEL_SIZE))
+        answer_set = answers_of(run, panel, oracle, {"none": Identity()}, parts, fit_on="all")[
+            "none"
+        ]
+        records += metric_rows(answer_set, "oracle top 5", ("nll",))
     notes = [
         f"Searches take the first {SEARCHED} splits. The criterion is the paper's: NLL on the items "
         "that the calibrator was fitted to.",

@@ -68,16 +68,16 @@ def main(run: Run) -> Output:
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
         for share, protocol in ((NESTED, "nested"), (None, "shared")):
-            found: dict[str, Answers] = {}
+            by_arm: dict[str, Answers] = {}
             for method in METHODS if share else SHARED:
-                given = answers(run, panel, method, ("none", "beta"), share=share)
-                found[method] = given["beta"]
-                for name, one in given.items():
+                by_calibrator = answers(run, panel, method, ("none", "beta"), share=share)
+                by_arm[method] = by_calibrator["beta"]
+                for name, one in by_calibrator.items():
                     title = f"{method} + beta" if name == "beta" else method
                     records += metric_rows(one, f"{title}, {protocol}", ("nll", "accuracy"))
             if share is None:
-                found["stacking"] = answers(run, panel, "stacking", ("none",))["none"]
-                found["top-5"] = answers(run, panel, "top-5")["beta"]
+                by_arm["stacking"] = answers(run, panel, "stacking", ("none",))["none"]
+                by_arm["top-5"] = answers(run, panel, "top-5")["beta"]
                 if len(panel.labels) * len(panel.judges) <= LARGE and not run.smoke:
                     folds = answers_of(
                         run,
@@ -89,7 +89,7 @@ def main(run: Run) -> Output:
                     )
                     records += metric_rows(folds["beta"], OUT_OF_FOLD, ("nll", "accuracy"))
                 for worse, better in CLAIMS:
-                    gain = advantage(found[better], found[worse])
+                    gain = advantage(by_arm[better], by_arm[worse])
                     name = f"{worse} minus {better}"
                     records.append(claim_row(panel, name, "nll difference", gain, run.splits))
     notes = [

@@ -41,25 +41,26 @@ def main(run: Run) -> Output:
         sizes = budgets(run, panel)
         for size in sizes:
             run.say(f"{panel.name}, {panel.orientation}: {size} labels")
-            found = answers(run, panel, "one-coin", MAPS, parts=halves(run, panel, labels=size))
-            for name, one in found.items():
+            by_map = answers(run, panel, "one-coin", MAPS, parts=halves(run, panel, labels=size))
+            for name, one in by_map.items():
                 records.append(value_row(panel, name, "nll", one.interval(), run.splits, n=size))
             if size == sizes[-1]:
                 for other in MAPS[1:]:
-                    gain = advantage(found["beta"], found[other])
+                    gain = advantage(by_map["beta"], by_map[other])
                     name = f"{other} minus beta"
                     records.append(
                         claim_row(panel, name, "nll difference", gain, run.splits, n=size)
                     )
     table = rows(PAPER, "table8b", records)
-    shown = table[table["metric"] == "nll"]
-    shown = shown.assign(
+    figure_rows = table[table["metric"] == "nll"]
+    figure_rows = figure_rows.assign(
         panel=[
-            f"{d}\n{t} orientation" for d, t in zip(shown["dataset"], shown["task"], strict=True)
+            f"{d}\n{t} orientation"
+            for d, t in zip(figure_rows["dataset"], figure_rows["task"], strict=True)
         ]
     )
     figure = curves(
-        shown,
+        figure_rows,
         "n",
         panel="panel",
         metric="nll",

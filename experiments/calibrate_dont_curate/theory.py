@@ -43,9 +43,9 @@ def one_coin_world(accuracy: Float[np.ndarray, " judge"], prior: float = 0.5) ->
     return World(votes, np.stack([(1 - prior) * given_zero, prior * given_one], 1))
 
 
-def merged(joint: Float[np.ndarray, "state 2"], seen: np.ndarray) -> Float[np.ndarray, "value 2"]:
+def merged(joint: Float[np.ndarray, "state 2"], values: np.ndarray) -> Float[np.ndarray, "value 2"]:
     """Return p(value, y) of a function of the votes, given its value on each state."""
-    _, which = np.unique(seen, axis=0, return_inverse=True)
+    _, which = np.unique(values, axis=0, return_inverse=True)
     which = which.reshape(-1)
     return np.stack([np.bincount(which, weights=joint[:, y]) for y in (0, 1)], 1)
 
@@ -92,13 +92,13 @@ def monotonicity(rng: np.random.Generator) -> dict[str, float]:
 def conditional_information(world: World, first: int) -> float:
     """Return I(Y; the other votes | the first votes), from its definition."""
     some, every = world.votes[:, :first], world.votes
-    known = {
+    row_of_votes = {
         tuple(v): row
         for v, row in zip(np.unique(some, axis=0), merged(world.joint, some), strict=True)
     }
     total = 0.0
     for votes, row in zip(every, world.joint, strict=True):
-        before = known[tuple(votes[:first])]
+        before = row_of_votes[tuple(votes[:first])]
         total += sum(
             p * np.log(p * before.sum() / (before[y] * row.sum()))
             for y, p in enumerate(row)
@@ -211,14 +211,14 @@ def nested_classes(
     beta = np.stack([log_p, -log_q, np.ones(len(score))], 1)
     platt = np.stack([score, np.ones(len(score))], 1)
     best = _risk(platt, _logistic(platt, shared, 0.0), shared)
-    found = {}
+    losses_by_budget = {}
     for budget in BUDGETS:
         losses = []
         for _ in range(replicates):
-            drawn = rng.multinomial(budget, shared.ravel()).reshape(shared.shape) / budget
-            losses.append(_risk(beta, _logistic(beta, drawn, 1e-6), shared) - best)
-        found[budget] = np.array(losses)
-    return found
+            sampled = rng.multinomial(budget, shared.ravel()).reshape(shared.shape) / budget
+            losses.append(_risk(beta, _logistic(beta, sampled, 1e-6), shared) - best)
+        losses_by_budget[budget] = np.array(losses)
+    return losses_by_budget
 
 
 def _logistic(x: np.ndarray, joint: np.ndarray, ridge: float) -> np.ndarray:
@@ -246,7 +246,7 @@ def distortions(rng: np.random.Generator) -> dict[str, float]:
     score = 1 / (1 + np.exp(-(2 * world.votes - 1) @ log_odds(accuracy)))
     score = np.round(score, 12)
     own = oracle_risk(merged(world.joint, score))[0]
-    bent = {
+    distorted = {
         "square": score**2,
         "root": np.sqrt(score),
         "reversed": 1 - score,
@@ -254,7 +254,7 @@ def distortions(rng: np.random.Generator) -> dict[str, float]:
     }
     change = {
         name: abs(oracle_risk(merged(world.joint, np.round(values, 12)))[0] - own)
-        for name, values in bent.items()
+        for name, values in distorted.items()
     }
     rounded = oracle_risk(merged(world.joint, score > 0.5))[0] - own
     return {**change, "binary (not invertible)": rounded}
@@ -283,7 +283,7 @@ def clipping(clip: float = 1e-6) -> dict[str, float]:
 def main(run: Run) -> Output:
     """Return how far each statement is from failing."""
     rng = np.random.default_rng(run.seed)
-    one, pooled, worst, bent = monotonicity(rng), copies(), bayes_rule(rng), distortions(rng)
+    one, pooled, worst, nll_changes = monotonicity(rng), copies(), bayes_rule(rng), distortions(rng)
     bound, gain, clipped = jury(rng), expansion(rng), clipping()
     lost = {b: float(v.mean()) for b, v in nested_classes(rng, 20 if run.smoke else 400).items()}
     statements: dict[str, list[tuple[str, float, bool | None]]] = {
@@ -293,7 +293,8 @@ def main(run: Run) -> Output:
         "Proposition 1, copied judges": [(f"NLL, {k}", v, None) for k, v in pooled.items()],
         "Proposition 2": [("log-odds minus Bayes' rule", worst, worst < EXACT)],
         "Proposition 3": [
-            (f"NLL change, {k}", v, None if "not" in k else v < EXACT) for k, v in bent.items()
+            (f"NLL change, {k}", v, None if "not" in k else v < EXACT)
+            for k, v in nll_changes.items()
         ],
         "Theorem 1": [
             (k, v, v < EXACT if "change" in k else v > -ROUNDING) for k, v in bound.items()

@@ -34,12 +34,12 @@ def check(
         Path(os.environ["JUDGEBAYES_DATA"]) if "JUDGEBAYES_DATA" in os.environ else None
     )
     setting = Setting(Run(folder, seed=seed), replays)
-    found: list[Trials] = []
+    all_trials: list[Trials] = []
     for name in names or SUBJECTS:
         started = time.perf_counter()
-        found += SUBJECTS[name].trials(setting)
+        all_trials += SUBJECTS[name].trials(setting)
         typer.echo(f"{name}: {time.perf_counter() - started:.0f} s", err=True)
-    table = assess(found)
+    table = assess(all_trials)
     report.write(table, out)
     typer.echo("\n".join(report.markdown(table)))
 

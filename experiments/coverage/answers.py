@@ -43,26 +43,26 @@ def _success(
     of_program = [np.flatnonzero(program == g) for g in np.unique(program)]
     system = np.arange(len(labels)) % 2  # two systems that share every program
     truth = np.array([labels[system == s].mean() for s in (0, 1)])
-    found: dict[str, list[tuple[Ends, float]]] = {}
+    by_interval: dict[str, list[tuple[Ends, float]]] = {}
     for _ in range(setting.replays):
-        drawn = [of_program[g] for g in rng.integers(0, len(of_program), PROGRAMS)]
-        items = np.concatenate(drawn)
-        groups = np.repeat(np.arange(PROGRAMS), [*map(len, drawn)])
-        shown = np.where(groups < SHOWN, labels[items], -1)
+        program_items = [of_program[g] for g in rng.integers(0, len(of_program), PROGRAMS)]
+        items = np.concatenate(program_items)
+        groups = np.repeat(np.arange(PROGRAMS), [*map(len, program_items)])
+        partial_labels = np.where(groups < SHOWN, labels[items], -1)
         apart = [system[items] == s for s in (0, 1)]
         for method in METHODS:
-            both = [success_rate(method, score[items][a], shown[a]) for a in apart]
+            both = [success_rate(method, score[items][a], partial_labels[a]) for a in apart]
             ends = [interval(both[0], groups[apart[0]], level=level) for level in LEVELS]
-            found.setdefault(f"success rate, {method} (Python)", []).append(
+            by_interval.setdefault(f"success rate, {method} (Python)", []).append(
                 ([(e.low, e.high) for e in ends], float(truth[0]))
             )
             if method == "prediction-powered":
                 pair = (groups[apart[0]], groups[apart[1]])
                 ends = [difference(both[0], both[1], pair, level=level) for level in LEVELS]
-                found.setdefault("difference of two systems (Python)", []).append(
+                by_interval.setdefault("difference of two systems (Python)", []).append(
                     ([(e.low, e.high) for e in ends], float(truth[0] - truth[1]))
                 )
-    for title, each in found.items():
+    for title, each in by_interval.items():
         yield trials(title, name, each)
 
 
@@ -89,7 +89,11 @@ def over_splits(setting: Setting) -> Iterator[Trials]:
         cast = population.index
         share = np.where(cast >= 0, cast == population.labels[:, None], 0).sum(1)
         right = share > (cast >= 0).sum(1) / 2
-        found: dict[str, list[tuple[Ends, float]]] = {"normal": [], "bootstrap": [], "items": []}
+        by_interval: dict[str, list[tuple[Ends, float]]] = {
+            "normal": [],
+            "bootstrap": [],
+            "items": [],
+        }
         for replay in range(setting.replays):
             own = right[rng.integers(0, population.size, 200)].astype(float)
             part = int(HELD_OUT * len(own))
@@ -103,10 +107,10 @@ def over_splits(setting: Setting) -> Iterator[Trials]:
                 ),
                 ("items", [clustered_interval(own, level=q) for q in LEVELS], right.mean()),
             ):
-                found[name].append(([(e.low, e.high) for e in each], float(truth)))
+                by_interval[name].append(([(e.low, e.high) for e in each], float(truth)))
         for name, title in (
             ("normal", "mean over splits, normal (Python)"),
             ("bootstrap", "mean over splits, bootstrap (Python)"),
             ("items", "mean over items (Python)"),
         ):
-            yield trials(title, population.name, found[name])
+            yield trials(title, population.name, by_interval[name])

@@ -58,9 +58,9 @@ class Trials(NamedTuple):
         return np.asarray(np.isfinite(self.low + self.high).all(1))
 
 
-def trials(interval: str, data: str, drawn: Iterable[tuple[Ends, float]]) -> Trials:
+def trials(interval: str, data: str, intervals: Iterable[tuple[Ends, float]]) -> Trials:
     """Return trials from the ends at every level and the truth of each."""
-    ends, truth = zip(*drawn, strict=True)
+    ends, truth = zip(*intervals, strict=True)
     if not np.isfinite(truth).all():
         raise ValueError(f"{interval}, {data}: a truth is not a number.")
     both = np.asarray(ends, float)
@@ -72,7 +72,7 @@ def at_levels(one: Callable[[float], tuple[float, float]]) -> Ends:
     return [one(level) for level in LEVELS]
 
 
-def assess(found: Sequence[Trials]) -> pd.DataFrame:
+def assess(all_trials: Sequence[Trials]) -> pd.DataFrame:
     """Return a row per interval, data and level: coverage, its error, and the verdict.
 
     `p` is the exact two-sided binomial p-value of the coverage being the level, `p_holm` is adjusted
@@ -83,7 +83,7 @@ def assess(found: Sequence[Trials]) -> pd.DataFrame:
     from scipy.stats import binomtest
 
     rows = []
-    for one in found:
+    for one in all_trials:
         for place, level in enumerate(LEVELS):
             low, high = (x[one.printed, place] for x in (one.low, one.high))
             truth = one.truth[one.printed]
@@ -118,6 +118,6 @@ def holm(p: Float[np.ndarray, " test"]) -> Float[np.ndarray, " test"]:
     """Return p-values adjusted for all tests (Holm 1979)."""
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
-    found = np.empty(len(p))
-    found[order] = np.minimum(steps, 1.0)
-    return found
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted

@@ -95,7 +95,7 @@ LEFT_OUT = {
     "beta": ("far too sure", "shifted"),
 }
 """Worlds that are left out: of another family, or for time."""
-FEW = ("too sure", "any")
+TWO_WORLDS = ("too sure", "any")
 
 
 def draw(
@@ -153,7 +153,7 @@ def tried(way: Method, name: str, n_classes: int, n_labels: int) -> list[str]:
     """Return the worlds of a cell's map; few of three classes, for time."""
     if not way.everywhere and (n_classes, n_labels) != (2, LABELS[0]):
         return []
-    chosen = FEW if n_classes > 2 or not way.all_worlds else tuple(WORLDS)
+    chosen = TWO_WORLDS if n_classes > 2 or not way.all_worlds else tuple(WORLDS)
     return [world for world in chosen if world not in LEFT_OUT[name]]
 
 

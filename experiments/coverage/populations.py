@@ -47,8 +47,8 @@ class Population:
 
     def accuracy(self) -> Float[np.ndarray, " judge"]:
         """Return the share of each judge's votes that are right."""
-        seen = self.index >= 0
-        return np.asarray(((self.index == self.labels[:, None]) & seen).sum(0) / seen.sum(0))
+        voted = self.index >= 0
+        return np.asarray(((self.index == self.labels[:, None]) & voted).sum(0) / voted.sum(0))
 
 
 def votes_of(index: Int[np.ndarray, "item judge"], n_classes: int) -> Votes:

@@ -55,8 +55,8 @@ def _sets(
     rng, n = setting.rng(6, place), len(labels)
     items = np.stack([rng.choice(n, HELD + 1, replace=False) for _ in range(setting.replays)])
     covered = np.stack([_covered(log_probs, labels, items, level)[1] for level in LEVELS], axis=1)
-    found = [([INSIDE if inside else OUTSIDE for inside in row], 0.5) for row in covered]
-    return trials("conformal set", name, found)
+    intervals = [([INSIDE if inside else OUTSIDE for inside in row], 0.5) for row in covered]
+    return trials("conformal set", name, intervals)
 
 
 def _ranges(
@@ -65,14 +65,14 @@ def _ranges(
     rng, rest = setting.rng(7, place), len(labels) - HELD
     items = np.stack([rng.permutation(len(labels)) for _ in range(setting.replays)])
     own, shares = _covered(log_probs, labels, items, LEVEL)
-    found = []
+    intervals = []
     for covered, share in zip(np.round(HELD * own).astype(int), shares, strict=True):
         laws = [
             coverage_law(HELD, LEVEL, rest, interval=level, covered=int(covered))
             for level in LEVELS
         ]
-        found.append(([(law.low, law.high) for law in laws], float(share)))
-    return trials("coverage of conformal sets", name, found)
+        intervals.append(([(law.low, law.high) for law in laws], float(share)))
+    return trials("coverage of conformal sets", name, intervals)
 
 
 @in_float64

@@ -98,7 +98,7 @@ def _complete(cell: Cell) -> Cell:
 
 def _cell(run: Run, cell: Cell) -> list[dict[str, Any]]:
     fixed = {n: answers(run, cell, n, "davidson") for n in run.few(list(range(MOST, 0, -1)), 2)}
-    mean = {n: float(found.scores["mae"].mean()) for n, found in sorted(fixed.items())}
+    mean = {n: float(scored.scores["mae"].mean()) for n, scored in sorted(fixed.items())}
     best = min(mean, key=lambda n: mean[n])
     frugal = min(n for n in mean if mean[n] <= mean[best] + WITHIN)
     base = {"dataset": cell.dataset, "task": cell.task, "judge": cell.judge, "splits": run.splits}
@@ -108,19 +108,19 @@ def _cell(run: Run, cell: Cell) -> list[dict[str, Any]]:
             "n": n,
             "method": "fixed n",
             "metric": "mae",
-            **interval_columns(normal_interval(found.scores["mae"])),
+            **interval_columns(normal_interval(scored.scores["mae"])),
         }
-        for n, found in sorted(fixed.items())
+        for n, scored in sorted(fixed.items())
     ]
     for name, n in (("best fixed n", best), ("fewest fixed n within 0.005 of it", frugal)):
         records.append({**base, "n": n, "method": name, "metric": "votes", "value": float(n)})
-    for name, found in replays(run, cell).items():
-        for metric, values in (("mae", found.errors), ("votes", found.votes)):
+    for name, scored in replays(run, cell).items():
+        for metric, values in (("mae", scored.errors), ("votes", scored.votes)):
             spread = normal_interval(np.nanmean(values, axis=1))
             records.append({**base, "method": name, "metric": metric, **interval_columns(spread)})
         against = {"best fixed n": best, "8 votes": MOST, "fewest fixed n within 0.005": frugal}
         for other, n in against.items():
-            saved, worse = _saved(found, fixed[n], n), _worse(found, fixed[n])
+            saved, worse = _saved(scored, fixed[n], n), _worse(scored, fixed[n])
             named = f"{name} against {other}"
             if name == _name(GIVE_UP) and other == "best fixed n":
                 records.append(
@@ -179,10 +179,10 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
     truth = np.asarray(cell.labels)[parts.evaluation]
     return {
         name: Replay(
-            np.abs(np.stack([made for made, _ in found]) - truth).astype(float),
-            np.stack([counts.sum(1) for _, counts in found]),
+            np.abs(np.stack([made for made, _ in batches]) - truth).astype(float),
+            np.stack([counts.sum(1) for _, counts in batches]),
         )
-        for name, found in ways.items()
+        for name, batches in ways.items()
     }
 
 
@@ -224,15 +224,15 @@ def _agreed(counts: Int[np.ndarray, "item class"]) -> np.ndarray:
     return (counts.sum(1) == AGREED) & (counts.max(1) == AGREED)
 
 
-def _saved(found: Replay, fixed: Answers, n: int) -> Interval:
+def _saved(stopping: Replay, fixed: Answers, n: int) -> Interval:
     """Return the share of n votes an item that is saved, over other items and calibration sets."""
-    share = 1 - found.votes / n
+    share = 1 - stopping.votes / n
     return two_way_interval(share, fixed.items, fixed.cell.votes.n_items, fixed.cell.groups)
 
 
-def _worse(found: Replay, fixed: Answers) -> Interval:
+def _worse(stopping: Replay, fixed: Answers) -> Interval:
     """Return how much higher the MAE is than that of a fixed n, on the same splits."""
-    lost = found.errors - fixed.errors
+    lost = stopping.errors - fixed.errors
     return two_way_interval(lost, fixed.items, fixed.cell.votes.n_items, fixed.cell.groups)
 
 

@@ -45,9 +45,11 @@ def main(run: Run) -> Output:
             cell = rb2(run, judge, task)
             for method in METHODS:
                 both = {g: answers(run, cell, VOTES, method, grouped=g) for g in (False, True)}
-                for grouped, given in both.items():
+                for grouped, group_answers in both.items():
                     kind = "by question" if grouped else "at random"
-                    described = cell_rows(cell, VOTES, f"{method}, {kind}", given, metrics=("mae",))
+                    described = cell_rows(
+                        cell, VOTES, f"{method}, {kind}", group_answers, metrics=("mae",)
+                    )
                     records += described
                 if method == "davidson":
                     change.append(

@@ -95,7 +95,7 @@ def _compare(run: Run, cell: Cell, n: int, labels: int) -> list[dict[str, Any]]:
     )
     setting = f"{labels} labels a task, {n} votes"
     chosen = run.few(list(candidates().items()), 5)
-    found = {name: answered(run, cell, n, method, parts) for name, method in chosen}
+    by_method = {name: answered(run, cell, n, method, parts) for name, method in chosen}
     records = [
         {
             "dataset": cell.dataset,
@@ -104,15 +104,15 @@ def _compare(run: Run, cell: Cell, n: int, labels: int) -> list[dict[str, Any]]:
             "n": n,
             "method": name,
             "metric": metric,
-            **interval_columns(given.interval(metric)),
+            **interval_columns(answer_set.interval(metric)),
             "splits": run.splits,
         }
-        for name, given in found.items()
+        for name, answer_set in by_method.items()
         for metric in ("mae", "drps", "nll")
-        if np.isfinite(given.scores[metric]).all()
+        if np.isfinite(answer_set.scores[metric]).all()
     ]
-    for name, given in list(found.items())[1:5]:
-        lead = advantage(found["hierarchical"], given)
+    for name, answer_set in list(by_method.items())[1:5]:
+        lead = advantage(by_method["hierarchical"], answer_set)
         row = claim_row(cell, n, f"{name} minus hierarchical", "mae difference", lead, run.splits)
         records.append({**row, "task": setting})
     return records

@@ -133,7 +133,7 @@ def answered(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) ->
     votes = cell.votes.first(n)
 
     def make() -> dict[str, np.ndarray]:
-        found = evaluate_splits(
+        evaluation = evaluate_splits(
             method,
             votes,
             cell.labels,
@@ -142,22 +142,22 @@ def answered(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) ->
             seed=run.seed,
             batch_size=run.batch_size,
         )
-        wide = np.asarray(found.items)
+        wide = np.asarray(evaluation.items)
         width = int((wide >= 0).sum(1).max())
         return {
             "items": wide[:, :width].astype(np.int32),
-            "decisions": np.asarray(found.decisions)[:, :width].astype(np.int8),
-            **measure(found, SCORES),
+            "decisions": np.asarray(evaluation.decisions)[:, :width].astype(np.int8),
+            **measure(evaluation, SCORES),
         }
 
     if run.checkpoint is None:
-        kept = make()
+        arrays = make()
     else:  # decisions and scores are a tenth of all that was answered
         made_of = (method, votes, cell.labels, parts.calibration, parts.evaluation)
         name = digest_of(made_of, PAPER, SCORES, run.seed, run.batch_size)
-        kept = kept_part(run.checkpoint, name, make)
-    scores = {name: kept[name] for name in SCORES}
-    return Answers(cell, kept["items"], kept["decisions"], scores)
+        arrays = kept_part(run.checkpoint, name, make)
+    scores = {name: arrays[name] for name in SCORES}
+    return Answers(cell, arrays["items"], arrays["decisions"], scores)
 
 
 def advantage(method: Answers, other: Answers) -> Interval:
@@ -176,7 +176,7 @@ def cell_rows(
     cell: Cell,
     n: int | None,
     method: str,
-    found: Answers,
+    answer_set: Answers,
     *,
     paper_value: float | None = None,
     graded: Grade = "",
@@ -191,8 +191,8 @@ def cell_rows(
             "n": n,
             "method": method,
             "metric": metric,
-            **interval_columns(found.interval(metric)),
-            "splits": len(found.items),
+            **interval_columns(answer_set.interval(metric)),
+            "splits": len(answer_set.items),
             "paper_value": paper_value,
             "grade": graded,
         }
@@ -283,11 +283,11 @@ def rule_of(cell: Cell) -> str:
 
 def printed(*tables: str) -> Printed:
     """Return the paper's values by (task, judge, n, method), the first table's where they differ."""
-    found: Printed = {}
+    values: Printed = {}
     for table in tables:
         for row in expected(PAPER, table).itertuples():
-            found.setdefault((row.task, row.judge, int(row.n), row.method), float(row.value))
-    return found
+            values.setdefault((row.task, row.judge, int(row.n), row.method), float(row.value))
+    return values
 
 
 def twin_note(table: pd.DataFrame) -> str:

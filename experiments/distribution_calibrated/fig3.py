@@ -140,11 +140,11 @@ def transfer_errors(
     parts = random_splits(
         cell.votes.n_items, splits=run.splits, calibration=CALIBRATION, strata=task, seed=run.seed
     )
-    found: dict[tuple[str, str], np.ndarray] = {}
+    mae_by_source: dict[tuple[str, str], np.ndarray] = {}
     for source in tasks:
-        given = _decide(run, cell, Davidson(), parts, task == order[source])
+        answer_set = _decide(run, cell, Davidson(), parts, task == order[source])
         for target in tasks:
-            found[source, target] = _mae(given, task == order[target])
+            mae_by_source[source, target] = _mae(answer_set, task == order[target])
     for target in tasks:
         others = np.isin(task, [order[t] for t in tasks if t != target])
         ways: dict[str, Aggregator] = {
@@ -152,9 +152,9 @@ def transfer_errors(
             "hierarchical": HierarchicalDavidson(),
         }
         for name, method in ways.items():
-            given = _decide(run, cell, method, parts, others)
-            found[f"the others, {name}", target] = _mae(given, task == order[target])
-    return found
+            answer_set = _decide(run, cell, method, parts, others)
+            mae_by_source[f"the others, {name}", target] = _mae(answer_set, task == order[target])
+    return mae_by_source
 
 
 def _names(cell: Cell) -> list[str]:
@@ -168,10 +168,10 @@ def _decide(
 ) -> Answers:
     """Return the answers of a method that sees the calibration items of some tasks only."""
     keep = (parts.calibration >= 0) & used[np.maximum(parts.calibration, 0)]
-    seen = parts.calibration[keep].reshape(len(parts), -1)
-    return answered(run, cell, VOTES, method, Splits(seen, parts.evaluation))
+    calibration_items = parts.calibration[keep].reshape(len(parts), -1)
+    return answered(run, cell, VOTES, method, Splits(calibration_items, parts.evaluation))
 
 
-def _mae(given: Answers, target: Bool[np.ndarray, " item"]) -> Float[np.ndarray, " split"]:
-    here = (given.items >= 0) & target[np.maximum(given.items, 0)]
-    return np.nanmean(np.where(here, given.errors, np.nan), axis=1)
+def _mae(answer_set: Answers, target: Bool[np.ndarray, " item"]) -> Float[np.ndarray, " split"]:
+    here = (answer_set.items >= 0) & target[np.maximum(answer_set.items, 0)]
+    return np.nanmean(np.where(here, answer_set.errors, np.nan), axis=1)

@@ -44,18 +44,20 @@ def main(run: Run) -> Output:
     records: list[dict[str, Any]] = []
     for task in rb2_tasks(run):
         cell = rb2(run, JUDGE, task)
-        found: dict[tuple[str, int], Answers] = {}
+        by_size: dict[tuple[str, int], Answers] = {}
         parts = random_splits(
             cell.votes.n_items, splits=run.splits, calibration=max(SIZES), seed=run.seed
         )
         for size in run.few(list(SIZES), 2):
             run.say(f"{JUDGE}, {task}: {size} labels")
             for name in METHODS:
-                given = answered(run, cell, VOTES, methods()[name], parts.with_calibration(size))
-                found[name, size] = given
-                own = cell_rows(cell, size, name, given, metrics=("mae",))
+                answer_set = answered(
+                    run, cell, VOTES, methods()[name], parts.with_calibration(size)
+                )
+                by_size[name, size] = answer_set
+                own = cell_rows(cell, size, name, answer_set, metrics=("mae",))
                 records += own
-        records += _claims(run, cell, found)
+        records += _claims(run, cell, by_size)
     table = rows(PAPER, "fig4", records)
     figure = curves(
         table[table["metric"] == "mae"],
@@ -71,7 +73,7 @@ def main(run: Run) -> Output:
     )
 
 
-def _claims(run: Run, cell: Cell, found: dict[tuple[str, int], Answers]) -> list[dict[str, Any]]:
+def _claims(run: Run, cell: Cell, by_size: dict[tuple[str, int], Answers]) -> list[dict[str, Any]]:
     first = SIZES[0]
     claims = [
         claim_row(
@@ -79,12 +81,12 @@ def _claims(run: Run, cell: Cell, found: dict[tuple[str, int], Answers]) -> list
             first,
             f"sc minus davidson, {first} labels",
             "mae difference",
-            advantage(found["davidson", first], found["sc", first]),
+            advantage(by_size["davidson", first], by_size["sc", first]),
             run.splits,
         )
     ]
-    if ("davidson", 100) in found:
-        gain = advantage(found["davidson", 200], found["davidson", 100])
+    if ("davidson", 100) in by_size:
+        gain = advantage(by_size["davidson", 200], by_size["davidson", 100])
         row = claim_row(
             cell, 200, "davidson, 100 minus 200 labels", "mae difference", gain, run.splits
         )

@@ -32,8 +32,8 @@ def judge_table(run: Run, name: str, metric: str) -> Output:
                 cell = rb2(run, judge, task)
                 for n in (4, 8):
                     for method in METHODS:
-                        found = answers(run, cell, n, method)
-                        records += cell_rows(cell, n, method, found, metrics=(metric,))
+                        answer_set = answers(run, cell, n, method)
+                        records += cell_rows(cell, n, method, answer_set, metrics=(metric,))
                     if metric == "mae":
                         records += against(run, cell, n, METHODS[1:])
     values = printed(name)

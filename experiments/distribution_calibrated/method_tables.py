@@ -67,14 +67,14 @@ def _real(run: Run, metric: str, notes: list[str]) -> list[dict[str, Any]]:
         run.say(f"{JUDGE}, {task}: {len(methods)} methods")
         cell = rb2(run, JUDGE, task)
         for n in (4, 8):
-            found = {m: answers(run, cell, n, m) for m in methods}
-            for method, given in found.items():
-                records += cell_rows(cell, n, method, given, metrics=(metric,))
+            by_method = {m: answers(run, cell, n, m) for m in methods}
+            for method, answer_set in by_method.items():
+                records += cell_rows(cell, n, method, answer_set, metrics=(metric,))
             if metric == "mae":
                 records += against(run, cell, n, run.few(CLAIMED, 1) + list(AUDIT))
                 best = top_cluster(
-                    {m: given.errors for m, given in found.items()},
-                    found["davidson"].items,
+                    {m: answer_set.errors for m, answer_set in by_method.items()},
+                    by_method["davidson"].items,
                     cell.groups,
                     seed=run.seed,
                 )

@@ -75,7 +75,7 @@ def main(run: Run) -> Output:
         f"MT-Bench judges that may tie: {biased} of {len(real)} have a bias whose interval excludes "
         "zero, so a tie option alone does not remove it."
         if len(real)
-        else "Real judges: not run, the data are not here.",
+        else "Real judges: not run, their data are missing.",
         "LLMBar's evaluators differ in more than the tie option: those that must choose compare two "
         "responses in one prompt, those that tie (Rating) score each alone and cannot be biased.",
         "The paper's formula gives 5.0 % for gemini-2.5-flash with ties allowed (220 against 199); "
@@ -85,9 +85,11 @@ def main(run: Run) -> Output:
 
 
 def _biases(votes: Votes, coding: Coding, dataset: str) -> list[dict[str, Any]]:
-    given, swapped = np.asarray(votes.index), np.asarray(votes.order)
+    vote_index, swapped = np.asarray(votes.index), np.asarray(votes.order)
     # A vote for A (index 2) names the first response in order AB, the second in order BA.
-    side = np.where(given < 0, np.nan, np.where(swapped == 1, 1 - given, given - 1.0))
+    side = np.where(
+        vote_index < 0, np.nan, np.where(swapped == 1, 1 - vote_index, vote_index - 1.0)
+    )
     records = []
     for place, judge in enumerate(coding.judges):
         own = side[:, place].ravel()

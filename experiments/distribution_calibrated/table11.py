@@ -46,22 +46,22 @@ def main(run: Run) -> Output:
         cells = shared_items([rb2(run, JUDGE, task, temperature=t) for t in TEMPERATURES])
         parts = splits(run, cells[0])
         for n in VOTES:
-            found = [answered(run, cell, n, Davidson(), parts) for cell in cells]
-            for t, cell, given in zip(TEMPERATURES, cells, found, strict=True):
-                own = cell_rows(cell, n, f"davidson T={t:g}", given, metrics=("mae",))
+            by_temperature = [answered(run, cell, n, Davidson(), parts) for cell in cells]
+            for t, cell, answer_set in zip(TEMPERATURES, cells, by_temperature, strict=True):
+                own = cell_rows(cell, n, f"davidson T={t:g}", answer_set, metrics=("mae",))
                 records += [{**row, "_t": t} for row in own]
-            for t, given in list(zip(TEMPERATURES, found, strict=True))[1:]:
-                lead = advantage(given, found[0])
+            for t, answer_set in list(zip(TEMPERATURES, by_temperature, strict=True))[1:]:
+                lead = advantage(answer_set, by_temperature[0])
                 name = f"T=0 minus T={t:g}"
                 records.append(claim_row(cells[0], n, name, "mae difference", lead, len(parts)))
         for t, cell in zip(TEMPERATURES, cells, strict=True):
             counts = np.asarray(cell.votes.pooled_counts())
             agreement[t].append(float((counts.max(1) == counts.sum(1)).mean()))
-    shown = rows(PAPER, "table11", [r for r in records if "_t" in r]).assign(
+    figure_rows = rows(PAPER, "table11", [r for r in records if "_t" in r]).assign(
         temperature=[r["_t"] for r in records if "_t" in r]
     )
     figure = curves(
-        shown.assign(method=[f"{n:g} votes" for n in shown["n"]]),
+        figure_rows.assign(method=[f"{n:g} votes" for n in figure_rows["n"]]),
         "temperature",
         panel="task",
         metric="mae",

@@ -68,10 +68,10 @@ def _effect(judge: str, dataset: str, by_question: dict[str, dict[str, float]]) 
     both = sorted(by_question["base"].keys() & by_question["criteria"].keys())
     change = np.array([by_question["criteria"][k] - by_question["base"][k] for k in both])
     questions = np.unique([k.split("|")[0] for k in both], return_inverse=True)[1]
-    found = clustered_interval(change, questions)
+    interval = clustered_interval(change, questions)
     away = Interval(
-        abs(found.mean),
-        *sorted((np.sign(found.mean) * found.low, np.sign(found.mean) * found.high)),
+        abs(interval.mean),
+        *sorted((np.sign(interval.mean) * interval.low, np.sign(interval.mean) * interval.high)),
     )
     return {
         "dataset": dataset,
@@ -79,6 +79,6 @@ def _effect(judge: str, dataset: str, by_question: dict[str, dict[str, float]]) 
         "judge": judge,
         "method": "criteria minus base",
         "metric": "tie_rate change",
-        **interval_columns(found),
+        **interval_columns(interval),
         "grade": grade(away) or "",
     }

@@ -39,10 +39,10 @@ def main(run: Run) -> Output:
     wide = ratings.pivot_table(index="item", columns="rater", values="vote")
     records: list[dict[str, Any]] = []
     beaten = dict.fromkeys(VOTES, 0)
-    kept, raters_at = [], []
+    kept_share, raters_at = [], []
     for rater in run.few(sorted(wide.columns, key=lambda name: int(name[5:])), 2):
         own, label, items = _leave_out(wide, rater)
-        kept.append(len(items) / int(wide[rater].notna().sum()))
+        kept_share.append(len(items) / int(wide[rater].notna().sum()))
         documents = np.unique([item.split("|")[1] for item in items], return_inverse=True)[1]
         human = clustered_interval((own == label).astype(float), documents)
         raters_at.append(human.mean)
@@ -56,10 +56,10 @@ def main(run: Run) -> Output:
             beaten[n] += middle > human.mean
             records.append(_row(rater, JUDGE, n, middle, min(scored), max(scored), "simulated"))
     table = rows(PAPER, "table5", records)
-    raters = len(kept)
+    raters = len(kept_share)
     notes = [
         "Three ratings an item: without one rater two are left. Items whose two others disagree "
-        f"have no majority and are dropped ({1 - np.mean(kept):.0%} of a rater's items); the "
+        f"have no majority and are dropped ({1 - np.mean(kept_share):.0%} of a rater's items); the "
         "paper had six ratings an item.",
         "Votes are drawn from the nine twins of gemini-2.5-flash given the others' label: value is "
         "the median, low and high the range. A twin errs on its own, not where people do, so this "
@@ -91,8 +91,8 @@ def _judge(
         lambda: draw_votes(twins(TASK, JUDGE)[place], label, TWIN_VOTES, run.seed + place),
     )
     cell = Cell("wmt23_sxs_mqm", rater, JUDGE, votes, label, documents, (), str(place))
-    given = answered(run, cell, n, Davidson(), splits(run, cell, count=20))
-    return float(given.scores["accuracy"].mean())
+    answer_set = answered(run, cell, n, Davidson(), splits(run, cell, count=20))
+    return float(answer_set.scores["accuracy"].mean())
 
 
 def _row(

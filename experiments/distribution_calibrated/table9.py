@@ -41,8 +41,8 @@ def main(run: Run) -> Output:
     regimes, spread = [], []
     for judge in rb2_judges(run)[:3]:
         for task in rb2_tasks(run):
-            found = parameters(run, rb2(run, judge, task))
-            for name, values in found.items():
+            values_by_name = parameters(run, rb2(run, judge, task))
+            for name, values in values_by_name.items():
                 key = (f"RB2-{task}", f"{name}_mean")
                 records.append(
                     {
@@ -59,12 +59,12 @@ def main(run: Run) -> Output:
                         "paper_value": printed.get(key),
                     }
                 )
-            mean_nu = float(found["nu"].mean())
+            mean_nu = float(values_by_name["nu"].mean())
             regime = "high" if mean_nu > SATURATED else "low" if mean_nu < LOW else "between"
             regimes.append(f"{judge} {task} {regime}")
-            eta0, gamma = np.log(found["nu"]), found["gamma"]
+            eta0, gamma = np.log(values_by_name["nu"]), values_by_name["gamma"]
             together = np.corrcoef(eta0, gamma)[0, 1]
-            spread.append((eta0.std(), found["tie logit at t = -1"].std(), together))
+            spread.append((eta0.std(), values_by_name["tie logit at t = -1"].std(), together))
     table = rows(PAPER, "table9", records)
     on_bound = table[table["metric"] == "share of splits with nu on its bound"]["value"]
     wide, narrow, together = np.nanmean(spread, axis=0)

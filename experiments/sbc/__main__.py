@@ -29,8 +29,8 @@ def check(
     for name in names or SUBJECTS:
         started = time.perf_counter()
         subject = SUBJECTS[name]()
-        found = rank(simulate(subject, simulations, seed=seed, batch=batch), seed=seed)
-        table = report.write(name, subject.title, found, out)
+        ranks = rank(simulate(subject, simulations, seed=seed, batch=batch), seed=seed)
+        table = report.write(name, subject.title, ranks, out)
         typer.echo("\n".join(report.markdown(name, table)))
         typer.echo(f"{subject.title}: {time.perf_counter() - started:.0f} s")
 

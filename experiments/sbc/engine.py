@@ -81,11 +81,11 @@ class Simulations:
 
 @dataclass(frozen=True)
 class Ranks:
-    """Ranks from 0 to `kept`, the number of draws that were left by thinning."""
+    """Ranks from 0 to `n_draws`, the number of draws left after thinning."""
 
     names: tuple[str, ...]
     ranks: Int[np.ndarray, "simulation quantity"]
-    kept: int
+    n_draws: int
     ess: Float[np.ndarray, "simulation quantity"]
     diverged: Bool[np.ndarray, " simulation"]
 
@@ -208,49 +208,49 @@ def simulate(subject: Subject, simulations: int, *, seed: int = 0, batch: int = 
     )
 
 
-def rank(found: Simulations, *, seed: int = 0) -> Ranks:
+def rank(simulations: Simulations, *, seed: int = 0) -> Ranks:
     """Return the rank of every true value among its thinned draws; equal values in random order.
 
     Kept are L = 2^k - 1 draws, evenly spaced, L being at most the 5 % quantile of the effective
     sample sizes over simulations and quantities: what is kept is then as good as independent.
     """
-    n_simulations, n_quantities, _, _ = found.draws.shape
+    n_simulations, n_quantities, _, _ = simulations.draws.shape
     with np.errstate(invalid="ignore"):
-        ess = effective_sample_size(np.moveaxis(found.draws, (2, 3), (0, 1)))
+        ess = effective_sample_size(np.moveaxis(simulations.draws, (2, 3), (0, 1)))
     ess = np.nan_to_num(ess, nan=0.0)  # of chains that never moved
-    pooled = found.draws.reshape(n_simulations, n_quantities, -1)
+    pooled = simulations.draws.reshape(n_simulations, n_quantities, -1)
     enough = min(float(np.quantile(ess, LOW_ESS)), pooled.shape[-1], MOST_KEPT + 1)
-    kept = 2 ** int(math.log2(enough + 1)) - 1
-    if kept < LEAST_KEPT:
+    n_draws = 2 ** int(math.log2(enough + 1)) - 1
+    if n_draws < LEAST_KEPT:
         raise JudgeBayesError(
             f"The effective sample size is below {enough + 1:.0f} in one simulation of twenty: "
             f"ranks need at least {LEAST_KEPT} independent draws, so take more or longer chains."
         )
-    step = pooled.shape[-1] // (kept + 1)
-    thinned = pooled[..., step::step][..., :kept]
-    below = (thinned < found.truth[..., None]).sum(-1)
-    equal = (thinned == found.truth[..., None]).sum(-1)
+    step = pooled.shape[-1] // (n_draws + 1)
+    thinned = pooled[..., step::step][..., :n_draws]
+    below = (thinned < simulations.truth[..., None]).sum(-1)
+    equal = (thinned == simulations.truth[..., None]).sum(-1)
     ranks = below + np.random.default_rng(seed).integers(0, equal + 1)
-    return Ranks(found.names, ranks, kept, ess, found.diverged)
+    return Ranks(simulations.names, ranks, n_draws, ess, simulations.diverged)
 
 
-def bins(kept: int, simulations: int) -> int:
+def bins(n_draws: int, simulations: int) -> int:
     """Return into how many equal bins the L + 1 ranks fall: a divisor of L + 1, ten ranks each."""
-    possible = [b for b in range(2, kept + 2) if (kept + 1) % b == 0]
+    possible = [b for b in range(2, n_draws + 2) if (n_draws + 1) % b == 0]
     return max([b for b in possible if simulations / b >= EXPECTED_PER_BIN], default=2)
 
 
 @in_float64
-def chi_square(ranks: Int[np.ndarray, " simulation"], kept: int) -> float:
-    """Return the p-value of the chi-square test that ranks from 0 to `kept` are uniform."""
-    n_bins = bins(kept, len(ranks))
-    counts = np.bincount(ranks * n_bins // (kept + 1), minlength=n_bins)
+def chi_square(ranks: Int[np.ndarray, " simulation"], n_draws: int) -> float:
+    """Return the p-value of the chi-square test that ranks from 0 to `n_draws` are uniform."""
+    n_bins = bins(n_draws, len(ranks))
+    counts = np.bincount(ranks * n_bins // (n_draws + 1), minlength=n_bins)
     expected = len(ranks) / n_bins
     statistic = ((counts - expected) ** 2 / expected).sum()
     return float(jax.scipy.stats.chi2.sf(statistic, n_bins - 1))
 
 
-def ecdf_band(kept: int, simulations: int, *, seed: int = 0) -> Band:
+def ecdf_band(n_draws: int, simulations: int, *, seed: int = 0) -> Band:
     """Return the band that holds the whole empirical distribution of uniform ranks at 95 %.
 
     Säilynoja, Bürkner & Vehtari (2022), by simulation: at rank r the number of ranks at most r is
@@ -260,15 +260,15 @@ def ecdf_band(kept: int, simulations: int, *, seed: int = 0) -> Band:
     count = np.arange(simulations + 1)
     log_factorial = np.concatenate([[0.0], np.log(np.arange(1, simulations + 1)).cumsum()])
     ways = log_factorial[-1] - log_factorial - log_factorial[::-1]
-    share = ((np.arange(kept) + 1) / (kept + 1))[:, None]
+    share = ((np.arange(n_draws) + 1) / (n_draws + 1))[:, None]
     pmf = np.exp(ways + count * np.log(share) + count[::-1] * np.log1p(-share))
     lower, upper = pmf.cumsum(1), pmf[:, ::-1].cumsum(1)[:, ::-1]
     table = np.minimum(1.0, 2 * np.minimum(lower, upper))
     sets = np.random.default_rng(seed).multinomial(
-        simulations, np.full(kept + 1, 1 / (kept + 1)), NULL_SETS
+        simulations, np.full(n_draws + 1, 1 / (n_draws + 1)), NULL_SETS
     )
     at_most = sets.cumsum(1)[:, :-1]
-    smallest = np.sort(table[np.arange(kept), at_most].min(1))
+    smallest = np.sort(table[np.arange(n_draws), at_most].min(1))
     inside = table >= np.quantile(smallest, 1 - COVERAGE)
     return Band(
         low=inside.argmax(1),
@@ -278,19 +278,19 @@ def ecdf_band(kept: int, simulations: int, *, seed: int = 0) -> Band:
     )
 
 
-def assess(found: Ranks) -> pd.DataFrame:
+def assess(ranks: Ranks) -> pd.DataFrame:
     """Return a row per quantity: p-values of both tests, and what the ranks rest on."""
-    n = len(found.ranks)
-    band = ecdf_band(found.kept, n)
+    n = len(ranks.ranks)
+    band = ecdf_band(ranks.n_draws, n)
     return pd.DataFrame(
         {
             "quantity": name,
             "simulations": n,
-            "draws_kept": found.kept,
-            "ess_5_percent": float(np.quantile(found.ess[:, place], LOW_ESS)),
-            "chi_square_p": chi_square(found.ranks[:, place], found.kept),
-            "ecdf_p": band.p_value(found.ranks[:, place]),
-            "diverged_simulations": int(found.diverged.sum()),
+            "draws_kept": ranks.n_draws,
+            "ess_5_percent": float(np.quantile(ranks.ess[:, place], LOW_ESS)),
+            "chi_square_p": chi_square(ranks.ranks[:, place], ranks.n_draws),
+            "ecdf_p": band.p_value(ranks.ranks[:, place]),
+            "diverged_simulations": int(ranks.diverged.sum()),
         }
-        for place, name in enumerate(found.names)
+        for place, name in enumerate(ranks.names)
     )

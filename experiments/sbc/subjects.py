@@ -55,7 +55,7 @@ GENERATORS, LABELLED, OUTPUTS = 4, 2, 40
 FEW_ITEMS, FEW_JUDGES, FEW_GENERATORS = 24, 3, 2
 VOTES = 4
 MOST = 7
-GIVEN = np.where(np.arange(ITEMS) % 7 == 0, 4, MOST)
+N_VOTES = np.where(np.arange(ITEMS) % 7 == 0, 4, MOST)
 SETS = 3
 SET_ITEMS = (10, 20, 30)
 ERROR = "error"
@@ -149,9 +149,9 @@ def one_coin() -> Subject:
 
     def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
         fitted = OneCoin().fit(votes_of(data.votes), data.labels)
-        drawn = jax.random.beta(key, fitted.alpha, fitted.beta, (2, 500, JUDGES))
+        draws = jax.random.beta(key, fitted.alpha, fitted.beta, (2, 500, JUDGES))
         nothing = jnp.zeros((2, 500))
-        return Chains({"accuracy": drawn}, nothing > 0, nothing, nothing, nothing)
+        return Chains({"accuracy": draws}, nothing > 0, nothing, nothing, nothing)
 
     return of_program(
         "One coin, the conjugate posterior", OneCoinModel(2), PanelData(asked(), unlabelled()), fit
@@ -180,8 +180,8 @@ def stacking(symmetric: bool) -> Subject:
     The usual centre is learnt from the same labels (empirical Bayes): that is no prior to draw from.
     """
     cast = np.asarray(asked()[..., 0])
-    drawn = np.random.default_rng(1).integers(0, 2, cast.shape)
-    index = jnp.asarray(np.where(cast < 0, -1, drawn))[..., None]
+    random_votes = np.random.default_rng(1).integers(0, 2, cast.shape)
+    index = jnp.asarray(np.where(cast < 0, -1, random_votes))[..., None]
     form = Form(JUDGES, 2, symmetric)
 
     def fit(data: StackingData, key: PRNGKeyArray) -> Chains:
@@ -233,16 +233,16 @@ def correct_votes(components: int) -> Subject:
     The error of a majority is ranked beside the parameters, whose names two components could
     exchange.
     """
-    given = jnp.asarray(GIVEN)
+    n_votes = jnp.asarray(N_VOTES)
 
     def fit(data: CountData, key: PRNGKeyArray) -> Chains:
         method = BetaBinomial(components, SAMPLER)
-        return chains_of(method.fit(Counts(data.correct, given, MOST), key=key))
+        return chains_of(method.fit(Counts(data.correct, n_votes, MOST), key=key))
 
     return of_program(
         "Beta-Binomial" if components == 1 else "Mixture of two Beta-Binomials",
         BetaBinomialModel(MOST, components),
-        CountData(jnp.zeros(ITEMS, int), given),
+        CountData(jnp.zeros(ITEMS, int), n_votes),
         fit,
         hide=sixth_hidden,
         more=lambda sites: {ERROR: majority_error(beta_binomial_model.parameters(sites))},
@@ -251,11 +251,11 @@ def correct_votes(components: int) -> Subject:
 
 def pooled_votes() -> Subject:
     """Return the pooled mixture, over three data sets of ten, twenty and thirty items."""
-    given = jnp.asarray(GIVEN)
+    n_votes = jnp.asarray(N_VOTES)
     ends = np.cumsum(SET_ITEMS)[:-1]
 
     def fit(data: PooledData, key: PRNGKeyArray) -> Chains:
-        parts = zip(jnp.split(data.correct, ends), jnp.split(given, ends), strict=True)
+        parts = zip(jnp.split(data.correct, ends), jnp.split(n_votes, ends), strict=True)
         sets = [Counts(own, votes, MOST) for own, votes in parts]
         return chains_of(PooledBetaBinomial(SAMPLER).fit(sets, key=key).by_set)
 
@@ -263,7 +263,7 @@ def pooled_votes() -> Subject:
     return of_program(
         f"Pooled mixture, {SETS} data sets",
         PooledBetaBinomialModel(SETS, MOST),
-        PooledData(jnp.zeros(ITEMS, int), given, member),
+        PooledData(jnp.zeros(ITEMS, int), n_votes, member),
         fit,
         hide=sixth_hidden,
         more=lambda sites: {ERROR: jax.vmap(majority_error)(pooled_model.set_parameters(sites))},
@@ -323,8 +323,8 @@ def generator_validator_items() -> Subject:
         return chains_of(sampler.solve(Problem(program, data), key))
 
     def half(data: ItemData) -> ItemData:
-        known = jnp.arange(FEW_ITEMS) % 4 < FEW_GENERATORS
-        return data._replace(labels=jnp.where(known, data.labels, -1))
+        labelled = jnp.arange(FEW_ITEMS) % 4 < FEW_GENERATORS
+        return data._replace(labels=jnp.where(labelled, data.labels, -1))
 
     return of_program(
         "Generators and judges, items",

@@ -71,36 +71,36 @@ def main(
             raise typer.BadParameter(f"There is no row {name!r}: take {', '.join(ROWS)}.")
     run = Run(data=data or default_data(), smoke=smoke)
     rounds = 1 if smoke else rounds
-    wanted = rows or [r for r in ROWS if r in ROWS[3:] or run.data is not None]
-    found, notes = [], []
-    if "p1-sweep" in wanted:
-        found += p1_sweep.p1_sweep(run, rounds)
+    selected = rows or [r for r in ROWS if r in ROWS[3:] or run.data is not None]
+    table_rows, notes = [], []
+    if "p1-sweep" in selected:
+        table_rows += p1_sweep.p1_sweep(run, rounds)
         notes.append(f"Distance to the limit: {p1_sweep.distance_to_the_limit(run, rounds)}")
-    if "p4-fig6" in wanted:
-        found += p4_fig6(run, rounds, released=released)
-    if "one-coin-beta" in wanted:
-        found += one_coin_beta.one_coin_beta(run, rounds)
-    if "dawid-skene" in wanted:
-        found += dawid_skene.against_peers(rounds, 0.02 if smoke else 1.0)
-    if "growth" in wanted:
+    if "p4-fig6" in selected:
+        table_rows += p4_fig6(run, rounds, released=released)
+    if "one-coin-beta" in selected:
+        table_rows += one_coin_beta.one_coin_beta(run, rounds)
+    if "dawid-skene" in selected:
+        table_rows += dawid_skene.against_peers(rounds, 0.02 if smoke else 1.0)
+    if "growth" in selected:
         sizes = votes or ([2e4, 4e4] if smoke else [1e6, 3e6, 1e7])
         votes_in_turn = tuple(int(n) for n in sizes)
         notes.append(dawid_skene.growth(votes_in_turn, rounds=rounds))
         notes.append(item_response.growth(votes_in_turn, rounds=rounds))
         notes.append(slopes(rounds, smoke))
-    if "2pl" in wanted:
+    if "2pl" in selected:
         row = item_response.item_response(rounds, smoke)
         if isinstance(row, str):
             notes.append(row)
         else:
-            found += row
-    if "nuts" in wanted:
+            table_rows += row
+    if "nuts" in selected:
         notes.append(nuts.against_samplers(rounds, smoke))
     if runs:
         notes.append(nuts.switched_runs(runs))
-    if "command-line" in wanted:
+    if "command-line" in selected:
         notes.append(command_line.command_line(rounds))
-    text = "\n\n".join(([markdown(found)] if found else []) + notes) + "\n"
+    text = "\n\n".join(([markdown(table_rows)] if table_rows else []) + notes) + "\n"
     typer.echo(text)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)

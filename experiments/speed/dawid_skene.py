@@ -28,12 +28,12 @@ def against_peers(rounds: int, share: float = 1.0) -> list[Row]:
     """Return the rows of 100,000 items and 38 judges; a share of the items for a trial."""
     votes, labels = dense_panel(int(ITEMS * share), JUDGES)
     with jax.enable_x64(True):
-        given = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
+        panel_votes = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
     unknown = np.full(len(labels), -1)
     method = DawidSkene(EM(tolerance=TOLERANCE), prior=FLAT)
 
     def ours() -> jax.Array:
-        return method.fit(given, unknown)(given)
+        return method.fit(panel_votes, unknown)(panel_votes)
 
     sides = [Side(ours), Side(lambda: numpy_em(votes, TOLERANCE))]
     names = ["NumPy EM"]
@@ -56,20 +56,20 @@ def numpy_em(
     votes: Int[np.ndarray, "item judge"], tolerance: float
 ) -> Float[np.ndarray, "item class"]:
     """Return the posterior of maximum likelihood, from the majority vote, by matrix products."""
-    seen = np.concatenate([votes == k for k in range(2)], axis=1).astype(float)
+    vote_indicators = np.concatenate([votes == k for k in range(2)], axis=1).astype(float)
     count = np.stack([(votes == k).sum(1) for k in range(2)], axis=1) + 0.5
-    belief, last = count / count.sum(1, keepdims=True), -np.inf
+    responsibilities, last = count / count.sum(1, keepdims=True), -np.inf
     while True:
-        share = belief.mean(0)
-        cast = (belief.T @ seen).reshape(2, 2, -1)
+        share = responsibilities.mean(0)
+        cast = (responsibilities.T @ vote_indicators).reshape(2, 2, -1)
         log_confusion = np.log(cast / cast.sum(1, keepdims=True))
-        joint = seen @ log_confusion.reshape(2, -1).T + np.log(share)
+        joint = vote_indicators @ log_confusion.reshape(2, -1).T + np.log(share)
         most = joint.max(1, keepdims=True)
         mass = np.exp(joint - most)
         total = mass.sum(1, keepdims=True)
-        value, belief = (most + np.log(total)).sum(), mass / total
+        value, responsibilities = (most + np.log(total)).sum(), mass / total
         if value - last < tolerance * len(votes):
-            return belief
+            return responsibilities
         last = value
 
 
@@ -87,8 +87,8 @@ def crowd_kit(table: pd.DataFrame) -> Float[np.ndarray, "item class"]:
     """Return crowd-kit's posterior; it stops by the change of its loss, an item on average."""
     from crowdkit.aggregation import DawidSkene as Peer
 
-    found = Peer(n_iter=100, tol=TOLERANCE).fit_predict_proba(table)
-    return found.sort_index()[[0, 1]].to_numpy()
+    probabilities = Peer(n_iter=100, tol=TOLERANCE).fit_predict_proba(table)
+    return probabilities.sort_index()[[0, 1]].to_numpy()
 
 
 def growth(
@@ -112,12 +112,12 @@ def growth(
     grown = by_size(sizes, begin, rounds)
     for size, each_size in zip(sizes, grown, strict=True):
         side, took, risen = each_size
-        found = np.diagonal(np.asarray(side.answer.draws["confusion"])[0], axis1=1, axis2=2)
+        accuracy = np.diagonal(np.asarray(side.answer.draws["confusion"])[0], axis1=1, axis2=2)
         passes = int(side.answer.steps) + 2
         lines.append(
             f"| {size:,} | {side.cold:.1f} | {took:.2f} | {took / passes / size * 1e9:.1f} | "
             f"{each_size.bytes_each(size):.1f} | {risen.highest / 1024:.2f} | "
-            f"{np.abs(found - accuracies[size]).mean():.4f} |"
+            f"{np.abs(accuracy - accuracies[size]).mean():.4f} |"
         )
     warm = [one.warm for one in grown]
     steepness = slope(sizes, warm) if len(sizes) > 1 else float("nan")

@@ -70,8 +70,8 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
     module.race = capture
     try:
         begin()
-    except Captured as found:
-        side: Callable[[], Any] = found.args[0]
+    except Captured as captured:
+        side: Callable[[], Any] = captured.args[0]
         return lambda: jax.block_until_ready(side())
     raise RuntimeError(f"The row {row} has no race.")
 

@@ -114,8 +114,8 @@ def panel(items: int, judges: int) -> tuple[Votes, np.ndarray]:
     """Return binary votes and labels, half of them known."""
     votes, labels = dense_panel(items, judges)
     unknown = np.arange(items) >= LABELLED * items
-    given = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
-    return given, np.where(unknown, -1, labels)
+    panel_votes = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
+    return panel_votes, np.where(unknown, -1, labels)
 
 
 def fit(method: Aggregator, items: int, judges: int) -> Callable[[], Any]:
@@ -127,6 +127,6 @@ def fit(method: Aggregator, items: int, judges: int) -> Callable[[], Any]:
 def sweep(method: Aggregator, items: int, judges: int, splits: int) -> Callable[[], Any]:
     """Return a sweep over the splits of a panel, to be timed."""
     votes, labels = panel(items, judges)
-    known = np.flatnonzero(labels >= 0)
-    parts = random_splits(items, splits=splits, calibration=0.5, among=known)
+    labelled = np.flatnonzero(labels >= 0)
+    parts = random_splits(items, splits=splits, calibration=0.5, among=labelled)
     return lambda: evaluate_splits(method, votes, labels, parts, fit_on="calibration").log_probs

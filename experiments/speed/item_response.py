@@ -47,12 +47,12 @@ def item_response(rounds: int, smoke: bool = False) -> list[Row] | str:
 
     mine, theirs = Side(ours), Side(partial(by_py_irt, right, epochs))
     race([mine, theirs], rounds)
-    told = "; ".join(
+    recovery_text = "; ".join(
         f"{name} {recovery(side.answer, truth)}"
         for name, side in (("ours", mine), ("theirs", theirs))
     )
     what = f"2PL, {items:,} x {JUDGES} (theirs: {epochs:,} epochs)"
-    return [Row(what, "py-irt", mine, theirs, 20.0, f"correlation, RMSE: {told}")]
+    return [Row(what, "py-irt", mine, theirs, 20.0, f"correlation, RMSE: {recovery_text}")]
 
 
 def growth(sizes: tuple[int, ...], judges: int = 200, each: int = 20, rounds: int = 3) -> str:
@@ -73,15 +73,15 @@ def growth(sizes: tuple[int, ...], judges: int = 200, each: int = 20, rounds: in
 
     grown = by_size(sizes, begin, rounds)
     for size, one in zip(sizes, grown, strict=True):
-        found, truth = one.side.answer.mean("ability"), abilities[size]
-        error = np.abs(np.polyval(np.polyfit(found, truth, 1), found) - truth).mean()
+        estimate, truth = one.side.answer.mean("ability"), abilities[size]
+        error = np.abs(np.polyval(np.polyfit(estimate, truth, 1), estimate) - truth).mean()
         lines.append(
             f"| {size:,} | {one.side.cold:.1f} | {one.warm:.2f} | {one.warm / size * 1e9:.0f} | "
             f"{one.bytes_each(size):.1f} | {one.memory.highest / 1024:.2f} | {error:.4f} |"
         )
     steepness = slope(sizes, [one.warm for one in grown]) if len(sizes) > 1 else float("nan")
-    told = f"2PL, {judges:,} judges, {each} votes an item; slope {steepness:.3f}."
-    return "\n".join([*lines, "", f"{told} {load()}"])
+    text = f"2PL, {judges:,} judges, {each} votes an item; slope {steepness:.3f}."
+    return "\n".join([*lines, "", f"{text} {load()}"])
 
 
 @in_float64
@@ -118,19 +118,19 @@ def simulated(
     return truth, (rng.random(chance.shape) < chance).astype(np.int8)
 
 
-def recovery(found: Parameters, truth: Parameters) -> str:
+def recovery(fitted: Parameters, truth: Parameters) -> str:
     """Return correlations and errors of abilities and difficulties, once on the truth's scale.
 
     The model knows abilities and difficulties up to one shift and one stretch of both: those that
     fit the truth best (least squares) are granted.
     """
     estimates, truths = (
-        np.concatenate([np.asarray(x) for x in (p.ability, p.difficulty)]) for p in (found, truth)
+        np.concatenate([np.asarray(x) for x in (p.ability, p.difficulty)]) for p in (fitted, truth)
     )
     stretch, shift = np.polyfit(estimates, truths, 1)
     parts = []
     for name in ("ability", "difficulty"):
-        estimate, true = (np.asarray(getattr(p, name)) for p in (found, truth))
+        estimate, true = (np.asarray(getattr(p, name)) for p in (fitted, truth))
         error = np.sqrt(np.mean((shift + stretch * estimate - true) ** 2))
         parts.append(f"{name} {np.corrcoef(estimate, true)[0, 1]:.3f}, {error:.3f}")
     return " and ".join(parts)
@@ -167,8 +167,8 @@ def by_py_irt(right: Int[np.ndarray, "item judge"], epochs: int) -> Parameters:
     config = IrtConfig(model_type="2pl", priors="hierarchical", epochs=epochs)
     trainer = IrtModelTrainer(config=config, data_path=None, dataset=data, verbose=False)
     trainer.train(epochs=epochs)
-    found = trainer.irt_model.export()
-    return in_arrays(found["ability"], found["diff"], np.log(found["disc"]))
+    exported = trainer.irt_model.export()
+    return in_arrays(exported["ability"], exported["diff"], np.log(exported["disc"]))
 
 
 @in_float64

@@ -85,11 +85,11 @@ def race(sides: list[Side], rounds: int) -> None:
     for side in sides:
         if side.answer is not None:
             continue
-        with peak() as found:
+        with peak() as usage:
             started = time.perf_counter()
             side.answer = jax.block_until_ready(side.run())
             side.cold = (time.perf_counter() - started) / side.share
-        side.memory = found.megabytes
+        side.memory = usage.megabytes
     gc.collect()
     gc.freeze()  # what is there by now is no rubbish: to look through it would take 0.2 s now and then
     for _ in range(rounds):

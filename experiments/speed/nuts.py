@@ -35,7 +35,7 @@ Sampler = Callable[[int], Sites]
 
 
 @dataclass
-class Found:
+class SamplerResult:
     """One sampler: its first time, its times, and what its draws are worth."""
 
     cold: float
@@ -67,13 +67,13 @@ def against_samplers(rounds: int, smoke: bool = False) -> str:
             samplers[name + bar] = make(votes, draws)
         except ImportError as missing:
             skipped.append(f"{name}: no row, there is no {missing.name} here.")
-    found = raced(samplers, rounds)
-    mine = found["ours"]
+    by_sampler = raced(samplers, rounds)
+    mine = by_sampler["ours"]
     lines = [
         "| sampler | cold, s | warm, s | least ESS | ESS a second | ours over it | means apart |"
     ]
     lines += ["|" + "---|" * 7]
-    for name, one in found.items():
+    for name, one in by_sampler.items():
         rate = one.worth / np.median(one.seconds)
         each = mine.worth / one.worth * np.array(one.seconds) / np.array(mine.seconds)
         ratio = f"{np.median(each):.3g} ({each.min():.3g} to {each.max():.3g})"
@@ -92,20 +92,20 @@ def against_samplers(rounds: int, smoke: bool = False) -> str:
     return "\n".join(lines)
 
 
-def raced(samplers: dict[str, Sampler], rounds: int) -> dict[str, Found]:
+def raced(samplers: dict[str, Sampler], rounds: int) -> dict[str, SamplerResult]:
     """Run every sampler once cold, then in turns, always with the same seed."""
-    found = {}
+    by_sampler = {}
     for name, sampler in samplers.items():
         started = time.perf_counter()
         draws = sampler(0)
         cold = time.perf_counter() - started
-        found[name] = Found(cold, [], summary(draws))
+        by_sampler[name] = SamplerResult(cold, [], summary(draws))
     for _ in range(rounds):
         for name, sampler in samplers.items():
             started = time.perf_counter()
             sampler(0)
-            found[name].seconds.append(time.perf_counter() - started)
-    return found
+            by_sampler[name].seconds.append(time.perf_counter() - started)
+    return by_sampler
 
 
 def summary(draws: Sites) -> pd.DataFrame:
@@ -115,7 +115,7 @@ def summary(draws: Sites) -> pd.DataFrame:
     return posterior.summary(posterior.to_arviz(Chains(sites, nothing, nothing, nothing, nothing)))
 
 
-def given(votes: Int[np.ndarray, "item judge"]) -> Votes:
+def votes_of(votes: Int[np.ndarray, "item judge"]) -> Votes:
     """Return an array of votes as the library takes it."""
     with jax.enable_x64(True):
         return Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
@@ -128,7 +128,7 @@ def ours(votes: Int[np.ndarray, "item judge"], draws: int) -> Sampler:
     """
     sampler = NUTS(draws=draws, warmup=SHORT_WARMUP, chains=CHAINS, target_accept=0.8)
     method = DawidSkene(sampler, prior=FLAT)
-    unknown, panel = np.full(len(votes), -1), given(votes)
+    unknown, panel = np.full(len(votes), -1), votes_of(votes)
 
     def run(seed: int) -> Sites:
         chains = method.fit(panel, unknown, key=jax.random.PRNGKey(seed)).chains
@@ -219,7 +219,7 @@ def switched_runs(runs: int) -> str:
     for seed in range(runs):
         votes, _ = dense_panel(ITEMS, JUDGES, missing=0.0, seed=seed)
         method = DawidSkene(NUTS(draws=DRAWS // 2, warmup=WARMUP // 2, chains=CHAINS))
-        fit = method.fit(given(votes), np.full(ITEMS, -1), key=jax.random.PRNGKey(seed))
+        fit = method.fit(votes_of(votes), np.full(ITEMS, -1), key=jax.random.PRNGKey(seed))
         switched += int(fit.status) == Status.SWITCHED
         unmixed += int(fit.status) == Status.UNMIXED
         confusion = np.asarray(fit.draws["confusion"])

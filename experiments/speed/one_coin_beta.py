@@ -23,7 +23,7 @@ def one_coin_beta(run: Run, rounds: int, sample: int = 5) -> list[Row]:
     splits = random_splits(votes.n_items, splits=run.splits, calibration=0.5, seed=0)
 
     def ours() -> AnyArray:
-        found = evaluate_calibrators(
+        by_calibrator = evaluate_calibrators(
             OneCoin(),
             {"beta": Beta(penalty=None, free_slopes=True, clip=float(np.finfo(float).eps))},
             votes,
@@ -33,7 +33,7 @@ def one_coin_beta(run: Run, rounds: int, sample: int = 5) -> list[Row]:
             share=None,
             devices=jax.devices(),
         )
-        return found["beta"].log_probs
+        return by_calibrator["beta"].log_probs
 
     index = np.asarray(votes.index)[..., 0]
     chosen = range(min(sample, len(splits)))

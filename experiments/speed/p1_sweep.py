@@ -43,14 +43,18 @@ class Work(NamedTuple):
 def sweep_of(run: Run) -> list[Work]:
     """Return the sweep: 24 cells of RewardBench 2, four and eight votes, 100 splits."""
     cells = [rb2(run, judge, task) for judge in rb2_judges(run) for task in rb2_tasks(run)][:CELLS]
-    found = []
+    tasks = []
     for place, cell in enumerate(run.few(cells)):
-        known = np.flatnonzero(cell.labels >= 0)
+        labelled = np.flatnonzero(cell.labels >= 0)
         parts = random_splits(
-            cell.votes.n_items, splits=run.splits, calibration=CALIBRATION, among=known, seed=place
+            cell.votes.n_items,
+            splits=run.splits,
+            calibration=CALIBRATION,
+            among=labelled,
+            seed=place,
         )
-        found += [Work(cell.votes.first(n), cell.labels, parts) for n in (4, 8)]
-    return found
+        tasks += [Work(cell.votes.first(n), cell.labels, parts) for n in (4, 8)]
+    return tasks
 
 
 def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
@@ -59,21 +63,21 @@ def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
     method = Davidson(DRPS(starts=STARTS))
 
     def ours() -> list[AnyArray]:
-        found = [
+        evaluations = [
             evaluate_splits(
                 method, w.votes, w.labels, w.splits, fit_on="calibration", devices=jax.devices()
             )
             for w in works
         ]
-        return [f.log_probs for f in found]
+        return [f.log_probs for f in evaluations]
 
     share = sample / (len(works) * run.splits)
     chosen = [(works[i % len(works)], i % run.splits) for i in range(sample)]
     # What the peer is given is made before its time begins; ours includes it, and the answers.
-    given = [(features_of(v), y) for v, y in (calibration_part(*each) for each in chosen)]
+    problems = [(features_of(v), y) for v, y in (calibration_part(*each) for each in chosen)]
 
     def scipy(analytic: bool) -> Side:
-        return Side(lambda: np.array([by_scipy(e, y, analytic) for e, y in given]), share)
+        return Side(lambda: np.array([by_scipy(e, y, analytic) for e, y in problems]), share)
 
     sides = [Side(ours), scipy(True), scipy(False)]
     race(sides, rounds)
@@ -110,8 +114,8 @@ def our_minimum(work: Work, split: int) -> float:
 @in_float64
 def features_of(votes: Votes) -> Float[np.ndarray, "item 2"]:
     """Return margin and tie evidence as NumPy arrays."""
-    found = davidson.features(votes.pooled_counts())
-    return np.stack([np.asarray(found.margin), np.asarray(found.tie)[:, 0]], axis=1)
+    table = davidson.features(votes.pooled_counts())
+    return np.stack([np.asarray(table.margin), np.asarray(table.tie)[:, 0]], axis=1)
 
 
 def begins() -> Float[np.ndarray, "start 3"]:
@@ -160,9 +164,9 @@ def distance_to_the_limit(run: Run, rounds: int) -> str:
     starts, low, high = jnp.asarray(begins()), jnp.asarray(LOWER), jnp.asarray(UPPER)
 
     def mean_score(evidence: Array, labels: Array) -> Differentiated:
-        seen = davidson.Features(evidence[:, 0], evidence[:, 1:])
+        vote_features = davidson.Features(evidence[:, 0], evidence[:, 1:])
         items = len(labels)
-        design = Design(columns(seen, n_classes=3), 3)
+        design = Design(columns(vote_features, n_classes=3), 3)
         total = score_derivatives(drps, design, labels, jnp.ones(items), 0.0)
         return scaled(total, jnp.asarray(1 / items))
 

@@ -70,13 +70,13 @@ def test_a_sparse_panel_is_what_it_says() -> None:
 
 def test_the_numpy_peer_recovers_the_labels() -> None:
     votes, labels = dense_panel(400, 20, seed=2)
-    belief = numpy_em(votes, 1e-9)
-    assert ((belief[:, 1] > 0.5) == labels).mean() > 0.95
+    responsibilities = numpy_em(votes, 1e-9)
+    assert ((responsibilities[:, 1] > 0.5) == labels).mean() > 0.95
 
 
 def test_scipys_loop_ends_at_our_objective(votes: Votes, labels: np.ndarray) -> None:
-    known = np.flatnonzero(labels >= 0)
-    work = p1_sweep.Work(votes, labels, Splits(known[None, :40], known[None, 40:]))
+    labelled = np.flatnonzero(labels >= 0)
+    work = p1_sweep.Work(votes, labels, Splits(labelled[None, :40], labelled[None, 40:]))
     ours = p1_sweep.our_minimum(work, 0)
     part, truth = p1_sweep.calibration_part(work, 0)
     evidence = p1_sweep.features_of(part)
@@ -91,9 +91,9 @@ def test_the_2pl_data_are_the_models_and_recovery_grants_shift_and_stretch() -> 
         (2 * chance * (1 - chance)).mean(), abs=0.01
     )
     ability, difficulty, slope = (np.asarray(x) for x in truth)
-    moved = item_response.in_arrays(3 * ability + 1, 3 * difficulty + 1, slope)
+    shifted = item_response.in_arrays(3 * ability + 1, 3 * difficulty + 1, slope)
     assert (
-        item_response.recovery(moved, truth) == "ability 1.000, 0.000 and difficulty 1.000, 0.000"
+        item_response.recovery(shifted, truth) == "ability 1.000, 0.000 and difficulty 1.000, 0.000"
     )
 
 

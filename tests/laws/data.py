@@ -125,17 +125,19 @@ def lanes(n_classes: int) -> dict[str, Variant]:
         return Variant(data.without(chance[0] < rate), new.without(chance[1] < rate))
 
     def voted(of: Data, index: np.ndarray) -> Data:
-        said = np.broadcast_to(index, of.index.shape)
-        return replace(of, index=said.astype(np.int8), score=np.full(of.score.shape, 0.5))
+        index_everywhere = np.broadcast_to(index, of.index.shape)
+        return replace(
+            of, index=index_everywhere.astype(np.int8), score=np.full(of.score.shape, 0.5)
+        )
 
     repeated = data.take(
         np.where(np.arange(ROOM) < ITEMS, np.arange(ROOM), np.arange(ROOM) - ITEMS)
     )
-    alone = np.arange(JUDGES)[None, :, None] > 0
+    all_but_first = np.arange(JUDGES)[None, :, None] > 0
     first = np.arange(JUDGES)[None, :, None] == 0
     truth = np.maximum(data.labels, 0)[:, None, None]
-    turned = (np.arange(GROUPS) + 1) % GROUPS
-    found = {
+    next_group = (np.arange(GROUPS) + 1) % GROUPS
+    variants = {
         "base": plain,
         "twice": Variant(weighed(np.where(somewhere, 2.0, 1.0)), new),
         "repeated": Variant(replace(repeated, weight=np.ones(ROOM)), new),
@@ -144,15 +146,15 @@ def lanes(n_classes: int) -> dict[str, Variant]:
         "judges": both(lambda x: x.of_judges(ORDER)),
         "mirrored": both(lambda x: x.renamed(np.arange(n_classes)[::-1])),
         "renamed": both(lambda x: x.renamed(np.roll(np.arange(n_classes), 1))),
-        "groups": both(lambda x: replace(x, group=turned[x.group])),
+        "groups": both(lambda x: replace(x, group=next_group[x.group])),
         "unseen": Variant(data.without(np.broadcast_to(first, data.index.shape)), new),
         "silenced": Variant(data.without(somewhere[:, None, None]), new),
         "left out": Variant(weighed(np.where(somewhere, 0.0, 1.0)), new),
-        "one judge": both(lambda x: x.without(np.broadcast_to(alone, x.index.shape))),
+        "one judge": both(lambda x: x.without(np.broadcast_to(all_but_first, x.index.shape))),
         "one item": Variant(weighed(np.arange(ROOM) == 1), new),
         "constant votes": both(lambda x: voted(x, np.zeros((1, 1, 1)))),
         "unanimous votes": Variant(voted(data, truth), voted(new, truth)),
         "constant labels": Variant(replace(data, labels=np.where(data.labels >= 0, 0, -1)), new),
         "no labels": Variant(replace(data, labels=np.full(ROOM, -1)), new),
     }
-    return found | {f"missing {rate:.0%}": missing(rate) for rate in (0.3, 0.6, 0.95)}
+    return variants | {f"missing {rate:.0%}": missing(rate) for rate in (0.3, 0.6, 0.95)}

@@ -122,9 +122,9 @@ SIZES = (1, 3, 7, 11)
 
 
 def _counts(data: Data) -> tuple[Counts, np.ndarray]:
-    found = correct_counts(votes_of(data), data.labels)
+    counts = correct_counts(votes_of(data), data.labels)
     most = data.index.shape[1] * SAMPLES
-    return Counts(np.asarray(found.correct), np.asarray(found.given), most), data.weight
+    return Counts(np.asarray(counts.correct), np.asarray(counts.given), most), data.weight
 
 
 COUNTS_KNOW_NO = {
@@ -203,7 +203,7 @@ FORMULA = Family(
     "precision by a formula",
     takes=_precision_counts,
     fit=lambda function, given: function(given),
-    answer=lambda found, _: {"precision": found},
+    answer=lambda result, _: {"precision": result},
     lacks=PRECISION_LACKS,
     **OF_GENERATORS,
 )
@@ -212,7 +212,7 @@ LOSS = Family(
     "precision by P4's loss",
     takes=lambda data: targets(_precision_counts(data)),
     fit=lambda function, given: function(given),
-    answer=lambda found, _: {"precision": jnp.atleast_2d(found.precision)[0]},
+    answer=lambda result, _: {"precision": jnp.atleast_2d(result.precision)[0]},
     lacks=PRECISION_LACKS
     | {"vmap = loop": "runs on the host"}
     | dict.fromkeys(

@@ -48,8 +48,8 @@ def host(case: Case, variant: Variant) -> Run:
 def at_once(case: Case, variants: dict[str, Variant]) -> dict[str, Run]:
     """Fit and answer all variants in one program, a lane each."""
     takes = case.family.takes
-    given = {name: (takes(v.fit), takes(v.new)) for name, v in variants.items()}
-    stacked = jax.tree.map(lambda *x: np.stack(x), *given.values())
+    inputs = {name: (takes(v.fit), takes(v.new)) for name, v in variants.items()}
+    stacked = jax.tree.map(lambda *x: np.stack(x), *inputs.values())
     answers, status = jax.jit(jax.vmap(lambda pair: run(case, *pair)))(stacked)
     answers, status = jax.tree.map(np.asarray, (answers, status))
     return {
@@ -66,7 +66,7 @@ class Runs:
     thorough: bool
     folder: Path
     n_classes: int = field(init=False)
-    alone: dict[str, Run] = field(default_factory=dict)
+    separate_runs: dict[str, Run] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.n_classes = self.case.n_classes[0]
@@ -83,29 +83,29 @@ class Runs:
         """Return the run of a variant with its rows of weight 0, inside compiled code if it can be."""
         if self.case.family.compiled:
             return self.compiled[name]
-        if name not in self.alone:
+        if name not in self.separate_runs:
             takes, of = self.case.family.takes, self.variants[name]
             answers, status = run(self.case, takes(of.fit), takes(of.new))
-            self.alone[name] = jax.tree.map(np.asarray, answers), int(status)
-        return self.alone[name]
+            self.separate_runs[name] = jax.tree.map(np.asarray, answers), int(status)
+        return self.separate_runs[name]
 
     @cached_property
-    def given(self) -> tuple[Any, Any]:
+    def inputs(self) -> tuple[Any, Any]:
         plain, takes = self.variants["base"], self.case.family.takes
         return takes(plain.fit.live()), takes(plain.new)
 
     @cached_property
     def fitted(self) -> Any:
-        return self.case.family.fit(self.case.estimator, self.given[0])
+        return self.case.family.fit(self.case.estimator, self.inputs[0])
 
     @cached_property
     def again(self) -> Any:
-        return self.case.family.fit(self.case.estimator, self.given[0])
+        return self.case.family.fit(self.case.estimator, self.inputs[0])
 
     @cached_property
     def host(self) -> Answers:
-        found = self.case.family.answer(self.fitted, self.given[1])
-        return jax.tree.map(np.asarray, found)
+        arrays = self.case.family.answer(self.fitted, self.inputs[1])
+        return jax.tree.map(np.asarray, arrays)
 
     def lane(self, name: str) -> Answers:
         return self.lanes(name)[0]
@@ -116,16 +116,16 @@ class Runs:
             a, b = _cut(one[name], axes), _cut(other[name], axes)
             np.testing.assert_allclose(a, b, rtol=0, atol=self.case.apart, err_msg=name)
 
-    def moved(self, answers: Answers, **places: np.ndarray) -> Answers:
+    def permuted(self, answers: Answers, **places: np.ndarray) -> Answers:
         """Return the answers with some axes in another order."""
-        found = {}
+        result = {}
         for name, axes in self.case.family.axes.items():
             value = answers[name]
             for axis, order in places.items():
                 if axis in axes:
                     value = np.take(value, order, axes.index(axis))
-            found[name] = value
-        return found
+            result[name] = value
+        return result
 
 
 def _cut(value: np.ndarray, axes: tuple[str, ...]) -> np.ndarray:
@@ -174,57 +174,59 @@ def weight_2(runs: Runs) -> None:
 
 def unlabelled(runs: Runs) -> None:
     if runs.case.family in (RESPONSE, RESPONSE_LIST):  # their own parameters stay at the prior
-        kept = np.flatnonzero(runs.variants["base"].fit.labels[:ITEMS] >= 0)
-        one, other = (runs.moved(runs.lane(n), item=kept) for n in ("labelled", "base"))
+        labelled_items = np.flatnonzero(runs.variants["base"].fit.labels[:ITEMS] >= 0)
+        one, other = (
+            runs.permuted(runs.lane(n), item=labelled_items) for n in ("labelled", "base")
+        )
         return runs.alike(one, other)
     return runs.alike(runs.lane("labelled"), runs.lane("base"))
 
 
 def permuting_items(runs: Runs) -> None:
     order = np.random.default_rng(7).permutation(len(runs.variants["base"].fit.labels))
-    back = runs.moved(runs.lane("items"), item=np.argsort(order))
+    back = runs.permuted(runs.lane("items"), item=np.argsort(order))
     runs.alike(back, runs.lane("base"))
 
 
 def permuting_judges(runs: Runs) -> None:
-    runs.alike(runs.lane("judges"), runs.moved(runs.lane("base"), judge=np.array(ORDER)))
+    runs.alike(runs.lane("judges"), runs.permuted(runs.lane("base"), judge=np.array(ORDER)))
 
 
 def swapping(runs: Runs) -> None:
     back = np.arange(runs.n_classes)[::-1]
     runs.alike(
         runs.lane("mirrored"),
-        runs.moved(runs.lane("base"), **{"class": back, "class_in_set": back}),
+        runs.permuted(runs.lane("base"), **{"class": back, "class_in_set": back}),
     )
 
 
 def renaming(runs: Runs) -> None:
     to = np.argsort(np.roll(np.arange(runs.n_classes), 1))
     runs.alike(
-        runs.lane("renamed"), runs.moved(runs.lane("base"), **{"class": to, "class_in_set": to})
+        runs.lane("renamed"), runs.permuted(runs.lane("base"), **{"class": to, "class_in_set": to})
     )
 
 
 def permuting_groups(runs: Runs) -> None:
     back = np.argsort((np.arange(GROUPS) + 1) % GROUPS)
-    runs.alike(runs.lane("groups"), runs.moved(runs.lane("base"), group=back, generator=back))
+    runs.alike(runs.lane("groups"), runs.permuted(runs.lane("base"), group=back, generator=back))
 
 
 def vmap_is_a_loop(runs: Runs) -> None:
     for name in ("missing 30%", "mirrored", "unanimous votes"):
-        alone, status = host(runs.case, runs.variants[name])
-        runs.alike(runs.lane(name), alone)
+        unbatched, status = host(runs.case, runs.variants[name])
+        runs.alike(runs.lane(name), unbatched)
         assert status == runs.lanes(name)[1], f"{name}: the status differs"
 
 
 def jit_is_eager(runs: Runs) -> None:
     """Inside `jax.jit` and outside; without any compilation where that does not take minutes."""
     if runs.case.family.compiled:
-        jitted = jax.jit(lambda fit, new: run(runs.case, fit, new)[0])(*runs.given)
+        jitted = jax.jit(lambda fit, new: run(runs.case, fit, new)[0])(*runs.inputs)
         runs.alike(jax.tree.map(np.asarray, jitted), runs.host)
     if not runs.case.costly:
         with jax.disable_jit():
-            runs.alike(run(runs.case, *runs.given)[0], runs.host)
+            runs.alike(run(runs.case, *runs.inputs)[0], runs.host)
 
 
 def unseen_judge(runs: Runs) -> None:
@@ -256,12 +258,12 @@ def small(runs: Runs, rows: int, judges: int) -> None:
     takes = runs.case.family.takes
     data = drawn(runs.n_classes, rows, judges)
     data = replace(data, labels=np.maximum(data.labels, 0), group=np.zeros_like(data.group))
-    given = takes(data), takes(drawn(runs.n_classes, rows, judges, seed=1))
+    inputs = takes(data), takes(drawn(runs.n_classes, rows, judges, seed=1))
     if runs.thorough or not runs.case.family.compiled:
-        answers, _ = run(runs.case, *given)
+        answers, _ = run(runs.case, *inputs)
         valid(runs.case.family, jax.tree.map(np.asarray, answers))
     else:
-        jax.eval_shape(lambda fit, new: run(runs.case, fit, new), *given)
+        jax.eval_shape(lambda fit, new: run(runs.case, fit, new), *inputs)
 
 
 def one_judge(runs: Runs) -> None:
@@ -322,10 +324,10 @@ def of_classes(runs: Runs) -> None:
 
 def fit_changes_nothing(runs: Runs) -> None:
     """Fitted once more, the estimator and the data are as they were."""
-    estimator, given = copy.deepcopy(runs.case.estimator), jax.tree.map(np.array, runs.given)
+    estimator, inputs = copy.deepcopy(runs.case.estimator), jax.tree.map(np.array, runs.inputs)
     _ = runs.again
     assert runs.case.estimator == estimator
-    same(runs.given, given)
+    same(runs.inputs, inputs)
 
 
 def deterministic(runs: Runs) -> None:
@@ -338,10 +340,10 @@ def deterministic(runs: Runs) -> None:
 
 def digest(answers: Answers) -> str:
     """Return what tells answers apart, to the last bit."""
-    found = hashlib.sha256()
+    hash_state = hashlib.sha256()
     for name in sorted(answers):
-        found.update(np.ascontiguousarray(answers[name]).tobytes())
-    return found.hexdigest()
+        hash_state.update(np.ascontiguousarray(answers[name]).tobytes())
+    return hash_state.hexdigest()
 
 
 @cache
@@ -352,8 +354,8 @@ def elsewhere() -> dict[str, str]:
         "from laws.laws import Runs, digest\n"
         "from laws.registry import CASES\n"
         "with jax.enable_x64(True):\n"
-        "    found = {k: digest(Runs(v, False, None).host) for k, v in CASES.items()}\n"
-        "print(json.dumps(found))"
+        "    digests = {k: digest(Runs(v, False, None).host) for k, v in CASES.items()}\n"
+        "print(json.dumps(digests))"
     )
     tests = Path(__file__).parents[1]
     done = subprocess.run(
@@ -390,18 +392,18 @@ def tree_round_trip(runs: Runs) -> None:
         jax.tree.unflatten(*jax.tree.flatten(x)[::-1]) for x in (runs.case.estimator, runs.fitted)
     )
     assert estimator == runs.case.estimator
-    answers = runs.case.family.answer(fitted, runs.given[1])
+    answers = runs.case.family.answer(fitted, runs.inputs[1])
     same(jax.tree.map(np.asarray, answers), runs.host)
 
 
 def file_round_trip(runs: Runs) -> None:
     names = tuple(range(runs.n_classes))
-    votes = runs.given[0][0]
-    kept = fit_file.SavedFit("law", runs.fitted, Classes(names, True), fit_file.profile(votes))
+    votes = runs.inputs[0][0]
+    saved = fit_file.SavedFit("law", runs.fitted, Classes(names, True), fit_file.profile(votes))
     path = runs.folder / "fit.json"
-    fit_file.save_fit(path, kept)
+    fit_file.save_fit(path, saved)
     again = fit_file.load_fit(path).fitted
-    answers = runs.case.family.answer(again, runs.given[1])
+    answers = runs.case.family.answer(again, runs.inputs[1])
     same(jax.tree.map(np.asarray, answers), runs.host)
 
 

@@ -20,16 +20,16 @@ each = pytest.mark.parametrize("name", list(CASES))
 
 def outcomes(name: str, thorough: bool, folder: Path) -> dict[str, str]:
     """Return by law that it holds, the reason why it is not tried or does not, or the failure."""
-    case, found = CASES[name], {}
+    case, results = CASES[name], {}
     runs = Runs(case, thorough, folder)
     for law, (holds, slow, more) in LAWS.items():
         if law in case.reasons:
-            found[law] = case.reasons[law]
+            results[law] = case.reasons[law]
             continue
         if not thorough and (slow or (more and case.costly)):
             continue
-        found[law] = tried(holds, runs, case.breaks.get(law))
-    return found
+        results[law] = tried(holds, runs, case.breaks.get(law))
+    return results
 
 
 def tried(holds: Callable[[Runs], None], runs: Runs, why: str | None) -> str:
@@ -49,18 +49,20 @@ def obeys(name: str, thorough: bool, folder: Path) -> dict[str, str]:
         return outcomes(name, thorough, folder)
 
 
-def broken(found: dict[str, str]) -> str:
+def broken(results: dict[str, str]) -> str:
     """Return the laws that are broken, in lines."""
-    return "\n".join(f"{law}: {told}" for law, told in found.items() if told.startswith("BROKEN"))
+    return "\n".join(
+        f"{law}: {outcome}" for law, outcome in results.items() if outcome.startswith("BROKEN")
+    )
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.by_hand])
 def test_an_estimator_obeys_the_laws(
     name: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    found = obeys(name, False, tmp_path)
-    record_property("laws", found)
-    assert not broken(found), broken(found)
+    results = obeys(name, False, tmp_path)
+    record_property("laws", results)
+    assert not broken(results), broken(results)
 
 
 @pytest.mark.slow
@@ -68,9 +70,9 @@ def test_an_estimator_obeys_the_laws(
 def test_an_estimator_obeys_the_laws_at_all_classes_and_uncompiled(
     name: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    found = obeys(name, True, tmp_path)
-    record_property("laws", found)
-    assert not broken(found), broken(found)
+    results = obeys(name, True, tmp_path)
+    record_property("laws", results)
+    assert not broken(results), broken(results)
 
 
 PUBLIC = (
@@ -115,9 +117,9 @@ def test_every_estimator_of_the_public_api_is_in_the_registry() -> None:
         and (hasattr(value, "fit") or hasattr(value, "choose"))
     }
     learns |= set(baselines.__all__) | {"as_published", "true_minimum"}
-    found = [value for case in CASES.values() for value in parts(case.estimator)]
-    tried = {type(value).__name__ for value in found} | {
-        value.__name__ for value in found if inspect.isfunction(value)
+    estimators = [value for case in CASES.values() for value in parts(case.estimator)]
+    tried = {type(value).__name__ for value in estimators} | {
+        value.__name__ for value in estimators if inspect.isfunction(value)
     }
     tried |= {
         name for name in ("as_published", "true_minimum") if f"{name}_from_one_start" in tried

@@ -85,15 +85,20 @@ def assert_differentiated(
 ) -> None:
     """Compare a gradient, and a Hessian, with differences along three random ways."""
     ways = np.random.default_rng(0).normal(size=(3, len(at)))
-    slope = np.asarray(gradient(at))
-    assert np.abs(slope).max() > 1e-3  # or there would be nothing to see
-    scale = np.abs(slope).max()
+    gradient_at = np.asarray(gradient(at))
+    assert np.abs(gradient_at).max() > 1e-3  # or there would be nothing to see
+    scale = np.abs(gradient_at).max()
     for way in ways:
-        np.testing.assert_allclose(slope @ way, along(value, at, way), rtol=1e-6, atol=1e-7 * scale)
+        np.testing.assert_allclose(
+            gradient_at @ way, along(value, at, way), rtol=1e-6, atol=1e-7 * scale
+        )
         if hessian is not None:
-            bent = np.asarray(hessian(at)) @ way
+            hessian_along = np.asarray(hessian(at)) @ way
             np.testing.assert_allclose(
-                bent, along(gradient, at, way), rtol=1e-6, atol=1e-7 * np.abs(bent).max()
+                hessian_along,
+                along(gradient, at, way),
+                rtol=1e-6,
+                atol=1e-7 * np.abs(hessian_along).max(),
             )
 
 
@@ -241,15 +246,15 @@ def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     def at(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         p = parted(x)
         there = table.visit(p, prior)
-        bent = table._curvature(p, prior, 1.0)
+        curvature = table._curvature(p, prior, 1.0)
         n, j = len(labels), JUDGES
-        whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(bent.outer)
+        whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(curvature.outer)
         for a in range(2):
             rows = j + a * n + jnp.arange(n)
-            whole = whole.at[rows[:, None], jnp.arange(j)].set(bent.cross[:, a])
-            whole = whole.at[jnp.arange(j)[:, None], rows].set(bent.cross[:, a].T)
+            whole = whole.at[rows[:, None], jnp.arange(j)].set(curvature.cross[:, a])
+            whole = whole.at[jnp.arange(j)[:, None], rows].set(curvature.cross[:, a].T)
             for b in range(2):
-                whole = whole.at[rows, j + b * n + jnp.arange(n)].set(bent.block[:, a, b])
+                whole = whole.at[rows, j + b * n + jnp.arange(n)].set(curvature.block[:, a, b])
         return there.value, jnp.concatenate(there.gradient), whole
 
     start = 0.5 * np.random.default_rng(3).normal(size=JUDGES + 2 * len(labels))
@@ -322,11 +327,11 @@ MANY = 1_000_000
 
 def assert_sound(fit: Any, log_probs: Any, *statuses: Status) -> np.ndarray:
     """Assert that answers are probabilities, and that the fit says how it ended; return them."""
-    found = np.exp(np.asarray(log_probs))
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found.sum(1), 1, atol=1e-9)
+    probabilities = np.exp(np.asarray(log_probs))
+    assert np.isfinite(probabilities).all()
+    np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-9)
     assert Status(int(fit.status)) in statuses, Status(int(fit.status)).name
-    return found
+    return probabilities
 
 
 FINE = (Status.CONVERGED,)
@@ -343,9 +348,9 @@ def test_a_million_votes_of_one_class_on_an_item(method: Any) -> None:
     counts = np.array([[0, MANY], [3, 1], [1, 2], [2, 0], [0, 0], [1, 1]])
     labels = np.array([1, 0, 1, 0, -1, 1])
     votes = from_counts(counts)
-    found = assert_sound(fit := method.fit(votes, labels), fit(votes), *FINE)
-    assert found[0, 1] > 0.9
-    assert found[0, 1] == found[:, 1].max()
+    probabilities = assert_sound(fit := method.fit(votes, labels), fit(votes), *FINE)
+    assert probabilities[0, 1] > 0.9
+    assert probabilities[0, 1] == probabilities[:, 1].max()
 
 
 @pytest.mark.parametrize(
@@ -357,8 +362,8 @@ def test_a_million_items_of_one_class(method: Any) -> None:
     """All votes agree, and all labels: weights make a million items of three."""
     votes = Votes(jnp.asarray([[[1], [1]]] * 3, jnp.int8), None, None, None, 2)
     fit = method.fit(votes, np.ones(3, int), weight=np.array([1e6, 1.0, 0.0]))
-    found = assert_sound(fit, fit(votes), Status.CONVERGED, Status.DEGENERATE)
-    assert (found[:, 1] > 0.8).all()
+    probabilities = assert_sound(fit, fit(votes), Status.CONVERGED, Status.DEGENERATE)
+    assert (probabilities[:, 1] > 0.8).all()
 
 
 @pytest.mark.parametrize("correct", [0, MANY])
@@ -403,9 +408,9 @@ def certain_panel(items: int = 40) -> tuple[Votes, np.ndarray]:
 )
 def test_accuracies_of_0_and_1(method: Any, statuses: tuple[Status, ...]) -> None:
     votes, labels = certain_panel()
-    found = assert_sound(fit := method.fit(votes, labels), fit(votes), *statuses)
+    probabilities = assert_sound(fit := method.fit(votes, labels), fit(votes), *statuses)
     if not isinstance(method, AccuracyWeighted):  # its votes never count against a class
-        assert (found.argmax(1) == labels).all()
+        assert (probabilities.argmax(1) == labels).all()
     # New votes on which the two contradict what they always did.
     odd = Votes(1 - votes.index.at[:, 0].set(1 - votes.index[:, 0]), None, None, None, 2)
     assert_sound(fit, fit(odd), *statuses)
@@ -455,8 +460,8 @@ def test_labels_of_which_999_in_1000_are_of_one_class(
 ) -> None:
     index, labels = rare()
     votes = Votes(jnp.asarray(index, jnp.int8), None, None, None, 2)
-    found = assert_sound(fit := method.fit(votes, labels), fit(votes), *statuses)
-    assert 0 < found[:, 1].mean() < 0.1
+    probabilities = assert_sound(fit := method.fit(votes, labels), fit(votes), *statuses)
+    assert 0 < probabilities[:, 1].mean() < 0.1
 
 
 MAPS = [Temperature(), Platt(), Platt(symmetric=True), Isotonic(), Beta(), Beta(penalty=None)]
@@ -471,9 +476,9 @@ def test_maps_of_certain_answers_and_rare_labels(calibrator: Calibrator) -> None
         log_probs = np.log(np.stack([1 - share, share], 1))
     assert np.isneginf(log_probs).any()
     fit = calibrator.fit(log_probs, labels)
-    found = assert_sound(fit, fit(log_probs), *FINE)
+    probabilities = assert_sound(fit, fit(log_probs), *FINE)
     if not getattr(calibrator, "symmetric", False) and not isinstance(calibrator, Temperature):
-        assert found[:, 1].mean() == pytest.approx(0.001, abs=3e-3)  # Beta's penalty pulls
+        assert probabilities[:, 1].mean() == pytest.approx(0.001, abs=3e-3)  # Beta's penalty pulls
 
 
 def test_scores_and_sets_of_certain_answers() -> None:

@@ -52,27 +52,27 @@ def llmbar(real: Run) -> Panel:
     return encoded, coding, coding.labels(gold)
 
 
-def about(found: list[Finding], topic: str) -> list[Finding]:
-    return [f for f in found if f.topic == topic]
+def about(findings: list[Finding], topic: str) -> list[Finding]:
+    return [f for f in findings if f.topic == topic]
 
 
 def test_the_broken_reward_model_is_named_and_nothing_else_is_bad(rewardbench: Panel) -> None:
     votes, coding, labels = rewardbench
-    found = diagnose(votes, labels, coding)
-    assert [f.topic for f in found if f.severity == "bad"] == ["leak"]
-    assert about(found, "leak")[0].judges == (BROKEN,)
-    assert len(about(found, "parseability")[0].judges) == 16  # the old models without math-prm
-    copies = about(found, "redundancy")[0].judges
+    findings = diagnose(votes, labels, coding)
+    assert [f.topic for f in findings if f.severity == "bad"] == ["leak"]
+    assert about(findings, "leak")[0].judges == (BROKEN,)
+    assert len(about(findings, "parseability")[0].judges) == 16  # the old models without math-prm
+    copies = about(findings, "redundancy")[0].judges
     assert {"ContextualAI/archangel_sft-dpo_pythia6-9b_ref_free"} <= set(copies)
-    assert about(found, "saturation")
+    assert about(findings, "saturation")
     # A seeded position knows no preference for a side: the one-coin model holds.
-    assert not about(found, "one-coin")
+    assert not about(findings, "one-coin")
 
 
 def test_the_correctness_encoding_is_named_as_degenerate(correct: pd.DataFrame) -> None:
     votes, coding = encode_wide(correct, classes=(0, 1))
-    found = diagnose(votes, np.ones(votes.n_items, int), coding)
-    assert "learns that constant and looks perfect" in about(found, "labels")[0].sentence
+    findings = diagnose(votes, np.ones(votes.n_items, int), coding)
+    assert "learns that constant and looks perfect" in about(findings, "labels")[0].sentence
 
 
 def test_accuracies_are_those_of_the_published_file(real: Run, llmbar: Panel) -> None:
@@ -89,11 +89,11 @@ def test_accuracies_are_those_of_the_published_file(real: Run, llmbar: Panel) ->
 
 def test_llmbar_has_many_judges_below_chance_and_biased_ones(llmbar: Panel) -> None:
     votes, coding, labels = llmbar
-    found = diagnose(votes, labels, coding)
-    below = about(found, "below-chance")[0].judges
+    findings = diagnose(votes, labels, coding)
+    below = about(findings, "below-chance")[0].judges
     assert len(below) == 9
     assert all(name.split("/")[0] in ("ChatGPT", "LLaMA2") for name in below)
-    assert "Falcon/CoT" in about(found, "position-bias")[0].judges
+    assert "Falcon/CoT" in about(findings, "position-bias")[0].judges
     one_order = diagnose(votes.in_order(0), labels, coding)
     assert len(about(one_order, "one-coin")[0].judges) > 20
 
