@@ -1,14 +1,14 @@
 """Audit: the reward model that is wrong on every item.
 
-Claim: below-chance judges help once calibrated; none has to be left out.
+Claim: below-chance judges help after calibration; none has to be left out.
 Command: judgebayes reproduce calibrate-dont-curate/audit-broken --data DIR
 Runtime: about 45 seconds.
-Expected: the diagnostic names the judge, and no other when it is left out. It is wrong on all
-items, so that its vote turned round is the label (20 splits): with it stacking has 0.006 [0.006,
+Expected: the diagnostic names the judge, and names no judge when it is left out. The judge is wrong
+on all items, so that its reversed vote is the label (20 splits). With it stacking has 0.006 [0.006,
 0.007] at 99.9 %, without it 0.094 [0.090, 0.097] at 96.8 %; the one-coin model has 0.237 [0.231,
-0.242] and 0.260 [0.255, 0.264]; the top 5 have 0.133 either way. The claim is contradicted: what
-the judge saves (0.087 [0.073, 0.101] and 0.024 [0.019, 0.029]) is a leak of the label, and no
-measure of the panel.
+0.242] and 0.260 [0.255, 0.264]; the top 5 have 0.133 in both cases. The claim is contradicted: the
+NLL that the judge saves (0.087 [0.073, 0.101] and 0.024 [0.019, 0.029]) is a leak of the label, not
+a property of the panel.
 """
 
 from typing import Any
@@ -33,11 +33,11 @@ from judgebayes.plots import judge_map
     PAPER,
     "audit-broken",
     "Audit: the broken judge",
-    "below-chance judges are harmless behind a calibrated aggregator",
+    "below-chance judges do no harm with a calibrated aggregator",
     needs=(REWARDBENCH,),
 )
 def main(run: Run) -> Output:
-    """Return scores with and without the judge, and what the diagnostics say."""
+    """Return scores with and without the judge, and the findings of the diagnostics."""
     records: list[dict[str, Any]] = []
     notes: list[str] = []
     answers_by_arm = {}
@@ -68,7 +68,9 @@ def main(run: Run) -> Output:
         )
         row["grade"] = "contradicted" if leak.low > 0 else ""
         records.append(row)
-    notes.append("contradicted: a score that a broken judge improves is a score of the encoding.")
+    notes.append(
+        "contradicted: if a broken judge improves a score, the score measures the encoding."
+    )
     return Output(rows(PAPER, "audit-broken", records), {"map": figure}, notes)
 
 

@@ -1,9 +1,9 @@
-"""Audit: which of LLMBar's two presentation orders counts as the judge's vote.
+"""Audit: the effect of how LLMBar's two presentation orders make a judge's vote.
 
-Claim: the result does not depend on how one vote is made of two orders.
+Claim: the result does not depend on how the votes in two orders become one vote.
 Command: judgebayes reproduce calibrate-dont-curate/audit-orders --data DIR
 Runtime: about 50 seconds.
-Expected: replicated with all five ways to make a vote. One-coin + beta of all judges has 0.346 to
+Expected: replicated with all five encodings. One-coin + beta of all judges has 0.346 to
 0.368 NLL and 86.5 to 87.9 % (0.346 [0.338, 0.353] and 87.9 % in the main panel), stacking 0.225
 [0.220, 0.231] (votes that both orders agree on) to 0.259 [0.254, 0.263] (the main panel), and its
 lead excludes zero throughout: 0.086 [0.051, 0.121] to 0.138 [0.095, 0.182]. The top 5 beat all
@@ -27,11 +27,11 @@ ENCODINGS: tuple[Orders, ...] = ("random", "AB", "BA", "agreeing", "both")
     PAPER,
     "audit-orders",
     "Audit: LLMBar's presentation orders",
-    "the result does not depend on how one vote is made of two orders",
+    "the result does not depend on how the votes in two orders become one vote",
     needs=(LLMBAR,),
 )
 def main(run: Run) -> Output:
-    """Return the main numbers under each way of using the two orders."""
+    """Return the main numbers for each way to use the two orders."""
     records: list[dict[str, Any]] = []
     for orders in run.few(list(ENCODINGS)):
         run.say(orders)

@@ -5,8 +5,8 @@ Claim: the paper's calibrated NLLs (0.084, 0.046), accuracies above 99 % and 99.
 Command: judgebayes reproduce calibrate-dont-curate/audit-orientation --data DIR
 Runtime: about 20 seconds.
 Expected: contradicted. With correctness as the label, a method that sees no votes scores the same
-NLL as the full pipeline, at 100 %; the number is set by the penalty on the intercept. The program
-flags the labels itself.
+NLL as the full pipeline, at 100 %; the penalty on the intercept determines the number. The program's
+own diagnostic flags the labels.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return the pipeline beside an answer without votes, over penalties, in both orientations."""
+    """Return scores of the pipeline and of an answer without votes, by penalty and orientation."""
     records: list[dict[str, Any]] = []
     notes: list[str] = []
     for panel in both_orientations(run):
@@ -66,8 +66,8 @@ def main(run: Run) -> Output:
             notes.append(f"{panel.name}, correctness. The program says: {sentence}")
         records.append(row)
     notes.append(
-        "contradicted: under the paper's encoding the votes are worth less than 0.01 nats, and the "
-        "answers are all right."
+        "contradicted: under the paper's encoding the votes are worth less than 0.01 nats, and all "
+        "answers are right."
     )
     return Output(rows(PAPER, "audit-orientation", records), notes=notes)
 

@@ -1,17 +1,18 @@
-"""Audit: stacking at every label budget against all others, and what `auto` takes.
+"""Audit: stacking against all other methods at every label budget, and the choice of `auto`.
 
-Claim: with 50 labels or more no other method is better than stacking, and the method that
-cross-validation on the labels takes (`judgebayes calibrate --method auto`) is never clearly worse
-than the best.
+Claim: with 50 labels or more no other method is better than stacking, and the method chosen by
+cross-validation on the labels (`judgebayes calibrate --method auto`) is never clearly worse than the
+best.
 Command: judgebayes reproduce calibrate-dont-curate/audit-stacking --data DIR
 Runtime: about 10 minutes on a quiet core.
-Expected: stacking is the best of all at every budget, and its lead over the best other excludes zero:
-0.036, 0.025 and 0.030 nats with 50 labels on LLMBar, RewardBench 2 and the reward models, 0.044, 0.014
-and 0.023 with 100. Taking the least cross-validated NLL was clearly worse than stacking with 25 and 50
-labels; by two standard errors it loses 0.000 to 0.018 with 50 and 0.000 to 0.008 with 100, and clearly
-loses below 30, where the default is kept. That rule was chosen on these very panels. With labels of
-other subsets no lead excludes zero: 0.001 to 0.029 on the reward models and RewardBench 2, and on LLMBar
-stacking loses to the top 5 where no label is of Natural (0.497, 0.272), not where some are.
+Expected: stacking is the best method at every budget, and the interval of its lead over the best other
+excludes zero: 0.036, 0.025 and 0.030 nats with 50 labels on LLMBar, RewardBench 2 and the reward models,
+0.044, 0.014 and 0.023 with 100. Choosing the smallest cross-validated NLL was clearly worse than
+stacking with 25 and 50 labels. Requiring a lead of two standard errors, `auto` loses 0.000 to 0.018 with
+50 and 0.000 to 0.008 with 100; below 30 labels a choice is clearly worse, so the default is kept. That
+rule was chosen on these same panels. With labels of other subsets no interval of a lead excludes zero:
+0.001 to 0.029 on the reward models and RewardBench 2; on LLMBar stacking loses to the top 5 when no
+label is from Natural (0.497, 0.272), but not when some are.
 """
 
 from typing import Any
@@ -48,15 +49,15 @@ NO_FLOOR = 1e-300
 FEWEST = 30
 NATURAL = "LLMBar/Natural"
 COUNT, LARGE_COUNT = 40, 20
-"""Splits, on panels of more than 200,000 votes the second: folds make five more fits of each."""
+"""Numbers of splits; the second for panels of more than 200,000 votes, as folds add five fits each."""
 STACKING = "stacking"
 
 
 def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
     """Return the methods as `judgebayes calibrate` builds them for pairs, by name.
 
-    Dawid-Skene learns from votes without labels too, so it sees all of them; on the reward models
-    those of the labelled items only, or it alone would take an hour.
+    Dawid-Skene also learns from unlabelled votes, so it is fitted to all of them; on the reward models
+    only to those of the labelled items, since it would otherwise take an hour.
     """
 
     def mapped(method: Aggregator) -> Aggregator:
@@ -76,12 +77,12 @@ def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
 
 
 def count_of(panel: Panel) -> int:
-    """Return how many splits a panel gets."""
+    """Return the number of splits for a panel."""
     return COUNT if len(panel.labels) * len(panel.judges) <= LARGE else LARGE_COUNT
 
 
 def few_shapes(parts: Parts) -> Parts:
-    """Return the splits with calibration parts of one width, so that nothing compiles anew."""
+    """Return the splits with calibration parts of one width, which avoids recompilation."""
     calibration = parts.splits.calibration
     used = calibration[:, : max(int((calibration >= 0).sum(1).max()), 1)]
     extra = max(BUDGETS[-1] - used.shape[1], 0)
@@ -92,7 +93,8 @@ def few_shapes(parts: Parts) -> Parts:
 def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
     """Return five folds of each split's labelled items, as splits of their own.
 
-    With `groups` these are held out whole; labels that all come from one are divided at random.
+    With `groups`, whole groups are held out; if all labels come from one group, they are divided at
+    random.
     """
     rng = np.random.default_rng(seed)
     width = parts.splits.calibration.shape[1]
@@ -110,7 +112,7 @@ def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
 
 
 def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> np.ndarray:
-    """Return a method's NLL of each split's labelled items, each held out once: split x item."""
+    """Return a method's held-out NLL on each split's labelled items, of shape (split, item)."""
     losses = []
     for some in split_batches(panel, inner, fit_on):
         answered = evaluate_splits(
@@ -125,10 +127,10 @@ def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> 
 def chosen(
     candidates: dict[str, Answers], judged: dict[str, np.ndarray], default: str
 ) -> tuple[Answers, np.ndarray]:
-    """Return the answers of the method that each split's own labels prefer, and its place.
+    """Return the answers of the method chosen on each split's own labels, and its index.
 
-    The default stays unless there are 30 labels and another is ahead of it by more than two
-    standard errors.
+    The default is chosen unless there are at least 30 labels and another method is ahead of it by more
+    than two standard errors.
     """
     place = list(candidates).index(default)
     each = np.stack([judged[name] for name in candidates])
@@ -147,7 +149,10 @@ def chosen(
 def by_nature(
     panel: Panel, parts: Parts, by_method: dict[str, Answers], size: int
 ) -> list[dict[str, Any]]:
-    """Return methods' NLL by whether LLMBar's one subset that is not adversarial gave labels."""
+    """Return methods' NLL on splits with and without labels from LLMBar's subset Natural.
+
+    It is the only subset that is not adversarial.
+    """
     natural = panel.subset[parts.splits.calibration] == panel.subsets.index(NATURAL)
     has_natural = (natural & (parts.splits.calibration >= 0)).any(1)
     records = []
@@ -164,7 +169,7 @@ def by_nature(
     PAPER,
     "audit-stacking",
     "Audit: the best method at every label budget",
-    "from 50 labels up no method is better than stacking, and auto finds what is best",
+    "with 50 labels or more no method is better than stacking, and auto chooses the best method",
     twins=True,
 )
 def main(run: Run) -> Output:
@@ -193,20 +198,21 @@ def main(run: Run) -> Output:
         metric="nll",
         xlabel="labels",
         ylabel="NLL",
-        title="NLL against label budget, positions known; auto takes the best of the others",
+        title="NLL against label budget, with positions; auto chooses among the other methods",
         columns=2,
     )
     log_scales(figure, (10, 25, 50, 100, 200, 500, 1500))
     notes = [
-        "In this table n is the number of labels. Methods are those of the command line: a "
-        f"symmetric beta map without a floor behind all but stacking, learnt by {FOLDS}-fold "
+        "In this table n is the number of labels. Methods are those of the command line: all except "
+        f"stacking have a symmetric beta map without a floor, learnt by {FOLDS}-fold "
         "cross-fitting.",
-        f"auto takes, split by split, stacking, or the method of least NLL in {FOLDS} folds of the "
-        "split's own labels where that is ahead by two standard errors, from 30 labels on "
-        f"(up to {BUDGETS[-1]} labels). The command line has 100 random divisions: less noise.",
-        "Leads are over the best *other* method at that budget, chosen by the same numbers: an "
-        "advantage for the other. Intervals allow for other items and other labels.",
-        "Other subsets: labels come from half of the subsets, evaluation items from the rest, folds "
+        f"For each split auto chooses the method with the smallest NLL in {FOLDS} folds of the split's "
+        "own labels if it is ahead of stacking by two standard errors and there are at least 30 labels "
+        f"(up to {BUDGETS[-1]} labels), else stacking. The command line uses 100 random divisions, "
+        "which is less noisy.",
+        "Leads are over the best *other* method at that budget. It is chosen on the same numbers, which "
+        "favours the other method. Intervals account for sampling of items and of labels.",
+        "Other subsets: labels come from half of the subsets and evaluation items from the rest; folds "
         "keep subsets whole, and intervals are over subsets.",
     ]
     return Output(table, {"curves": figure}, notes)
@@ -215,7 +221,7 @@ def main(run: Run) -> Output:
 def compared(
     run: Run, panel: Panel, parts: Parts, size: int, groups: np.ndarray | None
 ) -> list[dict[str, Any]]:
-    """Return the rows of one budget."""
+    """Return the result rows of one budget."""
     offered = arms(panel, smoke=run.smoke)
     plain = {"none": Identity()}
     by_method = {

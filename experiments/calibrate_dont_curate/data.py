@@ -53,7 +53,7 @@ def short(judge: str) -> str:
 
 
 def benchmark(panel: Panel) -> str:
-    """Return the paper's name of what a panel stands for."""
+    """Return the paper's name of the benchmark that a panel represents."""
     return {
         REWARDBENCH: "RewardBench",
         RB2: "RewardBench 2",

@@ -8,10 +8,10 @@ calibrated one-coin curve falls to 5 judges (0.132 [0.130, 0.134], 0.178 [0.173,
 again to the full panel (0.262 [0.260, 0.265], 0.231 [0.228, 0.234]); the difference is 0.131
 [0.109, 0.152] and 0.054 [0.039, 0.070]. On LLMBar it rises to 0.389 at 40 judges and falls to
 0.346 at 65, not distinguishable from 0.322 at 5. The *stacking* curve falls up to the full panel
-everywhere, which is the shape that the paper claims: 0.132, 0.126, 0.112, 0.094 with 3, 10, 40 and
-148 reward models. Uncalibrated one-coin NLL rises from 2 judges on (on the twin from 5), as the
-paper says, but for its last step on LLMBar (0.906 to 0.760). Under the correctness encoding the
-calibrated curves are flat at 0.003 to 0.004, from the first judge on.
+on every panel, which is the shape that the paper claims: 0.132, 0.126, 0.112, 0.094 with 3, 10, 40
+and 148 reward models. Uncalibrated one-coin NLL rises from 2 judges on (on the twin from 5), as the
+paper says, except for its last step on LLMBar (0.906 to 0.760). Under the correctness encoding the
+calibrated curves are flat at 0.003 to 0.004, for any number of judges.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ STACKED = (3, 10, 40)
     PAPER,
     "fig2",
     "Figs 2, 6, 7: NLL against panel size",
-    "calibration turns the ranking: NLL then falls as more judges are kept",
+    "calibration reverses the ranking: NLL then falls as more judges are kept",
     twins=True,
 )
 def main(run: Run) -> Output:
@@ -87,14 +87,14 @@ def main(run: Run) -> Output:
     log_scales(figure, (1, 3, 10, 30, 100))
     notes = [
         "In this table n is the number of judges kept. Both scales are logarithmic.",
-        f"Stacking has no calibration map behind it: none is needed. Its points below the full panel "
-        f"are means of {FEW_SPLITS} splits.",
+        f"Stacking needs no calibration map and has none. Its points below the full panel are means "
+        f"of {FEW_SPLITS} splits.",
     ]
     return Output(table, {"curves": figure}, notes)
 
 
 def _stacked(run: Run, panel: Panel, k: int) -> Answers:
-    """Return what stacking of the k most accurate judges answers."""
+    """Return the answers of stacking of the k most accurate judges."""
     if k == len(panel.judges):
         return answers(run, panel, "stacking", ("none",))["none"]
     maps = {"none": Identity()}

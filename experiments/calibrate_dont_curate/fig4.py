@@ -1,6 +1,6 @@
 """P2 Fig 4 and Table 7: NLL against the number of labels, and a joint test over the budgets.
 
-Claim: all judges beat the most accurate ones at every label budget, by most at small ones.
+Claim: all judges beat the most accurate ones at every label budget, most clearly at small budgets.
 Command: judgebayes reproduce calibrate-dont-curate/fig4 --data DIR
 Runtime: about 2 minutes.
 Expected: in the true orientation the top 5 are ahead at every budget on the reward models, and
@@ -8,8 +8,8 @@ stacking of all judges is the best at every budget from 20 up on every panel: 0.
 with 50, 100 and 1,492 labels on the reward models, where one-coin + beta of all has 0.262 with all
 labels and that of the top 5 0.132. The paper's claim and its sharp drop appear under the correctness
 encoding only, where all judges reach the floor with 100 labels and the top 5 with 200: the score of
-many judges is larger, so that the constant is learnt sooner. Across subsets stacking loses to the top
-5 on LLMBar with 100 labels (0.422, 0.377), not with 50.
+many judges is larger, so the constant is learnt from fewer labels. Across subsets stacking loses to the
+top 5 on LLMBar with 100 labels (0.422, 0.377), not with 50.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ SUBSET_BUDGETS = (50, 100)
 
 
 def budgets(run: Run, panel: Panel) -> list[int]:
-    """Return the budgets that half of a panel's items hold, and that half."""
+    """Return the budgets up to half of a panel's items, and that half itself."""
     half = halves(run, panel).splits.calibration.shape[1]
     return [*(b for b in run.few(list(BUDGETS), 4) if b < half), half]
 
@@ -41,7 +41,7 @@ def budgets(run: Run, panel: Panel) -> list[int]:
     PAPER,
     "fig4",
     "Fig 4 and Table 7: label budget",
-    "all judges beat the most accurate ones at every label budget, most at small ones",
+    "all judges beat the most accurate ones at every label budget, most clearly at small budgets",
     twins=True,
 )
 def main(run: Run) -> Output:
@@ -105,7 +105,7 @@ def main(run: Run) -> Output:
 def _joint(
     run: Run, panel: Panel, by_arm: dict[tuple[str, int], Answers], sizes: list[int]
 ) -> list[dict[str, Any]]:
-    """Return Table 7: the largest t over budgets of selection's loss, and its critical value."""
+    """Return Table 7: the largest t over budgets of the loss by selection, and its critical value."""
     lost = np.stack(
         [
             by_arm["top-5 + beta", b].by_split("nll") - by_arm["one-coin + beta", b].by_split("nll")
@@ -128,7 +128,7 @@ def _joint(
 
 
 def _across_subsets(run: Run, panel: Panel) -> list[dict[str, Any]]:
-    """Return NLL where the evaluation items come from other subsets than the labels."""
+    """Return the NLL when evaluation items and labels come from different subsets."""
     records = []
     for size in SUBSET_BUDGETS:
         parts = by_subset(run, panel, labels=size)

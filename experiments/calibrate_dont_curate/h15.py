@@ -1,12 +1,12 @@
 """P2 H.15 (Fig 9): reliability before and after calibration.
 
-Claim: uncalibrated answers fill all bins far from the diagonal; after beta calibration they stand in
-three confident bins, near it.
+Claim: uncalibrated answers fill all bins, far from the diagonal; after beta calibration they are in
+three confident bins near the diagonal.
 Command: judgebayes reproduce calibrate-dont-curate/h15 --data DIR
 Runtime: about 3 seconds.
-Expected: in the true orientation calibrated answers use all bins (ECE 0.02 to 0.06, on the twin 0.065),
-stacking's the nearest to the diagonal but on RewardBench 2 (0.023, one-coin + beta 0.022). Under the
-correctness encoding all of them stand in the single bin at 1: sharp because the label is constant.
+Expected: in the true orientation calibrated answers use all bins (ECE 0.02 to 0.06, on the twin 0.065).
+Stacking's are the nearest to the diagonal except on RewardBench 2 (0.023, one-coin + beta 0.022). Under
+the correctness encoding all are in the single bin at 1: they are sharp because the label is constant.
 """
 
 from typing import Any
@@ -69,9 +69,7 @@ def main(run: Run) -> Output:
         title=f"Reliability over all splits, {BINS} bins (area: share of the answers)",
         columns=4,
     )
-    notes = [
-        f"Bins are of the probability of class 1, the answers of all splits pooled, {BINS} bins."
-    ]
+    notes = [f"{BINS} bins of the probability of class 1, with the answers of all splits pooled."]
     return Output(rows(PAPER, "h15", records), {"diagrams": figure}, notes)
 
 

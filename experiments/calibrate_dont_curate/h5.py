@@ -1,7 +1,7 @@
-"""P2 H.5: where the variance of the logits comes from, by a 2PL item response model.
+"""P2 H.5: shares of the variance of the logits, by a 2PL item response model.
 
-Claim: differences between judges dominate differences between items on every data set, and the
-abilities rank judges as their accuracies do.
+Claim: differences between judges dominate differences between items on every data set, and
+abilities rank judges in the same order as accuracies.
 Command: judgebayes reproduce calibrate-dont-curate/h5 --data DIR
 Runtime: about 25 seconds.
 Expected: judges minus items is 0.128 [0.099, 0.155] on the reward models (0.456 [0.442, 0.472] and
@@ -58,7 +58,7 @@ def main(run: Run) -> Output:
     notes = [
         "The paper's numbers and its formula (eq 7) are blank in the text. Shares are of the variance "
         "of a (theta - b) over judges and items; `judge share of two` is Var(theta) / (Var(theta) + "
-        "Var(b)), discriminations left aside.",
+        "Var(b)), without discriminations.",
         f"Joint posterior mode; intervals resample items ({RESAMPLES} times).",
         "Which votes are right does not depend on the orientation: there is one row per panel.",
     ]
@@ -66,7 +66,7 @@ def main(run: Run) -> Output:
 
 
 def resampled(panel: Panel, run: Run) -> list[Shares]:
-    """Return the shares with the items drawn anew, as weights."""
+    """Return the shares for resampled items, with the resampled counts as weights."""
     rng = np.random.default_rng(run.seed)
     n = len(panel.labels)
     shares = []
@@ -79,9 +79,9 @@ def resampled(panel: Panel, run: Run) -> list[Shares]:
 
 
 def _around(value: float, resamples: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % spread of resampled values, about the value of the data.
+    """Return the 95 % interval of resampled values, centred at the value of the data.
 
-    Items drawn twice count twice and are shrunk less, which shifts all resampled shares alike.
+    Items drawn twice count twice and are shrunk less, which shifts all resampled shares equally.
     """
     low, high = np.quantile(resamples - resamples.mean(), [0.025, 0.975])
     return float(value + low), float(value + high)

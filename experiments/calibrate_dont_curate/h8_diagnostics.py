@@ -1,12 +1,12 @@
-"""P2 section 4.5 and H.8: the operating checks P1-P3, and what the program adds to them.
+"""P2 section 4.5 and H.8: the operating checks P1-P3, and the program's additional checks.
 
-Claim: three checks on the calibration set tell when inclusion is safe: parseability, saturation and
+Claim: three checks on the calibration set show when inclusion is safe: parseability, saturation and
 whether the aggregator fits; below-chance judges should be left out.
 Command: judgebayes reproduce calibrate-dont-curate/h8-diagnostics --data DIR
 Runtime: about 3 seconds.
-Expected: the checks do not tell where selection wins: it wins on RewardBench 2, which passes P2 and
+Expected: the checks do not predict where selection wins: it wins on RewardBench 2, which passes P2 and
 P3. Redundancy does: 148 reward models are worth 5 independent ones, 22 configurations 1.8. Only the
-added check of the labels objects to the correctness encoding.
+additional check of the labels detects the correctness encoding.
 """
 
 from collections import Counter
@@ -45,14 +45,14 @@ BELOW = (0.9, 0.95, 0.99)
     PAPER,
     "h8-diagnostics",
     "Section 4.5, H.8: diagnostics",
-    "three checks on the calibration set tell when keeping all judges is safe",
+    "three checks on the calibration set show when keeping all judges is safe",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return what each diagnostic found, over a range of thresholds, and maps of the judges."""
+    """Return the number of judges named by each diagnostic, by threshold, and plots of the judges."""
     records: list[dict[str, Any]] = []
     figures = {}
-    notes = ["H.8's thresholds are blank in the text: the program's are choices, and varied here."]
+    notes = ["H.8's thresholds are blank in the text: the program's are our choice, and vary here."]
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
         findings = diagnose(panel.votes, panel.labels, panel.judges)

@@ -4,9 +4,9 @@ Claim: without calibration, pruning weak judges improves accuracy and NLL.
 Command: judgebayes reproduce calibrate-dont-curate/table1 --data DIR
 Runtime: about 15 seconds.
 Expected: pruning improves both on the reward models (NLL 0.52 for all, 0.20 for the top 3). Under the
-correctness encoding only the calibration error moves: majority voting's is 1 minus its mean
-probability, 0.31 on the reward models, near the paper's 0.27, against 0.09 in the true orientation;
-and the top-k rows, whose votes are public, meet the paper's numbers. Table 1 was computed with a
+correctness encoding only the calibration error changes: majority voting's is 1 minus its mean
+probability, 0.31 on the reward models, near the paper's 0.27, against 0.09 in the true orientation.
+The top-k rows, whose votes are public, agree with the paper's numbers. So Table 1 was computed with a
 constant label.
 """
 
@@ -48,13 +48,13 @@ METHODS = (
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return four metrics of every aggregator, and what pruning gains before calibration."""
+    """Return four metrics of every aggregator, and the gain by pruning before calibration."""
     printed = paper_values("table1")
     records: list[dict[str, Any]] = []
     notes = [
-        "The twin stands for JudgeBench: simulated judges fitted to its rows here, so that those "
-        "rows are no prediction; its calibrated results in other tables are.",
-        "ECE is of the probability of class 1: of the most probable class it could not notice a "
+        "The twin represents JudgeBench: simulated judges fitted to its rows in this table, so these "
+        "rows are not a prediction; the twin's calibrated results in other tables are.",
+        "ECE is of the probability of class 1: the ECE of the most probable class cannot detect a "
         "constant label.",
     ]
     for panel in both_orientations(run):
@@ -86,10 +86,10 @@ def main(run: Run) -> Output:
 
 
 def _reproduced(panel: Panel, method: str, row: dict[str, Any]) -> Grade:
-    """Return whether the paper's number is met, where its own votes are public.
+    """Return whether our number agrees with the paper's, where its own votes are public.
 
-    The paper adds four judges to RewardBench's reward models, which are too weak to be among the
-    best ten: the top-k rows rest on the same votes.
+    The paper adds four judges to RewardBench's reward models. They are too weak to be among the best
+    ten, so the top-k rows use the same votes.
     """
     same = panel.dataset == REWARDBENCH and panel.orientation == "correctness"
     if not same or not method.startswith("top-") or row["paper_value"] is None:
@@ -99,7 +99,7 @@ def _reproduced(panel: Panel, method: str, row: dict[str, Any]) -> Grade:
 
 
 def _floors(panel: Panel, by_method: dict[str, Answers]) -> str:
-    """Return what other floors of the probability would make of the top-k rows."""
+    """Return the NLL of the top-k rows for other floors of the probability."""
     losses = []
     for floor in (1e-6, 1e-4, 1e-3, 5e-3):
         values = [
@@ -116,7 +116,7 @@ def _floors(panel: Panel, by_method: dict[str, Answers]) -> str:
 def _constant(
     name: str, majority: Answers, printed: dict[tuple[str, str, str], float], paper_name: str
 ) -> str:
-    """Return what majority voting's calibration error says about the labels."""
+    """Return a sentence about the labels that follows from majority voting's calibration error."""
     mean = float(np.nanmean(np.where(majority.inside, majority.p, np.nan)))
     sentence = (
         f"{name}, correctness: majority voting's ECE is {majority.by_split('ece').mean():.3f}, "

@@ -3,9 +3,9 @@
 Claim: beta calibration cuts NLL by 89 to 93 %; conformal sets then cover 90 and 80 % of the labels.
 Command: judgebayes reproduce calibrate-dont-curate/table10 --data DIR
 Runtime: about 35 seconds.
-Expected: in the true orientation NLL falls by 46 to 52 %, and Platt's map does it alone. Coverage
-obeys its exact law at 90 %; at 80 % the saturated answers of the reward models and RewardBench 2 tie,
-and cover more (90 and 89 %). Under the correctness encoding NLL falls by 99.8 to 99.9 %.
+Expected: in the true orientation NLL falls by 46 to 52 %, and Platt's map alone is enough. Coverage
+follows its exact law at 90 %; at 80 % the saturated answers of the reward models and RewardBench 2 tie,
+so that coverage is larger (90 and 89 %). Under the correctness encoding NLL falls by 99.8 to 99.9 %.
 """
 
 from typing import Any
@@ -34,18 +34,18 @@ STEPS: dict[str, Calibrator] = {
 }
 LEVELS = (0.9, 0.8)
 SLICE = 0.2
-"""The share of the calibration half that the conformal step keeps for itself."""
+"""The share of the calibration half that only the conformal step uses."""
 
 
 @experiment(
     PAPER,
     "table10",
     "Table 10: pipeline ablation and conformal coverage",
-    "beta calibration cuts NLL by an order of magnitude; conformal sets cover as promised",
+    "beta calibration cuts NLL by an order of magnitude; conformal sets have nominal coverage",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return the metrics of every step, and coverage beside its law."""
+    """Return the metrics of every step, and coverage with its exact law."""
     printed = paper_values("table10")
     records: list[dict[str, Any]] = []
     notes = [
@@ -74,7 +74,7 @@ def main(run: Run) -> Output:
 
 
 def _conformal(run: Run, panel: Panel, parts: Parts) -> list[dict[str, Any]]:
-    """Return coverage and size of split conformal sets, and the law of the coverage."""
+    """Return coverage and size of split conformal sets, and the exact law of the coverage."""
     half, other = parts.splits.calibration, parts.splits.evaluation
     own = round(SLICE * half.shape[1])
     conformal_splits = Splits(half[:, own:], np.concatenate([half[:, :own], other], axis=1))

@@ -1,13 +1,14 @@
 """P2 Table 12 (H.14): selective prediction.
 
 Claim: calibrated methods have a nearly perfect area under the accuracy-coverage curve, whatever the
-aggregator; majority voting keeps 15 % of the items at high confidence, with beta 99.9 % at 100 %.
+aggregator; at high confidence majority voting answers 15 % of the items, with beta 99.9 % at 100 %
+accuracy.
 Command: judgebayes reproduce calibrate-dont-curate/table12 --data DIR
 Runtime: about 20 seconds.
 Expected: in the true orientation calibration lowers the area a little (by 0.004 to 0.045): a map with
 an intercept ranks saturated answers for one response above those for the other. Stacking raises it.
-Under the correctness encoding everything calibrated keeps 100 % at 100 %, on LLMBar too, where
-majority voting is right on 55 %.
+Under the correctness encoding every calibrated method keeps 100 % of the items at 100 % accuracy, also
+on LLMBar, where majority voting is right on 55 %.
 """
 
 from typing import Any
@@ -45,7 +46,7 @@ GRID = np.linspace(0.05, 1, 39)
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return AUAC, accuracy, and what a confidence bar keeps, and the curves."""
+    """Return AUAC, accuracy, the items kept by a confidence threshold, and the curves."""
     records: list[dict[str, Any]] = []
     curves: dict[str, dict[str, AccuracyCurve]] = {}
     printed = paper_values("table12")
@@ -70,15 +71,15 @@ def main(run: Run) -> Output:
         records.append(claim_row(panel, "beta minus none", "auac difference", gain, run.splits))
     figure = accuracy_coverage(curves, title="Accuracy on the most confident items", columns=4)
     notes = [
-        f"kept: share of items answered with a confidence of {CONFIDENCE} or more; the paper's bar "
-        "is blank in the text. A split that keeps none counts as accuracy one half.",
+        f"kept: share of items answered with a confidence of {CONFIDENCE} or more; the paper's "
+        "threshold is blank in the text. A split without such items has accuracy one half.",
         "The difference of areas has an interval over splits.",
     ]
     return Output(rows(PAPER, "table12", records), {"curves": figure}, notes)
 
 
 def selective(answer_set: Answers) -> dict[str, np.ndarray]:
-    """Return the area, the accuracy at full coverage, and what the bar keeps, by split."""
+    """Return by split the area, the accuracy at full coverage, and the items kept."""
     area, full, retained, right = (
         np.asarray(v) for v in _scored(answer_set.log_probs, answer_set.labels)
     )

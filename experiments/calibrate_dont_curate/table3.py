@@ -1,14 +1,14 @@
-"""P2 Table 3 and section 4.3: stronger curators, refitting the same pipeline for every panel.
+"""P2 Table 3 and section 4.3: stronger curators that refit the same pipeline for every panel.
 
 Claim: no curator beats all judges: beam search and greedy forward lose, backward elimination ties.
 Command: judgebayes reproduce calibrate-dont-curate/table3 --data DIR
 Runtime: about 5 minutes.
 Expected: contradicted in the true orientation on the reward models and RewardBench 2, where every
-search and L1 beat all judges behind the one-coin model: 0.120 (greedy) against 0.262, 0.161 (beam)
-against 0.231, on RewardBench 2 five random judges too (0.204). On LLMBar L1 does (0.298 against 0.346);
-beam, greedy and backward are ahead, but their intervals hold zero, and the best panel of one judge per
-family loses (0.386). Under the correctness encoding every panel, a random one too, is between 0.002 and
-0.004.
+search and L1 beat all judges with the one-coin model: 0.120 (greedy) against 0.262, 0.161 (beam)
+against 0.231; on RewardBench 2 even five random judges do (0.204). On LLMBar L1 does (0.298 against
+0.346); beam, greedy and backward are ahead, but their intervals include zero, and the best panel of one
+judge per family loses (0.386). Under the correctness encoding every panel, also a random one, is between
+0.002 and 0.004.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ PENALTIES = (0.003, 0.03)
 
 
 def curators(panel: Panel, *, smoke: bool) -> dict[str, Curator]:
-    """Return the curators by name; of many families the most accurate nine are tried exhaustively."""
+    """Return the curators by name; of more than nine families the nine most accurate are searched."""
     families = family_numbers(panel)
     few = len(set(families)) <= MOST_FAMILIES
     pool = OnePerFamily(families) if few else TopAccuracy(MOST_FAMILIES)
@@ -54,11 +54,11 @@ def curators(panel: Panel, *, smoke: bool) -> dict[str, Curator]:
     PAPER,
     "table3",
     "Table 3: same-pipeline panel search",
-    "no way of choosing a panel beats all judges behind the same pipeline",
+    "no curator beats all judges with the same pipeline",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return each curator's NLL and panel size, and what it loses to all judges."""
+    """Return each curator's NLL and panel size, and its loss against all judges."""
     records: list[dict[str, Any]] = []
     for panel in both_orientations(run):
         large = panel.votes.n_items * len(panel.judges) > LARGE
@@ -84,7 +84,7 @@ def main(run: Run) -> Output:
         ]
         records += metric_rows(answer_set, "oracle top 5", ("nll",))
     notes = [
-        f"Searches take the first {SEARCHED} splits. The criterion is the paper's: NLL on the items "
+        f"Searches use the first {SEARCHED} splits. The criterion is the paper's: NLL on the items "
         "that the calibrator was fitted to.",
         "The oracle ranks judges by their accuracy on the evaluation items.",
     ]

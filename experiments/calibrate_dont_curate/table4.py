@@ -12,8 +12,8 @@ loses to it on RewardBench 2 (-0.051 [-0.064, -0.039]; contradicted), where judg
 of each other. One-coin and Dawid-Skene are equal to 0.003. Stacking, which the paper calls
 degenerate, is the best on new items (0.094, 0.157, 0.259): ahead of one-coin by 0.169 [0.149,
 0.190], 0.075 [0.058, 0.092] and 0.086 [0.051, 0.121]. Beta on its own fitted answers makes it
-worse (0.105, 0.158, 0.291), beta out of fold less so (0.158 and 0.264 on RewardBench 2 and
-LLMBar). Under the correctness encoding everything behind beta has 0.003 to 0.009.
+worse (0.105, 0.158, 0.291), out-of-fold beta less so (0.158 and 0.264 on RewardBench 2 and
+LLMBar). Under the correctness encoding every method with beta has 0.003 to 0.009.
 """
 
 from typing import Any
@@ -95,9 +95,9 @@ def main(run: Run) -> Output:
     notes = [
         "nested: the aggregator learns from 70 % of the calibration half, the calibrator from the "
         "rest (section 4.4). shared: both learn from all of it (Appendix H.9).",
-        f"{OUT_OF_FOLD}: the paper's Stacking-CV, beta learnt from the answers of {FOLDS} folds that "
-        "did not see the item; the reward models are left out, six fits of 148 weights a split.",
-        "Differences are of the shared protocol: beta behind everything but stacking, which has no "
+        f"{OUT_OF_FOLD}: the paper's Stacking-CV, with beta learnt from out-of-fold answers ({FOLDS} "
+        "folds); not run on the reward models, where it needs six fits of 148 weights per split.",
+        "Differences are of the shared protocol: beta with all methods except stacking, which has no "
         "map. Stacking is scored on items that it has not seen: were it memorising, it would lose "
         "there.",
     ]

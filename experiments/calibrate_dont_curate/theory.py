@@ -1,4 +1,4 @@
-"""P2's propositions, theorems and lemma, checked on panels small enough to be summed out exactly.
+"""P2's propositions, theorems and lemma, checked on panels small enough for exact sums.
 
 Claim: calibrated risk falls with every judge (Prop 1), log-odds weights are Bayes' rule (Prop 2),
 strictly monotone distortions change nothing (Prop 3), the error is bounded by a product in which
@@ -6,9 +6,9 @@ anti-experts count (Thm 1), a larger calibration class cannot lose in the long r
 weighting gains on majority as accuracies vary (Thm 3), clipped log-loss is bounded (Lemma 1).
 Command: judgebayes reproduce calibrate-dont-curate/theory
 Runtime: seconds.
-Expected: all of them hold, to rounding. Prop 1 is about the best predictor from all votes, not about
+Expected: all of them hold, up to rounding. Prop 1 is about the best predictor from all votes, not about
 the one-coin score: with nine copies of a weak judge, the calibrated one-coin score of all ten judges
-loses to the one strong judge.
+is worse than the one strong judge.
 """
 
 from itertools import product
@@ -36,7 +36,7 @@ class World(NamedTuple):
 
 
 def one_coin_world(accuracy: Float[np.ndarray, " judge"], prior: float = 0.5) -> World:
-    """Return all votes of independent judges with p(votes, y), y = 1 having the prior."""
+    """Return all vote vectors of independent judges with p(votes, y); p(y = 1) is the prior."""
     votes = np.array(list(product((0, 1), repeat=len(accuracy))))
     given_one = np.where(votes == 1, accuracy, 1 - accuracy).prod(1)
     given_zero = np.where(votes == 0, accuracy, 1 - accuracy).prod(1)
@@ -51,7 +51,7 @@ def merged(joint: Float[np.ndarray, "state 2"], values: np.ndarray) -> Float[np.
 
 
 def oracle_risk(joint: Float[np.ndarray, "value 2"]) -> tuple[float, float]:
-    """Return the least NLL and Brier score (of class 1) of a predictor that sees the value."""
+    """Return the smallest NLL and Brier score (of class 1) of a predictor from the value."""
     total = joint.sum(1)
     p = np.divide(joint[:, 1], total, out=np.full_like(total, 0.5), where=total > 0)
     return float(-(_xlogx(p) + _xlogx(1 - p)) @ total), float((p * (1 - p)) @ total)
@@ -67,7 +67,7 @@ def log_odds(accuracy: Float[np.ndarray, " judge"]) -> Float[np.ndarray, " judge
 
 
 def monotonicity(rng: np.random.Generator) -> dict[str, float]:
-    """Return how far Prop 1 is from failing over random panels and nested subsets of judges."""
+    """Return the margins by which Prop 1 holds over random panels and nested subsets of judges."""
     least, information, useless = np.inf, 0.0, 0.0
     for _ in range(PANELS):
         accuracy = rng.uniform(0.2, 0.95, JUDGES)
@@ -119,7 +119,7 @@ def copies() -> dict[str, float]:
 
 
 def monotone_risk(joint: Float[np.ndarray, "state 2"], score: Float[np.ndarray, " state"]) -> float:
-    """Return the least NLL of a non-decreasing map of a score: pool adjacent violators."""
+    """Return the smallest NLL of a non-decreasing map of a score, by pooling adjacent violators."""
     order = np.argsort(score, kind="stable")
     blocks: list[np.ndarray] = []
     for row in joint[order]:
@@ -134,7 +134,7 @@ def _share(row: np.ndarray) -> float:
 
 
 def bayes_rule(rng: np.random.Generator) -> float:
-    """Return the largest difference between Prop 2's log-odds and Bayes' rule summed out."""
+    """Return the largest difference between Prop 2's log-odds and Bayes' rule, from exact sums."""
     worst = 0.0
     for _ in range(PANELS):
         accuracy, prior = rng.uniform(0.05, 0.95, JUDGES), rng.uniform(0.1, 0.9)
@@ -146,7 +146,7 @@ def bayes_rule(rng: np.random.Generator) -> float:
 
 
 def jury(rng: np.random.Generator) -> dict[str, float]:
-    """Return how Theorem 1's bound compares with the exact error of the Bayes decision."""
+    """Return Theorem 1's bound minus the exact error of the Bayes decision, and error changes."""
     tightest, flipped, noise = np.inf, 0.0, 0.0
     for _ in range(PANELS):
         accuracy = rng.uniform(0.1, 0.9, JUDGES)
@@ -182,7 +182,7 @@ def exponents(excess: Float[np.ndarray, " judge"]) -> tuple[float, float]:
 
 
 def expansion(rng: np.random.Generator) -> dict[str, float]:
-    """Return the gain over Theorem 3's leading term as accuracies approach 1/2, and its sign."""
+    """Return the ratio of the gain to Theorem 3's leading term near accuracy 1/2, and the least gain."""
     ratio, least = {}, np.inf
     for size in (0.1, 0.01, 0.001):
         values = []
@@ -198,10 +198,10 @@ def expansion(rng: np.random.Generator) -> dict[str, float]:
 def nested_classes(
     rng: np.random.Generator, replicates: int
 ) -> dict[int, Float[np.ndarray, " replicate"]]:
-    """Return by budget how much the fitted beta map loses to the best Platt map (Theorem 2).
+    """Return by budget the excess risk of the fitted beta map over the best Platt map (Theorem 2).
 
-    Votes of five judges whose errors are shared, so that the one-coin score is miscalibrated; both
-    maps act on it, and the population's risk is summed out.
+    The votes are of five judges with correlated errors, so that the one-coin score is miscalibrated.
+    Both maps act on this score, and the population risk is an exact sum.
     """
     accuracy = np.array([0.9, 0.75, 0.7, 0.65, 0.6])
     shared = one_coin_world(accuracy).joint * 0.5 + one_coin_world(np.full(5, 0.6)).joint * 0.5
@@ -222,7 +222,7 @@ def nested_classes(
 
 
 def _logistic(x: np.ndarray, joint: np.ndarray, ridge: float) -> np.ndarray:
-    """Return logistic regression by Newton's method, rows weighted by their mass."""
+    """Return a logistic regression fitted by Newton's method, with rows weighted by their mass."""
     theta = np.zeros(x.shape[1])
     for _ in range(60):
         p = 1 / (1 + np.exp(-np.clip(x @ theta, -30, 30)))
@@ -240,7 +240,7 @@ def _risk(x: np.ndarray, theta: np.ndarray, joint: np.ndarray) -> float:
 
 
 def distortions(rng: np.random.Generator) -> dict[str, float]:
-    """Return how much strictly monotone distortions of a score change the best calibrated NLL."""
+    """Return the changes of the best calibrated NLL by distortions of a score."""
     accuracy = rng.uniform(0.55, 0.9, JUDGES)
     world = one_coin_world(accuracy)
     score = 1 / (1 + np.exp(-(2 * world.votes - 1) @ log_odds(accuracy)))
@@ -261,7 +261,7 @@ def distortions(rng: np.random.Generator) -> dict[str, float]:
 
 
 def clipping(clip: float = 1e-6) -> dict[str, float]:
-    """Return how far Lemma 1 is from failing on grids of true and predicted probabilities."""
+    """Return the margins by which Lemma 1 holds on grids of true and predicted probabilities."""
     q = np.linspace(clip, 1 - clip, 20001)
     bound = np.log(1 / clip)
     excess = float(max((-np.log(q)).max(), (-np.log1p(-q)).max()) - bound)
@@ -277,11 +277,11 @@ def clipping(clip: float = 1e-6) -> dict[str, float]:
     PAPER,
     "theory",
     "Propositions 1-3, Theorems 1-3 and Lemma 1, numerically",
-    "all seven statements, on panels whose votes are summed out exactly",
+    "all seven statements, on panels small enough for exact sums over votes",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return how far each statement is from failing."""
+    """Return the margin by which each statement holds."""
     rng = np.random.default_rng(run.seed)
     one, pooled, worst, nll_changes = monotonicity(rng), copies(), bayes_rule(rng), distortions(rng)
     bound, gain, clipped = jury(rng), expansion(rng), clipping()
@@ -318,7 +318,7 @@ def main(run: Run) -> Output:
     ]
     notes = [
         "Values are exact sums over vote vectors; only Theorem 2 draws labels.",
-        f"Prop 1 speaks of the best predictor from all votes. The pipeline calibrates one number, the "
+        f"Prop 1 is about the best predictor from all votes. The pipeline calibrates one number, the "
         f"one-coin score. One judge of accuracy {STRONG:g} and {COPIES} copies of one of {WEAK:g}: the "
         f"strong judge alone has NLL {pooled['strong judge alone']:.3f}, the best predictor from all "
         f"votes {pooled['all votes, best predictor']:.3f}, and the one-coin score of all under the best "

@@ -1,4 +1,4 @@
-"""Intervals for those who work in Python: success rates of systems, and means over splits."""
+"""Intervals of the Python interface: success rates of systems, and means over splits."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ __all__ = ["over_splits", "success"]
 
 METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")
 PROGRAMS, SHOWN = 120, 40
-"""Programs of a data set, and those that are labelled."""
+"""Number of programs of a data set, and of labelled programs."""
 SPLITS, HELD_OUT = 30, 0.2
 
 
@@ -67,7 +67,7 @@ def _success(
 
 
 def _systems() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return programs of four items of unlike difficulty, two of each system, and a panel's score."""
+    """Return programs of four items with varying difficulty, two per system, and a panel's score."""
     rng = np.random.default_rng(16)
     program = np.repeat(np.arange(3000), 4)
     ease = rng.normal(0.8, 1.2, 3000)[program] + np.where(np.arange(12_000) % 2 == 0, 0.3, -0.3)
@@ -79,7 +79,7 @@ def _systems() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def over_splits(setting: Setting) -> Iterator[Trials]:
     """Yield trials of means over random splits of the same items, and over items.
 
-    The splits' truth is the mean over all splits of these items: that is all they can tell.
+    The truth for the splits is the mean over all splits of these items, which is what they estimate.
     """
     run = setting.run
     for place, population in enumerate((populations.simulated(), populations.llmbar(run))):

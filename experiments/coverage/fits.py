@@ -1,4 +1,4 @@
-"""Intervals of fitted judges, for those who work in Python: `reliability` of three methods."""
+"""Intervals of fitted judges in the Python interface: `reliability` of three methods."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ LABELS, VOTED = 50, 200
 WEIGHTS = np.array([1.2, 0.9, 0.6, 0.3, 0.0, -0.4])
 STACKED = 120
 MOST = 9
-"""Judges of real data that Dawid-Skene is fitted to."""
+"""Number of judges in real data for Dawid-Skene."""
 
 
 def reliability(setting: Setting) -> Iterator[Trials]:
@@ -55,7 +55,7 @@ def _one_coin(setting: Setting, population: Population, place: int) -> Trials:
 
 
 def _dawid_skene(setting: Setting, population: Population, place: int) -> Trials:
-    """Return trials of the mode: 50 of 200 items are labelled."""
+    """Return trials of the fit at the mode, with labels for 50 of 200 items."""
     voted = population.index >= 0
     right = (population.index == population.labels[:, None]) & voted
     by_class = [
@@ -74,7 +74,7 @@ def _dawid_skene(setting: Setting, population: Population, place: int) -> Trials
 
 
 def _stacking(setting: Setting) -> Trials:
-    """Return trials of weights: votes are fair coins, the label's log-odds are a sum of weights."""
+    """Return trials of weights: votes are fair coins, and the label's log-odds sum their weights."""
     rng = setting.rng(5)
     intervals = []
     for replay in range(setting.replays):

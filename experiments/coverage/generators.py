@@ -28,9 +28,9 @@ from judgebayes.generators.systems import mean_win_rates
 __all__ = ["impression", "stratified"]
 
 SHOWN = 3
-"""Generators that are labelled, in full or in part."""
+"""Number of fully or partly labelled generators."""
 PART = 60
-"""Labels of each of them."""
+"""Number of labels of each partly labelled generator."""
 AT_ONCE = 10
 ITEMS = 200
 MATCH_LABELS = 0.2
@@ -39,7 +39,7 @@ SYSTEMS, MATCHES = 5, 80
 
 @in_float64
 def impression(setting: Setting) -> list[Trials]:
-    """Return trials of a generator without labels, three others being labelled in full."""
+    """Return trials of a generator without labels, when three others are fully labelled."""
     return [*_impression(setting)]
 
 
@@ -101,7 +101,7 @@ def _impressions(
 
 @in_float64
 def stratified(setting: Setting) -> list[Trials]:
-    """Return trials of generators labelled in part, and not at all, and of systems' win rates."""
+    """Return trials of partly labelled and unlabelled generators, and of systems' win rates."""
     return [*_stratified(setting)]
 
 
@@ -184,7 +184,7 @@ def _win_rates(
 
 
 def _draws(counts: Sequence[StratumCounts]) -> Float[np.ndarray, "replay draw generator"]:
-    """Return the draws that `Stratified`'s intervals are quantiles of."""
+    """Return the posterior draws whose quantiles are `Stratified`'s intervals."""
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *counts)
     one = jax.jit(
         lambda x: jax.lax.map(lambda c: Stratified().fit(c).draws(), x, batch_size=AT_ONCE)
@@ -197,7 +197,7 @@ def _central(draws: Float[np.ndarray, " draw"]) -> Ends:
 
 
 def _outputs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return outputs of six generators, valid in 50 to 95 %, with eight judges' mean vote."""
+    """Return outputs of six generators, 50 to 95 % of them valid, with eight judges' mean vote."""
     rng = np.random.default_rng(14)
     generator = np.repeat(np.arange(6), ITEMS)
     labels = (rng.random(len(generator)) < np.linspace(0.5, 0.95, 6)[generator]).astype(int)
@@ -206,7 +206,7 @@ def _outputs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _matches() -> tuple[Strata, np.ndarray, np.ndarray, list[tuple[int, int]], int]:
-    """Return matches of five systems, decided by strength, and a judge right in 80 %."""
+    """Return matches of five systems by their strengths, and votes of a judge that is right in 80 %."""
     rng = np.random.default_rng(15)
     strength = np.linspace(-1, 1, SYSTEMS)
     pairs = [(a, b) for a in range(SYSTEMS) for b in range(a + 1, SYSTEMS)]

@@ -1,8 +1,8 @@
-"""Intervals of held-out results: `calibrate`'s comparison, and what `report` says of the method.
+"""Intervals of held-out results: the comparison by `calibrate`, and the method's scores in `report`.
 
 A data set is 60 labelled items, or 30 programs of ten, drawn without replacement from a population
-many times as large. Its truth is what the program estimates: the mean over fits to as many labels
-as it held in, and over all items of the population.
+many times as large. Its truth is the quantity that the program estimates: the mean over fits to as
+many labels as its calibration parts have, and over all items of the population.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,22 +33,22 @@ POOL = 4000
 JUDGES = 12
 BINS = 10
 COST = 0.2
-"""Of asking a person: items whose expected loss is higher are sent."""
+"""Cost of asking a person: items with a higher expected loss are sent."""
 SPLITS = 100
 OWN = "one-coin"
 FITS = 5
-"""Splits of each data set whose fits the truth is a mean over."""
+"""Number of splits of each data set over whose fits the truth is averaged."""
 HALF = 2
 NOTHING: Ends = [(np.nan, np.nan)] * len(LEVELS)
 
 
 @dataclass(frozen=True)
 class _Pool:
-    """A population with the programs, all of one size, that its items belong to."""
+    """A population with the groups (programs) of its items, all of the same size."""
 
     population: Population
     of_group: Int[np.ndarray, "group item"]
-    """The items of each group; one each where items share nothing."""
+    """The items of each group; one item per group if items are independent."""
     draw: int
     """How many groups a data set has."""
 
@@ -122,7 +122,7 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
     truth = _truths(pool, methods, np.concatenate(fitted), smaller, loss)
     for name, intervals in by_interval.items():
         values = [(ends, truth[name if at is None else f"bin {at}"]) for ends, at in intervals]
-        # A bin that no fit of the first splits falls into has no truth: its trials are counted out.
+        # A bin without answers has no truth; its trials do not count.
         values = [v if np.isfinite(v[1]) else (NOTHING, 0.0) for v in values]
         title = f"{population.name}, by program" if pool.grouped else population.name
         yield trials(name, title, values)
@@ -157,13 +157,13 @@ def _right(evaluation: Evaluation) -> Float[np.ndarray, "split item"]:
 def _answers(
     evaluation: Evaluation,
 ) -> tuple[Float[np.ndarray, "answer class"], Int[np.ndarray, " answer"]]:
-    """Return the answers and labels of all splits, without what fills them up."""
+    """Return the answers and labels of all splits, without padding."""
     labels = np.asarray(evaluation.labels)
     return np.asarray(evaluation.log_probs)[labels >= 0], labels[labels >= 0]
 
 
 def _items(evaluation: Evaluation) -> Int[np.ndarray, " answer"]:
-    """Return which item each answer is on."""
+    """Return the index of the item of each answer."""
     return np.asarray(evaluation.items)[np.asarray(evaluation.labels) >= 0]
 
 
@@ -208,7 +208,7 @@ def _truths(
         ),
     }
     truth |= {"held-out accuracy": float(np.nanmean(_right(own))), "held-out NLL": nll(own)}
-    # Calibration items stand in random order, by whole groups or not: the first are a smaller draw.
+    # Calibration items, or their groups, are in random order: the first ones are a random subset.
     some = [nll(evaluated(OWN, labelled_items[:, :size])) for size in smaller]
     if some:
         truth |= {"NLL by labels": some[0], "gain of more labels": some[-2] - some[-1]}

@@ -1,4 +1,4 @@
-"""Intervals of judges: accuracy, TPR, TNR and position bias, as `diagnose` and `report` print them."""
+"""Intervals of judges: accuracy, TPR, TNR and position bias, as in `diagnose` and `report`."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ __all__ = ["position_bias", "shares"]
 
 LABELS = 50
 BY_PROGRAM = 15
-"""Programs of a data set whose items share programs."""
+"""Number of programs of a data set whose items share programs."""
 ITEMS = 4000
 
 
@@ -52,7 +52,7 @@ def _shares(setting: Setting, population: Population, place: int) -> Iterator[Tr
 
 
 def _by_program(setting: Setting, population: Population) -> Iterator[Trials]:
-    """Yield accuracies where whole programs are drawn, with and without saying so."""
+    """Yield trials of accuracy with whole programs drawn, with and without their groups."""
     assert population.groups is not None
     truth = population.accuracy()
     rng = setting.rng(1, 9)

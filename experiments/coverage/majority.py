@@ -33,7 +33,7 @@ HARD_LABELS, HARD_VOTES = 100, 11
 
 
 def majority(setting: Setting) -> Iterator[Trials]:
-    """Yield trials from 57 labels; each takes the next data set and the next number of votes."""
+    """Yield trials from 57 labels; each uses the next data set and the next number of votes."""
     sources = [("simulated: Beta-Binomials", simulated())]
     if setting.run.has(COUNTS):
         sources.append(("counts of correct votes", all_data_sets(setting.run)))
@@ -46,7 +46,7 @@ def majority(setting: Setting) -> Iterator[Trials]:
 def _curves(
     setting: Setting, name: str, data_sets: list[DataSet], these: bool, place: int
 ) -> Iterator[Trials]:
-    """Yield both columns: of all the items there could be, or of these items (`--these-items`)."""
+    """Yield trials of both columns, for more items like these or these items (`--these-items`)."""
     rng = setting.rng(9, place, int(these))
     own = [data_sets[replay % len(data_sets)] for replay in range(setting.replays)]
     parts = [
@@ -102,7 +102,7 @@ def _central(draws: Float[np.ndarray, " draw"]) -> Ends:
 
 
 def _stopped(setting: Setting, name: str, data_sets: list[DataSet], place: int) -> Trials:
-    """Return trials of the interval at which a session stops labelling, because it is narrow."""
+    """Return trials of the interval at which a session stops because the interval is narrow."""
     rng = setting.rng(10, place)
     intervals: list[tuple[Ends, float]] = []
     for replay in range(setting.fewer(STOPPED)):

@@ -1,14 +1,13 @@
-"""Audit, going further: votes only where they may still change the decision.
+"""Audit, extension: votes only where they may still change the decision.
 
-Claim: P1 spends n votes on every item. Most items are settled long before; what stopping there saves,
-and what it costs, is claimed by nobody.
+Claim: none in the paper. P1 spends n votes on every item, although most items are settled with fewer;
+this measures the savings of stopping there, and the cost.
 Command: judgebayes reproduce distribution-calibrated/audit-adaptive --data DIR
 Runtime: about 6 minutes with 100 splits.
-Expected: the rule of `judgebayes.workflow.adaptive`, its price set on the 50 calibration items so
-that it expects to give up 0.002 of MAE, saves at least 30 % of the votes of the best fixed n at an
-MAE within 0.005 in 19 of 25 cells. "Best" is told by the evaluation items themselves, which no user
-knows; where it is below 8, because more votes do not help, a rule that was fitted at 8 votes saves
-less, or nothing.
+Expected: the rule of `judgebayes.workflow.adaptive`, with its price set on the 50 calibration items so
+that the expected loss is 0.002 of MAE, saves at least 30 % of the votes of the best fixed n at an MAE
+within 0.005 in 19 of 25 cells. The best n is chosen on the evaluation items, which no user knows.
+Where it is below 8, because more votes do not help, a rule fitted at 8 votes saves less, or nothing.
 """
 
 from dataclasses import dataclass, replace
@@ -42,16 +41,16 @@ from judgebayes.workflow.fit_file import profile
 
 MOST = 8
 GIVE_UP = 0.002
-"""What `judgebayes collect --until-settled` gives up if nothing is said."""
+"""The expected loss of MAE that `judgebayes collect --until-settled` accepts by default."""
 MORE = 0.005
 SAVED, WITHIN = 0.3, 0.005
-"""The bar: this share of the votes, at an MAE within this of the best fixed n."""
+"""The criterion: the share of votes saved, and the largest MAE difference from the best fixed n."""
 AGREED = 3
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What a way to stop came to on the evaluation items of every split."""
+    """Errors and votes of a stopping rule on the evaluation items of every split."""
 
     errors: Float[np.ndarray, "split item"]
     votes: Int[np.ndarray, "split item"]
@@ -65,7 +64,7 @@ class Replay:
     needs=("rb2_k8_scores",),
 )
 def main(run: Run) -> Output:
-    """Return votes and MAE of the rule and of every fixed n; both parts of the bar are graded."""
+    """Return votes and MAE of the rule and of every fixed n; both parts of the criterion are graded."""
     records: list[dict[str, Any]] = []
     for judge in rb2_judges(run):
         for task in rb2_tasks(run):
@@ -82,7 +81,7 @@ def main(run: Run) -> Output:
 
 
 def _complete(cell: Cell) -> Cell:
-    """Return the items that have all eight votes: only these can be replayed."""
+    """Return the items with all eight votes, which can be replayed."""
     whole = np.flatnonzero((np.asarray(cell.votes.index)[:, 0] >= 0).all(1))
     if len(whole) == cell.votes.n_items:
         return cell
@@ -148,9 +147,9 @@ def _name(give_up: float) -> str:
 
 
 def replays(run: Run, cell: Cell) -> dict[str, Replay]:
-    """Return what each way to stop comes to, on the splits that `answers` uses.
+    """Return the errors and votes of each stopping rule, on the splits that `answers` uses.
 
-    Everything is learnt on a split's calibration items: the fit from all their votes and their labels,
+    All parameters are learnt on a split's calibration items: the fit from all their votes and labels,
     the prior of the vote shares and the price from their votes.
     """
     parts = splits(run, cell)
@@ -206,7 +205,7 @@ def _answer(
 
 
 def stopped(settled: Any, sequence: Int[np.ndarray, "item vote"]) -> Int[np.ndarray, "item class"]:
-    """Return the votes that items have when they are settled, given all that they would get."""
+    """Return the vote counts of items when they are settled, given all votes that they would get."""
     counts = np.zeros((len(sequence), 3), np.int64)
     live = np.arange(len(sequence))
     for vote in sequence.T:
@@ -216,7 +215,7 @@ def stopped(settled: Any, sequence: Int[np.ndarray, "item vote"]) -> Int[np.ndar
 
 
 def decide(rule: StoppingRule, counts: Int[np.ndarray, "item class"]) -> Int[np.ndarray, " item"]:
-    """Return the decisions of least expected loss at the votes that there are."""
+    """Return the decisions with the smallest expected loss, given the votes so far."""
     return np.asarray(bayes_action(rule.log_probs(counts), absolute_loss(3)))
 
 
@@ -225,13 +224,13 @@ def _agreed(counts: Int[np.ndarray, "item class"]) -> np.ndarray:
 
 
 def _saved(stopping: Replay, fixed: Answers, n: int) -> Interval:
-    """Return the share of n votes an item that is saved, over other items and calibration sets."""
+    """Return the share of n votes per item that is saved, with an interval for new items and splits."""
     share = 1 - stopping.votes / n
     return two_way_interval(share, fixed.items, fixed.cell.votes.n_items, fixed.cell.groups)
 
 
 def _worse(stopping: Replay, fixed: Answers) -> Interval:
-    """Return how much higher the MAE is than that of a fixed n, on the same splits."""
+    """Return the MAE minus that of a fixed n, on the same splits."""
     lost = stopping.errors - fixed.errors
     return two_way_interval(lost, fixed.items, fixed.cell.votes.n_items, fixed.cell.groups)
 

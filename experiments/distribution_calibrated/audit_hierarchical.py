@@ -1,4 +1,4 @@
-"""Audit, going further: few labels in each of several tasks.
+"""Audit, extension: few labels in each of several tasks.
 
 Claim: P1 fits each task on its own and asks when parameters transfer. A hierarchical model pools as
 much as the data allow.
@@ -42,7 +42,7 @@ PENALISED = MAP(temperature=0.5, score=drps, starts=1)
 
 
 def candidates() -> dict[str, Aggregator]:
-    """Return the ways to use few labels in several tasks."""
+    """Return the methods that use few labels in several tasks."""
     return {
         "hierarchical": HierarchicalDavidson(),
         "davidson, a fit per task": PerTask(Davidson()),
@@ -134,5 +134,5 @@ def _notes(table: pd.DataFrame) -> list[str]:
         + "; ".join(f"{name} {value:.4f}" for name, value in mae.mean().sort_values().items())
         + ".",
         "The scale of the tasks' differences was chosen on gpt-5.4-nano and claude-sonnet-4.6; the "
-        "other three judges are a test of it.",
+        "other three judges test it.",
     ]

@@ -1,10 +1,10 @@
-"""Audit: what the priors say before any label, and how much they matter after 50.
+"""Audit: prior predictive distributions, and the effect of the priors after 50 labels.
 
-Claim: none of the paper's, which has no priors; this is the check that MAP and NUTS fits owe.
+Claim: none in the paper, which has no priors; MAP and NUTS fits need this check.
 Command: judgebayes reproduce distribution-calibrated/audit-priors --data DIR
 Runtime: about 45 seconds.
 Expected: before any label every class of every item is possible; after 50 labels, priors half or
-twice as wide move a probability by 0.01 to 0.04 on average and change at most 11 % of the decisions.
+twice as wide change a probability by 0.01 to 0.04 on average, and at most 11 % of the decisions.
 """
 
 from typing import Any
@@ -91,7 +91,7 @@ def prior_predictive(seed: int) -> dict[str, np.ndarray]:
 
 @in_float64
 def sensitivity(run: Run, notes: list[str]) -> list[dict[str, Any]]:
-    """Return how far probabilities and decisions move when the priors' scales change."""
+    """Return the changes of probabilities and decisions when the priors' scales change."""
     records: list[dict[str, Any]] = []
     methods: dict[str, Inference] = {"map": MAP(), "nuts": NUTS(draws=500, warmup=500)}
     for task in rb2_tasks(run)[:2]:

@@ -1,4 +1,4 @@
-"""What the tables of P1 share: the methods, the cells, and how two methods are compared."""
+"""Shared code of P1's tables: the methods, the cells, and comparisons of two methods."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ Printed = dict[tuple[str, str, int, str], float]
 
 
 def methods() -> dict[str, Aggregator]:
-    """Return P1's methods and the audit's, by the name that tables give them."""
+    """Return the methods of P1 and of the audit, by their name in tables."""
     return {
         "davidson": Davidson(),
         "davidson-mae": Davidson(MinimumLoss()),
@@ -92,7 +92,7 @@ def splits(
 
 @dataclass(frozen=True)
 class Answers:
-    """What one method decided on the evaluation items of every split of a cell."""
+    """One method's decisions on the evaluation items of every split of a cell."""
 
     cell: Cell
     items: Int[np.ndarray, "split item"]
@@ -102,7 +102,7 @@ class Answers:
 
     @property
     def errors(self) -> Float[np.ndarray, "split item"]:
-        """Absolute errors, NaN where a shorter part is filled up."""
+        """Absolute errors, NaN where shorter parts are padded."""
         wrong = np.abs(self.decisions - self.cell.labels[np.maximum(self.items, 0)])
         return np.where(self.items >= 0, wrong, np.nan)
 
@@ -119,7 +119,7 @@ class Answers:
 def answers(
     run: Run, cell: Cell, n: int, name: str, *, grouped: bool = False, count: int | None = None
 ) -> Answers:
-    """Return what a method of `methods` answers on a cell with n votes, once per run."""
+    """Return the answers of a method of `methods` on a cell with n votes, computed once per run."""
 
     def make() -> Answers:
         parts = splits(run, cell, grouped=grouped, count=count)
@@ -129,7 +129,7 @@ def answers(
 
 
 def answered(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) -> Answers:
-    """Return what a method answers on the given splits of a cell with n votes."""
+    """Return a method's answers on the given splits of a cell with n votes."""
     votes = cell.votes.first(n)
 
     def make() -> dict[str, np.ndarray]:
@@ -152,7 +152,7 @@ def answered(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) ->
 
     if run.checkpoint is None:
         arrays = make()
-    else:  # decisions and scores are a tenth of all that was answered
+    else:  # decisions and scores take a tenth of the space of all answers
         made_of = (method, votes, cell.labels, parts.calibration, parts.evaluation)
         name = digest_of(made_of, PAPER, SCORES, run.seed, run.batch_size)
         arrays = kept_part(run.checkpoint, name, make)
@@ -163,7 +163,7 @@ def answered(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) ->
 def advantage(method: Answers, other: Answers) -> Interval:
     """Return how much lower the method's MAE is than the other's, on the same splits.
 
-    The interval allows for other items (those that share a question move together) and for other
+    The interval accounts for sampling of items (those that share a question are dependent) and of
     calibration sets.
     """
     cell = method.cell
@@ -208,7 +208,7 @@ def interval_columns(interval: Interval) -> dict[str, float]:
 def claim_row(
     cell: Cell, n: int | None, method: str, metric: str, interval: Interval, n_splits: int
 ) -> dict[str, Any]:
-    """Return the row of a claim "this is above zero", graded by its interval."""
+    """Return the row of a claim that a value is above zero, graded by its interval."""
     return {
         "dataset": cell.dataset,
         "task": cell.task,
@@ -225,7 +225,7 @@ def claim_row(
 def against(
     run: Run, cell: Cell, n: int, others: Sequence[str], *, method: str = "davidson"
 ) -> list[dict[str, Any]]:
-    """Return a graded row for each "the method's MAE is lower than the other's" on a cell."""
+    """Return a graded row for each claim that the method's MAE is lower than another's on a cell."""
     own = answers(run, cell, n, method)
     return [
         claim_row(
@@ -243,9 +243,9 @@ def against(
 def twin_rows(
     run: Run, task: str, judge: str, n: int, names: tuple[str, ...], metric: str, printed: Printed
 ) -> list[dict[str, Any]]:
-    """Return the median and range over a cell's twins of what each method scores.
+    """Return the median and range of each method's score over a cell's twins.
 
-    `sc` is run under the rule for tied votes that each twin was fitted under.
+    `sc` uses the rule for tied votes to which each twin was fitted.
     """
     records = []
     cells = twin_cells(run, task, judge)
@@ -277,12 +277,12 @@ def twin_rows(
 
 
 def rule_of(cell: Cell) -> str:
-    """Return the name of self-consistency under the tie rule that a twin was fitted under."""
+    """Return the name of self-consistency with the tie rule to which a twin was fitted."""
     return {"middle": "sc", "outer": "sc-outer", "first": "sc-first"}[cell.variant.split()[-1]]
 
 
 def printed(*tables: str) -> Printed:
-    """Return the paper's values by (task, judge, n, method), the first table's where they differ."""
+    """Return the paper's values by (task, judge, n, method); if tables differ, the first one's."""
     values: Printed = {}
     for table in tables:
         for row in expected(PAPER, table).itertuples():

@@ -1,12 +1,12 @@
 """P1 Fig 3: calibrating on one task, deciding on another.
 
 Claim: transfer within RewardBench 2 is mostly harmless, Factuality transfers badly, and the label
-distribution alone does not tell which.
+distribution alone does not predict which.
 Command: judgebayes reproduce distribution-calibrated/fig3 --data DIR
 Runtime: about 30 seconds with 100 splits.
 Expected: with one judge, most of 20 pairs lose less than 0.01 MAE and several gain; all tasks pooled
-do better than a task's own 5 %. The hierarchical model, told nothing of the target task but what
-the others know, does as well as the target's own calibration set.
+are better than a task's own 5 %. The hierarchical model, fitted without labels of the target task, is as
+good as the target's own calibration set.
 """
 
 from typing import Any
@@ -126,15 +126,15 @@ def _notes(table: pd.DataFrame) -> list[str]:
         f"Calibrating on the four other tasks together changes the target's MAE by "
         f"{pooled.mean():+.3f} on average (worst {pooled.max():+.3f}); the hierarchical model, with "
         f"no label of the target, by {hierarchical.mean():+.3f} (worst {hierarchical.max():+.3f}).",
-        "A task's own calibration set of 50 is itself noisy: what looks like a gain of transfer is "
-        "mostly the gain of more labels. See audit-hierarchical.",
+        "A task's own calibration set of 50 is itself noisy: an apparent gain of transfer is mostly "
+        "the gain of more labels. See audit-hierarchical.",
     ]
 
 
 def transfer_errors(
     run: Run, cell: Cell, tasks: list[str]
 ) -> dict[tuple[str, str], Float[np.ndarray, " split"]]:
-    """Return the MAE by split of every source on every target's evaluation items."""
+    """Return the MAE by split, for every source, on every target's evaluation items."""
     task = np.asarray(cell.votes.task)
     order = {name: k for k, name in enumerate(_names(cell))}
     parts = random_splits(
@@ -166,7 +166,7 @@ def _names(cell: Cell) -> list[str]:
 def _decide(
     run: Run, cell: Cell, method: Aggregator, parts: Splits, used: Bool[np.ndarray, " item"]
 ) -> Answers:
-    """Return the answers of a method that sees the calibration items of some tasks only."""
+    """Return the answers of a method fitted to the calibration items of some tasks only."""
     keep = (parts.calibration >= 0) & used[np.maximum(parts.calibration, 0)]
     calibration_items = parts.calibration[keep].reshape(len(parts), -1)
     return answered(run, cell, VOTES, method, Splits(calibration_items, parts.evaluation))

@@ -4,9 +4,9 @@ Claim: MAE falls steeply up to 60-80 labels, then changes by less than 0.002 bey
 already beat self-consistency by a large margin.
 Command: judgebayes reproduce distribution-calibrated/fig4 --data DIR
 Runtime: about 75 seconds with 100 splits.
-Expected: a like shape, but the fall does not end at 80 labels (mean over tasks 0.387; 0.382 with 100,
-0.377 with 200); 20 labels are not enough on the hard tasks, where SC is near the best constant. The
-margin threshold's curve lies on the method's.
+Expected: a similar shape, but the fall does not end at 80 labels (mean over tasks 0.387; 0.382 with
+100, 0.377 with 200); 20 labels are not enough on the hard tasks, where SC is near the best constant.
+The margin threshold's curve is the same as the method's.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ JUDGE, VOTES = "gpt-5.4", 8
     PAPER,
     "fig4",
     "Figs 4 and 11: error against calibration size",
-    "error falls fast up to 60-80 labels, then stays; 20 labels beat self-consistency",
+    "error falls fast up to 60-80 labels, then stays constant; 20 labels beat self-consistency",
     needs=("rb2_k8_scores",),
 )
 def main(run: Run) -> Output:
@@ -90,7 +90,7 @@ def _claims(run: Run, cell: Cell, by_size: dict[tuple[str, int], Answers]) -> li
         row = claim_row(
             cell, 200, "davidson, 100 minus 200 labels", "mae difference", gain, run.splits
         )
-        # The claim is that this is below 0.002: contradicted where the interval is above it.
+        # The claim is a change below 0.002; it is contradicted where the interval is above.
         row["grade"] = grade(gain._replace(low=0.002 - gain.high, high=0.002 - gain.low))
         claims.append(row)
     return claims

@@ -1,11 +1,11 @@
 """P1 Figs 12 to 15: confusion matrices and predicted label distributions.
 
-Claim: the method's predicted distribution tracks the labels' on tie-rich and tie-poor tasks alike;
-self-consistency under-predicts ties on the former and over-predicts them on the latter.
+Claim: the method's predicted distribution follows the labels' on tasks with many and with few ties;
+self-consistency predicts too few ties on the former and too many on the latter.
 Command: judgebayes reproduce distribution-calibrated/figs12to15 --data DIR
 Runtime: about 30 seconds.
-Expected: on RewardBench 2 Factuality SC calls far fewer items ties than the labels do and Davidson
-more; WMT votes are twins.
+Expected: on RewardBench 2 Factuality SC decides far fewer ties than there are labels, and Davidson
+more; WMT votes are from twins.
 """
 
 from typing import Any
@@ -30,12 +30,12 @@ METHODS = ("davidson", "sc", "margin-threshold")
     PAPER,
     "figs12to15",
     "Figs 12-15: confusion matrices and predicted labels",
-    "the method's predicted label distribution tracks the true one, self-consistency's does not",
+    "the method's predicted label distribution follows the true one, self-consistency's does not",
     needs=("rb2_k8_scores",),
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return, by task and method, the shares predicted and how far they are from the labels'."""
+    """Return by task and method the predicted shares and their distance from the labels' shares."""
     cells: list[tuple[Cell, int]] = []
     if run.has("rb2_k8_scores"):
         cells += [

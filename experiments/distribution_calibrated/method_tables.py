@@ -1,4 +1,4 @@
-"""What Tables 3 and 4 share: all methods on one judge, in MAE or in accuracy."""
+"""Shared code of Tables 3 and 4: all methods on one judge, by MAE or accuracy."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ TWIN_METHODS = ("davidson", "sc", *AUDIT)
 
 
 def method_table(run: Run, name: str, metric: str) -> Output:
-    """Return one metric of every method: on real votes where they are, and on the twins."""
+    """Return one metric of every method, on real votes if available, and on the twins."""
     records: list[dict[str, Any]] = []
     notes = [
         "SC's rule for tied votes is not stated in the paper. `sc`: any tie for the most votes is "

@@ -1,4 +1,4 @@
-"""P1 Table 10: votes in one presentation order against the same number balanced over both.
+"""P1 Table 10: votes in one presentation order against as many votes balanced over both orders.
 
 Claim: balancing 6 + 6 votes over the orders has a lower MAE than 12 votes in either order.
 Command: judgebayes reproduce distribution-calibrated/table10 --data DIR
@@ -96,7 +96,7 @@ def _labels(cell: Cell) -> int:
 
 
 def _choose(votes: Votes, n: int, shares: tuple[float, float]) -> Votes:
-    """Return the votes with the first n * share of each order kept and the rest missing."""
+    """Return the votes with the first n * share of each order; the rest are missing."""
     assert votes.order is not None
     index, order = np.asarray(votes.index), np.asarray(votes.order)
     keep = np.zeros(index.shape, bool)

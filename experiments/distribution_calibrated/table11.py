@@ -1,6 +1,6 @@
 """P1 Table 11: MAE by sampling temperature.
 
-Claim: low temperatures are worse, since they collapse the votes' diversity; RB2-Ties excepted.
+Claim: low temperatures are worse, since votes become less diverse; except on RB2-Ties.
 Command: judgebayes reproduce distribution-calibrated/table11 --data DIR
 Runtime: about 3 seconds with 100 splits.
 Expected: on gpt-5.4 lower temperature is worse in 22 of 30 comparisons and better in none: even at

@@ -1,12 +1,12 @@
-"""P1 Table 5: the judge against each human rater, leave-one-out.
+"""P1 Table 5: the judge against each human rater, leaving one out.
 
 Claim: with enough votes the calibrated judge agrees with the other raters' majority better than
 most raters do (7 of 8 at 12 votes).
 Command: judgebayes reproduce distribution-calibrated/table5 --data DIR
 Runtime: about 30 seconds.
-Expected: public WMT23 ratings are three per item, so leaving one out leaves two: they agree or the
-item is dropped (stated below). LLM votes are not public: the votes are drawn from the twins of
-gemini-2.5-flash given the remaining raters' label, so the judge's rows are simulated.
+Expected: public WMT23 data have three ratings per item, so two remain without one rater; if they
+disagree, the item is dropped (stated below). LLM votes are not public: votes are drawn from the twins
+of gemini-2.5-flash given the remaining raters' label, so the judge's rows are simulated.
 """
 
 from typing import Any
@@ -58,12 +58,12 @@ def main(run: Run) -> Output:
     table = rows(PAPER, "table5", records)
     raters = len(kept_share)
     notes = [
-        "Three ratings an item: without one rater two are left. Items whose two others disagree "
+        "Three ratings per item: without one rater two remain. Items whose two others disagree "
         f"have no majority and are dropped ({1 - np.mean(kept_share):.0%} of a rater's items); the "
-        "paper had six ratings an item.",
+        "paper had six ratings per item.",
         "Votes are drawn from the nine twins of gemini-2.5-flash given the others' label: value is "
-        "the median, low and high the range. A twin errs on its own, not where people do, so this "
-        "shows what the protocol would give a judge of that accuracy, and no more.",
+        "the median, low and high the range. A twin's errors are independent of people's, so this "
+        "only shows the protocol's result for a judge of that accuracy.",
         "Raters beaten: "
         + ", ".join(f"{beaten[n]} of {raters} at {n} votes" for n in VOTES)
         + " (paper: 4, 5, 6, 7 of 8).",
@@ -74,7 +74,7 @@ def main(run: Run) -> Output:
 
 
 def _leave_out(wide: pd.DataFrame, rater: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Return a rater's classes, the label of the other two where they agree, and the items."""
+    """Return a rater's classes, the label on which the other two agree, and the items."""
     rated = wide[wide[rater].notna()]
     others = rated.drop(columns=rater)
     agree = (others.min(axis=1) == others.max(axis=1)) & (others.notna().sum(axis=1) == 2)

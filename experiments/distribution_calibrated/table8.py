@@ -29,7 +29,7 @@ CLASSES = ("B", "tie", "A")
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return the shares of the labels, the paper's and the public data's."""
+    """Return the label shares of the paper and of the public data."""
     printed = expected(PAPER, "table8")
     records: list[dict[str, Any]] = []
     share_bars: dict[str, dict[str, list[float]]] = {}
@@ -67,7 +67,7 @@ def main(run: Run) -> Output:
 
 
 def _public(run: Run, task: str) -> np.ndarray | None:
-    """Return the public data's label counts (-1, 0, +1) of a task, where there are any."""
+    """Return the public data's label counts (-1, 0, +1) of a task, if it has any."""
     family, _, name = task.partition("-")
     if family == "RB2" and run.has("rb2_k8_scores") and name in rb2_tasks(run):
         gold = rb2_pairs(run, name)["gold"]
@@ -84,7 +84,7 @@ def _public(run: Run, task: str) -> np.ndarray | None:
 
 
 def _grade(share: float, ours: np.ndarray | None) -> Grade:
-    if ours is None or not 900 < ours.sum() <= 1000:  # WMT's labels are made otherwise
+    if ours is None or not 900 < ours.sum() <= 1000:  # WMT's labels come from another construction
         return ""
     mine = ours[1] / ours.sum()
     error = np.sqrt(share * (1 - share) * 2 / ours.sum())

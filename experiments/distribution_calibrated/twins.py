@@ -1,13 +1,13 @@
-"""The twins of the 20 task x judge cells that Tables 3 and 6 print.
+"""The twins of the 20 task x judge cells in Tables 3 and 6.
 
-Fitted to the published label shares (Table 8) and to self-consistency's published MAE and accuracy
-at 4 and 12 votes (Tables 3, 4, 6, 7), and to nothing that the paper publishes about its own
-method. Their parameters are kept in `twins.csv`, made by
+They are fitted to the published label shares (Table 8) and to self-consistency's published MAE and
+accuracy at 4 and 12 votes (Tables 3, 4, 6, 7), and to no published number of the paper's own method.
+Their parameters are in `twins.csv`, which
 
     python -m judgebayes.experiments.distribution_calibrated.twins
 
-which takes about three minutes. There are fewer published numbers than parameters; `plausible`
-twins are the ones nearest to the judges of a public data set (`centres`), `possible` ones whichever
+writes in about three minutes. There are fewer published numbers than parameters: `plausible` twins are
+those nearest to the judges of a public data set (`centres`), `possible` twins are any solutions that
 the starts lead to.
 """
 
@@ -44,7 +44,7 @@ def published_labels(task: str) -> np.ndarray:
 
 
 def targets() -> dict[tuple[str, str], Target]:
-    """Return what is published about the votes of each cell."""
+    """Return the published numbers about the votes of each cell."""
     printed = pd.concat([expected(PAPER, f"table{t}") for t in (3, 4, 6, 7)])
     printed = printed[printed["method"] == "sc"].drop_duplicates(["task", "judge", "n", "metric"])
     value = printed.set_index(["task", "judge", "n", "metric"])["value"]
@@ -61,7 +61,7 @@ def targets() -> dict[tuple[str, str], Target]:
 
 
 def twins(task: str, judge: str, kind: str = "plausible") -> list[Twin]:
-    """Return the kept twins of a cell: the `plausible` ones, or all sorts of `possible` ones."""
+    """Return the stored twins of a cell, `plausible` or `possible`."""
     table = pd.read_csv(PATH)
     own = table[(table["task"] == task) & (table["judge"] == judge) & (table["kind"] == kind)]
     return [

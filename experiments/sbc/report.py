@@ -30,7 +30,7 @@ def write(name: str, title: str, ranks: Ranks, folder: Path) -> pd.DataFrame:
     )
     image = BytesIO()
     figure.savefig(image, dpi=80)
-    # Dozens of panels in four colours: a palette makes a quarter of the file.
+    # A palette of few colours makes the file four times smaller.
     Image.open(image).convert("RGB").quantize(COLOURS).save(folder / f"{name}.png", optimize=True)
     return table
 

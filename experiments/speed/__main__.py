@@ -1,4 +1,4 @@
-"""`python -m judgebayes.experiments.speed [ROW]...`: our time beside others', as a Markdown table.
+"""`python -m judgebayes.experiments.speed [ROW]...`: our time and others', as a Markdown table.
 
 Command: python -m judgebayes.experiments.speed --data DIR
 Runtime: about ten minutes on two quiet cores; `--smoke` two.
@@ -26,32 +26,33 @@ ROWS = (
 def main(
     rows: Annotated[
         Optional[list[str]],  # noqa: UP045  (typer reads it)
-        typer.Argument(metavar="[ROW]...", help=f"{', '.join(ROWS)}; all if none is named."),
+        typer.Argument(metavar="[ROW]...", help=f"{', '.join(ROWS)}; without a name, all."),
     ] = None,
     data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
-    rounds: Annotated[int, typer.Option(min=1, help="How often each program runs, in turns.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of the programs, in turns.")] = 5,
     votes: Annotated[
         Optional[list[float]],  # noqa: UP045
         typer.Option(help="Numbers of votes of the growth table; 1e8 needs 3 GB and minutes."),
     ] = None,
     released: Annotated[
-        bool, typer.Option("--released", help="Also run P4's double loop, once: a minute.")
+        bool,
+        typer.Option("--released", help="Also run P4's double loop once, which takes a minute."),
     ] = False,
     runs: Annotated[
-        int, typer.Option(min=0, help="Seeded runs of NUTS to look for switched names: 100.")
+        int, typer.Option(min=0, help="Seeded NUTS runs to test for label switching, e.g. 100.")
     ] = 0,
     smoke: Annotated[bool, typer.Option("--smoke", help="Small sizes, one round.")] = False,
     out: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option(help="Where to write the tables as well: a Markdown file."),
+        typer.Option(help="A Markdown file to which the tables are also written."),
     ] = None,
 ) -> None:
     """Measure, print and write the table."""
-    os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"  # cold means cold
+    os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"  # no cache, so that a cold run compiles
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import jax
 
-    # A device for each core: a sweep divides its splits between them.
+    # One device per core: a sweep divides its splits between them.
     jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
     from judgebayes.experiments.core import Run, default_data
     from judgebayes.experiments.speed import (
@@ -68,7 +69,7 @@ def main(
 
     for name in rows or []:
         if name not in ROWS:
-            raise typer.BadParameter(f"There is no row {name!r}: take {', '.join(ROWS)}.")
+            raise typer.BadParameter(f"There is no row {name!r}; choose one of: {', '.join(ROWS)}.")
     run = Run(data=data or default_data(), smoke=smoke)
     rounds = 1 if smoke else rounds
     selected = rows or [r for r in ROWS if r in ROWS[3:] or run.data is not None]

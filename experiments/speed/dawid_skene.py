@@ -1,4 +1,4 @@
-"""Dawid-Skene by EM: beside crowd-kit and NumPy, and how time grows with the number of votes."""
+"""Dawid-Skene by EM: compared with crowd-kit and NumPy, and time by the number of votes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +25,7 @@ FLAT = Prior(0.0, 0.0, 0.0)
 
 
 def against_peers(rounds: int, share: float = 1.0) -> list[Row]:
-    """Return the rows of 100,000 items and 38 judges; a share of the items for a trial."""
+    """Return the rows for 100,000 items and 38 judges; a trial run uses a share of the items."""
     votes, labels = dense_panel(int(ITEMS * share), JUDGES)
     with jax.enable_x64(True):
         panel_votes = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
@@ -55,7 +55,7 @@ def against_peers(rounds: int, share: float = 1.0) -> list[Row]:
 def numpy_em(
     votes: Int[np.ndarray, "item judge"], tolerance: float
 ) -> Float[np.ndarray, "item class"]:
-    """Return the posterior of maximum likelihood, from the majority vote, by matrix products."""
+    """Return class probabilities at the maximum likelihood: EM from vote shares, in matrix products."""
     vote_indicators = np.concatenate([votes == k for k in range(2)], axis=1).astype(float)
     count = np.stack([(votes == k).sum(1) for k in range(2)], axis=1) + 0.5
     responsibilities, last = count / count.sum(1, keepdims=True), -np.inf
@@ -74,7 +74,7 @@ def numpy_em(
 
 
 def crowd_kit_table(votes: Int[np.ndarray, "item judge"]) -> pd.DataFrame | None:
-    """Return the votes as crowd-kit takes them; None where it is not installed."""
+    """Return the votes as a table for crowd-kit; None if it is not installed."""
     try:
         import crowdkit.aggregation  # noqa: F401
     except ImportError:
@@ -84,7 +84,7 @@ def crowd_kit_table(votes: Int[np.ndarray, "item judge"]) -> pd.DataFrame | None
 
 
 def crowd_kit(table: pd.DataFrame) -> Float[np.ndarray, "item class"]:
-    """Return crowd-kit's posterior; it stops by the change of its loss, an item on average."""
+    """Return crowd-kit's class probabilities; it stops by the change of its mean loss per item."""
     from crowdkit.aggregation import DawidSkene as Peer
 
     probabilities = Peer(n_iter=100, tol=TOLERANCE).fit_predict_proba(table)
@@ -96,7 +96,7 @@ def growth(
 ) -> str:
     """Return a table of time and memory of sparse fits by number of votes, and the slope.
 
-    The sizes run in turns, so that all meet the same load.
+    The sizes run in turns, so that the machine's load is the same for all.
     """
     lines = [
         "| votes | s, cold | s, warm | ns a vote and step | bytes a vote | process, GB | error |"

@@ -1,4 +1,4 @@
-"""The 2PL item response model: beside py-irt, and how time grows with the number of votes."""
+"""The 2PL item response model: compared with py-irt, and time by the number of votes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,20 +26,20 @@ EPOCHS = 2000
 
 
 def item_response(rounds: int, smoke: bool = False) -> list[Row] | str:
-    """Return the row, or why there is none. Bar: 20 times py-irt, recovery no worse.
+    """Return the row, or a note why there is none. Goal: 20 times as fast, recovery not worse.
 
-    Both learn the priors of the items. py-irt runs by its own trainer with its hierarchical priors
-    (the vague ones hold difficulties within 0.1 of 0), on one thread, other settings as they are.
+    Both learn the priors of the items. py-irt runs with its own trainer and its hierarchical priors
+    (its vague priors shrink difficulties to within 0.1 of 0), on one thread, with other defaults.
     """
     try:
         import py_irt.training  # noqa: F401
     except ImportError as missing:
-        return f"2PL: no row, there is no {missing.name} here."
+        return f"2PL: no row, {missing.name} is not installed."
     items, epochs = (200, 20) if smoke else (ITEMS, EPOCHS)
     truth, right = simulated(items, JUDGES)
     with jax.enable_x64(True):
         votes = Votes(jnp.asarray(right[..., None]), None, None, None, 2)
-    labels = np.ones(items, int)  # so that a vote for 1 is a right one
+    labels = np.ones(items, int)  # a vote for 1 is right
 
     def ours() -> Parameters:
         fit = ItemResponse(prior=None).fit(votes, labels)
@@ -58,8 +58,8 @@ def item_response(rounds: int, smoke: bool = False) -> list[Row] | str:
 def growth(sizes: tuple[int, ...], judges: int = 200, each: int = 20, rounds: int = 3) -> str:
     """Return a table of time and memory of sparse fits by number of votes, and the slope.
 
-    Each fit runs until it has converged. The error is the mean distance of the abilities from the
-    truth, once on its scale.
+    Each fit runs until it converges. The error is the mean absolute difference of the abilities from
+    the truth, after rescaling to the truth's scale.
     """
     lines = [
         "| votes | s, cold | s, warm | ns a vote | bytes a vote | process, GB | error |",
@@ -119,10 +119,10 @@ def simulated(
 
 
 def recovery(fitted: Parameters, truth: Parameters) -> str:
-    """Return correlations and errors of abilities and difficulties, once on the truth's scale.
+    """Return correlations and errors of abilities and difficulties, on the truth's scale.
 
-    The model knows abilities and difficulties up to one shift and one stretch of both: those that
-    fit the truth best (least squares) are granted.
+    The model identifies abilities and difficulties up to a common shift and scale; the ones that fit
+    the truth best (least squares) are applied.
     """
     estimates, truths = (
         np.concatenate([np.asarray(x) for x in (p.ability, p.difficulty)]) for p in (fitted, truth)
@@ -137,7 +137,7 @@ def recovery(fitted: Parameters, truth: Parameters) -> str:
 
 
 def by_py_irt(right: Int[np.ndarray, "item judge"], epochs: int) -> Parameters:
-    """Return py-irt's estimates by its own trainer, its data set made without a file."""
+    """Return py-irt's estimates from its own trainer, with its data set built in memory."""
     import pyro
     import torch
     from py_irt.config import IrtConfig
@@ -175,5 +175,5 @@ def by_py_irt(right: Int[np.ndarray, "item judge"], epochs: int) -> Parameters:
 def in_arrays(
     ability: ArrayLike, difficulty: ArrayLike, log_discrimination: ArrayLike
 ) -> Parameters:
-    """Return parameters as the model takes them."""
+    """Return parameters as JAX arrays in the model's container."""
     return Parameters(*(jnp.asarray(x) for x in (ability, difficulty, log_discrimination)))

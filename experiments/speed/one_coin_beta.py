@@ -1,4 +1,4 @@
-"""P2's one-coin model and beta map on 100 splits of RewardBench, beside NumPy and betacal."""
+"""P2's one-coin model and beta map on 100 splits of RewardBench, against NumPy and betacal."""
 
 import jax
 import numpy as np
@@ -76,6 +76,6 @@ def by_numpy(
 
 
 def nll(p: np.ndarray, truth: np.ndarray) -> float:
-    """Return the mean negative log-likelihood of class 1's probabilities."""
+    """Return the mean negative log-likelihood from probabilities of class 1."""
     sure = np.clip(np.where(truth == 1, p, 1 - p), 1e-12, None)
     return float(-np.log(sure).mean())

@@ -73,7 +73,7 @@ def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
 
     share = sample / (len(works) * run.splits)
     chosen = [(works[i % len(works)], i % run.splits) for i in range(sample)]
-    # What the peer is given is made before its time begins; ours includes it, and the answers.
+    # The peer's inputs are prepared before its timing; our time includes preparation and answers.
     problems = [(features_of(v), y) for v, y in (calibration_part(*each) for each in chosen)]
 
     def scipy(analytic: bool) -> Side:
@@ -99,14 +99,14 @@ def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
 
 
 def calibration_part(work: Work, split: int) -> tuple[Votes, Int[np.ndarray, " item"]]:
-    """Return the votes and labels that one fit learns from."""
+    """Return the votes and labels of one fit."""
     items = work.splits.calibration[split]
     return work.votes.take(items), work.labels[items]
 
 
 @in_float64
 def our_minimum(work: Work, split: int) -> float:
-    """Return the objective that our fit ends at."""
+    """Return the objective at the end of our fit."""
     votes, labels = calibration_part(work, split)
     return float(Davidson(DRPS(starts=STARTS)).fit(votes, labels).objective)
 
@@ -119,7 +119,7 @@ def features_of(votes: Votes) -> Float[np.ndarray, "item 2"]:
 
 
 def begins() -> Float[np.ndarray, "start 3"]:
-    """Return five starts: the centre of the priors, and points two deviations around it."""
+    """Return five starts: the centre of the priors, and points two standard deviations around it."""
     prior = davidson.Prior()
     centre, scale = np.array([prior.beta, prior.eta0, prior.gamma]).T
     return np.clip(centre + 2 * scale * spread(STARTS, 3), LOWER, UPPER)
@@ -128,7 +128,7 @@ def begins() -> Float[np.ndarray, "start 3"]:
 def by_scipy(
     evidence: Float[np.ndarray, "item 2"], labels: Int[np.ndarray, " item"], analytic: bool
 ) -> float:
-    """Return the least DRPS of five starts by L-BFGS-B."""
+    """Return the smallest DRPS of five starts by L-BFGS-B."""
     margin, tie = evidence.T
     below = (labels[:, None] <= np.arange(2)).astype(float)
 
@@ -153,9 +153,9 @@ def by_scipy(
 
 @in_float64
 def distance_to_the_limit(run: Run, rounds: int) -> str:
-    """Return the time of 500 fits over that of as many bare passes as the slowest split took.
+    """Return the time of 500 fits divided by the time of as many bare passes as the slowest split.
 
-    A bare pass is one of many in a loop that does nothing else.
+    A bare pass is one evaluation of objective, gradient and Hessian in a loop of nothing else.
     """
     work = sweep_of(run)[0]
     parts = [calibration_part(work, s) for s in range(run.splits)]
@@ -184,7 +184,7 @@ def distance_to_the_limit(run: Run, rounds: int) -> str:
 
             def again(_: Array, x: Array) -> Array:
                 value, gradient, hessian = function(x)
-                # All three are needed, and x stays where it is, as no compiler can know.
+                # All three are needed and x stays constant, but the compiler cannot know this.
                 return jnp.where(value + hessian.sum() > limit, gradient, x)
 
             return jax.lax.fori_loop(0, PASSES, again, x)
@@ -194,7 +194,7 @@ def distance_to_the_limit(run: Run, rounds: int) -> str:
     at = jnp.broadcast_to(starts[0], (run.splits, 3))
     sides = [Side(fits), Side(lambda: bare(at, jnp.asarray(jnp.inf)), PASSES)]
     race(sides, max(rounds, 9))
-    passes = np.asarray(sides[0].answer).sum(1) + STARTS  # a visit of each start comes first
+    passes = np.asarray(sides[0].answer).sum(1) + STARTS  # each start is evaluated once first
     whole, one = (float(np.median(s.seconds)) for s in sides)
     return (
         f"{run.splits * STARTS} fits, the {STARTS} starts of a split one after the other, take "

@@ -1,4 +1,4 @@
-"""P4's Fig 6 to the true optimum: 64 calibration sets and 25 starts, beside SciPy."""
+"""P4's Fig 6 to the true optimum: 64 calibration sets and 25 starts, against SciPy."""
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ STARTS = 25
 
 @in_float64
 def p4_fig6(run: Run, rounds: int, sample: int = 4, released: bool = False) -> list[Row]:
-    """Return the rows; peers are timed on `sample` sets, the released loop on a single start."""
+    """Return the rows; peers are timed on `sample` sets, the released loop on one start."""
     cell = matrix(run, levels(run)[0])
     sets = calibration_sets(range(7))
     masks = jnp.asarray(calibration_masks(sets, len(cell.generators)))
@@ -59,7 +59,7 @@ def p4_fig6(run: Run, rounds: int, sample: int = 4, released: bool = False) -> l
 
 
 def by_loops(aim: Targets, start: object) -> float:
-    """Return where one start ends, the loss in two loops and its gradient by differences."""
+    """Return the end point of one start, with the loss in two loops and a numerical gradient."""
     data = np.asarray(aim.matrix)
     labelled, goal = np.asarray(aim.labelled), np.asarray(aim.precision)
     rates = np.asarray(aim.tpr), np.asarray(aim.tnr)

@@ -1,4 +1,4 @@
-"""What the third paper's experiments count."""
+"""The counts in the third paper's experiments."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ RUNS = 30
 
 
 def target(source: str, harmful_from: float) -> tuple[Target, dict[str, np.ndarray]]:
-    """Return margins of about 5 points that rise by 4 from a reach on, and fall by 1 below it."""
+    """Return margins of about 5 points: 4 higher from a reach on, 1 lower below it."""
     noise = np.random.default_rng(0).normal(size=RUNS)
     by_method = {"mixture-map": 5 + noise}
     for reach in REACHES:

@@ -1,4 +1,4 @@
-"""Panels in both orientations, the theory's exact sums, the twin, and what the audits rest on."""
+"""Panels in both orientations, the theory's exact sums, the twin, and the audits' functions."""
 
 from dataclasses import replace
 
@@ -180,7 +180,7 @@ def test_folds_hold_every_label_out_once_and_keep_groups_whole() -> None:
 def test_auto_takes_each_splits_own_best(run: Run, panel: Panel) -> None:
     by_calibrator = answers(run, panel, "one-coin", ("none", "beta"))
     base = np.random.default_rng(0).random((4, 50))
-    # Better for sure, worse, a little better but by chance, better for sure on the few items seen.
+    # Clearly better, worse, slightly better by chance, clearly better on few items.
     noise = np.random.default_rng(1).normal(size=(4, 50)) - [[0.5], [-0.5], [0.0], [0.5]]
     noise[2] += -0.01 - noise[2].mean()
     base[3, 40:] = np.nan

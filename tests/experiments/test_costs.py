@@ -1,4 +1,4 @@
-"""What experiments took, kept and read again, and the time that a run still needs."""
+"""Costs of experiments, written and read again, and the time that a run still needs."""
 
 from pathlib import Path
 

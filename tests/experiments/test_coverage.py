@@ -1,4 +1,4 @@
-"""The engine of the coverage checks: honest intervals pass, and dishonest ones are caught."""
+"""The engine of the coverage checks: right intervals pass, and wrong ones are detected."""
 
 import importlib
 from pathlib import Path
@@ -29,7 +29,7 @@ REPLAYS, LABELS = 600, 40
 
 
 def shares(name: str, squeezed: float) -> Trials:
-    """A share from its own prior, in an interval squeezed towards its middle by so much."""
+    """The interval of a share under its prior, narrowed by a factor."""
     rng = np.random.default_rng(3)
     truth = rng.random(REPLAYS)
     hits = rng.binomial(LABELS, truth).astype(float)
@@ -43,8 +43,8 @@ def shares(name: str, squeezed: float) -> Trials:
         name,
         "simulated",
         [
-            (at_levels(lambda level, seen=seen: ends(level, seen)), float(p))
-            for seen, p in zip(hits, truth, strict=True)
+            (at_levels(lambda level, count=count: ends(level, count)), float(p))
+            for count, p in zip(hits, truth, strict=True)
         ],
     )
 
@@ -61,7 +61,7 @@ def test_an_honest_interval_holds_and_others_are_caught(assessed: pd.DataFrame) 
     assert list(verdicts["wide"]) == ["too wide"]
 
 
-def test_misses_are_told_apart_and_add_up(assessed: pd.DataFrame) -> None:
+def test_misses_below_and_above_are_distinct_and_add_up(assessed: pd.DataFrame) -> None:
     np.testing.assert_allclose(assessed["coverage"] + assessed["below"] + assessed["above"], 1.0)
     one = trials("x", "y", [([(1.0, 2.0)] * 4, 0.0), ([(1.0, 2.0)] * 4, 3.0)] * 3)
     np.testing.assert_allclose(assess([one])[["below", "above"]], 0.5)
@@ -155,7 +155,7 @@ def test_no_interval_of_a_calibrated_probability_is_too_narrow() -> None:
     offered = cells[[maps.METHODS[method].offered for method in cells["method"]]]
     assert (offered["replays"] == 500).all()
     assert (offered["high"] >= maps.LEVEL).all()
-    # Intervals that are too wide are said: both cells, and no other.
+    # The page names the cells with too wide intervals: both of them, and no other.
     wide = offered[offered["excluded"]]
     assert set(zip(wide["map"], wide["world"], wide["input"], strict=True)) == {
         ("beta", "not sure enough", 0.05)

@@ -1,4 +1,4 @@
-"""`judgebayes reproduce`, interrupted or failing: what is finished stays, the rest still runs."""
+"""`judgebayes reproduce`, interrupted or failing: finished results stay, and the rest runs."""
 
 import os
 import random
@@ -35,7 +35,7 @@ if __name__ == "__main__":
 
 
 class Planted:
-    """The planted experiments: what each is to do, and how often it ran."""
+    """The planted experiments: the behaviour of each, and how often it ran."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""The engine of the calibration checks: uniform ranks pass, and wrong posteriors are caught."""
+"""The engine of the calibration checks: uniform ranks pass, and wrong posteriors are detected."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -31,24 +31,24 @@ RESULTS = Path(judgebayes.experiments.sbc.__file__).parent
 
 
 class Measured(NamedTuple):
-    seen: Array
+    measurement: Array
 
 
 class Measurement:
-    traits = Traits(("seen",), "all cells")
+    traits = Traits(("measurement",), "all cells")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: Measured, *, observed: Collection[str] | None = None) -> None:
         mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
-        observation = None if drawn("seen", observed) else data.seen
-        numpyro.sample("seen", dist.Normal(mean, 1.0), obs=observation)
+        observation = None if drawn("measurement", observed) else data.measurement
+        numpyro.sample("measurement", dist.Normal(mean, 1.0), obs=observation)
 
 
 def conjugate(counted: float) -> engine.Subject:
-    """A mean with its exact posterior given one measurement, the likelihood counted so often."""
+    """A mean with its posterior given one measurement, with the likelihood counted `counted` times."""
 
     def fit(data: Measured, key: Array) -> Chains:
-        observation = data.seen
+        observation = data.measurement
         precision = 1 + counted
         noise = jax.random.normal(key, (2, 64))
         nothing = jnp.zeros((2, 64))
@@ -120,7 +120,7 @@ def test_draws_are_thinned_to_what_is_independent() -> None:
     assert np.median(ranks.ess) == pytest.approx(2048 / 19, rel=0.2)
     assert ranks.n_draws in (31, 63)
     assert ranks.n_draws <= np.quantile(ranks.ess, 0.05)
-    with pytest.raises(JudgeBayesError, match="take more or longer chains"):
+    with pytest.raises(JudgeBayesError, match="use more or longer chains"):
         engine.rank(simulations(0.0, np.zeros((40, 256))))
 
 
@@ -180,10 +180,10 @@ def test_the_sampler_is_calibrated(name: str) -> None:
 @pytest.mark.parametrize(("seed", "simulations", "least"), [(1, 500, 1e-4), (7, 3000, 1e-2)])
 @in_float64
 def test_the_mixture_without_a_sampler(seed: int, simulations: int, least: float) -> None:
-    """The same simulations, their posteriors found by weighing draws from the prior.
+    """The same simulations, with posteriors from importance-weighted draws of the prior.
 
-    With seed 1 the ranks of the error stray as far as the sampler's do: it is the draw of these
-    500 simulations and not the sampler. Three thousand others are uniform.
+    With seed 1 the ranks of the error deviate as much as the sampler's, so the deviation is due to
+    these 500 simulations, not to the sampler. Three thousand others are uniform.
     """
     subject = SUBJECTS["beta-binomial-mixture"]()
     pairs = np.array([(given, s) for given in (4, MOST) for s in range(given + 1)])

@@ -1,4 +1,4 @@
-"""Every experiment runs, shrunken: on twins in CI, from the wheel; on real votes by hand."""
+"""Every experiment runs in its smoke version: on twins in CI, from the wheel; on real votes by hand."""
 
 from pathlib import Path
 

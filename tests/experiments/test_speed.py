@@ -1,4 +1,4 @@
-"""The benchmark's own parts: what is timed gives the answers that it is compared with."""
+"""The parts of the benchmarks: timed programs give the same answers as those compared with them."""
 
 import time
 from functools import partial
@@ -44,7 +44,7 @@ def test_a_turn_is_filled_with_calls_and_their_mean_taken(monkeypatch: pytest.Mo
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells memory")
 def test_memory_that_was_freed_before_is_counted_when_it_is_taken_again() -> None:
     pieces = [np.ones(8000) for _ in range(1000)]
-    above = np.ones(8000)  # memory below what is still in use is not given back by itself
+    above = np.ones(8000)  # the allocator does not return freed memory below memory in use
     del pieces
     with peak() as risen:
         pieces = [np.ones(8000) for _ in range(1000)]

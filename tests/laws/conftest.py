@@ -1,4 +1,4 @@
-"""`--laws-table FILE` writes what every law says of every estimator, as a table."""
+"""`--laws-table FILE` writes a table with the outcome of every law for every estimator."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ Made by
 
     python -m pytest tests/laws/test_laws.py -m slow --laws-table tests/laws/README.md
 
-(continuous integration tries a part of the table, of about two minutes).
+(continuous integration tests a part of the table, which takes about two minutes).
 
-`+`: the law holds. A number: the reason below, why the law has nothing to say of the estimator, or
-does not hold of it, which is then tested too. The laws are in [laws.py](laws.py), the estimators,
-a line each, in [registry.py](registry.py).
+`+`: the law holds. A number: the reason below why the law does not apply to the estimator, or does
+not hold for it (a test checks that it does not). The laws are in [laws.py](laws.py), the estimators,
+one line each, in [registry.py](registry.py).
 """
 
 
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Report:
-    """Collects what tests say of laws, those of other processes too."""
+    """Collects the outcomes of laws from tests, also from tests in other processes."""
 
     def __init__(self, results: dict[str, dict[str, str]]) -> None:
         self.results = results
@@ -50,7 +50,7 @@ class _Report:
 
 
 def table(results: dict[str, dict[str, str]]) -> str:
-    """Return the table, laws across and estimators down, and the reasons by number."""
+    """Return the table with a column per law and a row per estimator, and the numbered reasons."""
     laws = list(dict.fromkeys(law for outcomes in results.values() for law in outcomes))
     outcomes = [(law, says) for each in results.values() for law, says in each.items()]
     broken = sum(says.startswith("BROKEN") for _, says in outcomes)

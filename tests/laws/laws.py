@@ -1,4 +1,4 @@
-"""The laws. Each takes the runs of an estimator and raises an AssertionError where it is broken."""
+"""The laws. Each takes the runs of an estimator and raises AssertionError if it is broken."""
 
 import copy
 import hashlib
@@ -24,11 +24,11 @@ from judgebayes.workflow import fit_file
 
 FLOATS = ("score", "log_probs", "weight")
 Run = tuple[Answers, int]
-"""The answers, and how the fit ended."""
+"""The answers, and the status of the fit."""
 
 
 def status_of(fitted: Any) -> Any:
-    """Return how a fit ended; CONVERGED where it says nothing."""
+    """Return the status of a fit; CONVERGED if it has none."""
     return jnp.max(jnp.asarray(getattr(fitted, "status", int(Status.CONVERGED))))
 
 
@@ -39,14 +39,14 @@ def run(case: Case, fit: Any, new: Any) -> tuple[Answers, Any]:
 
 
 def host(case: Case, variant: Variant) -> Run:
-    """Fit and answer outside compiled code, the rows of weight 0 left out."""
+    """Fit and answer outside compiled code, without the rows of weight 0."""
     takes = case.family.takes
     answers, status = run(case, takes(variant.fit.live()), takes(variant.new))
     return jax.tree.map(np.asarray, answers), int(status)
 
 
 def at_once(case: Case, variants: dict[str, Variant]) -> dict[str, Run]:
-    """Fit and answer all variants in one program, a lane each."""
+    """Fit and answer all variants in one program, by `vmap`."""
     takes = case.family.takes
     inputs = {name: (takes(v.fit), takes(v.new)) for name, v in variants.items()}
     stacked = jax.tree.map(lambda *x: np.stack(x), *inputs.values())
@@ -60,7 +60,7 @@ def at_once(case: Case, variants: dict[str, Variant]) -> dict[str, Run]:
 
 @dataclass
 class Runs:
-    """The runs of an estimator that its laws compare, each made once."""
+    """The runs of an estimator that its laws compare, each computed once."""
 
     case: Case
     thorough: bool
@@ -80,7 +80,7 @@ class Runs:
         return at_once(self.case, self.variants)
 
     def lanes(self, name: str) -> Run:
-        """Return the run of a variant with its rows of weight 0, inside compiled code if it can be."""
+        """Return the run of a variant with its rows of weight 0, compiled if possible."""
         if self.case.family.compiled:
             return self.compiled[name]
         if name not in self.separate_runs:
@@ -111,7 +111,7 @@ class Runs:
         return self.lanes(name)[0]
 
     def alike(self, one: Answers, other: Answers) -> None:
-        """Assert that two answers are the same, on the items that count in both."""
+        """Assert that two answers are the same on the items with a weight in both."""
         for name, axes in self.case.family.axes.items():
             a, b = _cut(one[name], axes), _cut(other[name], axes)
             np.testing.assert_allclose(a, b, rtol=0, atol=self.case.apart, err_msg=name)
@@ -129,17 +129,19 @@ class Runs:
 
 
 def _cut(value: np.ndarray, axes: tuple[str, ...]) -> np.ndarray:
-    """Return the answers on the items that count: those of a fit speak of filled rows, too."""
+    """Return the answers without the padding rows."""
     return value[:ITEMS] if axes[0] == "item" and len(axes) == 1 else value
 
 
 def valid(family: Family, answers: Answers) -> None:
-    """Assert that answers are finite, and probabilities where they should be."""
+    """Assert that answers are finite, and are probabilities where they should be."""
     for name, axes in family.axes.items():
         value = _cut(answers[name], axes)
         assert np.isfinite(value).all(), f"{name} is not finite: {value}"
         if family.probabilities:
-            assert ((value >= -1e-12) & (value <= 1 + 1e-12)).all(), f"{name} is no share: {value}"
+            assert ((value >= -1e-12) & (value <= 1 + 1e-12)).all(), (
+                f"{name} is not in [0, 1]: {value}"
+            )
         if "class" in axes:
             np.testing.assert_allclose(value.sum(-1), 1, atol=1e-9, err_msg=name)
 
@@ -161,7 +163,7 @@ def answers_are_valid(runs: Runs) -> None:
 
 
 def weight_0(runs: Runs) -> None:
-    """Inside compiled code, where rows cannot be dropped, and outside, where they are."""
+    """Compiled code, which cannot drop rows, gives the same as dropping them outside."""
     runs.alike(runs.lane("base"), runs.host)
     plain, takes = runs.variants["base"], runs.case.family.takes
     answers, _ = run(runs.case, takes(plain.fit), takes(plain.new))
@@ -220,7 +222,7 @@ def vmap_is_a_loop(runs: Runs) -> None:
 
 
 def jit_is_eager(runs: Runs) -> None:
-    """Inside `jax.jit` and outside; without any compilation where that does not take minutes."""
+    """`jax.jit` gives the same as no `jit`, and as no compilation if that does not take minutes."""
     if runs.case.family.compiled:
         jitted = jax.jit(lambda fit, new: run(runs.case, fit, new)[0])(*runs.inputs)
         runs.alike(jax.tree.map(np.asarray, jitted), runs.host)
@@ -234,7 +236,7 @@ def unseen_judge(runs: Runs) -> None:
 
 
 def silent_item(runs: Runs) -> None:
-    """An item without votes has the prior; where items are not answered it counts for nothing."""
+    """An item without votes gets the prior; if answers are not about items, it has no effect."""
     family, case = runs.case.family, runs.case
     if family in (RESPONSE, RESPONSE_LIST):
         for name in ("difficulty", "discrimination"):
@@ -247,14 +249,14 @@ def silent_item(runs: Runs) -> None:
     if "probabilities" not in family.axes:
         runs.alike(runs.lane("silenced"), runs.lane("left out"))
         return
-    assert case.prior is not None, "the registry does not tell the prior"
+    assert case.prior is not None, "the registry has no prior"
     group = int(runs.variants["base"].new.group[SILENT])
     expected = case.prior(runs.fitted, runs.n_classes, group)
     np.testing.assert_allclose(runs.host["probabilities"][SILENT], expected, atol=1e-9)
 
 
 def small(runs: Runs, rows: int, judges: int) -> None:
-    """Trace a fit of few rows and judges, which finds what shapes break; thoroughly, run it."""
+    """Trace a fit of few rows and judges, which detects errors of shapes; if thorough, run it."""
     takes = runs.case.family.takes
     data = drawn(runs.n_classes, rows, judges)
     data = replace(data, labels=np.maximum(data.labels, 0), group=np.zeros_like(data.group))
@@ -305,7 +307,7 @@ EXTREMES = ("base", *RATES, "constant votes", "unanimous votes", "constant label
 
 
 def of_classes(runs: Runs) -> None:
-    """Other numbers of classes: all of them, or by default one, by turns."""
+    """Other numbers of classes: all of them, or by default one, which differs by estimator."""
     others = runs.case.n_classes[1:]
     if not runs.thorough and others:
         others = (others[list(CASES.values()).index(runs.case) % len(others)],)
@@ -323,7 +325,7 @@ def of_classes(runs: Runs) -> None:
 
 
 def fit_changes_nothing(runs: Runs) -> None:
-    """Fitted once more, the estimator and the data are as they were."""
+    """A fit changes neither the estimator nor the data."""
     estimator, inputs = copy.deepcopy(runs.case.estimator), jax.tree.map(np.array, runs.inputs)
     _ = runs.again
     assert runs.case.estimator == estimator
@@ -331,15 +333,15 @@ def fit_changes_nothing(runs: Runs) -> None:
 
 
 def deterministic(runs: Runs) -> None:
-    """Bit by bit: fitted twice, and thoroughly in another process."""
+    """Two fits are equal bit by bit; if thorough, also in another process."""
     same(runs.fitted, runs.again)
     if runs.thorough:
         name = next(name for name, case in CASES.items() if case is runs.case)
-        assert elsewhere()[name] == digest(runs.host), "another process answers otherwise"
+        assert elsewhere()[name] == digest(runs.host), "another process gives different answers"
 
 
 def digest(answers: Answers) -> str:
-    """Return what tells answers apart, to the last bit."""
+    """Return a digest of the exact bits of answers."""
     hash_state = hashlib.sha256()
     for name in sorted(answers):
         hash_state.update(np.ascontiguousarray(answers[name]).tobytes())
@@ -365,7 +367,7 @@ def elsewhere() -> dict[str, str]:
 
 
 def single_precision(runs: Runs) -> None:
-    """Inputs in single precision are answered in double: as the same numbers in double are."""
+    """Inputs in single precision give the same answers as the same numbers in double precision."""
 
     def cast(data: Data, to: type) -> Data:
         rounded = {k: getattr(data, k).astype(np.float32).astype(to) for k in FLOATS}
@@ -408,13 +410,13 @@ def file_round_trip(runs: Runs) -> None:
 
 
 class Law(NamedTuple):
-    """A property, and when it is tried."""
+    """A property, and when it is tested."""
 
     holds: Callable[[Runs], None]
     slow: bool = False
-    """By hand only."""
+    """Only in the slow tests."""
     more: bool = False
-    """Compiles more programs: by default not tried on the costly."""
+    """Compiles more programs: by default not tested on costly estimators."""
 
 
 LAWS: dict[str, Law] = {
@@ -446,4 +448,4 @@ LAWS: dict[str, Law] = {
     "tree round trip": Law(tree_round_trip),
     "save and apply": Law(file_round_trip),
 }
-"""By name, in the order of the table."""
+"""Laws by name, in the order of the table."""

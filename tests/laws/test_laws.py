@@ -1,4 +1,4 @@
-"""Every estimator obeys every law, or the registry says why not."""
+"""Every estimator obeys every law, or the registry has a reason why not."""
 
 import dataclasses
 import importlib
@@ -19,7 +19,7 @@ each = pytest.mark.parametrize("name", list(CASES))
 
 
 def outcomes(name: str, thorough: bool, folder: Path) -> dict[str, str]:
-    """Return by law that it holds, the reason why it is not tried or does not, or the failure."""
+    """Return the outcome of each law: that it holds, the reason why not, or the failure."""
     case, results = CASES[name], {}
     runs = Runs(case, thorough, folder)
     for law, (holds, slow, more) in LAWS.items():
@@ -33,30 +33,30 @@ def outcomes(name: str, thorough: bool, folder: Path) -> dict[str, str]:
 
 
 def tried(holds: Callable[[Runs], None], runs: Runs, why: str | None) -> str:
-    """Return that a law holds, or how it fails; with a reason why it should, the reason."""
+    """Return that a law holds, or its failure; if a failure is expected, the reason."""
     try:
         holds(runs)
     except AssertionError as error:
         return why or f"BROKEN: {error}"[:1000]
     except Exception as error:
         return f"BROKEN: {type(error).__name__}: {error}"[:1000]
-    return HOLDS if why is None else f"BROKEN: it holds, though it should not: {why}"
+    return HOLDS if why is None else f"BROKEN: it holds, but should not: {why}"
 
 
 def obeys(name: str, thorough: bool, folder: Path) -> dict[str, str]:
-    """Return the outcomes, where none is a failure."""
+    """Return the outcomes, computed in double precision."""
     with jax.enable_x64(True):
         return outcomes(name, thorough, folder)
 
 
 def broken(results: dict[str, str]) -> str:
-    """Return the laws that are broken, in lines."""
+    """Return the broken laws, one per line."""
     return "\n".join(
         f"{law}: {outcome}" for law, outcome in results.items() if outcome.startswith("BROKEN")
     )
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.by_hand])
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.slow_only])
 def test_an_estimator_obeys_the_laws(
     name: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
@@ -89,14 +89,14 @@ PUBLIC = (
     ".panel.sparse_logistic",
 )
 NO_ESTIMATORS = {
-    "Labelling": "holds the labels as they come in; `Stratified` is what it fits",
-    "OracleTop": "is told the labels that it should not see",
-    "SklearnCalibrator": "a map in other clothes, changed by fit as scikit-learn has it",
+    "Labelling": "collects labels and fits `Stratified`",
+    "OracleTop": "uses the labels of the evaluation items",
+    "SklearnCalibrator": "wraps a map; `fit` changes it, as in scikit-learn",
 }
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """Yield a value and all values that it is made of."""
+    """Yield a value and all values that it contains."""
     yield value
     if dataclasses.is_dataclass(value):
         for each in dataclasses.fields(value):

@@ -1,10 +1,10 @@
-"""Fast routes by law: what is written out by hand is what the program says, on random data.
+"""Fast implementations agree with the model programs, on random data.
 
-Three kinds of law, one line a route. *Log-density*: the route's objective is the program's log-density
-up to a constant, with its gradient. *Score*: loss, gradient and Hessian are those of the program's
-`predict`. *Exact posterior*: moments are those of the program, by quadrature.
+Three kinds of law, one line per implementation. *Log-density*: its objective is the program's
+log-density up to a constant, with its gradient. *Score*: loss, gradient and Hessian are those of the
+program's `predict`. *Exact posterior*: moments are those of the program, by quadrature.
 
-Data have missing votes, weights (0 among them), labels that are known in part and wrong in part.
+Data have missing votes, weights (some of them 0), and labels that are partly unknown and partly wrong.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ Function = Callable[[Any], jax.Array]
 
 
 def panel(classes: int, samples: int, seed: int) -> PanelData:
-    """Return random votes of judges who are right in most cases."""
+    """Return random votes of judges that are mostly right."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, classes, ITEMS)
     shape = (ITEMS, JUDGES, samples)
@@ -73,7 +73,7 @@ def panel(classes: int, samples: int, seed: int) -> PanelData:
 
 @dataclass(frozen=True)
 class Pair:
-    """A route and the program's own, as functions of the same free parameters."""
+    """A fast implementation and the program, as functions of the same free parameters."""
 
     route: Function
     program: Function
@@ -81,7 +81,7 @@ class Pair:
 
 
 def em(classes: int, noise: float, packed: bool) -> Pair:
-    """Dawid and Skene by counts, as EM has them; on the unconstrained scale."""
+    """Dawid and Skene's objective from counts, as in EM, on the unconstrained scale."""
     data = panel(classes, 1 if packed else 2, seed=1)
     prior = Prior(1.5, 0.7, 1.2)
     count = pack(data.votes, classes) if packed else dawid_skene.counts(data.votes, classes)
@@ -115,7 +115,7 @@ def em(classes: int, noise: float, packed: bool) -> Pair:
 
 
 def two_parameters(classes: int, noise: float) -> Pair:
-    """The 2PL's table of votes, as its Newton has it, with the gradient written out."""
+    """The 2PL's objective from its table of votes, as in Newton's method, with analytic gradient."""
     data = panel(classes, 2, seed=3)
     counts = jnp.stack([(data.votes == k).sum(2) for k in range(classes)], axis=2)
     vote_evidence = evidence(counts, data.labels, data.weight, noise)
@@ -142,7 +142,7 @@ def two_parameters(classes: int, noise: float) -> Pair:
 
 
 def linear(classes: int, noise: float, symmetric: bool) -> Pair:
-    """Stacking's likelihood of a linear design, as its Laplace approximation has it."""
+    """Stacking's likelihood of a linear design, as in its Laplace approximation."""
     votes = panel(classes, 2, seed=5)
     form = Form(JUDGES, classes, symmetric)
     design = stacking.features(votes.votes, form)
@@ -187,7 +187,7 @@ LOG_DENSITIES: dict[str, Callable[[int, float], Pair]] = {
 
 
 def agree(pair: Pair) -> bool:
-    """Tell whether values differ by one constant, and gradients not at all."""
+    """Return whether values differ by one constant, and gradients are equal."""
     both = [jax.value_and_grad(f) for f in (pair.route, pair.program)]
     values = [[f(x) for x in pair.points] for f in both]
     apart = np.array([float(a[0]) - float(b[0]) for a, b in zip(*values, strict=True)])
@@ -232,7 +232,7 @@ def test_em_ends_where_the_programs_density_is_stationary(noise: float) -> None:
 
     top, gradient = jax.value_and_grad(density)(free)
     assert max(float(jnp.abs(x).max()) for x in gradient.values()) < 1e-4
-    # No worse than a generic optimiser from the same place.
+    # Not worse than a generic optimiser from the same point.
     solver = optax.lbfgs()
     loss = lambda x: -density(x)  # noqa: E731
     both = optax.value_and_grad_from_state(loss)

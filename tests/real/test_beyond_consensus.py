@@ -1,4 +1,4 @@
-"""P4's released data: exact equality where it is due, and the measured leads."""
+"""P4's released data: exact equality where numbers are released, and the measured claims."""
 
 import jax
 import jax.numpy as jnp
@@ -77,7 +77,7 @@ def test_all_sets_and_starts_are_at_a_proven_minimum(real: Run) -> None:
     assert fit.loss.shape == (64, 25)
     assert (np.asarray(fit.status) == 0).all()
     assert float(fit.certificate.max()) <= 1e-7
-    # Without labels (the first set) the minimum is a valley, nearly level at its bottom.
+    # Without labels (the first set) the loss is nearly flat at its minimum.
     spread = np.asarray(fit.loss).max(1) - np.asarray(fit.loss).min(1)
     assert spread.max() < 1e-3
     assert spread[1:].max() < 1e-10

@@ -1,4 +1,4 @@
-"""P2 on real panels: the measured leads, in both orientations."""
+"""P2 on real panels: the measured claims, in both orientations."""
 
 import numpy as np
 import pytest

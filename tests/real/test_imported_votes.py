@@ -1,4 +1,4 @@
-"""Readers on public votes: what they count is what the sources' own summaries say."""
+"""Readers on public votes: their counts agree with the sources' own summaries."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Diagnostics and the 2PL model on the public panels, against what is known of them."""
+"""Diagnostics and the 2PL model on the public panels, against known facts."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def correct(real: Run) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def rewardbench(real: Run, correct: pd.DataFrame) -> Panel:
-    """The same, each item with a seeded position of the chosen response."""
+    """Votes on RewardBench, with a seeded position of the chosen response for each item."""
     assert real.data is not None
     labels = pd.read_parquet(real.data / "rewardbench_rm149" / "labels.parquet")
     place = labels.astype({"item": str}).set_index("item")["seeded_chosen_pos"].astype(str)
@@ -65,7 +65,7 @@ def test_the_broken_reward_model_is_named_and_nothing_else_is_bad(rewardbench: P
     copies = about(findings, "redundancy")[0].judges
     assert {"ContextualAI/archangel_sft-dpo_pythia6-9b_ref_free"} <= set(copies)
     assert about(findings, "saturation")
-    # A seeded position knows no preference for a side: the one-coin model holds.
+    # Seeded positions leave no preference for a side: the one-coin model holds.
     assert not about(findings, "one-coin")
 
 
@@ -82,7 +82,7 @@ def test_accuracies_are_those_of_the_published_file(real: Run, llmbar: Panel) ->
     theirs = pd.read_csv(real.data / "llmbar_evaluators" / "judge_accuracy_core419.csv")
     theirs = theirs.set_index("judge").loc[table.index]
     assert table["votes"].tolist() == theirs["votes"].tolist()
-    # Theirs counts votes, the table items: equal where a judge voted in both orders everywhere.
+    # The source counts votes, the table items: equal if a judge voted in both orders on all items.
     full = theirs["votes"] == 838
     np.testing.assert_allclose(table["accuracy"][full], theirs["acc"][full], atol=1e-6)
 

@@ -1,4 +1,4 @@
-"""Davidson's model on real repeated votes, against SciPy and the measured leads."""
+"""Davidson's model on real repeated votes, against SciPy and the measured claims."""
 
 import jax
 import jax.numpy as jnp
