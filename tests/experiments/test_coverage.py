@@ -160,8 +160,11 @@ def test_no_interval_of_a_calibrated_probability_is_too_narrow() -> None:
     assert set(zip(wide["map"], wide["world"], wide["input"], strict=True)) == {
         ("beta", "not sure enough", 0.05)
     }
-    sentence = "the beta map whose intervals contain the truth too often: answers that are not sure enough, at"
-    assert f"{sentence} the input 0.05" in " ".join(page.split())
+    sentence = (
+        "the beta map whose intervals contain the truth too often: answers that are not sure enough, "
+        "at the input 0.05"
+    )
+    assert sentence in " ".join(page.split())
 
 
 def test_worlds_of_maps_draw_labels_at_their_own_truth() -> None:
