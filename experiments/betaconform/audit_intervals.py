@@ -20,9 +20,9 @@ from judgebayes.experiments.betaconform.common import (
     estimates,
     histograms,
     orders,
-    placed,
     pmfs,
     posterior,
+    with_panels,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import (
@@ -63,9 +63,9 @@ def main(run: Run) -> Output:
             ):
                 records.append(_row(data_set, name, metric, values))
     table = rows(PAPER, "audit-intervals", records)
-    shown = table[table["metric"] == "coverage"]
+    coverage_rows = table[table["metric"] == "coverage"]
     figure = intervals(
-        placed(shown[shown["method"] != "eq 12"]),
+        with_panels(coverage_rows[coverage_rows["method"] != "eq 12"]),
         label="name",
         series="method",
         panel="panel",

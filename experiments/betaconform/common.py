@@ -37,12 +37,12 @@ __all__ = [
     "histograms",
     "methods",
     "orders",
-    "placed",
     "pmfs",
     "posterior",
     "simulated",
     "simulated_sets",
     "subsets",
+    "with_panels",
     "wrong_majorities",
 ]
 
@@ -158,8 +158,8 @@ def _subsets(run: Run) -> list[tuple[DataSet, str, list[str]]]:
         labels = pd.read_parquet(run.data / folder / "labels.parquet").astype({"item": str})
         texts = pd.read_parquet(run.data / folder / "items.parquet").astype({"item": str})
         own = long[long["dataset"] == dataset].astype({"item": str, "model": str})
-        counted = own.groupby(["model", "item"])["correct"].agg(["sum", "count"]).reset_index()
-        table = counted.merge(labels, on="item").merge(texts, on="item")
+        vote_counts = own.groupby(["model", "item"])["correct"].agg(["sum", "count"]).reset_index()
+        table = vote_counts.merge(labels, on="item").merge(texts, on="item")
         for (model, subset), part in table.groupby(["model", "subset"], observed=True):
             domain = dataset if dataset == "llmbar" else str(part["category"].iloc[0])
             data_set = DataSet(
@@ -173,7 +173,7 @@ def _subsets(run: Run) -> list[tuple[DataSet, str, list[str]]]:
     return subset_list
 
 
-def placed(table: pd.DataFrame) -> pd.DataFrame:
+def with_panels(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with two columns for a figure: its panel and the name within the panel.
 
     A panel is a task of RewardBench 2, or another data set; data sets with few judges share one.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.betaconform.common import PAPER, all_data_sets, placed
+from judgebayes.experiments.betaconform.common import PAPER, all_data_sets, with_panels
 from judgebayes.experiments.betaconform.stops import row, stops
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import QuantileRule
@@ -48,7 +48,7 @@ def main(run: Run) -> Output:
                 f"{name}, xi = {xi}: {value.min():.1f} to {value.max():.1f} labels, coefficient of "
                 f"variation over data sets {value.std(ddof=1) / np.maximum(value.mean(), 1):.2f}."
             )
-    named = placed(table).assign(series=[f"xi = {r.n}" for r in table.itertuples()])
+    named = with_panels(table).assign(series=[f"xi = {r.n}" for r in table.itertuples()])
     figure = intervals(
         named[named["method"] == "with eq 11's minimum"],
         label="name",

@@ -16,7 +16,7 @@ from judgebayes.experiments.betaconform.common import (
     histograms,
     methods,
     orders,
-    placed,
+    with_panels,
 )
 from judgebayes.experiments.core import Grade, Output, Run, expected, grade, rows
 from judgebayes.majority import QuantileRule, Thinning, replay
@@ -134,7 +134,7 @@ def margin_table(run: Run, table: str, baseline: str, method_names: tuple[str, .
     notes += [_verdict(result, baseline, own) for own in (OURS, "em")]
     notes += [_verdict(result, "thinning", own) for own in (OURS, "em")]
     shown_rows = result[(result["metric"] == "error margin") & result["method"].isin(method_names)]
-    named = placed(shown_rows)
+    named = with_panels(shown_rows)
     figure = intervals(
         named[named["method"].isin([baseline, "em", OURS, "thinning"])],
         label="name",

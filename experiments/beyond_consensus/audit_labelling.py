@@ -160,9 +160,9 @@ def _replay(
         before = ((jnp.cumsum(sorted_cells, 0) - sorted_cells) * sorted_cells).sum(1)
         in_cell = jnp.zeros(labels.shape).at[order].set(before)
 
-        def step(asked: Array, _: None) -> tuple[Array, tuple[Array, Array, Array, Array]]:
-            total = asked.sum()
-            labelled = jnp.where(choose, in_cell < cell @ asked, place < total)
+        def step(requested: Array, _: None) -> tuple[Array, tuple[Array, Array, Array, Array]]:
+            total = requested.sum()
+            labelled = jnp.where(choose, in_cell < cell @ requested, place < total)
             labelled = already_labelled | (labelled & ~already_labelled)
             valid, n, rest = (
                 (w @ cell).reshape(shape)
@@ -173,9 +173,9 @@ def _replay(
             next_items = jax.lax.cond(
                 choose,
                 lambda: fit.next_labels(ROUND, targets).ravel(),
-                lambda: jnp.zeros(asked.shape).at[0].set(ROUND),
+                lambda: jnp.zeros(requested.shape).at[0].set(ROUND),
             )
-            return asked + next_items, (quantiles, valid.sum(1), n.sum(1), total)
+            return requested + next_items, (quantiles, valid.sum(1), n.sum(1), total)
 
         return jax.lax.scan(step, jnp.zeros(cell.shape[1]), None, length=ROUNDS)[1]
 

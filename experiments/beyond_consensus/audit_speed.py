@@ -69,8 +69,8 @@ def main(run: Run) -> Output:
         for i in sample:
             aim = targets(cell.counts.reveal(masks[i]))
             as_published(aim, restarts=1, gradient=gradient)  # type: ignore[arg-type]
-        spent = time.perf_counter() - before
-        seconds[name] = spent / len(sample) * len(masks) * count
+        elapsed = time.perf_counter() - before
+        seconds[name] = elapsed / len(sample) * len(masks) * count
     base = {"dataset": DATASET, "task": LEVELS["noRepair"], "n": len(masks) * count}
     records: list[dict[str, Any]] = [
         base | {"method": name, "metric": "seconds", "value": value}

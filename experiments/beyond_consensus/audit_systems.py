@@ -89,7 +89,7 @@ def _summary(
     return records
 
 
-def _shown(cell: ItemVotes, chosen: np.ndarray, place: int) -> Int[np.ndarray, " item"]:
+def _partial_labels(cell: ItemVotes, chosen: np.ndarray, place: int) -> Int[np.ndarray, " item"]:
     """Return the labels of a generator's items, for the chosen programs only."""
     own = cell.generator == place
     return np.where(np.isin(cell.program[own], chosen), cell.labels[own], -1)
@@ -107,7 +107,7 @@ def _success(run: Run, cell: ItemVotes, replays: int) -> list[dict[str, Any]]:
             each: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
             for place in range(6):
                 own = cell.generator == place
-                labels = _shown(cell, chosen, place)
+                labels = _partial_labels(cell, chosen, place)
                 for method in METHODS:
                     if method == "rogan-gladen" and len(set(labels[labels >= 0])) < 2:
                         answer = success_rate("labels", score[own], labels)
@@ -120,10 +120,10 @@ def _success(run: Run, cell: ItemVotes, replays: int) -> list[dict[str, Any]]:
                         )
             for key, values in each.items():
                 values_by_method.setdefault(key, []).append(values)
-        for (answered, name), found_values in values_by_method.items():
-            array = np.asarray(found_values)
+        for (method_name, name), replay_values in values_by_method.items():
+            array = np.asarray(replay_values)
             base = {"dataset": DATASET, "task": "success rate", "n": n}
-            base |= {"method": f"{answered}, by {name}"}
+            base |= {"method": f"{method_name}, by {name}"}
             records += _summary(base, list(np.moveaxis(array, -1, 0)), truth)
     return records
 
@@ -145,7 +145,9 @@ def _differences(run: Run, cell: ItemVotes, replays: int) -> list[dict[str, Any]
             groups = [cell.program[cell.generator == i] for i in range(6)]
             answers = [
                 success_rate(
-                    "prediction-powered", score[cell.generator == i], _shown(cell, chosen, i)
+                    "prediction-powered",
+                    score[cell.generator == i],
+                    _partial_labels(cell, chosen, i),
                 )
                 for i in range(6)
             ]

@@ -59,9 +59,9 @@ def main(run: Run) -> Output:
         gain = normal_interval(blind["0.001"].by_split("nll") - one["0.001"].by_split("nll"))
         row = value_row(panel, "no votes minus one-coin", "nll difference", gain, run.splits)
         if panel.orientation == "correctness":
-            worth = max(abs(gain.low), abs(gain.high))
+            largest_gain = max(abs(gain.low), abs(gain.high))
             if panel.dataset != "twin":
-                row["grade"] = _grade(worth, one["0.001"])
+                row["grade"] = _grade(largest_gain, one["0.001"])
             sentence = flagged[0].sentence if flagged else "nothing"
             notes.append(f"{panel.name}, correctness. The program says: {sentence}")
         records.append(row)
@@ -72,7 +72,7 @@ def main(run: Run) -> Output:
     return Output(rows(PAPER, "audit-orientation", records), notes=notes)
 
 
-def _grade(worth: float, answers_with_votes: Answers) -> str:
+def _grade(largest_gain: float, answers_with_votes: Answers) -> str:
     """Return contradicted where the votes are worth nothing although every answer is right."""
     always_right = float(answers_with_votes.by_split("accuracy").min()) == 1.0
-    return "contradicted" if worth < 0.01 and always_right else ""
+    return "contradicted" if largest_gain < 0.01 and always_right else ""

@@ -115,17 +115,17 @@ def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> 
     """Return a method's held-out NLL on each split's labelled items, of shape (split, item)."""
     losses = []
     for some in split_batches(panel, inner, fit_on):
-        answered = evaluate_splits(
+        evaluation = evaluate_splits(
             method, panel.votes, panel.labels, some, fit_on=fit_on, loss=zero_one_loss(2)
         )
-        labels, log_probs = np.asarray(answered.labels), np.asarray(answered.log_probs)
+        labels, log_probs = np.asarray(evaluation.labels), np.asarray(evaluation.log_probs)
         own = np.take_along_axis(log_probs, np.maximum(labels, 0)[..., None], 2)[..., 0]
         losses.append(np.where(labels >= 0, -own, np.nan))
     return np.concatenate(losses).reshape(len(inner) // FOLDS, -1)
 
 
 def chosen(
-    candidates: dict[str, Answers], judged: dict[str, np.ndarray], default: str
+    candidates: dict[str, Answers], held_out_losses: dict[str, np.ndarray], default: str
 ) -> tuple[Answers, np.ndarray]:
     """Return the answers of the method chosen on each split's own labels, and its index.
 
@@ -133,7 +133,7 @@ def chosen(
     than two standard errors.
     """
     place = list(candidates).index(default)
-    each = np.stack([judged[name] for name in candidates])
+    each = np.stack([held_out_losses[name] for name in candidates])
     best = np.argmin(np.nanmean(each, axis=2), axis=0)
     rows = np.arange(len(best))
     ahead = each[place] - each[best, rows]
@@ -141,9 +141,9 @@ def chosen(
     error = np.nanstd(ahead, axis=1) / np.sqrt(np.maximum(count - 1, 1))
     clear = (np.nanmean(ahead, axis=1) > 2 * error) & (count >= FEWEST)
     best = np.where(clear, best, place)
-    answered = np.stack([one.log_probs for one in candidates.values()])
+    log_probs = np.stack([one.log_probs for one in candidates.values()])
     first = candidates[default]
-    return Answers(first.panel, answered[best, rows], first.items), best
+    return Answers(first.panel, log_probs[best, rows], first.items), best
 
 
 def by_nature(
@@ -235,8 +235,10 @@ def compared(
     records = []
     if size <= BUDGETS[-1]:
         inner = folds(parts, groups, run.seed)
-        judged = {name: held_out(panel, *method, inner) for name, method in offered.items()}
-        auto, choice = chosen(by_method, judged, STACKING)
+        held_out_losses = {
+            name: held_out(panel, *method, inner) for name, method in offered.items()
+        }
+        auto, choice = chosen(by_method, held_out_losses, STACKING)
         for place, name in enumerate(offered):
             share = Interval(float((choice == place).mean()), np.nan, np.nan)
             title = f"{name}{suffix}"

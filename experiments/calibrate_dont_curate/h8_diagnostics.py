@@ -69,8 +69,8 @@ def main(run: Run) -> Output:
             _named(panel, "below-chance", f"surely below chance, {x:g}", Thresholds(below_chance=x))
             for x in BELOW
         ]
-        worth = effective_judges(residual_correlation(panel.votes, panel.labels))
-        records.append(_row(panel, "redundancy", "effective judges", worth))
+        effective_number = effective_judges(residual_correlation(panel.votes, panel.labels))
+        records.append(_row(panel, "redundancy", "effective judges", effective_number))
         if not degenerate(panel):
             curve = panel_curve(panel.votes, panel.labels, orders=4 if run.smoke else 20)
             records += [

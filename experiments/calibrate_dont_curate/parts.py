@@ -101,6 +101,6 @@ def by_subset(run: Run, panel: Panel, *, labels: int | None = None) -> Parts:
 
 def split_batches(panel: Panel, splits: Splits, fit_on: FitOn) -> list[Splits]:
     """Yield the splits in batches, small enough for the votes that their fits use."""
-    seen = len(panel.labels) if fit_on == "all" else splits.calibration.shape[1]
-    parts = min(len(splits), -(-len(splits) * seen * len(panel.judges) // VOTES_AT_ONCE))
+    fitted_items = len(panel.labels) if fit_on == "all" else splits.calibration.shape[1]
+    parts = min(len(splits), -(-len(splits) * fitted_items * len(panel.judges) // VOTES_AT_ONCE))
     return [some_splits(splits, some) for some in np.array_split(np.arange(len(splits)), parts)]

@@ -43,7 +43,9 @@ def one_coin_world(accuracy: Float[np.ndarray, " judge"], prior: float = 0.5) ->
     return World(votes, np.stack([(1 - prior) * given_zero, prior * given_one], 1))
 
 
-def merged(joint: Float[np.ndarray, "state 2"], values: np.ndarray) -> Float[np.ndarray, "value 2"]:
+def value_distribution(
+    joint: Float[np.ndarray, "state 2"], values: np.ndarray
+) -> Float[np.ndarray, "value 2"]:
     """Return p(value, y) of a function of the votes, given its value on each state."""
     _, which = np.unique(values, axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -74,7 +76,7 @@ def monotonicity(rng: np.random.Generator) -> dict[str, float]:
         accuracy[-1] = 0.5
         world = one_coin_world(accuracy, rng.uniform(0.2, 0.8))
         risks = np.array(
-            [oracle_risk(merged(world.joint, world.votes[:, :k])) for k in range(1, 9)]
+            [oracle_risk(value_distribution(world.joint, world.votes[:, :k])) for k in range(1, 9)]
         )
         steps = -np.diff(risks, axis=0)
         least = min(least, float(steps[:-1].min()))
@@ -94,7 +96,9 @@ def conditional_information(world: World, first: int) -> float:
     some, every = world.votes[:, :first], world.votes
     row_of_votes = {
         tuple(v): row
-        for v, row in zip(np.unique(some, axis=0), merged(world.joint, some), strict=True)
+        for v, row in zip(
+            np.unique(some, axis=0), value_distribution(world.joint, some), strict=True
+        )
     }
     total = 0.0
     for votes, row in zip(every, world.joint, strict=True):
@@ -112,7 +116,7 @@ def copies() -> dict[str, float]:
     base = one_coin_world(np.array([STRONG, WEAK]))
     score = base.votes @ (log_odds(np.array([STRONG, WEAK])) * np.array([1, COPIES]))
     return {
-        "strong judge alone": oracle_risk(merged(base.joint, base.votes[:, :1]))[0],
+        "strong judge alone": oracle_risk(value_distribution(base.joint, base.votes[:, :1]))[0],
         "all votes, best predictor": oracle_risk(base.joint)[0],
         "all votes, one-coin score, best monotone map": monotone_risk(base.joint, score),
     }
@@ -245,7 +249,7 @@ def distortions(rng: np.random.Generator) -> dict[str, float]:
     world = one_coin_world(accuracy)
     score = 1 / (1 + np.exp(-(2 * world.votes - 1) @ log_odds(accuracy)))
     score = np.round(score, 12)
-    own = oracle_risk(merged(world.joint, score))[0]
+    own = oracle_risk(value_distribution(world.joint, score))[0]
     distorted = {
         "square": score**2,
         "root": np.sqrt(score),
@@ -253,10 +257,10 @@ def distortions(rng: np.random.Generator) -> dict[str, float]:
         "logit": log_odds(score),
     }
     change = {
-        name: abs(oracle_risk(merged(world.joint, np.round(values, 12)))[0] - own)
+        name: abs(oracle_risk(value_distribution(world.joint, np.round(values, 12)))[0] - own)
         for name, values in distorted.items()
     }
-    rounded = oracle_risk(merged(world.joint, score > 0.5))[0] - own
+    rounded = oracle_risk(value_distribution(world.joint, score > 0.5))[0] - own
     return {**change, "binary (not invertible)": rounded}
 
 

@@ -103,8 +103,8 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
         for name, ends in _ends(compared, loss).items():
             by_interval.setdefault(name, []).append((ends, None))
         own = compared.evaluations[OWN]
-        held = (*_answers(own), _items(own), compared.groups)
-        bins = [confidence_bins(*held, bins=BINS, level=level) for level in LEVELS]
+        held_out_answers = (*_answers(own), _items(own), compared.groups)
+        bins = [confidence_bins(*held_out_answers, bins=BINS, level=level) for level in LEVELS]
         which = replay % len(bins[0])
         ends = [(b[which].right.low, b[which].right.high) for b in bins]
         by_interval.setdefault("right by probability", []).append((ends, bins[0][which].place))
@@ -133,7 +133,7 @@ def _ends(compared: Compared, loss: np.ndarray) -> dict[str, Ends]:
     by_level = []
     for level in LEVELS:
         leads = compared.leads(OWN, loss, level=level)
-        asked = abstention(compared, OWN, loss, COST, level=level)
+        abstained = abstention(compared, OWN, loss, COST, level=level)
         by_level.append(
             {f"extra loss of {name}": (lead.low, lead.high) for name, lead in leads.items()}
             | {
@@ -141,8 +141,8 @@ def _ends(compared: Compared, loss: np.ndarray) -> dict[str, Ends]:
                 for name, interval in (
                     ("held-out accuracy", compared.right(OWN, level=level)),
                     ("held-out NLL", compared.interval(OWN, nll, level=level, least=0.0)),
-                    ("share sent to a person", asked.share),
-                    ("risk of the rest", asked.risk),
+                    ("share sent to a person", abstained.share),
+                    ("risk of the rest", abstained.risk),
                 )
             }
         )

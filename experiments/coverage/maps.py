@@ -32,7 +32,7 @@ from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, NormalAtMode
 
-__all__ = ["MAPS", "assess", "counted", "draw", "markdown", "write"]
+__all__ = ["MAPS", "assess", "count_coverage", "draw", "markdown", "write"]
 
 LEVEL, TOGETHER = 0.9, 0.99
 LABELS = (50, 200)
@@ -149,16 +149,18 @@ def ends(method: Any, n_classes: int, batch: int) -> Callable[..., tuple[Array, 
     return jax.jit(batched)
 
 
-def tried(way: Method, name: str, n_classes: int, n_labels: int) -> list[str]:
+def tested_worlds(method: Method, name: str, n_classes: int, n_labels: int) -> list[str]:
     """Return the worlds in which a map is tested; for three classes only two, for time."""
-    if not way.everywhere and (n_classes, n_labels) != (2, LABELS[0]):
+    if not method.everywhere and (n_classes, n_labels) != (2, LABELS[0]):
         return []
-    chosen = TWO_WORLDS if n_classes > 2 or not way.all_worlds else tuple(WORLDS)
+    chosen = TWO_WORLDS if n_classes > 2 or not method.all_worlds else tuple(WORLDS)
     return [world for world in chosen if world not in LEFT_OUT[name]]
 
 
 @in_float64
-def counted(replays: int, seed: int, methods: tuple[str, ...] = tuple(METHODS)) -> pd.DataFrame:
+def count_coverage(
+    replays: int, seed: int, methods: tuple[str, ...] = tuple(METHODS)
+) -> pd.DataFrame:
     """Return a row per cell: how many intervals contain the truth, and their mean width."""
     rows = []
     for method in methods:
@@ -166,7 +168,7 @@ def counted(replays: int, seed: int, methods: tuple[str, ...] = tuple(METHODS)) 
         for name, own in MAPS.items():
             for n_classes in INPUTS:
                 for n_labels in LABELS:
-                    worlds = tried(way, name, n_classes, n_labels)
+                    worlds = tested_worlds(way, name, n_classes, n_labels)
                     if not worlds:
                         continue
                     function = ends(way.of(own), n_classes, way.batch)
@@ -249,7 +251,7 @@ def check(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/coverage"),
 ) -> None:
     """Count how often the maps' intervals contain the truth; write maps.csv and README.md's table."""
-    typer.echo("\n".join(write(assess(counted(replays, seed)), out)))
+    typer.echo("\n".join(write(assess(count_coverage(replays, seed)), out)))
 
 
 if __name__ == "__main__":

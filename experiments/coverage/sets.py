@@ -94,5 +94,5 @@ def _covered(
         sets = fit(own)
         return coverage(sets[:HELD], label[:HELD]), coverage(sets[HELD:], label[HELD:])
 
-    held, new = jax.lax.map(one, jnp.asarray(items), batch_size=50)
-    return np.asarray(held), np.asarray(new)
+    held_coverage, new_coverage = jax.lax.map(one, jnp.asarray(items), batch_size=50)
+    return np.asarray(held_coverage), np.asarray(new_coverage)

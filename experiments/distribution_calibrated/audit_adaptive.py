@@ -167,9 +167,9 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
             ways.setdefault(_name(give_up), []).append((decide(rule, counts), counts))
             if give_up == GIVE_UP:
                 plain = np.exp(np.asarray(_answer(fitted, counts)))
-                made = np.asarray(bayes_action(np.log(plain), absolute_loss(3)))
+                decisions = np.asarray(bayes_action(np.log(plain), absolute_loss(3)))
                 ways.setdefault("the same, Davidson's formula at the votes there are", []).append(
-                    (made, counts)
+                    (decisions, counts)
                 )
                 counts = stopped(_agreed, sequence[evaluation])
                 ways.setdefault(f"8 votes unless the first {AGREED} agree", []).append(
@@ -178,7 +178,7 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
     truth = np.asarray(cell.labels)[parts.evaluation]
     return {
         name: Replay(
-            np.abs(np.stack([made for made, _ in batches]) - truth).astype(float),
+            np.abs(np.stack([decisions for decisions, _ in batches]) - truth).astype(float),
             np.stack([counts.sum(1) for _, counts in batches]),
         )
         for name, batches in ways.items()

@@ -27,7 +27,7 @@ from judgebayes.experiments.data import Cell, rb2, rb2_judges
 from judgebayes.experiments.distribution_calibrated.common import (
     PAPER,
     advantage,
-    answered,
+    answer_splits,
     claim_row,
     interval_columns,
 )
@@ -95,7 +95,7 @@ def _compare(run: Run, cell: Cell, n: int, labels: int) -> list[dict[str, Any]]:
     )
     setting = f"{labels} labels a task, {n} votes"
     chosen = run.few(list(candidates().items()), 5)
-    by_method = {name: answered(run, cell, n, method, parts) for name, method in chosen}
+    by_method = {name: answer_splits(run, cell, n, method, parts) for name, method in chosen}
     records = [
         {
             "dataset": cell.dataset,

@@ -35,7 +35,7 @@ __all__ = [
     "Answers",
     "advantage",
     "against",
-    "answered",
+    "answer_splits",
     "answers",
     "cell_rows",
     "claim_row",
@@ -123,12 +123,12 @@ def answers(
 
     def make() -> Answers:
         parts = splits(run, cell, grouped=grouped, count=count)
-        return answered(run, cell, n, methods()[name], parts)
+        return answer_splits(run, cell, n, methods()[name], parts)
 
     return run.remember((cell.key, n, name, grouped, count), make)
 
 
-def answered(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) -> Answers:
+def answer_splits(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) -> Answers:
     """Return a method's answers on the given splits of a cell with n votes."""
     votes = cell.votes.first(n)
 

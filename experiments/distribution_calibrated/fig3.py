@@ -22,7 +22,7 @@ from judgebayes.experiments.data import Cell, rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
     PAPER,
     Answers,
-    answered,
+    answer_splits,
     interval_columns,
 )
 from judgebayes.measures.significance import normal_interval
@@ -169,7 +169,7 @@ def _decide(
     """Return the answers of a method fitted to the calibration items of some tasks only."""
     keep = (parts.calibration >= 0) & used[np.maximum(parts.calibration, 0)]
     calibration_items = parts.calibration[keep].reshape(len(parts), -1)
-    return answered(run, cell, VOTES, method, Splits(calibration_items, parts.evaluation))
+    return answer_splits(run, cell, VOTES, method, Splits(calibration_items, parts.evaluation))
 
 
 def _mae(answer_set: Answers, target: Bool[np.ndarray, " item"]) -> Float[np.ndarray, " split"]:

@@ -20,7 +20,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     PAPER,
     Answers,
     advantage,
-    answered,
+    answer_splits,
     cell_rows,
     claim_row,
     methods,
@@ -51,7 +51,7 @@ def main(run: Run) -> Output:
         for size in run.few(list(SIZES), 2):
             run.say(f"{JUDGE}, {task}: {size} labels")
             for name in METHODS:
-                answer_set = answered(
+                answer_set = answer_splits(
                     run, cell, VOTES, methods()[name], parts.with_calibration(size)
                 )
                 by_size[name, size] = answer_set

@@ -23,7 +23,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     PAPER,
     Answers,
     advantage,
-    answered,
+    answer_splits,
     cell_rows,
     claim_row,
 )
@@ -51,7 +51,7 @@ def main(run: Run) -> Output:
         by_order: dict[str, Answers] = {}
         for name, shares in ORDERS.items():
             chosen = replace(cell, votes=_choose(cell.votes, votes, shares), variant=name)
-            answer_set = answered(run, chosen, cell.votes.n_samples, Davidson(), parts)
+            answer_set = answer_splits(run, chosen, cell.votes.n_samples, Davidson(), parts)
             by_order[name] = answer_set
             records += cell_rows(chosen, votes, name, answer_set, metrics=("mae",))
         for name in ("first-order", "second-order"):

@@ -18,7 +18,7 @@ from judgebayes.experiments.data import rb2, rb2_tasks, shared_items
 from judgebayes.experiments.distribution_calibrated.common import (
     PAPER,
     advantage,
-    answered,
+    answer_splits,
     cell_rows,
     claim_row,
     splits,
@@ -46,7 +46,7 @@ def main(run: Run) -> Output:
         cells = shared_items([rb2(run, JUDGE, task, temperature=t) for t in TEMPERATURES])
         parts = splits(run, cells[0])
         for n in VOTES:
-            by_temperature = [answered(run, cell, n, Davidson(), parts) for cell in cells]
+            by_temperature = [answer_splits(run, cell, n, Davidson(), parts) for cell in cells]
             for t, cell, answer_set in zip(TEMPERATURES, cells, by_temperature, strict=True):
                 own = cell_rows(cell, n, f"davidson T={t:g}", answer_set, metrics=("mae",))
                 records += [{**row, "_t": t} for row in own]

@@ -17,7 +17,7 @@ import pandas as pd
 from judgebayes.aggregators import Davidson
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, wmt23
-from judgebayes.experiments.distribution_calibrated.common import PAPER, answered, splits
+from judgebayes.experiments.distribution_calibrated.common import PAPER, answer_splits, splits
 from judgebayes.experiments.distribution_calibrated.twins import TWIN_VOTES, twins
 from judgebayes.measures.significance import clustered_interval
 from judgebayes.simulate import draw_votes
@@ -38,7 +38,7 @@ def main(run: Run) -> Output:
     ratings = wmt23(run, "zhen")
     wide = ratings.pivot_table(index="item", columns="rater", values="vote")
     records: list[dict[str, Any]] = []
-    beaten = dict.fromkeys(VOTES, 0)
+    raters_beaten = dict.fromkeys(VOTES, 0)
     kept_share, raters_at = [], []
     for rater in run.few(sorted(wide.columns, key=lambda name: int(name[5:])), 2):
         own, label, items = _leave_out(wide, rater)
@@ -53,7 +53,7 @@ def main(run: Run) -> Output:
                 for place in range(len(run.few(twins(TASK, JUDGE), 2)))
             ]
             middle = float(np.median(scored))
-            beaten[n] += middle > human.mean
+            raters_beaten[n] += middle > human.mean
             records.append(_row(rater, JUDGE, n, middle, min(scored), max(scored), "simulated"))
     table = rows(PAPER, "table5", records)
     raters = len(kept_share)
@@ -65,7 +65,7 @@ def main(run: Run) -> Output:
         "the median, low and high the range. A twin's errors are independent of people's, so this "
         "only shows the protocol's result for a judge of that accuracy.",
         "Raters beaten: "
-        + ", ".join(f"{beaten[n]} of {raters} at {n} votes" for n in VOTES)
+        + ", ".join(f"{raters_beaten[n]} of {raters} at {n} votes" for n in VOTES)
         + " (paper: 4, 5, 6, 7 of 8).",
         f"On the items where the other two agree, raters' accuracies run from {min(raters_at):.2f} to "
         f"{max(raters_at):.2f}; the paper's, against five others, from 0.50 to 0.61.",
@@ -91,7 +91,7 @@ def _judge(
         lambda: draw_votes(twins(TASK, JUDGE)[place], label, TWIN_VOTES, run.seed + place),
     )
     cell = Cell("wmt23_sxs_mqm", rater, JUDGE, votes, label, documents, (), str(place))
-    answer_set = answered(run, cell, n, Davidson(), splits(run, cell, count=20))
+    answer_set = answer_splits(run, cell, n, Davidson(), splits(run, cell, count=20))
     return float(answer_set.scores["accuracy"].mean())
 
 

@@ -76,10 +76,10 @@ def some_votes(n_classes: int, n_tasks: int = 0) -> Votes:
     return Votes(votes.index, votes.score, votes.order, task, n_classes, n_tasks)
 
 
-def asked(items: int = ITEMS, judges: int = JUDGES, skipped: float = SKIPPED) -> Array:
+def blank_votes(items: int = ITEMS, judges: int = JUDGES, skipped: float = SKIPPED) -> Array:
     """Return votes of class 0 where one is cast and -1 where it is skipped, from a fixed seed."""
-    gone = np.random.default_rng(3).uniform(size=(items, judges)) < skipped
-    return jnp.where(jnp.asarray(gone), -1, 0)[..., None]
+    skipped_votes = np.random.default_rng(3).uniform(size=(items, judges)) < skipped
+    return jnp.where(jnp.asarray(skipped_votes), -1, 0)[..., None]
 
 
 def unlabelled(items: int = ITEMS) -> Array:
@@ -154,7 +154,10 @@ def one_coin() -> Subject:
         return Chains({"accuracy": draws}, nothing > 0, nothing, nothing, nothing)
 
     return of_program(
-        "One coin, the conjugate posterior", OneCoinModel(2), PanelData(asked(), unlabelled()), fit
+        "One coin, the conjugate posterior",
+        OneCoinModel(2),
+        PanelData(blank_votes(), unlabelled()),
+        fit,
     )
 
 
@@ -168,7 +171,7 @@ def dawid_skene(n_classes: int) -> Subject:
     return of_program(
         f"Dawid-Skene, {n_classes} classes",
         DawidSkeneModel(n_classes),
-        PanelData(asked(), unlabelled()),
+        PanelData(blank_votes(), unlabelled()),
         fit,
         hide=half_hidden,
     )
@@ -180,7 +183,7 @@ def stacking(symmetric: bool) -> Subject:
     The default centre is learnt from the same labels (empirical Bayes), so it is not a prior from
     which to draw.
     """
-    cast = np.asarray(asked()[..., 0])
+    cast = np.asarray(blank_votes()[..., 0])
     random_votes = np.random.default_rng(1).integers(0, 2, cast.shape)
     index = jnp.asarray(np.where(cast < 0, -1, random_votes))[..., None]
     form = Form(JUDGES, 2, symmetric)
@@ -223,7 +226,7 @@ def item_response() -> Subject:
         method = ItemResponse(prior=irt_model.Prior(), inference=SAMPLER)
         return chains_of(method.fit(votes_of(data.votes), data.labels, key=key))
 
-    blank = PanelData(asked(TEST_ITEMS, TEST_JUDGES, 0.0), unlabelled(TEST_ITEMS))
+    blank = PanelData(blank_votes(TEST_ITEMS, TEST_JUDGES, 0.0), unlabelled(TEST_ITEMS))
     model = irt_model.ItemResponseModel(2)
     return of_program("2PL, six judges on ten items", model, blank, fit)
 
@@ -316,7 +319,7 @@ def generator_validator_items() -> Subject:
     """
     sampler = NUTS(draws=250, warmup=300, chains=2)
     generator = jnp.arange(FEW_ITEMS) % FEW_GENERATORS
-    cast = asked(FEW_ITEMS, FEW_JUDGES)
+    cast = blank_votes(FEW_ITEMS, FEW_JUDGES)
     program = ItemModel(FEW_GENERATORS)
 
     def fit(data: ItemData, key: PRNGKeyArray) -> Chains:

@@ -63,11 +63,11 @@ def command_line(rounds: int, items: int = 2000) -> str:
         for what, (arguments, cold, warm) in commands.items():
             wall, processor = [], []
             for _ in range(rounds + 1):
-                started, spent = time.perf_counter(), _children()
+                started, children_before = time.perf_counter(), _children()
                 command = [sys.executable, "-m", "judgebayes", *arguments]
                 subprocess.run(command, env=cache, check=True, capture_output=True)
                 wall.append(time.perf_counter() - started)
-                processor.append(_children() - spent)
+                processor.append(_children() - children_before)
             cells = (
                 what,
                 f"{wall[0]:.2f}",
@@ -90,5 +90,5 @@ def command_line(rounds: int, items: int = 2000) -> str:
 
 def _children() -> float:
     """Return the processor time of ended child processes in seconds."""
-    spent = os.times()
-    return spent.children_user + spent.children_system
+    times = os.times()
+    return times.children_user + times.children_system

@@ -111,12 +111,12 @@ def growth(
 
     grown = by_size(sizes, begin, rounds)
     for size, each_size in zip(sizes, grown, strict=True):
-        side, took, risen = each_size
+        side, took, usage = each_size
         accuracy = np.diagonal(np.asarray(side.answer.draws["confusion"])[0], axis1=1, axis2=2)
         passes = int(side.answer.steps) + 2
         lines.append(
             f"| {size:,} | {side.cold:.1f} | {took:.2f} | {took / passes / size * 1e9:.1f} | "
-            f"{each_size.bytes_each(size):.1f} | {risen.highest / 1024:.2f} | "
+            f"{each_size.bytes_each(size):.1f} | {usage.highest / 1024:.2f} | "
             f"{np.abs(accuracy - accuracies[size]).mean():.4f} |"
         )
     warm = [one.warm for one in grown]

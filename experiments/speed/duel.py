@@ -98,7 +98,7 @@ def serve(row: str, data: Path | None) -> None:
         sys.stdout.flush()
 
 
-def opened(checkout: Path, row: str, data: Path | None) -> subprocess.Popen[str]:
+def start_server(checkout: Path, row: str, data: Path | None) -> subprocess.Popen[str]:
     """Return a process that serves a row of a checkout."""
     command = [
         sys.executable,
@@ -122,7 +122,7 @@ def answer(process: subprocess.Popen[str]) -> str:
     return line.strip()
 
 
-def timed(process: subprocess.Popen[str]) -> float:
+def seconds_per_call(process: subprocess.Popen[str]) -> float:
     """Return the seconds per call in one turn."""
     assert process.stdin is not None
     process.stdin.write("go\n")
@@ -146,7 +146,7 @@ def main(
         "| row | this version, s | the other, s | other / this | 95 % interval |\n|" + "---|" * 5
     )
     for row in rows or ROWS:
-        sides = [opened(folder, row, data and data.resolve()) for folder in folders]
+        sides = [start_server(folder, row, data and data.resolve()) for folder in folders]
         try:
             for side, folder in zip(sides, folders, strict=True):
                 if not Path(answer(side)).is_relative_to(folder):
@@ -154,7 +154,7 @@ def main(
             seconds = np.empty((rounds, 2))
             for turn in range(rounds):
                 for which in (0, 1) if turn % 2 else (1, 0):
-                    seconds[turn, which] = timed(sides[which])
+                    seconds[turn, which] = seconds_per_call(sides[which])
         finally:
             for side in sides:
                 side.kill()

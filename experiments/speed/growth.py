@@ -16,7 +16,7 @@ from judgebayes.experiments.speed.measure import Side, peak, race
 from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.votes import Votes
 
-__all__ = ["Grown", "by_size", "slope", "slopes"]
+__all__ = ["SizeTiming", "by_size", "slope", "slopes"]
 
 LABELLED = 0.5
 STEPS = EM(max_steps=20, tolerance=0.0)
@@ -72,7 +72,7 @@ def slopes(rounds: int, smoke: bool = False) -> str:
     return "\n".join(lines)
 
 
-class Grown(NamedTuple):
+class SizeTiming(NamedTuple):
     """The measurements of a program at one size."""
 
     side: Side
@@ -88,19 +88,19 @@ class Grown(NamedTuple):
 
 def by_size(
     sizes: Sequence[int], begin: Callable[[int], Callable[[], Any]], rounds: int
-) -> list[Grown]:
+) -> list[SizeTiming]:
     """Time the programs that `begin` returns for each size, in turns, under the same load."""
     sides, memory = [], []
     for size in sizes:
         sides.append(Side(begin(size)))
         race(sides[-1:], 0)
-        with peak() as risen:
+        with peak() as usage:
             race(sides[-1:], 1)
-        memory.append(risen)
+        memory.append(usage)
     race(sides, rounds - 1)
     return [
-        Grown(side, float(np.median(side.seconds)), risen)
-        for side, risen in zip(sides, memory, strict=True)
+        SizeTiming(side, float(np.median(side.seconds)), usage)
+        for side, usage in zip(sides, memory, strict=True)
     ]
 
 

@@ -44,7 +44,7 @@ class SamplerResult:
     """ArviZ's summary of the first run."""
 
     @property
-    def worth(self) -> float:
+    def least_ess(self) -> float:
         """The smallest bulk or tail effective sample size of any parameter."""
         return float(self.table[["ess_bulk", "ess_tail"]].min(axis=None))
 
@@ -67,20 +67,20 @@ def against_samplers(rounds: int, smoke: bool = False) -> str:
             samplers[name + bar] = make(votes, draws)
         except ImportError as missing:
             skipped.append(f"{name}: no row, there is no {missing.name} here.")
-    by_sampler = raced(samplers, rounds)
+    by_sampler = time_samplers(samplers, rounds)
     mine = by_sampler["ours"]
     lines = [
         "| sampler | cold, s | warm, s | least ESS | ESS a second | ours over it | means apart |"
     ]
     lines += ["|" + "---|" * 7]
     for name, one in by_sampler.items():
-        rate = one.worth / np.median(one.seconds)
-        each = mine.worth / one.worth * np.array(one.seconds) / np.array(mine.seconds)
+        rate = one.least_ess / np.median(one.seconds)
+        each = mine.least_ess / one.least_ess * np.array(one.seconds) / np.array(mine.seconds)
         ratio = f"{np.median(each):.3g} ({each.min():.3g} to {each.max():.3g})"
         error = np.hypot(one.table["mcse_mean"], mine.table["mcse_mean"])
         apart = (np.abs(one.table["mean"] - mine.table["mean"]) / error).max()
         lines.append(
-            f"| {name} | {one.cold:.1f} | {np.median(one.seconds):.2f} | {one.worth:.0f} | "
+            f"| {name} | {one.cold:.1f} | {np.median(one.seconds):.2f} | {one.least_ess:.0f} | "
             f"{rate:.0f} | {ratio} | {apart:.1f} |"
         )
     size = f"Dawid-Skene, {len(votes):,} x {JUDGES}, {CHAINS} chains of {draws} draws"
@@ -92,7 +92,7 @@ def against_samplers(rounds: int, smoke: bool = False) -> str:
     return "\n".join(lines)
 
 
-def raced(samplers: dict[str, Sampler], rounds: int) -> dict[str, SamplerResult]:
+def time_samplers(samplers: dict[str, Sampler], rounds: int) -> dict[str, SamplerResult]:
     """Run every sampler once cold, then in turns, always with the same seed."""
     by_sampler = {}
     for name, sampler in samplers.items():

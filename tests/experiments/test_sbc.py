@@ -44,15 +44,15 @@ class Measurement:
         numpyro.sample("measurement", dist.Normal(mean, 1.0), obs=observation)
 
 
-def conjugate(counted: float) -> engine.Subject:
-    """A mean with its posterior given one measurement, with the likelihood counted `counted` times."""
+def conjugate(likelihood_power: float) -> engine.Subject:
+    """A mean with its posterior given one measurement, and a power of the likelihood."""
 
     def fit(data: Measured, key: Array) -> Chains:
         observation = data.measurement
-        precision = 1 + counted
+        precision = 1 + likelihood_power
         noise = jax.random.normal(key, (2, 64))
         nothing = jnp.zeros((2, 64))
-        draws = {"mean": counted * observation / precision + noise / precision**0.5}
+        draws = {"mean": likelihood_power * observation / precision + noise / precision**0.5}
         return Chains(draws, nothing > 0, nothing, nothing, nothing)
 
     return engine.of_program("Normal", Measurement(), Measured(jnp.zeros(())), fit)

@@ -46,10 +46,10 @@ def test_memory_that_was_freed_before_is_counted_when_it_is_taken_again() -> Non
     pieces = [np.ones(8000) for _ in range(1000)]
     above = np.ones(8000)  # the allocator does not return freed memory below memory in use
     del pieces
-    with peak() as risen:
+    with peak() as usage:
         pieces = [np.ones(8000) for _ in range(1000)]
     assert len(above) == len(pieces[0])
-    assert risen.megabytes == pytest.approx(64_000_000 / 2**20, rel=0.2)
+    assert usage.megabytes == pytest.approx(64_000_000 / 2**20, rel=0.2)
 
 
 def test_the_slope_is_the_power_of_the_size() -> None:

@@ -81,9 +81,9 @@ def drawn(n_classes: int, rows: int = ROOM, judges: int = JUDGES, seed: int = 0)
     group = np.arange(rows) % GROUPS
     hidden = group == GROUPS - 1
     every = Data(index, score, log_probs, labels, np.ones(rows), group, hidden, n_classes)
-    gone = rng.random(index.shape) < 0.1
-    gone[:1], gone[SILENT : SILENT + 1] = False, True
-    return every.without(gone)
+    missing_votes = rng.random(index.shape) < 0.1
+    missing_votes[:1], missing_votes[SILENT : SILENT + 1] = False, True
+    return every.without(missing_votes)
 
 
 @dataclass(frozen=True)

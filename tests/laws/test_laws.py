@@ -28,11 +28,11 @@ def outcomes(name: str, thorough: bool, folder: Path) -> dict[str, str]:
             continue
         if not thorough and (slow or (more and case.costly)):
             continue
-        results[law] = tried(holds, runs, case.breaks.get(law))
+        results[law] = outcome(holds, runs, case.breaks.get(law))
     return results
 
 
-def tried(holds: Callable[[Runs], None], runs: Runs, why: str | None) -> str:
+def outcome(holds: Callable[[Runs], None], runs: Runs, why: str | None) -> str:
     """Return that a law holds, or its failure; if a failure is expected, the reason."""
     try:
         holds(runs)
@@ -51,9 +51,7 @@ def obeys(name: str, thorough: bool, folder: Path) -> dict[str, str]:
 
 def broken(results: dict[str, str]) -> str:
     """Return the broken laws, one per line."""
-    return "\n".join(
-        f"{law}: {outcome}" for law, outcome in results.items() if outcome.startswith("BROKEN")
-    )
+    return "\n".join(f"{law}: {text}" for law, text in results.items() if text.startswith("BROKEN"))
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.slow_only])
@@ -118,13 +116,13 @@ def test_every_estimator_of_the_public_api_is_in_the_registry() -> None:
     }
     learns |= set(baselines.__all__) | {"as_published", "true_minimum"}
     estimators = [value for case in CASES.values() for value in parts(case.estimator)]
-    tried = {type(value).__name__ for value in estimators} | {
+    tested = {type(value).__name__ for value in estimators} | {
         value.__name__ for value in estimators if inspect.isfunction(value)
     }
-    tried |= {
-        name for name in ("as_published", "true_minimum") if f"{name}_from_one_start" in tried
+    tested |= {
+        name for name in ("as_published", "true_minimum") if f"{name}_from_one_start" in tested
     }
-    assert learns - tried == set(NO_ESTIMATORS)
+    assert learns - tested == set(NO_ESTIMATORS)
 
 
 def test_a_law_that_is_excused_exists() -> None:
