@@ -242,8 +242,8 @@ def default_data() -> Path | None:
     named = os.environ.get("JUDGEBAYES_DATA")
     if named:
         return Path(named)
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return beside if beside.is_dir() else None
+    sibling = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return sibling if sibling.is_dir() else None
 
 
 def data_folder() -> Path | None:

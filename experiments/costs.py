@@ -1,6 +1,6 @@
 """The measured cost of each experiment, and an estimate of the time that a run still takes.
 
-`costs.csv` beside this file holds the wall time, largest memory and compiled programs of every
+`costs.csv` in this folder has the wall time, largest memory and compiled programs of every
 experiment, on data and on twins, with 100 splits on two cores. `judgebayes reproduce --costs FILE`
 writes such a table.
 """
@@ -50,8 +50,8 @@ def write_costs(path: Path, costs: Mapping[Experiment, Cost], *, twins: bool) ->
         table.writerow(
             (f"{e.paper}/{e.name}", int(twins), f"{cost.seconds:.1f}", megabytes, cost.programs)
         )
-    with atomically(path, new_folder=True) as beside:
-        beside.write_text(text.getvalue(), encoding="utf-8")
+    with atomically(path, new_folder=True) as temporary:
+        temporary.write_text(text.getvalue(), encoding="utf-8")
 
 
 class TimeLeft:

@@ -224,8 +224,8 @@ def index_page(
         "Four papers, reproduced and audited" if len(papers) == 4 else "Results",
         [
             Paragraph(
-                "Each line is a table or figure of a paper, or an audit of it: our number beside the "
-                "printed one, as means over the same cells, and what the audit says first."
+                "Each line is a table or figure of a paper, or an audit of it: our number and the "
+                "printed one, as means over the same cells, and the first note of the audit."
             ),
             Facts([(name, f"{count:,}") for name, count in grade_counts.items()], large=True),
         ],

@@ -91,7 +91,9 @@ class Panel:
         if orientation == self.orientation:
             return self
         if self.orientation == "correctness":
-            raise JudgeBayesError("A panel of correct and incorrect votes has no positions left.")
+            raise JudgeBayesError(
+                "A panel of correct and incorrect votes has no response positions."
+            )
         index = jnp.asarray(self.correct[:, :, None])
         return replace(
             self,

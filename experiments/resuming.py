@@ -55,8 +55,8 @@ def finish(experiment: Experiment, run: Run, out: Path) -> None:
         "undefined": dict(output.undefined),
         "pictures": figure_markup(experiment, output),
     }
-    with atomically(_note(experiment, run, out), new_folder=True) as beside:
-        beside.write_text(json.dumps(note), encoding="utf-8")
+    with atomically(_note(experiment, run, out), new_folder=True) as temporary:
+        temporary.write_text(json.dumps(note), encoding="utf-8")
 
 
 def finished(experiment: Experiment, run: Run, out: Path) -> Finished | None:

@@ -62,8 +62,8 @@ def write_index(
 
 def write_text(path: Path, text: str) -> None:
     """Write a text under a temporary name and rename it."""
-    with atomically(path) as beside:
-        beside.write_text(text, encoding="utf-8")
+    with atomically(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def grades(output: Output) -> str:

@@ -7,7 +7,7 @@ Expected: replicated with all five encodings. One-coin + beta of all judges has 
 0.368 NLL and 86.5 to 87.9 % (0.346 [0.338, 0.353] and 87.9 % in the main panel), stacking 0.225
 [0.220, 0.231] (votes that both orders agree on) to 0.259 [0.254, 0.263] (the main panel), and its
 lead excludes zero throughout: 0.086 [0.051, 0.121] to 0.138 [0.095, 0.182]. The top 5 beat all
-judges behind the one-coin model by 0.020 to 0.038 in every encoding but are behind stacking in
+judges with the one-coin model by 0.020 to 0.038 in every encoding but are worse than stacking in
 all.
 """
 

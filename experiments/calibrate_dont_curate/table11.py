@@ -5,7 +5,7 @@ overfit; temperature cannot correct the miscalibration.
 Command: judgebayes reproduce calibrate-dont-curate/table11 --data DIR
 Runtime: about 35 seconds.
 Expected: in the true orientation the maps of one, two and three parameters differ by 0.005 at most,
-whatever the penalty up to 0.01; temperature, the least of them, is ahead of beta on RewardBench 2 (by
+for any penalty up to 0.01; temperature, the simplest, is ahead of beta on RewardBench 2 (by
 0.001) and not worse anywhere. Isotonic, which the paper says overfits, is ahead of beta on the reward
 models (0.238 against 0.262) and on RewardBench 2 (0.204 against 0.231). What matters is the floor under
 a map's input probabilities, which no row of the paper varies: without it beta has 0.209, 0.183 and 0.312

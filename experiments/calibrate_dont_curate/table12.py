@@ -1,6 +1,6 @@
 """P2 Table 12 (H.14): selective prediction.
 
-Claim: calibrated methods have a nearly perfect area under the accuracy-coverage curve, whatever the
+Claim: calibrated methods have a nearly perfect area under the accuracy-coverage curve, for any
 aggregator; at high confidence majority voting answers 15 % of the items, with beta 99.9 % at 100 %
 accuracy.
 Command: judgebayes reproduce calibrate-dont-curate/table12 --data DIR

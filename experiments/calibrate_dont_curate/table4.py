@@ -98,7 +98,6 @@ def main(run: Run) -> Output:
         f"{OUT_OF_FOLD}: the paper's Stacking-CV, with beta learnt from out-of-fold answers ({FOLDS} "
         "folds); not run on the reward models, where it needs six fits of 148 weights per split.",
         "Differences are of the shared protocol: beta with all methods except stacking, which has no "
-        "map. Stacking is scored on items that it has not seen: were it memorising, it would lose "
-        "there.",
+        "map. Stacking is scored on held-out items, where memorising would give a high NLL.",
     ]
     return Output(rows(PAPER, "table4", records), notes=notes)

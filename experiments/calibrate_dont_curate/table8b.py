@@ -66,7 +66,7 @@ def main(run: Run) -> Output:
         metric="nll",
         xlabel="labels",
         ylabel="NLL",
-        title="Calibrators behind the one-coin score of all judges",
+        title="Calibrators of the one-coin score of all judges",
         columns=2,
     )
     log_scales(figure, (20, 50, 100, 200, 500, 1500))

@@ -51,7 +51,7 @@ def test_correctness_makes_the_label_constant_and_keeps_who_is_right(panel: Pane
     assert degenerate(constant)
     assert not degenerate(holed)
     assert holed.oriented("true") is holed
-    with pytest.raises(JudgeBayesError, match="no positions left"):
+    with pytest.raises(JudgeBayesError, match="no response positions"):
         constant.oriented("true")
 
 

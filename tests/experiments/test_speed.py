@@ -41,7 +41,9 @@ def test_a_turn_is_filled_with_calls_and_their_mean_taken(monkeypatch: pytest.Mo
     assert long.seconds[0] >= 0.1
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells memory")
+@pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="needs Linux's memory statistics"
+)
 def test_memory_that_was_freed_before_is_counted_when_it_is_taken_again() -> None:
     pieces = [np.ones(8000) for _ in range(1000)]
     above = np.ones(8000)  # the allocator does not return freed memory below memory in use

@@ -76,8 +76,8 @@ Function = Callable[[np.ndarray], Any]
 
 def along(function: Function, at: np.ndarray, way: np.ndarray) -> np.ndarray:
     """Return the directional derivative by central differences."""
-    ahead, behind = (np.asarray(function(at + s * STEP * way), float) for s in (1, -1))
-    return (ahead - behind) / (2 * STEP)
+    forward, backward = (np.asarray(function(at + s * STEP * way), float) for s in (1, -1))
+    return (forward - backward) / (2 * STEP)
 
 
 def assert_differentiated(
