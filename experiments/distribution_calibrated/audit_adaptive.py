@@ -155,7 +155,7 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
     parts = splits(run, cell)
     sequence = np.asarray(cell.votes.index)[:, 0, :]
     fits = _fits(cell.votes, cell.labels, parts)
-    ways: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    by_rule: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for split, (calibration, evaluation) in enumerate(
         zip(parts.calibration, parts.evaluation, strict=True)
     ):
@@ -164,24 +164,24 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
         for give_up in run.few([GIVE_UP, MORE], 2):
             rule = price_within(fitted, prior, MOST, give_up)
             counts = stopped(rule.settled, sequence[evaluation])
-            ways.setdefault(_name(give_up), []).append((decide(rule, counts), counts))
+            by_rule.setdefault(_name(give_up), []).append((decide(rule, counts), counts))
             if give_up == GIVE_UP:
                 plain = np.exp(np.asarray(_answer(fitted, counts)))
                 decisions = np.asarray(bayes_action(np.log(plain), absolute_loss(3)))
-                ways.setdefault("the same, Davidson's formula at the votes there are", []).append(
+                by_rule.setdefault("the same, Davidson's formula at the votes there are", []).append(
                     (decisions, counts)
                 )
                 counts = stopped(_agreed, sequence[evaluation])
-                ways.setdefault(f"8 votes unless the first {AGREED} agree", []).append(
+                by_rule.setdefault(f"8 votes unless the first {AGREED} agree", []).append(
                     (decide(rule, counts), counts)
                 )
     truth = np.asarray(cell.labels)[parts.evaluation]
     return {
         name: Replay(
-            np.abs(np.stack([decisions for decisions, _ in batches]) - truth).astype(float),
-            np.stack([counts.sum(1) for _, counts in batches]),
+            np.abs(np.stack([decisions for decisions, _ in outcomes]) - truth).astype(float),
+            np.stack([counts.sum(1) for _, counts in outcomes]),
         )
-        for name, batches in ways.items()
+        for name, outcomes in by_rule.items()
     }
 
 
