@@ -5,7 +5,7 @@ Command: judgebayes reproduce betaconform/audit-intervals --data DIR
 Runtime: about 3 minutes with data; 200 replays on each of 35 data sets.
 Expected: 90 % intervals, with the finite-population correction, cover 87 to 93 % on every data set
 without a model, and 84 to 94 % under the mixture; eq 12's +-3 % of the estimate contains the truth in
-14 of 100 replays on the average.
+14 of 100 replays on average.
 """
 
 from typing import Any

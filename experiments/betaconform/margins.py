@@ -179,6 +179,6 @@ def _verdict(result: Any, other: str, own: str) -> str:
     better, worse = int((gains["low"] > 0).sum()), int((gains["high"] < 0).sum())
     return (
         f"{own} against {other} (xi = 0.03): better on {better} of {len(gains)} data sets, worse on "
-        f"{worse}, not settled on {len(gains) - better - worse}; mean gain "
+        f"{worse}, not significant on {len(gains) - better - worse}; mean gain "
         f"{gains['value'].mean():+.2f} points."
     )
