@@ -92,7 +92,7 @@ def main(run: Run) -> Output:
         banded=("binomial", "mixture-map"),
     )
     note = (
-        f"From 3 votes to the largest k the actual error falls by {np.mean(falls):.1f} points on the "
+        f"From 3 votes to the largest k the actual error falls by {np.mean(falls):.1f} points on "
         f"average ({np.min(falls):+.1f} to {np.max(falls):+.1f}): more votes of the same judges help "
         "little."
     )
