@@ -59,14 +59,14 @@ SMOKE_SPLITS = 4
 
 
 def _silent(text: str) -> None:
-    """Say nothing."""
+    """Ignore a progress message."""
 
 
 @dataclass
 class Run:
-    """One run of experiments: where the data are, how many splits, and what is remembered.
+    """One run of experiments: its data folder, number of splits, seed and cached values.
 
-    `splits` and `seed` go into every random split. `remember` keeps what several tables share.
+    `splits` and `seed` determine every random split. `remember` caches what several tables share.
     """
 
     data: Path | None = None
@@ -75,9 +75,9 @@ class Run:
     seed: int = 0
     say: Callable[[str], None] = _silent
     batch_size: int | None = None
-    """How many splits to fit at once; as memory allows if None."""
+    """How many splits to fit at once; if None, as many as memory allows."""
     checkpoint: Path | None = None
-    """Where sweeps keep what is done."""
+    """Folder of the finished parts of sweeps."""
     _memory: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,28 +89,28 @@ class Run:
         """Return what `make` returns, made once per key in this run."""
         if key not in self._memory:
             self._memory[key] = make()
-        kept: T = self._memory[key]
-        return kept
+        value: T = self._memory[key]
+        return value
 
     def keep(
         self, key: tuple[Any, ...], made_from: Any, make: Callable[[], dict[str, np.ndarray]]
     ) -> dict[str, np.ndarray]:
-        """Return the arrays that `make` returns, made once per hashable key, in resumed runs too.
+        """Return the arrays that `make` returns, computed once per hashable key, also when resumed.
 
-        They are kept in the checkpoint folder, if there is one; `made_from` holds the arrays that
-        they are computed from, so that other data give other files.
+        They are stored in the checkpoint folder, if there is one. `made_from` holds the arrays that
+        they are computed from, so that different data give different files.
         """
 
-        def kept() -> dict[str, np.ndarray]:
+        def load_or_make() -> dict[str, np.ndarray]:
             if self.checkpoint is None:
                 return make()
             name = digest_of(made_from, key, self.splits, self.seed, self.smoke)
             return kept_part(self.checkpoint, name, make)
 
-        return self.remember(key, kept)
+        return self.remember(key, load_or_make)
 
     def has(self, dataset: str) -> bool:
-        """Tell whether the data folder holds a data set."""
+        """Return whether the data folder holds a data set."""
         return self.data is not None and (self.data / dataset).is_dir()
 
     def few(self, values: list[T], keep: int = 1) -> list[T]:
@@ -120,19 +120,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Output:
-    """A tidy table, the figures, and what a reader should know, in sentences."""
+    """A tidy table, the figures, and notes for the reader."""
 
     table: pd.DataFrame
     figures: dict[str, Figure] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     undefined: Mapping[str, str] = field(default_factory=dict)
-    """Methods whose value may be undefined (NaN, an empty cell of the CSV), and when it is."""
+    """Methods whose value may be undefined (NaN, an empty cell in the CSV), and when it is."""
 
     def __post_init__(self) -> None:
-        """Refuse a table that says nothing, or claims on twins what only data can show."""
+        """Raise ValueError for an empty or invalid table, or for a grade that twins cannot have."""
         table = self.table
         if list(table.columns) != COLUMNS or table.empty:
-            raise ValueError(f"A result has rows, in the columns {', '.join(COLUMNS)}.")
+            raise ValueError(f"A result needs rows with the columns {', '.join(COLUMNS)}.")
         value = table["value"].astype(float)
         undefined = value.isna() & table["method"].isin(self.undefined) & (table["grade"] == "")
         wrong = table[~np.isfinite(value) & ~undefined]
@@ -140,11 +140,11 @@ class Output:
             row = wrong.iloc[0]
             raise ValueError(
                 f"The {row['metric']} of {row['method']} ({row['task']}, n = {row['n']}) is "
-                f"{row['value']}: a value is a finite number, or undefined and said why."
+                f"{row['value']}: a value must be finite, or its method listed in `undefined`."
             )
         strange = set(table["grade"]) - GRADES
         if strange or set(table.loc[table["dataset"] == "twin", "grade"]) - {"simulated"}:
-            raise ValueError("A grade is none there is, or a twin's is not `simulated`.")
+            raise ValueError("A grade does not exist, or the grade of a twin is not `simulated`.")
 
 
 @dataclass(frozen=True)
@@ -156,19 +156,19 @@ class Experiment:
     title: str
     claim: str
     needs: tuple[str, ...]
-    """Data sets that it reads."""
+    """Data sets that the experiment reads."""
     twins: bool
-    """Whether it also runs without data, on twins or on nothing but formulas."""
+    """Whether it also runs without data: on twins, or on formulas only."""
     run: Callable[[Run], Output]
 
     def __reduce__(self) -> tuple[Callable[[str, str], "Experiment"], tuple[str, str]]:
-        """Pickle as a name: another process imports the module that it stands in."""
+        """Pickle by name: another process imports the module that defines the experiment."""
         module = sys.modules[self.run.__module__]
         name = next(name for name, value in vars(module).items() if value is self)
         return _imported, (module.__name__, name)
 
     def runnable(self, run: Run) -> bool:
-        """Tell whether a run has what this needs."""
+        """Return whether a run has the data that the experiment needs."""
         return self.twins or all(run.has(name) for name in self.needs)
 
 
@@ -186,7 +186,7 @@ def experiment(
     needs: tuple[str, ...] = (),
     twins: bool = False,
 ) -> Callable[[Callable[[Run], Output]], Experiment]:
-    """Return a decorator that makes an experiment of a function of a run."""
+    """Return a decorator that turns a function of a run into an experiment."""
     return lambda function: Experiment(paper, name, title, claim, needs, twins, function)
 
 
@@ -196,29 +196,29 @@ def experiments() -> Iterator[Experiment]:
     for folder in sorted(p for p in root.iterdir() if (p / "__init__.py").exists()):
         package = f"{__package__}.{folder.name}"
         for module in sorted(m.name for m in pkgutil.iter_modules([str(folder)])):
-            found = getattr(importlib.import_module(f"{package}.{module}"), "main", None)
-            if isinstance(found, Experiment):
-                yield found
+            main = getattr(importlib.import_module(f"{package}.{module}"), "main", None)
+            if isinstance(main, Experiment):
+                yield main
 
 
-def find(wanted: list[str]) -> list[Experiment]:
-    """Return the experiments named `paper` or `paper/table`, in order; all if none is named.
+def find(names: list[str]) -> list[Experiment]:
+    """Return the experiments named `paper` or `paper/table`, in order; without names, all.
 
     Raises
     ------
     JudgeBayesError
         If there is no such experiment.
     """
-    known = sorted(experiments(), key=lambda e: (e.paper, _natural(e.name)))
-    if not wanted:
-        return known
+    available = sorted(experiments(), key=lambda e: (e.paper, _natural(e.name)))
+    if not names:
+        return available
     chosen = []
-    for name in wanted:
+    for name in names:
         paper, _, table = name.partition("/")
-        matches = [e for e in known if e.paper == paper and (not table or e.name == table)]
+        matches = [e for e in available if e.paper == paper and (not table or e.name == table)]
         if not matches:
-            papers = sorted({e.paper for e in known})
-            tables = [e.name for e in known if e.paper == paper]
+            papers = sorted({e.paper for e in available})
+            tables = [e.name for e in available if e.paper == paper]
             raise JudgeBayesError(
                 f"There is no experiment {name!r}; "
                 + (
@@ -242,12 +242,12 @@ def default_data() -> Path | None:
     named = os.environ.get("JUDGEBAYES_DATA")
     if named:
         return Path(named)
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return beside if beside.is_dir() else None
+    sibling = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return sibling if sibling.is_dir() else None
 
 
 def data_folder() -> Path | None:
-    """Return `default_data`, else the cache that `judgebayes data get` fills, if it holds any."""
+    """Return `default_data`, else the cache that `judgebayes data get` fills, unless it is empty."""
     from judgebayes.public import SOURCES, cache_folder
 
     cache = cache_folder()
@@ -264,9 +264,9 @@ def expected(paper: str, table: str) -> pd.DataFrame:
 def rows(paper: str, table: str, records: list[dict[str, Any]]) -> pd.DataFrame:
     """Return records as a result table with all columns, in order."""
     frame = pd.DataFrame(records, columns=[c for c in COLUMNS if c not in ("paper", "table")])
-    given = frame["grade"].astype(object).where(frame["grade"].notna(), "")
-    # Whatever is seen on a twin is a prediction.
-    frame["grade"] = given.mask((frame["dataset"] == "twin") & (given == ""), "simulated")
+    grades = frame["grade"].astype(object).where(frame["grade"].notna(), "")
+    # Every result on a twin is a prediction.
+    frame["grade"] = grades.mask((frame["dataset"] == "twin") & (grades == ""), "simulated")
     frame.insert(0, "table", table)
     frame.insert(0, "paper", paper)
     return frame[COLUMNS]
@@ -275,8 +275,8 @@ def rows(paper: str, table: str, records: list[dict[str, Any]]) -> pd.DataFrame:
 def grade(advantage: Interval) -> Grade:
     """Return the grade of a claim on other real data, from the interval of its advantage.
 
-    `replicated` if the whole interval is above zero, `contradicted` if it is below, and nothing
-    where the data do not settle it.
+    `replicated` if the whole interval is above zero, `contradicted` if it is below, and an empty
+    string if the interval includes zero.
     """
     if not np.isfinite(advantage.low):
         return ""

@@ -1,6 +1,6 @@
-"""What each experiment took when it was measured, and from that how long a run will still take.
+"""The measured cost of each experiment, and an estimate of the time that a run still takes.
 
-`costs.csv` beside this file holds the wall time, largest memory and compiled programs of every
+`costs.csv` in this folder has the wall time, largest memory and compiled programs of every
 experiment, on data and on twins, with 100 splits on two cores. `judgebayes reproduce --costs FILE`
 writes such a table.
 """
@@ -35,7 +35,7 @@ def known_costs(*, twins: bool) -> dict[str, Cost]:
 
 
 def write_costs(path: Path, costs: Mapping[Experiment, Cost], *, twins: bool) -> None:
-    """Write what experiments took, a row each.
+    """Write the costs of experiments, one row each.
 
     Raises
     ------
@@ -50,15 +50,15 @@ def write_costs(path: Path, costs: Mapping[Experiment, Cost], *, twins: bool) ->
         table.writerow(
             (f"{e.paper}/{e.name}", int(twins), f"{cost.seconds:.1f}", megabytes, cost.programs)
         )
-    with atomically(path, new_folder=True) as beside:
-        beside.write_text(text.getvalue(), encoding="utf-8")
+    with atomically(path, new_folder=True) as temporary:
+        temporary.write_text(text.getvalue(), encoding="utf-8")
 
 
 class TimeLeft:
-    """Estimates how long the remaining experiments take, from the costs of the measured run.
+    """Estimates how long the remaining experiments take, from measured costs.
 
-    Their sum is multiplied by how much longer than measured the finished ones took: fewer splits,
-    another machine.
+    The estimate is the sum of their measured times, multiplied by the ratio of actual to measured
+    time over the finished experiments (fewer splits, another machine).
     """
 
     def __init__(self, experiments: Sequence[Experiment], *, twins: bool) -> None:
@@ -71,23 +71,23 @@ class TimeLeft:
         self._expected = self._taken = 0.0
 
     def skip(self, experiment: Experiment) -> None:
-        """Leave out an experiment that need not run any more."""
+        """Leave out an experiment that does not need to run."""
         del self._measured[experiment]
 
     def took(self, experiment: Experiment, seconds: float) -> None:
-        """Note what an experiment took."""
+        """Record how long an experiment took."""
         self._expected += self._measured.pop(experiment)
         self._taken += seconds
 
     def text(self) -> str:
-        """Return for example `about 12 min left`; nothing before the first experiment has run."""
+        """Return for example `about 12 min left`; empty before the first experiment has run."""
         if self._expected == 0:
             return ""
         return f"about {duration(sum(self._measured.values()) * self._taken / self._expected)} left"
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in words, to two digits or so."""
+    """Return a duration in words, to about two digits."""
     if seconds < 60:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)

@@ -47,14 +47,14 @@ class Cell:
     votes: Votes
     labels: Int[np.ndarray, " item"]
     groups: Int[np.ndarray, " item"]
-    """What items share: the question that their responses answer."""
+    """The question that an item's responses answer: the group that items share."""
     item_names: tuple[str, ...] = ()
     variant: str = ""
-    """What else tells this cell from others: the prompt, the temperature, the twin."""
+    """What else distinguishes this cell: the prompt, the temperature, the twin."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """A name that no other cell has."""
+        """A unique name of the cell."""
         return (self.dataset, self.task, self.judge, self.variant)
 
 
@@ -118,9 +118,11 @@ def _rb2(run: Run, judge: str, task: str | None, prompt: str, temperature: float
         & (scores["prompt"] == prompt)
         & np.isclose(scores["temperature"], temperature)
     ].astype({"item": str})
-    given = scores.set_index(["item", "response", "sample"])["score"]
+    score_table = scores.set_index(["item", "response", "sample"])["score"]
     first, second = (
-        given.reindex(pd.MultiIndex.from_frame(long[["item", response, "sample"]])).to_numpy(float)
+        score_table.reindex(pd.MultiIndex.from_frame(long[["item", response, "sample"]])).to_numpy(
+            float
+        )
         for response in ("resp_first", "resp_second")
     )
     long = long.assign(confidence=0.5 + np.abs(first - second) / 18)
@@ -182,7 +184,7 @@ def llmbar_prompts(run: Run) -> tuple[Votes, Coding, Int[np.ndarray, " item"]]:
 
 
 def shared_items(cells: list[Cell]) -> list[Cell]:
-    """Return the cells cut down to the items that all of them have, in one order."""
+    """Return the cells restricted to the items that all of them have, in the same order."""
     common = set(cells[0].item_names).intersection(*(c.item_names for c in cells[1:]))
     names = [name for name in cells[0].item_names if name in common]
     cut = []
@@ -213,9 +215,9 @@ def crowd(run: Run, name: str) -> tuple[Votes, Int[np.ndarray, " item"]]:
     votes = votes[votes["dataset"] == name].drop_duplicates(["item", "worker"])
     labels = _table(run, "crowd_labels", "labels").astype({"item": str})
     labels = labels[labels["dataset"] == name]
-    known = votes["item"].isin(labels["item"])
+    labelled = votes["item"].isin(labels["item"])
     encoded, coding = encode(
-        votes[known].astype({"label": int}), judge="worker", vote="label", classes=(0, 1)
+        votes[labelled].astype({"label": int}), judge="worker", vote="label", classes=(0, 1)
     )
     return encoded, coding.labels(labels.astype({"truth": int}), label="truth")
 
@@ -229,10 +231,10 @@ def model_pairs(
     list[tuple[int, int]],
     list[str],
 ]:
-    """Return GPT-4's votes on MT-Bench pairs that people decided, and which models they compare.
+    """Return GPT-4's votes on MT-Bench pairs that people decided, and the models compared.
 
-    1 is a win of the pair's first model, for people and for GPT-4; a tie of GPT-4 is no vote. Then
-    the pair of each item, the two models of each pair, and the models' names.
+    1 is a win of the pair's first model, for people and for GPT-4; a tie of GPT-4 is a missing vote.
+    The other values are the pair of each item, the two models of each pair, and the models' names.
     """
     table = _table(run, MTBENCH_PEOPLE, "labels")
     table = table[table["label"] != 0].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""All results at a glance: grades, our number beside the paper's, and what the audit says first."""
+"""An overview of all results: grades, our number beside the paper's, and the audit's first note."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from judgebayes.report.page import Drawing
 __all__ = [
     "HEAD",
     "Headline",
-    "drawn",
+    "figure_markup",
     "headline",
     "index_page",
     "matrix_rows",
@@ -52,7 +52,7 @@ Result = tuple[Experiment, Output]
 
 
 class Headline(NamedTuple):
-    """One comparison that stands for a result: means over the same cells."""
+    """One comparison that represents a result: means over the same cells."""
 
     of: str
     """Method, metric and number of cells."""
@@ -63,13 +63,14 @@ class Headline(NamedTuple):
 def headline(table: pd.DataFrame) -> Headline:
     """Return our number beside the paper's.
 
-    Of the cells for which the paper prints a number, if there are any, those of the method and
-    metric with the most grades, then with the most cells; means over them, or the one number with
-    its interval. Cells of no method are not alike, whatever their metric: the first stands alone.
+    The cells are those for which the paper prints a number, if there are any. Among them the method
+    and metric with the most grades is chosen, then the one with the most cells. The numbers are
+    means over its cells, or one number with its interval. Cells without a method are not
+    comparable, so only the first is used.
     """
-    shown = table[pd.notna(table["value"])]
-    printed = shown[pd.notna(shown["paper_value"])]
-    pool = printed if len(printed) else shown
+    defined = table[pd.notna(table["value"])]
+    printed = defined[pd.notna(defined["paper_value"])]
+    pool = printed if len(printed) else defined
     if len(pool) == 0:
         return Headline("", "-", "-")
     pairs = pool.assign(graded=pool["grade"] != "").groupby(["method", "metric"], sort=False)
@@ -95,21 +96,21 @@ def _number(value: float) -> str:
 
 
 def matrix_rows(results: Sequence[Result], longest: int = LONGEST_AUDIT) -> list[list[str]]:
-    """Return a row per result, with the cells that `HEAD` names; the last of so many letters."""
+    """Return a row per result with the cells that `HEAD` names; the note has `longest` letters."""
     rows = []
     for experiment, output in results:
-        found = headline(output.table)
-        said = output.notes[0] if output.notes else ""
-        if len(said) > longest:
-            said = said[: max(said.rfind(" ", 0, longest), 0)] + " ..."
-        # A grade and its number stay on one line.
-        given = re.sub(r" (\d)", "\u00a0\\1", grades(output))
-        rows.append([experiment.title, given, found.ours, found.paper, found.of, said])
+        result = headline(output.table)
+        note = output.notes[0] if output.notes else ""
+        if len(note) > longest:
+            note = note[: max(note.rfind(" ", 0, longest), 0)] + " ..."
+        # A no-break space keeps a grade and its number on one line.
+        grade_text = re.sub(r" (\d)", "\u00a0\\1", grades(output))
+        rows.append([experiment.title, grade_text, result.ours, result.paper, result.of, note])
     return rows
 
 
 def ordered(results: Sequence[Result]) -> dict[str, list[int]]:
-    """Return the places of each paper's results: tables and figures, then audits."""
+    """Return the indices of each paper's results: tables and figures first, then audits."""
     names = [experiment.paper for experiment, _ in results]
     return {
         paper: sorted(
@@ -123,11 +124,13 @@ def ordered(results: Sequence[Result]) -> dict[str, list[int]]:
 
 def tally(results: Sequence[Result]) -> dict[str, int]:
     """Return how often each grade was given, over all results."""
-    given = pd.concat([output.table["grade"] for _, output in results]) if results else pd.Series()
-    return {name: int((given == name).sum()) for name in GRADES}
+    all_grades = (
+        pd.concat([output.table["grade"] for _, output in results]) if results else pd.Series()
+    )
+    return {name: int((all_grades == name).sum()) for name in GRADES}
 
 
-def drawn(experiment: Experiment, output: Output) -> dict[str, str]:
+def figure_markup(experiment: Experiment, output: Output) -> dict[str, str]:
     """Return the figures of a result as markup, by name."""
     name = f"{experiment.paper}-{experiment.name}"
     return {
@@ -143,9 +146,9 @@ def drawn(experiment: Experiment, output: Output) -> dict[str, str]:
 
 
 def result_section(experiment: Experiment, output: Output, pictures: Mapping[str, str]) -> Section:
-    """Return one result: claim, notes, figures, and the files that `writing.write` made of it.
+    """Return one result: claim, notes, figures, and the files that `writing.write` wrote for it.
 
-    `pictures` is what `drawn` made of the figures.
+    `pictures` holds the figures as markup, from `figure_markup`.
     """
     name = f"{experiment.paper}-{experiment.name}"
     home, stem = experiment.paper, experiment.name
@@ -158,10 +161,10 @@ def result_section(experiment: Experiment, output: Output, pictures: Mapping[str
         Link("tables (Markdown)", f"{home}/{stem}.md"),
         *(Link(f"figure: {key} (PNG)", f"{home}/{stem}-{key}.png") for key in pictures),
     ]
-    came_out = grades(output)
+    grade_counts = grades(output)
     blocks: list[Block] = [
         Paragraph(f"Claim: {experiment.claim}."),
-        Paragraph(f"Grades: {'no claim to grade' if came_out == '-' else came_out}."),
+        Paragraph(f"Grades: {'no claim to grade' if grade_counts == '-' else grade_counts}."),
         Links(links),
     ]
     if output.notes or drawings:
@@ -183,13 +186,13 @@ def index_page(
     Parameters
     ----------
     results
-        What was run, with the section that `result_section` made of it.
+        The experiments that ran, each with its section from `result_section`.
     skipped
-        What was not run, for want of data.
+        The experiments that did not run because their data are missing.
     facts
-        How it was run: command, splits, seed, versions.
+        How the run was made: command, splits, seed, versions.
     """
-    given = tally([(experiment, output) for experiment, output, _ in results])
+    grade_counts = tally([(experiment, output) for experiment, output, _ in results])
     sections = []
     papers = ordered([(experiment, output) for experiment, output, _ in results])
     for paper, places in papers.items():
@@ -208,7 +211,7 @@ def index_page(
         )
     if skipped:
         missing = [f"{e.paper}/{e.name} needs {', '.join(e.needs)}." for e in skipped]
-        sections.append(Section("Not run: the data are not here", [*map(Paragraph, missing)]))
+        sections.append(Section("Not run: data missing", [*map(Paragraph, missing)]))
     sections.append(
         Section(
             "What the grades mean",
@@ -221,10 +224,10 @@ def index_page(
         "Four papers, reproduced and audited" if len(papers) == 4 else "Results",
         [
             Paragraph(
-                "Each line is a table or figure of a paper, or an audit of it: our number beside the "
-                "printed one, as means over the same cells, and what the audit says first."
+                "Each line is a table or figure of a paper, or an audit of it: our number and the "
+                "printed one, as means over the same cells, and the first note of the audit."
             ),
-            Facts([(name, f"{count:,}") for name, count in given.items()], large=True),
+            Facts([(name, f"{count:,}") for name, count in grade_counts.items()], large=True),
         ],
         sections,
     )

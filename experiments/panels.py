@@ -29,8 +29,8 @@ Orientation = Literal["true", "correctness"]
 """What class 1 means.
 
 `true`: the first response is the better one, in an order that does not depend on which it is.
-`correctness`: the judge is right. The label is then 1 on every item: whoever answers 1, without
-looking at a vote, is right.
+`correctness`: the judge is right. The label is then 1 on every item, so that an answer of 1 is right
+without any vote.
 """
 
 ORIENTATIONS: tuple[Orientation, Orientation] = ("true", "correctness")
@@ -43,24 +43,24 @@ Orders = Literal["random", "AB", "BA", "agreeing", "both"]
 
 @dataclass(frozen=True)
 class Panel:
-    """One binary vote of each judge on each item, labels, and what items and judges share."""
+    """One binary vote of each judge on each item, labels, item subsets and judge families."""
 
     dataset: str
     votes: Votes
     labels: Int[np.ndarray, " item"]
     subset: Int[np.ndarray, " item"]
-    """The place of each item's subset in `subsets`."""
+    """The index of each item's subset in `subsets`."""
     subsets: tuple[str, ...]
     judges: tuple[str, ...]
     families: tuple[str, ...]
     """The family of each judge: its maker, or the model behind a prompt."""
     orientation: Orientation = "true"
     variant: str = ""
-    """What else tells this panel from others of its data set."""
+    """What else distinguishes this panel from others of its data set."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """A name that no other panel has."""
+        """A unique name of the panel."""
         return (self.dataset, self.variant, self.orientation)
 
     @property
@@ -81,17 +81,19 @@ class Panel:
         return (correct == 1).sum(0) / np.maximum((correct >= 0).sum(0), 1)
 
     def oriented(self, orientation: Orientation) -> "Panel":
-        """Return the panel with classes that mean something else.
+        """Return the panel in another orientation, which gives its classes another meaning.
 
         Raises
         ------
         JudgeBayesError
-            If the panel records correctness already: which response came first is lost then.
+            If the panel records correctness: it no longer says which response came first.
         """
         if orientation == self.orientation:
             return self
         if self.orientation == "correctness":
-            raise JudgeBayesError("A panel of correct and incorrect votes has no positions left.")
+            raise JudgeBayesError(
+                "A panel of correct and incorrect votes has no response positions."
+            )
         index = jnp.asarray(self.correct[:, :, None])
         return replace(
             self,
@@ -101,7 +103,7 @@ class Panel:
         )
 
     def without(self, part_of_name: str, variant: str = "") -> "Panel":
-        """Return the panel without the judges whose name contains a text."""
+        """Return the panel without the judges whose name contains a given text."""
         return self.of(
             [j for j, name in enumerate(self.judges) if part_of_name not in name], variant
         )
@@ -180,8 +182,8 @@ def _llmbar(run: Run, orders: Orders) -> Panel:
     labels = labels[labels["subset"].str.startswith("LLMBar/")].reset_index(drop=True)
     votes = votes[votes["item"].isin(labels["item"]) & votes["vote"].isin(["A", "B"])]
     if orders == "random":
-        shown = {name: "AB" if _coin(name) else "BA" for name in labels["item"]}
-        votes = votes[votes["order"] == votes["item"].map(shown)]
+        order_of_item = {name: "AB" if _coin(name) else "BA" for name in labels["item"]}
+        votes = votes[votes["order"] == votes["item"].map(order_of_item)]
     elif orders in ("AB", "BA"):
         votes = votes[votes["order"] == orders]
     elif orders == "both":
@@ -199,12 +201,12 @@ def _llmbar(run: Run, orders: Orders) -> Panel:
 
 
 def _coin(name: str) -> bool:
-    """Return a fair coin that depends on a name alone."""
+    """Return a fair coin flip that depends on the name only."""
     return hashlib.sha256(name.encode()).digest()[0] % 2 == 0
 
 
 def _from_correct(votes: pd.DataFrame, labels: pd.DataFrame, dataset: str) -> Panel:
-    """Return a panel from which votes are correct, and where the better response stood."""
+    """Return a panel, given which votes are correct and the position of the better response."""
     chosen = votes["item"].map(labels.set_index("item")["seeded_chosen_pos"]).astype(str)
     other = chosen.map({"A": "B", "B": "A"})
     return _encoded(
@@ -231,7 +233,7 @@ def _encoded(votes: pd.DataFrame, labels: pd.DataFrame, label: str, dataset: str
 
 
 def _read(run: Run, dataset: str, name: str) -> pd.DataFrame:
-    """Return a table, its categories as plain text."""
+    """Return a table with its categories as plain text."""
     assert run.data is not None
     path = run.data / dataset / f"{name}.parquet"
 

@@ -1,9 +1,9 @@
-"""Results of a run that was interrupted: what is finished is not run again.
+"""Resume an interrupted run: finished results are not computed again.
 
-While `judgebayes reproduce` runs, its folder holds a folder `.unfinished`: what every result came to,
-and the answers of the sweeps behind it (`judgebayes.compiled.checkpoint`). A result counts as
-finished if it was made from the same data, source, splits and seed, and its files are as they were
-written. When all results are there, `.unfinished` is removed: a run that ended is never taken up again.
+While `judgebayes reproduce` runs, its output folder contains `.unfinished`, with every finished result
+and the stored parts of the sweeps behind it (`judgebayes.compiled.checkpoint`). A result counts as
+finished if it was made from the same data, source, splits and seed, and its files are unchanged. When
+all results exist, `.unfinished` is removed: a completed run is never resumed.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import pandas as pd
 from judgebayes.compiled.digest import source_digest
 from judgebayes.compiled.store import atomically
 from judgebayes.experiments.core import Experiment, Output, Run
-from judgebayes.experiments.matrix import drawn, result_section
+from judgebayes.experiments.matrix import figure_markup, result_section
 from judgebayes.experiments.writing import write
 from judgebayes.report import Section
 
@@ -28,17 +28,17 @@ UNFINISHED = ".unfinished"
 
 @dataclass(frozen=True)
 class Finished:
-    """A result that stands in its files."""
+    """A result whose files are written."""
 
     experiment: Experiment
     page: Path
     output: Output
-    """Without figures: they are drawn in the section."""
+    """The output without its figures, which the section contains."""
     section: Section
 
 
 def finish(experiment: Experiment, run: Run, out: Path) -> None:
-    """Run an experiment, write its files, and note them for `finished`.
+    """Run an experiment, write its files, and record them for `finished`.
 
     Raises
     ------
@@ -53,21 +53,21 @@ def finish(experiment: Experiment, run: Run, out: Path) -> None:
         "rows": [[_plain(cell) for cell in row] for row in output.table.to_numpy(object)],
         "notes": list(output.notes),
         "undefined": dict(output.undefined),
-        "pictures": drawn(experiment, output),
+        "pictures": figure_markup(experiment, output),
     }
-    with atomically(_note(experiment, run, out), new_folder=True) as beside:
-        beside.write_text(json.dumps(note), encoding="utf-8")
+    with atomically(_note(experiment, run, out), new_folder=True) as temporary:
+        temporary.write_text(json.dumps(note), encoding="utf-8")
 
 
 def finished(experiment: Experiment, run: Run, out: Path) -> Finished | None:
-    """Return the result that `finish` wrote for the same data, source and settings; else None."""
-    kept = _read(_note(experiment, run, out), out)
-    if kept is None:
+    """Return the result that `finish` wrote for the same data, source and settings, or None."""
+    saved = _read(_note(experiment, run, out), out)
+    if saved is None:
         return None
-    table = pd.DataFrame(kept["rows"], columns=kept["columns"])
-    output = Output(table, notes=kept["notes"], undefined=kept["undefined"])
+    table = pd.DataFrame(saved["rows"], columns=saved["columns"])
+    output = Output(table, notes=saved["notes"], undefined=saved["undefined"])
     page = out / experiment.paper / f"{experiment.name}.md"
-    section = result_section(experiment, output, kept["pictures"])
+    section = result_section(experiment, output, saved["pictures"])
     return Finished(experiment, page, output, section)
 
 
@@ -77,7 +77,7 @@ def _note(experiment: Experiment, run: Run, out: Path) -> Path:
 
 
 def _made_from(experiment: Experiment, run: Run) -> str:
-    """Return a digest of what a result is made from: source, settings, and the data by their dates."""
+    """Return a digest of a result's inputs: source, settings, and the data files with their dates."""
     data = run.data
     files = (
         []
@@ -89,18 +89,18 @@ def _made_from(experiment: Experiment, run: Run) -> str:
             if f.is_file()
         )
     )
-    told = (source_digest(), run.splits, run.smoke, run.seed, run.batch_size, str(data), files)
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    inputs = (source_digest(), run.splits, run.smoke, run.seed, run.batch_size, str(data), files)
+    return hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]
 
 
 def _read(path: Path, out: Path) -> Any:
-    """Return what is kept of a result; None where its files are not those that were written."""
+    """Return the saved record of a result, or None if its files have changed since."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        whole = all(_digest(out / name) == digest for name, digest in kept["files"].items())
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        whole = all(_digest(out / name) == digest for name, digest in saved["files"].items())
     except (OSError, ValueError, KeyError):
         return None
-    return kept if whole else None
+    return saved if whole else None
 
 
 def _digest(path: Path) -> str:
@@ -108,7 +108,7 @@ def _digest(path: Path) -> str:
 
 
 def _plain(cell: Any) -> Any:
-    """Return a cell as JSON can say it."""
+    """Return a cell as a value that JSON can represent."""
     if hasattr(cell, "item"):
         cell = cell.item()
     return cell if isinstance(cell, str | bool | int | float) else None

@@ -1,12 +1,12 @@
-"""Experiments in processes of their own, one after the other.
+"""Run experiments in child processes, one after the other.
 
-A process that dies, or an experiment that raises, costs that one result: its log is kept and the others
-run. Starting a process takes seconds, so small experiments share one: a process ends once it has
-compiled `MOST_PROGRAMS` programs or holds `MOST_MEMORY` bytes. (Python 3.11 with JAX 0.9.2 once died in
-libgcc's unwinder after thousands of programs in one process.)
+If a process dies or an experiment raises, only that result is lost: its log is kept and the other
+experiments run. Starting a process takes seconds, so small experiments share one. A process ends once
+it has compiled `MOST_PROGRAMS` programs or holds `MOST_MEMORY` bytes. (Python 3.11 with JAX 0.9.2 once
+died in libgcc's unwinder after thousands of programs in one process.)
 
-Experiments share no memory, so sharing a process changes no number. What several of them use is kept in
-the run's checkpoint folder.
+Experiments share no state in memory, so sharing a process changes no number. What several of them use
+is stored in the run's checkpoint folder.
 """
 
 import contextlib
@@ -37,12 +37,12 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 class Cost(NamedTuple):
-    """What one experiment took."""
+    """Time, memory and compiled programs of one experiment."""
 
     seconds: float
     """Wall time."""
     peak_bytes: int
-    """The largest resident memory while it ran; 0 where the system does not tell."""
+    """The largest resident memory while it ran; 0 where the system does not report it."""
     programs: int
     """Programs compiled, or read from the cache of compiled programs."""
 
@@ -55,10 +55,10 @@ class Failure(NamedTuple):
 
 
 class Runner:
-    """Runs experiments one at a time in a child process that is replaced when it has grown or died.
+    """Runs experiments one at a time in a child process, replaced when it grows too large or dies.
 
-    Use it as a context manager: the child ends with the block, by an interrupt too, and with its
-    parent, however that ends.
+    Use it as a context manager: the child ends with the block, also after an interrupt, and with
+    its parent, however the parent ends.
     """
 
     def __init__(self, run: Run, out: Path, logs: Path) -> None:
@@ -78,12 +78,12 @@ class Runner:
         self._end(kill=kind is not None)
 
     def __call__(self, experiment: Experiment, say: Callable[[str], None]) -> Cost | Failure:
-        """Run one experiment, which writes its result; return what it took, or why it failed.
+        """Run one experiment, which writes its result; return its cost, or why it failed.
 
         Raises
         ------
         JudgeBayesError
-            If results cannot be written: the next experiment could not write its own either.
+            If results cannot be written, since the next experiment could not write its own either.
         """
         log = self.logs / f"{experiment.paper}-{experiment.name}.log"
         child, pipe = self._ready()
@@ -110,7 +110,7 @@ class Runner:
             return Failure(reason, log)
 
     def _ready(self) -> tuple[SpawnProcess, Connection]:
-        """Return a child that waits for a job, the one there is or a new one."""
+        """Return a child process that waits for a job: the current one if it lives, or a new one."""
         if self._child is None or self._pipe is None or not self._child.is_alive():
             self._end()
             context = multiprocessing.get_context("spawn")
@@ -131,7 +131,7 @@ class Runner:
 
 
 def _death(code: int | None) -> str:
-    """Return in words how a process ended."""
+    """Return a sentence part that says how a process ended."""
     if code is not None and code < 0:
         with contextlib.suppress(ValueError):
             return f"its process was ended by {signal.Signals(-code).name}"
@@ -139,7 +139,7 @@ def _death(code: int | None) -> str:
 
 
 def work(pipe: Connection, run: Run, out: Path) -> None:
-    """Run the experiments that a pipe names until it closes: the child's main function."""
+    """Run the experiments that arrive through a pipe until it closes: the child's main function."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends this
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.set_threshold(100_000, 20, 100)  # as `judgebayes.cli.main` does
@@ -155,7 +155,7 @@ def work(pipe: Connection, run: Run, out: Path) -> None:
 
 
 def _answer(experiment: Experiment, run: Run, out: Path, programs: list[int]) -> tuple[str, Any]:
-    """Run one experiment; return its cost, or what went wrong."""
+    """Run one experiment; return its cost, or its error."""
     from judgebayes.experiments.resuming import finish
 
     before, start = programs[0], time.monotonic()
@@ -173,7 +173,7 @@ def _answer(experiment: Experiment, run: Run, out: Path, programs: list[int]) ->
 
 
 def _counter() -> list[int]:
-    """Return a list of one number: how many programs this process has compiled."""
+    """Return a list with one number: how many programs this process has compiled."""
     import jax
 
     count = [0]
@@ -186,7 +186,7 @@ def _counter() -> list[int]:
 
 
 def _log_to(path: Path) -> None:
-    """Let all that this process prints, and a fault's traceback, go to a file."""
+    """Redirect everything that this process prints, and the traceback of a fault, to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         os.dup2(file.fileno(), 1)
@@ -202,7 +202,7 @@ def _end_with_parent() -> None:
 
 
 def _forget_peak() -> None:
-    """Let the system measure the largest memory anew (Linux)."""
+    """Reset the peak of resident memory that the system records (Linux)."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 

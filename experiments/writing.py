@@ -13,15 +13,15 @@ GRADES = {
     "reproduced": "the paper's own data, and our number is within its stated spread",
     "replicated": "other real data, and the claim holds: its 95 % interval excludes zero",
     "contradicted": "the claim fails on real data: the interval lies on the other side of zero, "
-    "or the audit names what it rests on",
-    "simulated": "no public data: twins drive it, and the result is a prediction",
+    "or the audit names what the claim rests on",
+    "simulated": "no public data: the result comes from simulated twins and is a prediction",
 }
 
 
 def write(experiment: Experiment, output: Output, folder: Path) -> list[Path]:
     """Write one result below `folder` and return its files, the Markdown page first.
 
-    Files are written beside their place and moved into it, so that none is ever half there.
+    Each file is written under a temporary name and renamed, so that no file is ever incomplete.
     """
     home = folder / experiment.paper
     table = home / f"{experiment.name}.csv"
@@ -41,7 +41,7 @@ def write(experiment: Experiment, output: Output, folder: Path) -> list[Path]:
 def write_index(
     pages: list[tuple[Experiment, Path, Output]], skipped: list[Experiment], folder: Path
 ) -> Path:
-    """Write the list of all results of a run, with the grades they got."""
+    """Write the list of all results of a run with their grades."""
     lines = ["# Results", ""]
     for paper in dict.fromkeys(e.paper for e, _, _ in pages):
         lines += [f"## {paper}", "", "| result | grades |", "|---|---|"]
@@ -51,7 +51,7 @@ def write_index(
                 lines.append(f"| [{experiment.title}]({link}) | {grades(output)} |")
         lines.append("")
     if skipped:
-        lines += ["## Not run: the data are not here", ""]
+        lines += ["## Not run: data missing", ""]
         lines += [f"- {e.paper}/{e.name} needs {', '.join(e.needs)}" for e in skipped]
         lines.append("")
     lines += ["Grades:", ""] + [f"- **{name}**: {text}" for name, text in GRADES.items()] + [""]
@@ -61,15 +61,15 @@ def write_index(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text beside its place and move it there."""
-    with atomically(path) as beside:
-        beside.write_text(text, encoding="utf-8")
+    """Write a text under a temporary name and rename it."""
+    with atomically(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def grades(output: Output) -> str:
-    """Return how often each grade was given."""
-    given = output.table.loc[output.table["grade"] != "", "grade"].value_counts()
-    return ", ".join(f"{name} {count}" for name, count in given.items()) or "-"
+    """Return how often each grade occurs."""
+    counts = output.table.loc[output.table["grade"] != "", "grade"].value_counts()
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "-"
 
 
 def markdown(experiment: Experiment, output: Output, pictures: list[str]) -> str:
@@ -85,12 +85,12 @@ def markdown(experiment: Experiment, output: Output, pictures: list[str]) -> str
 
 
 def undefined_notes(output: Output) -> list[str]:
-    """Return a sentence for each method with undefined values, saying when they are."""
-    shown = output.table[output.table["value"].isna()]["method"]
+    """Return a sentence for each method with undefined values that says when they are undefined."""
+    undefined_methods = output.table[output.table["value"].isna()]["method"]
     return [
         f"{name} is undefined {when}."
         for name, when in output.undefined.items()
-        if (shown == name).any()
+        if (undefined_methods == name).any()
     ]
 
 

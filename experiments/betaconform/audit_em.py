@@ -1,4 +1,4 @@
-"""Audit: equations 6 and 7, as printed and as meant, on a simulated set whose truth is known.
+"""Audit: equations 6 and 7, as printed and as intended, on simulated sets with known truth.
 
 Claim: the paper's EM estimates the mixture of eq 4.
 Command: judgebayes reproduce betaconform/audit-em
@@ -15,7 +15,7 @@ import numpy as np
 from judgebayes.experiments.betaconform.common import (
     PAPER,
     POINTS,
-    Judged,
+    DataSet,
     estimates,
     histograms,
     methods,
@@ -41,29 +41,29 @@ NAMES = ("binomial", "em-printed", "em", "beta-binomial", "mixture-map")
 def main(run: Run) -> Output:
     """Return error margins at three numbers of labels on each simulated judge."""
     records: list[dict[str, Any]] = []
-    for judged in simulated():
+    for data_set in simulated():
         rng = np.random.default_rng(run.seed)
         for labels in run.few(list(SIZES), 2):
             count = 4 if run.smoke else RUNS
-            parts = [rng.choice(len(judged.correct), labels, replace=False) for _ in range(count)]
-            weights = histograms(judged, parts)
+            parts = [rng.choice(len(data_set.correct), labels, replace=False) for _ in range(count)]
+            weights = histograms(data_set, parts)
             for name in (*NAMES, "thinning"):
                 method: Distribution | Thinning = (
                     Thinning() if name == "thinning" else methods()[name]
                 )
-                off = np.abs(estimates(method, judged, weights) - judged.truth).mean(1) * POINTS
-                found = normal_interval(off)
+                off = np.abs(estimates(method, data_set, weights) - data_set.truth).mean(1) * POINTS
+                interval = normal_interval(off)
                 records.append(
                     {
                         "dataset": "twin",
-                        "task": judged.task,
+                        "task": data_set.task,
                         "judge": "",
                         "n": labels,
                         "method": name,
                         "metric": "error margin",
-                        "value": found.mean,
-                        "low": found.low,
-                        "high": found.high,
+                        "value": interval.mean,
+                        "low": interval.low,
+                        "high": interval.high,
                         "splits": count,
                         "grade": "simulated",
                     }
@@ -83,14 +83,15 @@ def main(run: Run) -> Output:
     note = (
         f"Two peaks, {last:g} labels: "
         + ", ".join(f"{name} {value:.1f}" for name, value in means[last].items())
-        + " points. What an estimator misses with many labels is its bias."
+        + " points. The error that remains with many labels is an estimator's bias."
     )
     return Output(table, {"margins": figure}, [note, _shares(simulated()[0])])
 
 
-def _shares(judged: Judged) -> str:
-    weights = histograms(judged, [np.arange(len(judged.correct))])[0]
+def _shares(data_set: DataSet) -> str:
+    weights = histograms(data_set, [np.arange(len(data_set.correct))])[0]
     return (
-        f"{judged.task}: {weights[0] / weights.sum():.0%} of the items have no correct vote and "
-        f"{weights[-1] / weights.sum():.0%} have all, where eq 6's Beta density does not exist."
+        f"{data_set.task}: {weights[0] / weights.sum():.0%} of the items have no correct vote and "
+        f"{weights[-1] / weights.sum():.0%} have only correct votes; for both, eq 6's Beta density does "
+        "not exist."
     )

@@ -5,7 +5,7 @@ Command: judgebayes reproduce betaconform/audit-intervals --data DIR
 Runtime: about 3 minutes with data; 200 replays on each of 35 data sets.
 Expected: 90 % intervals, with the finite-population correction, cover 87 to 93 % on every data set
 without a model, and 84 to 94 % under the mixture; eq 12's +-3 % of the estimate contains the truth in
-14 of 100 replays on the average.
+14 of 100 replays on average.
 """
 
 from typing import Any
@@ -15,14 +15,14 @@ from jaxtyping import Bool, Shaped
 
 from judgebayes.experiments.betaconform.common import (
     PAPER,
-    Judged,
+    DataSet,
+    all_data_sets,
     estimates,
-    everything,
     histograms,
     orders,
-    placed,
     pmfs,
     posterior,
+    with_panels,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import (
@@ -54,23 +54,23 @@ ENDS = (0.05, 0.95)
 def main(run: Run) -> Output:
     """Return coverage by data set, mean over the odd k, and at the largest k."""
     records: list[dict[str, Any]] = []
-    for judged in everything(run):
-        run.say(judged.name)
-        for name, covered in _covered(run, judged).items():
+    for data_set in all_data_sets(run):
+        run.say(data_set.name)
+        for name, covered in _covered(run, data_set).items():
             for metric, values in (
                 ("coverage", covered.mean(1)),
                 ("coverage at the largest k", covered[:, -1]),
             ):
-                records.append(_row(judged, name, metric, values))
+                records.append(_row(data_set, name, metric, values))
     table = rows(PAPER, "audit-intervals", records)
-    shown = table[table["metric"] == "coverage"]
+    coverage_rows = table[table["metric"] == "coverage"]
     figure = intervals(
-        placed(shown[shown["method"] != "eq 12"]),
+        with_panels(coverage_rows[coverage_rows["method"] != "eq 12"]),
         label="name",
         series="method",
         panel="panel",
         xlabel="coverage of 90 % intervals, mean over odd k (bars: 95 %)",
-        title=f"{LABELS} labels, {REPLAYS} replays; right is 0.9",
+        title=f"{LABELS} labels, {REPLAYS} replays; nominal coverage 0.9",
     )
     return Output(table, {"coverage": figure}, [_note(table, name) for name in _names(table)])
 
@@ -79,51 +79,51 @@ def _names(table: Any) -> list[str]:
     return list(dict.fromkeys(table["method"]))
 
 
-def _covered(run: Run, judged: Judged) -> dict[str, Bool[np.ndarray, "split size"]]:
-    parts = [order[:LABELS] for order in orders(run, judged, REPLAYS)]
-    weights = histograms(judged, parts)
-    truth, sizes, every = judged.truth, judged.sizes, len(judged.correct)
-    found: dict[str, list[np.ndarray]] = {"model-free": [], "bootstrap": [], "no correction": []}
+def _covered(run: Run, data_set: DataSet) -> dict[str, Bool[np.ndarray, "split size"]]:
+    parts = [order[:LABELS] for order in orders(run, data_set, REPLAYS)]
+    weights = histograms(data_set, parts)
+    truth, sizes, every = data_set.truth, data_set.sizes, len(data_set.correct)
+    hits: dict[str, list[np.ndarray]] = {"model-free": [], "bootstrap": [], "no correction": []}
     for part in parts:
-        fit = Thinning().fit(counts_of(judged.correct[part], judged.votes))
+        fit = Thinning().fit(counts_of(data_set.correct[part], data_set.votes))
         for name, curve in (
             ("model-free", fit.curve(sizes, level=LEVEL, population=every)),
             ("bootstrap", fit.curve(sizes, level=LEVEL, population=every, kind="bootstrap")),
             ("no correction", fit.curve(sizes, level=LEVEL)),
         ):
-            found[name].append((curve.low <= truth) & (truth <= curve.high))
-    covered = {name: np.stack(each) for name, each in found.items()}
+            hits[name].append((curve.low <= truth) & (truth <= curve.high))
+    covered = {name: np.stack(each) for name, each in hits.items()}
     fixed = []
-    for place, pmf in enumerate(pmfs(posterior(run), judged.votes, weights, REPLAYS // 2)):
-        own = counts_of(judged.correct[parts[place]], judged.votes)
+    for place, pmf in enumerate(pmfs(posterior(run), data_set.votes, weights, REPLAYS // 2)):
+        own = counts_of(data_set.correct[parts[place]], data_set.votes)
         drawn = in_population(pmf, own, sizes, population=every, seed=place)
         fixed.append(np.quantile(drawn, ENDS, axis=0))
     low, high = np.stack(fixed, axis=1)
     covered["mixture-posterior"] = (low <= truth) & (truth <= high)
-    middle = estimates(PaperEM(), judged, weights)
+    middle = estimates(PaperEM(), data_set, weights)
     reach = min(QuantileRule().xi, QuantileRule().tau / np.sqrt(minimum_labels(0.03)))
     covered["eq 12"] = (middle * (1 - reach) < truth) & (truth < middle * (1 + reach))
     return covered
 
 
 def _row(
-    judged: Judged, method: str, metric: str, values: Shaped[np.ndarray, " split"]
+    data_set: DataSet, method: str, metric: str, values: Shaped[np.ndarray, " split"]
 ) -> dict[str, Any]:
     mean = float(values.mean())
     half = 1.96 * float(values.std(ddof=1)) / np.sqrt(len(values))
-    found = Interval(mean, mean - half, mean + half)
-    given = ""
+    interval = Interval(mean, mean - half, mean + half)
+    own_grade = ""
     if method == "eq 12":
-        given = "contradicted" if found.high < LEVEL else ""
+        own_grade = "contradicted" if interval.high < LEVEL else ""
     return {
-        **judged.columns(),
+        **data_set.columns(),
         "method": method,
         "metric": metric,
-        "value": found.mean,
-        "low": found.low,
-        "high": found.high,
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
         "splits": len(values),
-        "grade": "simulated" if judged.dataset == "twin" else given,
+        "grade": "simulated" if data_set.dataset == "twin" else own_grade,
     }
 
 

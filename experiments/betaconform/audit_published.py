@@ -1,6 +1,6 @@
 """Audit: the paper's printed numbers against its own sentences.
 
-Claim: what the text says of the tables is in the tables.
+Claim: the text's statements about the tables agree with the tables.
 Command: judgebayes reproduce betaconform/audit-published
 Runtime: less than a second; no data.
 Expected: the improvement over the Binomial is 24.8 to 54.1 % and not 32.4 to 54.1 %; GPT-4's average
@@ -16,18 +16,18 @@ from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.majority import minimum_labels
 
 ROUNDING = {"average": 0.0101, "sentence": 0.061}
-"""What rounding of the printed numbers can explain: averages have two decimals, sentences one."""
+"""The largest difference that rounding explains: averages have two decimals, sentences one."""
 
 
 @experiment(
     PAPER,
     "audit-published",
     "Audit: the published numbers themselves",
-    "what the text says of the tables is in the tables",
+    "the text's statements about the tables agree with the tables",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return every printed average beside its column's mean, and every sentence checked."""
+    """Return every printed average with its column's mean, and a check of every sentence."""
     records = [*_averages("table1"), *_averages("table2"), *_averages("table4"), *_sentences()]
     table = rows(PAPER, "audit-published", records)
     averages = table[table["metric"].str.startswith("average")]
@@ -48,7 +48,7 @@ def main(run: Run) -> Output:
 
 
 def _row(
-    task: str, judge: str, method: str, metric: str, value: float, said: float
+    task: str, judge: str, method: str, metric: str, value: float, paper_value: float
 ) -> dict[str, Any]:
     return {
         "dataset": "the paper",
@@ -58,34 +58,34 @@ def _row(
         "method": method,
         "metric": metric,
         "value": value,
-        "paper_value": said,
+        "paper_value": paper_value,
         "grade": "reproduced"
-        if abs(value - said) <= ROUNDING[metric.split()[0]]
+        if abs(value - paper_value) <= ROUNDING[metric.split()[0]]
         else "contradicted",
     }
 
 
 def _averages(name: str) -> list[dict[str, Any]]:
     printed = expected(PAPER, name)
-    found = []
+    records = []
     for (judge, method, metric), own in printed.groupby(["judge", "method", "metric"], sort=False):
         mean = float(own.loc[own["task"] != "Average", "value"].mean())
-        said = float(own.loc[own["task"] == "Average", "value"].iloc[0])
+        paper_average = float(own.loc[own["task"] == "Average", "value"].iloc[0])
         metric = "average margin" if metric == "error margin" else "average labels"
-        found.append(_row(name, str(judge), str(method), metric, mean, said))
-    return found
+        records.append(_row(name, str(judge), str(method), metric, mean, paper_average))
+    return records
 
 
 def _sentences() -> list[dict[str, Any]]:
-    said = expected(PAPER, "statements").set_index(["task", "n"])["value"].to_dict()
-    said = {task: value for (task, _), value in said.items()} | {
-        f"minimum labels {n:g}": v for (t, n), v in said.items() if t == "minimum labels"
+    statements = expected(PAPER, "statements").set_index(["task", "n"])["value"].to_dict()
+    statements = {task: value for (task, _), value in statements.items()} | {
+        f"minimum labels {n:g}": v for (t, n), v in statements.items() if t == "minimum labels"
     }
     one, two = (_by_method(expected(PAPER, name)) for name in ("table1", "table2"))
     average = one.loc["Average"]
     gain = 100 * (1 - average["ours"] / average["binomial"])
-    moved = two.loc["Average"]
-    transferred = 100 * (1 - moved["transfer"] / moved["no transfer"])
+    average_row = two.loc["Average"]
+    transferred = 100 * (1 - average_row["transfer"] / average_row["no transfer"])
     cells = two.drop(index="Average", level="task")
     labels = expected(PAPER, "table1").query("metric == 'labels' and task == 'Average'")["value"]
     away = (56 - labels).abs()
@@ -104,16 +104,17 @@ def _sentences() -> list[dict[str, Any]]:
         "minimum labels 0.03": float(minimum_labels(0.03)),
         "minimum labels 0.01": float(minimum_labels(0.01)),
     }
-    found = [
-        _row(name, "", "", "sentence", float(v), float(said[name])) for name, v in checks.items()
+    records = [
+        _row(name, "", "", "sentence", float(v), float(statements[name]))
+        for name, v in checks.items()
     ]
     worse = int((cells["transfer"] > cells["no transfer"]).sum())
-    found.append(
+    records.append(
         _row(
             f"cells of {len(cells)} where transfer is worse", "", "", "sentence", float(worse), 0.0
         )
     )
-    return found
+    return records
 
 
 def _by_method(printed: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What the tables of P3 share: the data sets, the estimators, and the runs that draw labels."""
+"""Shared code of P3's tables: the data sets, the estimators, and the runs that draw labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ __all__ = [
     "COUNTS",
     "PAPER",
     "POINTS",
-    "Judged",
+    "DataSet",
+    "all_data_sets",
     "estimates",
-    "everything",
     "histograms",
     "methods",
     "orders",
-    "placed",
     "pmfs",
     "posterior",
     "simulated",
     "simulated_sets",
     "subsets",
+    "with_panels",
     "wrong_majorities",
 ]
 
@@ -63,8 +63,8 @@ TWIN_ITEMS, TWIN_VOTES = 1000, 11
 
 
 @dataclass(frozen=True)
-class Judged:
-    """How many of the votes of one ensemble are correct, on every item of one data set."""
+class DataSet:
+    """Correct votes of one ensemble on every item of one data set."""
 
     dataset: str
     task: str
@@ -74,36 +74,36 @@ class Judged:
 
     @property
     def name(self) -> str:
-        """Return the data set and the judge in one."""
+        """Return the name: data set, task and judge."""
         return " ".join(x for x in (self.dataset, self.task, self.judge) if x)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Return the odd numbers of votes up to those that there are."""
+        """Return the odd numbers of votes, up to the number of votes per item."""
         return odd_sizes(self.votes)
 
     @property
     def truth(self) -> Float[np.ndarray, " size"]:
-        """Return the error of a majority vote on all the items, by size."""
+        """Return the error of a majority vote over all items, by size."""
         counts = counts_of(self.correct, self.votes)
         return np.asarray(Thinning().fit(counts).estimate(self.sizes))
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of a result row that name this."""
+        """Return the columns of a result row that identify this data set."""
         return {"dataset": self.dataset, "task": self.task, "judge": self.judge, "n": self.votes}
 
 
-def everything(run: Run) -> list[Judged]:
-    """Return every data set and judge of the correct counts, or the simulated ones."""
+def all_data_sets(run: Run) -> list[DataSet]:
+    """Return every data set of correct counts, or the simulated ones if the data are missing."""
     if not run.has(COUNTS):
         return run.few(simulated(), 2)
-    return run.remember((PAPER, "everything"), lambda: _everything(run))
+    return run.remember((PAPER, "all_data_sets"), lambda: _all_data_sets(run))
 
 
-def _everything(run: Run) -> list[Judged]:
+def _all_data_sets(run: Run) -> list[DataSet]:
     assert run.data is not None
     path = run.data / COUNTS / "correct_long.parquet"
-    found = []
+    data_sets = []
     long = pd.read_parquet(path)
     grouped = long.groupby(["dataset", "model", "item"], observed=True)["correct"]
     table = grouped.agg(["sum", "count"]).reset_index()
@@ -112,36 +112,36 @@ def _everything(run: Run) -> list[Judged]:
         name, _, task = (
             str(dataset).partition("-") if str(dataset)[:3] == "rb2" else (dataset, 0, "")
         )
-        found.append(Judged(str(name), str(task), str(model), part["sum"].to_numpy(), votes))
+        data_sets.append(DataSet(str(name), str(task), str(model), part["sum"].to_numpy(), votes))
     keep = ("rb2 Math gpt-5.4", "llmbar GPT-4")
-    return [j for j in found if j.name in keep] if run.smoke else found
+    return [j for j in data_sets if j.name in keep] if run.smoke else data_sets
 
 
-def simulated(seed: int = 0) -> list[Judged]:
+def simulated(seed: int = 0) -> list[DataSet]:
     """Return the simulated judges, always the same."""
     rng = np.random.default_rng(seed)
-    found = []
+    twins = []
     for name, components in TWINS.items():
         which = rng.choice(len(components), TWIN_ITEMS, p=[c[0] for c in components])
         alpha, beta = (np.array([c[i] for c in components])[which] for i in (1, 2))
         correct = rng.binomial(TWIN_VOTES, rng.beta(alpha, beta))
-        found.append(Judged("twin", name, "", correct, TWIN_VOTES))
-    return found
+        twins.append(DataSet("twin", name, "", correct, TWIN_VOTES))
+    return twins
 
 
-def simulated_sets(seed: int = 1) -> list[Judged]:
-    """Return simulated data sets of one ensemble, which differ in their share of hard items."""
+def simulated_sets(seed: int = 1) -> list[DataSet]:
+    """Return simulated data sets of one ensemble that differ in their share of hard items."""
     rng = np.random.default_rng(seed)
-    found = []
+    data_sets = []
     for hard in (0.2, 0.3, 0.4):
         is_hard = rng.random(TWIN_ITEMS) < hard
         chance = np.where(is_hard, rng.beta(1.0, 3.0, TWIN_ITEMS), rng.beta(9.0, 1.0, TWIN_ITEMS))
         correct = rng.binomial(TWIN_VOTES, chance)
-        found.append(Judged("twin", f"{hard:.0%} hard", "", correct, TWIN_VOTES))
-    return found
+        data_sets.append(DataSet("twin", f"{hard:.0%} hard", "", correct, TWIN_VOTES))
+    return data_sets
 
 
-def subsets(run: Run) -> list[tuple[Judged, str, list[str]]]:
+def subsets(run: Run) -> list[tuple[DataSet, str, list[str]]]:
     """Return data sets that share a judge and have text: each with its domain and its texts.
 
     The five subsets of LLMBar under each LLM, and the subsets of RewardBench under each panel of
@@ -150,33 +150,33 @@ def subsets(run: Run) -> list[tuple[Judged, str, list[str]]]:
     return run.remember((PAPER, "subsets"), lambda: _subsets(run))
 
 
-def _subsets(run: Run) -> list[tuple[Judged, str, list[str]]]:
+def _subsets(run: Run) -> list[tuple[DataSet, str, list[str]]]:
     assert run.data is not None
     long = pd.read_parquet(run.data / COUNTS / "correct_long.parquet")
-    found = []
+    subset_list = []
     for dataset, folder in (("llmbar", "llmbar_evaluators"), ("rewardbench", "rewardbench_rm149")):
         labels = pd.read_parquet(run.data / folder / "labels.parquet").astype({"item": str})
         texts = pd.read_parquet(run.data / folder / "items.parquet").astype({"item": str})
         own = long[long["dataset"] == dataset].astype({"item": str, "model": str})
-        counted = own.groupby(["model", "item"])["correct"].agg(["sum", "count"]).reset_index()
-        table = counted.merge(labels, on="item").merge(texts, on="item")
+        vote_counts = own.groupby(["model", "item"])["correct"].agg(["sum", "count"]).reset_index()
+        table = vote_counts.merge(labels, on="item").merge(texts, on="item")
         for (model, subset), part in table.groupby(["model", "subset"], observed=True):
             domain = dataset if dataset == "llmbar" else str(part["category"].iloc[0])
-            judged = Judged(
+            data_set = DataSet(
                 dataset,
                 str(subset).removeprefix("LLMBar/"),
                 str(model),
                 part["sum"].to_numpy(),
                 int(part["count"].max()),
             )
-            found.append((judged, domain, [str(t) for t in part["text"]]))
-    return found
+            subset_list.append((data_set, domain, [str(t) for t in part["text"]]))
+    return subset_list
 
 
-def placed(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with the panel and the name within it under which a figure shows them.
+def with_panels(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with two columns for a figure: its panel and the name within the panel.
 
-    A panel is a task of RewardBench 2, or another data set; those with a judge or two share one.
+    A panel is a task of RewardBench 2, or another data set; data sets with few judges share one.
     """
     where = (table["dataset"] + " " + table["task"]).where(
         table["dataset"] == "rb2", table["dataset"]
@@ -193,7 +193,7 @@ def placed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def methods() -> dict[str, Distribution]:
-    """Return the estimators by the name that tables give them; thinning is none of a model."""
+    """Return the model-based estimators by their name in tables; thinning, model-free, is not one."""
     return {
         "binomial": Binomial(),
         "beta-binomial": BetaBinomial(1, MAP(starts=3)),
@@ -204,41 +204,41 @@ def methods() -> dict[str, Distribution]:
 
 
 def posterior(run: Run) -> Distribution:
-    """Return the mixture's whole posterior: draws from the prior, weighed by each run's labels.
+    """Return the mixture's full posterior: draws from the prior, weighted by each run's labels.
 
-    With five parameters and some dozens of labels this takes seconds where chains take minutes, and
+    With five parameters and a few dozen labels this takes seconds, where chains take minutes, and
     all runs share the draws.
     """
     return BetaBinomial(2, PriorImportance(2**12 if run.smoke else 2**16, kept=500))
 
 
-def orders(run: Run, judged: Judged, count: int = RUNS) -> Int[np.ndarray, "split item"]:
-    """Return random orders of labelling the items, the same for every experiment of a run."""
-    rng = np.random.default_rng([run.seed, len(judged.correct)])
-    items = np.arange(len(judged.correct))
+def orders(run: Run, data_set: DataSet, count: int = RUNS) -> Int[np.ndarray, "split item"]:
+    """Return random orders in which items are labelled, the same for every experiment of a run."""
+    rng = np.random.default_rng([run.seed, len(data_set.correct)])
+    items = np.arange(len(data_set.correct))
     return np.stack([rng.permutation(items) for _ in range(min(count, 4) if run.smoke else count)])
 
 
 def histograms(
-    judged: Judged, parts: Sequence[Int[np.ndarray, " _"]]
+    data_set: DataSet, parts: Sequence[Int[np.ndarray, " _"]]
 ) -> Float[np.ndarray, "split count"]:
     """Return how many of the labelled items have 0 .. k correct votes, for each run."""
-    wide = judged.votes + 1
-    return np.stack([np.bincount(judged.correct[p], minlength=wide) for p in parts]).astype(float)
+    wide = data_set.votes + 1
+    return np.stack([np.bincount(data_set.correct[p], minlength=wide) for p in parts]).astype(float)
 
 
 def estimates(
-    method: Distribution | Thinning, judged: Judged, weights: Float[np.ndarray, "split count"]
+    method: Distribution | Thinning, data_set: DataSet, weights: Float[np.ndarray, "split count"]
 ) -> Float[np.ndarray, "split size"]:
     """Return the estimated error at each odd size from each run's histogram of correct votes."""
-    return pmfs(method, judged.votes, weights).mean(1) @ wrong_majorities(judged.votes).T
+    return pmfs(method, data_set.votes, weights).mean(1) @ wrong_majorities(data_set.votes).T
 
 
 @lru_cache(maxsize=16)
 def wrong_majorities(votes: int) -> Float[np.ndarray, "size count"]:
-    """Return the chance that a random majority is wrong, by its size and by S = 0 .. k.
+    """Return the probability that a random majority is wrong, by its size and by S = 0 .. k.
 
-    Votes drawn from those of a Beta-Binomial are Beta-Binomial again, so that the error at every
+    A subset of votes with a Beta-Binomial count also has a Beta-Binomial count, so the error at every
     size follows from the distribution at the largest.
     """
     every = counts_of(np.arange(votes + 1), votes)
@@ -254,16 +254,16 @@ def pmfs(
 ) -> Float[np.ndarray, "split draw count"]:
     """Return P(S = 0 .. k) under every draw, for each run's histogram of correct votes.
 
-    So many runs (`lanes`) are fitted side by side.
+    `lanes` runs are fitted at once.
     """
     if isinstance(method, Thinning):
         return (weights / weights.sum(1, keepdims=True))[:, None]
-    found = []
+    batches = []
     for first in range(0, len(weights), lanes):
         part = weights[first : first + lanes]
         filled = np.pad(part, ((0, lanes - len(part)), (0, 0)), mode="edge")
-        found.append(np.asarray(_pmfs(method, votes, jnp.asarray(filled)))[: len(part)])
-    return np.concatenate(found)
+        batches.append(np.asarray(_pmfs(method, votes, jnp.asarray(filled)))[: len(part)])
+    return np.concatenate(batches)
 
 
 @partial(jax.jit, static_argnames="votes")

@@ -4,7 +4,7 @@ Claim: the mixture is consistently closer to the actual distribution than the Bi
 Command: judgebayes reproduce betaconform/fig3 --data DIR
 Runtime: about 20 seconds.
 Expected: total variation distances of 0.22 to 0.75 for the Binomial (mean 0.49), 0.03 to 0.18 for the
-mixture (0.07), about as for the histogram of the hundred labels itself (0.08).
+mixture (0.07), which is about that of the histogram of the hundred labels itself (0.08).
 """
 
 from typing import Any
@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from judgebayes.experiments.betaconform.common import (
     PAPER,
-    Judged,
-    everything,
+    DataSet,
+    all_data_sets,
     histograms,
     methods,
     orders,
@@ -44,23 +44,25 @@ def main(run: Run) -> Output:
     """Return distances of estimated distributions from the actual ones, and the figure."""
     records: list[dict[str, Any]] = []
     panels: dict[str, dict[str, np.ndarray]] = {}
-    for judged in everything(run):
-        run.say(judged.name)
-        actual = histograms(judged, [np.arange(len(judged.correct))])[0] / len(judged.correct)
-        weights = histograms(judged, [o[:LABELS] for o in orders(run, judged)])
-        found = {name: pmfs(methods()[name], judged.votes, weights)[:, 0] for name in METHODS}
-        found["histogram of the labels"] = pmfs(Thinning(), judged.votes, weights)[:, 0]
-        distance = {name: np.abs(p - actual).sum(1) / 2 for name, p in found.items()}
+    for data_set in all_data_sets(run):
+        run.say(data_set.name)
+        actual = histograms(data_set, [np.arange(len(data_set.correct))])[0] / len(data_set.correct)
+        weights = histograms(data_set, [o[:LABELS] for o in orders(run, data_set)])
+        pmf_by_method = {
+            name: pmfs(methods()[name], data_set.votes, weights)[:, 0] for name in METHODS
+        }
+        pmf_by_method["histogram of the labels"] = pmfs(Thinning(), data_set.votes, weights)[:, 0]
+        distance = {name: np.abs(p - actual).sum(1) / 2 for name, p in pmf_by_method.items()}
         for name, values in distance.items():
-            records.append(_row(judged, name, values))
+            records.append(_row(data_set, name, values))
         for own in ("em", "mixture-map"):
             gain = normal_interval(distance["binomial"] - distance[own])
             records.append(
-                claim(judged, f"binomial minus {own}", "gain in distance", gain, len(weights))
+                claim(data_set, f"binomial minus {own}", "gain in distance", gain, len(weights))
             )
-        if judged.name in PANELS or judged.dataset == "twin":
-            panels[judged.name] = {"actual": actual} | {
-                name: p.mean(0) for name, p in found.items() if name in METHODS
+        if data_set.name in PANELS or data_set.dataset == "twin":
+            panels[data_set.name] = {"actual": actual} | {
+                name: p.mean(0) for name, p in pmf_by_method.items() if name in METHODS
             }
     table = rows(PAPER, "fig3", records)
     figures: dict[str, Figure] = {}
@@ -75,15 +77,15 @@ def main(run: Run) -> Output:
     return Output(table, figures, [note + "."])
 
 
-def _row(judged: Judged, name: str, values: np.ndarray) -> dict[str, Any]:
-    found = normal_interval(values)
+def _row(data_set: DataSet, name: str, values: np.ndarray) -> dict[str, Any]:
+    interval = normal_interval(values)
     return {
-        **judged.columns(),
+        **data_set.columns(),
         "method": name,
         "metric": "distance",
-        "value": found.mean,
-        "low": found.low,
-        "high": found.high,
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
         "splits": len(values),
         "grade": "",
     }

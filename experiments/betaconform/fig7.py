@@ -1,18 +1,18 @@
 """P3 Fig 7: labels used on different data sets under three thresholds.
 
-Claim: the number of labels is much the same on all data sets: the rule is distribution-free.
+Claim: the number of labels is nearly the same on all data sets: the rule is distribution-free.
 Command: judgebayes reproduce betaconform/fig7 --data DIR
 Runtime: a second after fig6.
 Expected: with eq 11's minimum the counts are at most 3, 8 and 14 labels above it on every data set
-(xi = 0.06, 0.03, 0.01), since the minimum decides; as printed they vary two-fold between data sets
-(14 to 30 at xi = 0.03).
+(xi = 0.06, 0.03, 0.01), since the minimum determines them; as printed they vary two-fold between data
+sets (14 to 30 at xi = 0.03).
 """
 
 from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.betaconform.common import PAPER, everything, placed
+from judgebayes.experiments.betaconform.common import PAPER, all_data_sets, with_panels
 from judgebayes.experiments.betaconform.stops import row, stops
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import QuantileRule
@@ -25,20 +25,20 @@ XIS = (0.06, 0.03, 0.01)
     PAPER,
     "fig7",
     "Fig 7: labels used by data set and threshold",
-    "the quantile rule takes much the same number of labels on every data set",
+    "the quantile rule takes nearly the same number of labels on every data set",
     needs=("p3_correct_counts",),
     twins=True,
 )
 def main(run: Run) -> Output:
     """Return labels used by data set, with and without the minimum."""
     records: list[dict[str, Any]] = []
-    for judged in everything(run):
+    for data_set in all_data_sets(run):
         for xi in run.few(list(XIS), 2):
             for name, rule in (
                 ("with eq 11's minimum", QuantileRule(xi)),
                 ("as printed", QuantileRule(xi, minimum=False)),
             ):
-                records.append(row(judged, xi, name, stops(run, judged, rule)))
+                records.append(row(data_set, xi, name, stops(run, data_set, rule)))
     table = rows(PAPER, "fig7", records)
     notes = []
     for name, own in table.groupby("method", sort=False):
@@ -48,7 +48,7 @@ def main(run: Run) -> Output:
                 f"{name}, xi = {xi}: {value.min():.1f} to {value.max():.1f} labels, coefficient of "
                 f"variation over data sets {value.std(ddof=1) / np.maximum(value.mean(), 1):.2f}."
             )
-    named = placed(table).assign(series=[f"xi = {r.n}" for r in table.itertuples()])
+    named = with_panels(table).assign(series=[f"xi = {r.n}" for r in table.itertuples()])
     figure = intervals(
         named[named["method"] == "with eq 11's minimum"],
         label="name",

@@ -1,4 +1,4 @@
-"""What Tables 1 and 4 share: labels drawn under the stopping rule, and how far estimates are off."""
+"""Shared code of Tables 1 and 4: labels drawn under the stopping rule, and the errors of estimates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from jaxtyping import Float, Int
 from judgebayes.experiments.betaconform.common import (
     PAPER,
     POINTS,
-    Judged,
+    DataSet,
+    all_data_sets,
     estimates,
-    everything,
     histograms,
     methods,
     orders,
-    placed,
+    with_panels,
 )
 from judgebayes.experiments.core import Grade, Output, Run, expected, grade, rows
 from judgebayes.majority import QuantileRule, Thinning, replay
@@ -31,74 +31,76 @@ OURS = "mixture-map"
 
 @dataclass(frozen=True)
 class Margins:
-    """Error margins of every method on one data set, in points, and the labels they used."""
+    """Error margins of every method on one data set, in points, and the number of labels used."""
 
-    judged: Judged
+    data_set: DataSet
     labels: Int[np.ndarray, " split"]
     by_method: dict[str, Float[np.ndarray, " split"]]
 
 
 def stopped_margins(run: Run, xi: float) -> list[Margins]:
-    """Return the margins on every data set with the labels that the rule asks for at `xi`.
+    """Return the margins on every data set with the labels that the stopping rule takes at `xi`.
 
     The rule is the paper's with eq 11's minimum, tau = 25, and our epsilon = 0.1 and running mean
     for E[S]. The margin of a run is the mean of |estimate - actual| over the odd k.
     """
-    every = everything(run)
-    counts = [(judged.correct, judged.votes) for judged in every]
+    every = all_data_sets(run)
+    counts = [(data_set.correct, data_set.votes) for data_set in every]
     arrays = run.keep((PAPER, "margins", xi), counts, lambda: _stopped_margins(run, every, xi))
     names = [*methods(), "thinning"]
     return [
         Margins(
-            judged, arrays[f"{place} labels"], {name: arrays[f"{place} {name}"] for name in names}
+            data_set, arrays[f"{place} labels"], {name: arrays[f"{place} {name}"] for name in names}
         )
-        for place, judged in enumerate(every)
+        for place, data_set in enumerate(every)
     ]
 
 
-def _stopped_margins(run: Run, every: Sequence[Judged], xi: float) -> dict[str, np.ndarray]:
-    """Return labels used and margins by method, named by the data set's place and the method."""
+def _stopped_margins(run: Run, every: Sequence[DataSet], xi: float) -> dict[str, np.ndarray]:
+    """Return labels used and margins by method, named by the data set's index and the method."""
     rule = QuantileRule(xi)
     arrays: dict[str, np.ndarray] = {}
     for votes in sorted({j.votes for j in every}):
-        places = [k for k, judged in enumerate(every) if judged.votes == votes]
+        places = [k for k, data_set in enumerate(every) if data_set.votes == votes]
         group = [every[k] for k in places]
         parts = []
-        for place, judged in zip(places, group, strict=True):
-            own = orders(run, judged)
-            stop = replay(rule, judged.correct, votes, own)
+        for place, data_set in zip(places, group, strict=True):
+            own = orders(run, data_set)
+            stop = replay(rule, data_set.correct, votes, own)
             arrays[f"{place} labels"] = np.asarray(stop)
-            parts.append(histograms(judged, [o[:r] for o, r in zip(own, stop, strict=True)]))
+            parts.append(histograms(data_set, [o[:r] for o, r in zip(own, stop, strict=True)]))
         weights, truth = np.concatenate(parts), [j.truth for j in group]
         actual = np.repeat(truth, [len(p) for p in parts], axis=0)
         ends = np.cumsum([len(p) for p in parts])[:-1]
         for name in (*methods(), "thinning"):
             run.say(f"{len(group)} data sets of {votes} votes, xi = {xi}: {name}")
             method = Thinning() if name == "thinning" else methods()[name]
-            made = estimates(method, group[0], weights)
-            off = np.split(np.abs(made - actual).mean(1) * POINTS, ends)
+            estimated = estimates(method, group[0], weights)
+            off = np.split(np.abs(estimated - actual).mean(1) * POINTS, ends)
             for place, margins in zip(places, off, strict=True):
                 arrays[f"{place} {name}"] = margins
     return arrays
 
 
-def claim(judged: Judged, method: str, metric: str, found: Interval, runs: int) -> dict[str, Any]:
-    """Return the row of a claim "this is above zero", graded by its interval over runs."""
-    given: Grade = grade(found)
+def claim(
+    data_set: DataSet, method: str, metric: str, interval: Interval, runs: int
+) -> dict[str, Any]:
+    """Return the row of a claim that a gain is above zero, graded by its interval over runs."""
+    own_grade: Grade = grade(interval)
     return {
-        **judged.columns(),
+        **data_set.columns(),
         "method": method,
         "metric": metric,
-        "value": found.mean,
-        "low": found.low,
-        "high": found.high,
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
         "splits": runs,
-        "grade": "simulated" if judged.dataset == "twin" else given,
+        "grade": "simulated" if data_set.dataset == "twin" else own_grade,
     }
 
 
-def margin_table(run: Run, table: str, baseline: str, shown: tuple[str, ...]) -> Output:
-    """Return a table of margins beside a baseline, with the model-free column and graded claims."""
+def margin_table(run: Run, table: str, baseline: str, method_names: tuple[str, ...]) -> Output:
+    """Return a table of margins with a baseline, the model-free estimate and graded claims."""
     printed = {
         (row.task, row.judge, row.method): float(row.value)
         for row in expected(PAPER, table).itertuples()
@@ -108,59 +110,61 @@ def margin_table(run: Run, table: str, baseline: str, shown: tuple[str, ...]) ->
     for xi in XIS:
         metric = "error margin" + ("" if xi == XIS[0] else f" at xi = {xi}")
         for each in stopped_margins(run, xi):
-            judged, runs = each.judged, len(each.labels)
-            for name in shown:
-                place = (judged.dataset.replace("llmbar", "LLMBar"), judged.judge)
+            data_set, runs = each.data_set, len(each.labels)
+            for name in method_names:
+                place = (data_set.dataset.replace("llmbar", "LLMBar"), data_set.judge)
                 value = {
                     baseline: printed.get((*place, baseline)),
                     OURS: printed.get((*place, "ours")),
                 }
                 records.append(
-                    _row(judged, name, metric, normal_interval(each.by_method[name]), runs)
+                    _row(data_set, name, metric, normal_interval(each.by_method[name]), runs)
                     | {"paper_value": value.get(name)}
                 )
             records.append(
-                _row(judged, "rule", f"labels{metric[12:]}", normal_interval(each.labels), runs)
+                _row(data_set, "rule", f"labels{metric[12:]}", normal_interval(each.labels), runs)
             )
             for other in (baseline, "thinning"):
                 for own in (OURS, "em"):
                     gain = normal_interval(each.by_method[other] - each.by_method[own])
                     text = f"{other} minus {own}"
-                    records.append(claim(judged, text, f"gain in {metric}", gain, runs))
+                    records.append(claim(data_set, text, f"gain in {metric}", gain, runs))
     result = rows(PAPER, table, records)
-    notes = [_average(run, xi, shown) for xi in XIS]
+    notes = [_average(run, xi, method_names) for xi in XIS]
     notes += [_verdict(result, baseline, own) for own in (OURS, "em")]
     notes += [_verdict(result, "thinning", own) for own in (OURS, "em")]
-    shown_rows = result[(result["metric"] == "error margin") & result["method"].isin(shown)]
-    named = placed(shown_rows)
+    shown_rows = result[(result["metric"] == "error margin") & result["method"].isin(method_names)]
+    named = with_panels(shown_rows)
     figure = intervals(
         named[named["method"].isin([baseline, "em", OURS, "thinning"])],
         label="name",
         series="method",
         panel="panel",
         xlabel="error margin in points, mean over runs (bars: 95 %)",
-        title="How far the estimated error of the majority is off, xi = 0.03",
+        title="Error of the estimated majority error, xi = 0.03",
     )
     return Output(result, {"margins": figure}, notes)
 
 
-def _row(judged: Judged, method: str, metric: str, found: Interval, runs: int) -> dict[str, Any]:
+def _row(
+    data_set: DataSet, method: str, metric: str, interval: Interval, runs: int
+) -> dict[str, Any]:
     return {
-        **judged.columns(),
+        **data_set.columns(),
         "method": method,
         "metric": metric,
-        "value": found.mean,
-        "low": found.low,
-        "high": found.high,
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
         "splits": runs,
         "grade": "",
     }
 
 
-def _average(run: Run, xi: float, shown: tuple[str, ...]) -> str:
+def _average(run: Run, xi: float, method_names: tuple[str, ...]) -> str:
     every = stopped_margins(run, xi)
     means = ", ".join(
-        f"{name} {np.mean([m.by_method[name].mean() for m in every]):.2f}" for name in shown
+        f"{name} {np.mean([m.by_method[name].mean() for m in every]):.2f}" for name in method_names
     )
     labels = [m.labels.mean() for m in every]
     return (
@@ -175,6 +179,6 @@ def _verdict(result: Any, other: str, own: str) -> str:
     better, worse = int((gains["low"] > 0).sum()), int((gains["high"] < 0).sum())
     return (
         f"{own} against {other} (xi = 0.03): better on {better} of {len(gains)} data sets, worse on "
-        f"{worse}, not settled on {len(gains) - better - worse}; mean gain "
+        f"{worse}, not significant on {len(gains) - better - worse}; mean gain "
         f"{gains['value'].mean():+.2f} points."
     )

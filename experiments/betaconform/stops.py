@@ -1,11 +1,11 @@
-"""What Figs 6 and 7 and Table 3 share: how many labels each stopping rule takes."""
+"""Shared code of Figs 6 and 7 and Table 3: the number of labels that each stopping rule takes."""
 
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from judgebayes.experiments.betaconform.common import PAPER, Judged, orders
+from judgebayes.experiments.betaconform.common import PAPER, DataSet, orders
 from judgebayes.experiments.core import Run
 from judgebayes.majority import QuantileRule, Rule, VarianceRule, WidthRule, replay
 from judgebayes.measures.significance import Interval, normal_interval
@@ -13,29 +13,29 @@ from judgebayes.measures.significance import Interval, normal_interval
 __all__ = ["CAP", "printed_rules", "row", "stops"]
 
 CAP = 400
-"""No more items than this are labelled in a replay."""
+"""The largest number of items labelled in a replay."""
 
 
-def stops(run: Run, judged: Judged, rule: Rule) -> Int[np.ndarray, " split"]:
-    """Return after how many labels a rule stops on a data set, in every run."""
-    own = orders(run, judged)[:, : min(CAP, len(judged.correct))]
+def stops(run: Run, data_set: DataSet, rule: Rule) -> Int[np.ndarray, " split"]:
+    """Return the number of labels after which a rule stops on a data set, for every run."""
+    own = orders(run, data_set)[:, : min(CAP, len(data_set.correct))]
     return run.keep(
-        (PAPER, "stops", judged.name, rule),
-        (judged.correct, judged.votes, own),
-        lambda: {"labels": np.asarray(replay(rule, judged.correct, judged.votes, own))},
+        (PAPER, "stops", data_set.name, rule),
+        (data_set.correct, data_set.votes, own),
+        lambda: {"labels": np.asarray(replay(rule, data_set.correct, data_set.votes, own))},
     )["labels"]
 
 
-def printed_rules(xi: float, judged: Judged) -> dict[str, Rule]:
-    """Return the paper's rule as printed, without a minimum, under each choice it leaves open."""
-    mean = float(judged.correct.mean())
-    found: dict[str, Rule] = {}
+def printed_rules(xi: float, data_set: DataSet) -> dict[str, Rule]:
+    """Return the paper's rule as printed, without a minimum, for each choice that it leaves open."""
+    mean = float(data_set.correct.mean())
+    rules: dict[str, Rule] = {}
     for epsilon in (0.05, 0.1, 0.2):
         for unreachable in ("largest", "wait"):
             for name, expected in (("running mean", None), ("true mean", mean)):
                 key = f"as printed, eps {epsilon:g}, {unreachable}, {name}"
-                found[key] = QuantileRule(xi, epsilon, expected, unreachable, minimum=False)
-    return found
+                rules[key] = QuantileRule(xi, epsilon, expected, unreachable, minimum=False)
+    return rules
 
 
 def other_rules(xi: float) -> dict[str, Rule]:
@@ -49,18 +49,18 @@ def other_rules(xi: float) -> dict[str, Rule]:
 
 
 def row(
-    judged: Judged, xi: float, method: str, values: Int[np.ndarray, " split"], **more: Any
+    data_set: DataSet, xi: float, method: str, values: Int[np.ndarray, " split"], **more: Any
 ) -> dict[str, Any]:
-    """Return a result row of label counts; n is xi."""
-    found: Interval = normal_interval(values)
+    """Return a result row of label counts; its `n` is xi."""
+    interval: Interval = normal_interval(values)
     return {
-        **judged.columns(),
+        **data_set.columns(),
         "n": xi,
         "method": method,
         "metric": "labels",
-        "value": found.mean,
-        "low": found.low,
-        "high": found.high,
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
         "splits": len(values),
         "grade": "",
     } | more

@@ -3,8 +3,8 @@
 Claim: the mixture of Beta-Binomials has a lower error margin than the Binomial.
 Command: judgebayes reproduce betaconform/table1 --data DIR
 Runtime: about 10 seconds with data.
-Expected: with 57 to 65 labels the Binomial is 4 to 13 points off (7.8 on the average), the mixture 1.6
-to 4.2 (3.0); the model-free estimate, which the paper leaves out, is level with the mixture (3.1).
+Expected: with 57 to 65 labels the Binomial is wrong by 4 to 13 points (7.8 on average), the mixture by
+1.6 to 4.2 (3.0); the model-free estimate, which the paper leaves out, is as good as the mixture (3.1).
 """
 
 from judgebayes.experiments.betaconform.common import PAPER
@@ -22,5 +22,5 @@ from judgebayes.experiments.core import Output, Run, experiment
 )
 def main(run: Run) -> Output:
     """Return the table."""
-    shown = ("binomial", "em-printed", "em", "mixture-map", "thinning")
-    return margin_table(run, "table1", "binomial", shown)
+    methods = ("binomial", "em-printed", "em", "mixture-map", "thinning")
+    return margin_table(run, "table1", "binomial", methods)

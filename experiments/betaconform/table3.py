@@ -4,14 +4,14 @@ Claim: at the same threshold the quantile rule takes up to 46.3 % fewer labels t
 Command: judgebayes reproduce betaconform/table3 --data DIR
 Runtime: about 50 seconds with data.
 Expected: eq 16 is at most 1 / (4 (r + 1)): at xi = 0.06, 0.03 and 0.01 it stops by r = 4, 8 and 24,
-where the paper prints 25 to 37, 74 to 82 and 147 to 199. As a standard deviation it could take these
-counts only if the accuracy rose with the threshold on one and the same data set.
+where the paper prints 25 to 37, 74 to 82 and 147 to 199. Read as a standard deviation, it gives these
+counts only if the accuracy of the same data set rises with the threshold.
 """
 
 import math
 from typing import Any
 
-from judgebayes.experiments.betaconform.common import PAPER, everything
+from judgebayes.experiments.betaconform.common import PAPER, all_data_sets
 from judgebayes.experiments.betaconform.margins import claim
 from judgebayes.experiments.betaconform.stops import other_rules, row, stops
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
@@ -30,19 +30,21 @@ XIS = (0.06, 0.03, 0.01)
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return the counts of every rule, and what the printed ones would take."""
+    """Return the counts of every rule, and what the printed counts imply."""
     records = _printed()
-    for judged in everything(run):
-        run.say(judged.name)
+    for data_set in all_data_sets(run):
+        run.say(data_set.name)
         for xi in run.few(list(XIS), 2):
-            found = {name: stops(run, judged, rule) for name, rule in other_rules(xi).items()}
-            found["as printed"] = stops(run, judged, QuantileRule(xi, minimum=False))
-            records += [row(judged, xi, name, values) for name, values in found.items()]
+            stops_by_rule = {
+                name: stops(run, data_set, rule) for name, rule in other_rules(xi).items()
+            }
+            stops_by_rule["as printed"] = stops(run, data_set, QuantileRule(xi, minimum=False))
+            records += [row(data_set, xi, name, values) for name, values in stops_by_rule.items()]
             for own in ("with eq 11's minimum", "as printed"):
-                gain = normal_interval(found["variance (eq 16)"] - found[own])
+                gain = normal_interval(stops_by_rule["variance (eq 16)"] - stops_by_rule[own])
                 text = f"variance (eq 16) minus {own}"
                 records.append(
-                    claim(judged, text, "labels saved", gain, len(found[own])) | {"n": xi}
+                    claim(data_set, text, "labels saved", gain, len(stops_by_rule[own])) | {"n": xi}
                 )
     table = rows(PAPER, "table3", records)
     possible = table[table["metric"] == "largest possible labels"]
@@ -50,7 +52,7 @@ def main(run: Run) -> Output:
     notes = [
         "Eq 16 cannot exceed 1 / (4 (r + 1)), so the variance rule stops by r = "
         + ", ".join(f"{_most(xi)} at xi = {xi}" for xi in XIS)
-        + f" (later only while all majorities are right, which this formula takes for certainty): "
+        + f" (later only while all majorities are right, which this formula treats as certainty): "
         f"{int((possible['grade'] == 'contradicted').sum())} of {len(possible)} printed counts are "
         "impossible.",
         "Read as a standard deviation, r printed labels imply p (1 - p) = xi^2 (r + 1): "
@@ -69,7 +71,7 @@ def main(run: Run) -> Output:
 
 
 def _most(xi: float) -> int:
-    """Return the largest r at which eq 16 can still be above xi, plus one: where it must stop."""
+    """Return the r at which the rule must stop: one more than the largest r with eq 16 above xi."""
     return max(math.ceil(0.25 / xi - 1), 1)
 
 

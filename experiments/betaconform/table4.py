@@ -3,8 +3,8 @@
 Claim: the mixture has a lower error margin than one Beta-Binomial.
 Command: judgebayes reproduce betaconform/table4 --data DIR
 Runtime: about 4 seconds after table1, with data.
-Expected: 3.05 against 3.08 points on the average: the second component hardly pays, and the paper's EM,
-whose components are Binomials, loses to one Beta-Binomial on 27 of 35 data sets (clearly on 14).
+Expected: 3.05 against 3.08 points on average: the second component hardly helps, and the paper's EM,
+whose components are Binomials, is worse than one Beta-Binomial on 27 of 35 data sets (clearly on 14).
 """
 
 from judgebayes.experiments.betaconform.common import PAPER
@@ -22,5 +22,5 @@ from judgebayes.experiments.core import Output, Run, experiment
 )
 def main(run: Run) -> Output:
     """Return the table."""
-    shown = ("beta-binomial", "em", "mixture-map", "thinning")
-    return margin_table(run, "table4", "beta-binomial", shown)
+    methods = ("beta-binomial", "em", "mixture-map", "thinning")
+    return margin_table(run, "table4", "beta-binomial", methods)

@@ -1,4 +1,4 @@
-"""What Table 2, Table 5 and Fig 5 share: ten labels on one data set, and others to borrow from."""
+"""Shared code of Table 2, Table 5 and Fig 5: ten labels on a target, other data sets as sources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from judgebayes.experiments.betaconform.common import (
     COUNTS,
     PAPER,
     POINTS,
-    Judged,
+    DataSet,
+    all_data_sets,
     estimates,
-    everything,
     histograms,
     orders,
     simulated_sets,
@@ -43,16 +43,16 @@ from judgebayes.majority import (
     transfer,
 )
 
-__all__ = ["ABLATIONS", "FEW", "LIMITED", "REACHES", "Target", "limit", "margins", "targets"]
+__all__ = ["ABLATIONS", "FEW_LABELS", "LIMITED", "REACHES", "Target", "limit", "margins", "targets"]
 
 POOLING = MAP(starts=12, max_steps=60)
-"""The default's starts; the best of them has converged long before the steps run out."""
+"""The default starts; the best of them converges long before the largest number of steps."""
 REACHES = (0.05, 0.1, REACH, 0.5, 1.0)
-"""How far pooling may move the answer, in standard deviations of what the ten labels say."""
+"""Limits on the change by pooling, in posterior standard deviations given the ten labels."""
 
-FEW = 10
+FEW_LABELS = 10
 LEAST_ITEMS = 40
-"""Smaller subsets serve as sources only: their own error is too rough to be a target."""
+"""Smaller subsets are sources only: their own error is too imprecise for a target."""
 
 
 def limit(reach: float) -> str:
@@ -71,13 +71,13 @@ ABLATIONS: dict[str, TransferWeights] = {
 
 @dataclass(frozen=True)
 class Target:
-    """One data set to be estimated from ten labels, the others of its domain as sources."""
+    """A data set to estimate from ten labels, and its sources: the others of its domain."""
 
-    judged: Judged
+    data_set: DataSet
     domain: str
-    sources: list[Judged]
+    sources: list[DataSet]
     embeddings: Float[np.ndarray, "set feature"] | None
-    """Mean TF-IDF vectors, the target's first; none where there is no text."""
+    """Mean TF-IDF vectors, the target's first; None where there is no text."""
 
 
 def targets(run: Run) -> list[Target]:
@@ -88,100 +88,104 @@ def targets(run: Run) -> list[Target]:
 
 
 def _targets(run: Run) -> list[Target]:
-    found = []
-    families: dict[tuple[str, str, str], list[tuple[Judged, list[str] | None]]] = {}
-    for judged, domain, texts in subsets(run):
-        families.setdefault((judged.dataset, domain, judged.judge), []).append((judged, texts))
-    for judged in everything(replace(run, smoke=False)):
-        if judged.dataset == "rb2":
-            families.setdefault(("rb2", "rb2", judged.judge), []).append((judged, None))
+    all_targets = []
+    families: dict[tuple[str, str, str], list[tuple[DataSet, list[str] | None]]] = {}
+    for data_set, domain, texts in subsets(run):
+        families.setdefault((data_set.dataset, domain, data_set.judge), []).append(
+            (data_set, texts)
+        )
+    for data_set in all_data_sets(replace(run, smoke=False)):
+        if data_set.dataset == "rb2":
+            families.setdefault(("rb2", "rb2", data_set.judge), []).append((data_set, None))
     vectors: dict[str, list[Float[np.ndarray, "item feature"]]] = {}
     for (_, domain, _), members in run.few(list(families.items()), 1):
         own = [t for _, t in members if t is not None]
         if own and domain not in vectors:
             vectors[domain] = tfidf_embeddings(own)
         mean = mean_embeddings(vectors[domain]) if own else None
-        for place, (judged, _) in enumerate(members):
-            if len(judged.correct) < LEAST_ITEMS:
+        for place, (data_set, _) in enumerate(members):
+            if len(data_set.correct) < LEAST_ITEMS:
                 continue
             rest = [i for i in range(len(members)) if i != place]
-            found.append(
+            all_targets.append(
                 Target(
-                    judged,
+                    data_set,
                     domain,
                     [members[i][0] for i in rest],
                     None if mean is None else mean[[place, *rest]],
                 )
             )
-    return run.few(found, 2)
+    return run.few(all_targets, 2)
 
 
 def simulated_targets() -> list[Target]:
-    """Return simulated data sets that differ in difficulty; all alike in text."""
+    """Return simulated targets that differ in difficulty, with identical text."""
     sets = simulated_sets()
     rng = np.random.default_rng(1)
     embeddings = rng.normal(1.0, 0.3, (len(sets), 8))
-    found = []
+    all_targets = []
     for place in range(2):
         rest = [i for i in range(len(sets)) if i != place]
-        found.append(
+        all_targets.append(
             Target(sets[place], "twin", [sets[i] for i in rest], embeddings[[place, *rest]])
         )
-    return found
+    return all_targets
 
 
 def margins(run: Run, target: Target) -> dict[str, Float[np.ndarray, " split"]]:
-    """Return the error margin of each method in each run, in points; once per run of experiments.
+    """Return the error margin of each method in each run, in points, computed once per run.
 
-    `em` and `mixture-map` use the target's ten labels alone, as `thinning` does; `transfer` and
-    its ablations average their parameters with the sources' (`-map` those of the MAP mixture);
-    `transfer, swapped` names the sources' components the other way round; `pooled` is the
-    hierarchical model, and `pooled, limit c` moves `mixture-map` towards it by c deviations at most.
+    `em`, `mixture-map` and `thinning` use only the target's ten labels. `transfer` and its ablations
+    average EM's parameters with the sources' (`-map`: those of the MAP mixture). `transfer, swapped`
+    swaps the labels of the sources' components. `pooled` is the hierarchical model, and
+    `pooled, limit c` moves `mixture-map` towards it by at most c standard deviations.
     """
-    counts = [(judged.correct, judged.votes) for judged in (target.judged, *target.sources)]
+    counts = [(data_set.correct, data_set.votes) for data_set in (target.data_set, *target.sources)]
     return run.keep(
-        (PAPER, "transfer", target.judged.name, target.domain),
+        (PAPER, "transfer", target.data_set.name, target.domain),
         (counts, target.embeddings),
         lambda: _margins(run, target),
     )
 
 
 def _margins(run: Run, target: Target) -> dict[str, Float[np.ndarray, " split"]]:
-    own = target.judged
-    few = histograms(own, [order[:FEW] for order in orders(run, own)])
-    found = {
+    own = target.data_set
+    few = histograms(own, [order[:FEW_LABELS] for order in orders(run, own)])
+    by_method = {
         "em": estimates(PaperEM(), own, few),
         "mixture-map": estimates(BetaBinomial(2, MAP(starts=3)), own, few),
         "thinning": estimates(Thinning(), own, few),
         "pooled": pooled(target, few),
     }
-    alone, together = found["mixture-map"], found["pooled"]
+    own_estimate, pooled_estimate = by_method["mixture-map"], by_method["pooled"]
     spread = deviations(own, few)
     for reach in REACHES:
-        share = share_of_pool(alone, together, spread, reach)[:, None]
-        found[limit(reach)] = (1 - share) * alone + share * together
+        share = share_of_pool(own_estimate, pooled_estimate, spread, reach)[:, None]
+        by_method[limit(reach)] = (1 - share) * own_estimate + share * pooled_estimate
     if target.embeddings is not None:
         fitters: dict[str, Distribution] = {"": PaperEM(), "-map": BetaBinomial(2, MAP(starts=3))}
         for suffix, method in fitters.items():
             fits = [_fits(method, own.votes, few), *(_fit(method, s) for s in target.sources)]
             for name, weights in ABLATIONS.items():
-                found[name + suffix] = _transferred(target, fits, weights)
-            turned = [fits[0], *(swapped_components(f) for f in fits[1:])]
-            found[f"transfer{suffix}, swapped"] = _transferred(target, turned, TransferWeights())
-    return {name: np.abs(e - own.truth).mean(1) * POINTS for name, e in found.items()}
+                by_method[name + suffix] = _transferred(target, fits, weights)
+            swapped_fits = [fits[0], *(swapped_components(f) for f in fits[1:])]
+            by_method[f"transfer{suffix}, swapped"] = _transferred(
+                target, swapped_fits, TransferWeights()
+            )
+    return {name: np.abs(e - own.truth).mean(1) * POINTS for name, e in by_method.items()}
 
 
 def deviations(
-    judged: Judged, few: Float[np.ndarray, "split count"]
+    data_set: DataSet, few: Float[np.ndarray, "split count"]
 ) -> Float[np.ndarray, "split size"]:
     """Return the standard deviation of the error at each size given the labels of each run."""
-    every = counts_of(np.arange(judged.votes + 1), judged.votes)
+    every = counts_of(np.arange(data_set.votes + 1), data_set.votes)
     fits = [Thinning().fit(every, weight=weight) for weight in few]
-    return np.sqrt([fit.moments(judged.sizes)[1] for fit in fits])
+    return np.sqrt([fit.moments(data_set.sizes)[1] for fit in fits])
 
 
-def _fit(method: Distribution, judged: Judged) -> FittedDistribution:
-    return method.fit(counts_of(judged.correct, judged.votes))
+def _fit(method: Distribution, data_set: DataSet) -> FittedDistribution:
+    return method.fit(counts_of(data_set.correct, data_set.votes))
 
 
 @in_float64
@@ -203,10 +207,10 @@ def _transferred(
     target: Target, fits: Sequence[FittedDistribution], weights: TransferWeights
 ) -> Float[np.ndarray, "split size"]:
     assert target.embeddings is not None
-    labels = np.array([FEW, *(len(s.correct) for s in target.sources)])
+    labels = np.array([FEW_LABELS, *(len(s.correct) for s in target.sources)])
     fit = transfer(fits, weights(target.embeddings, labels))
-    by_run = jax.tree.map(lambda x: x[:, 0], fit.theta)  # the runs take the place of draws
-    return np.asarray(replace(fit, theta=by_run).errors(target.judged.sizes))
+    by_run = jax.tree.map(lambda x: x[:, 0], fit.theta)  # the draw axis holds runs
+    return np.asarray(replace(fit, theta=by_run).errors(target.data_set.sizes))
 
 
 @in_float64
@@ -214,7 +218,7 @@ def pooled(
     target: Target, few: Float[np.ndarray, "split count"]
 ) -> Float[np.ndarray, "split size"]:
     """Return the pooled model's estimates in each run."""
-    votes = target.judged.votes
+    votes = target.data_set.votes
     full = np.stack([histograms(s, [np.arange(len(s.correct))])[0] for s in target.sources])
     return np.asarray(
         _pooled(
@@ -222,7 +226,7 @@ def pooled(
             votes,
             jnp.asarray(few),
             jnp.asarray(full),
-            target.judged.sizes,
+            target.data_set.sizes,
         )
     )
 

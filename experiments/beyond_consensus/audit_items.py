@@ -1,17 +1,17 @@
-"""Audit: precision from item votes, with judges who err together on an item.
+"""Audit: precision from item votes, when judges make correlated errors on an item.
 
-Claim: none in the paper, whose model takes judges as independent given the label.
+Claim: none in the paper, whose model assumes that judges are independent given the label.
 Command: judgebayes reproduce beyond-consensus/audit-items --data DIR
 Runtime: about 50 seconds.
-Expected: simulated, intervals with leanings cover 91 % (83 to 99), with judges taken as independent
-50 % (39 to 61), and errors are 6.8 and 9.5 points. On real votes a generator without labels is held
-in one of six cases (independent: three), and twice the estimate is 35 to 45 points too low: which
-items judges accept together does not tell whether they know or like them.
+Expected: in simulations, intervals with item effects cover 91 % (83 to 99), with independent judges
+50 % (39 to 61); mean errors are 6.8 and 9.5 points. On real votes the interval of an unlabelled
+generator contains its precision in one of six cases (independent: three), and in two cases the estimate
+is 35 to 45 points too low: agreement among judges does not show whether they are right or lenient.
 
-`ItemLevel` on P4's item votes, fully repaired: each generator without labels in turn, the five others
-labelled in full. And on simulated worlds of its own kind, items with a leaning that moves all judges
-(spread 1.5 on the logit scale): how often its intervals hold the truth, and how often those of the
-same model without leanings do.
+`ItemLevel` on P4's item votes, fully repaired: each generator in turn has no labels, and the five others
+are fully labelled. Simulated worlds follow the same model, with an item effect shared by all judges
+(standard deviation 1.5 on the logit scale): coverage of its intervals, and of the intervals of the
+same model without item effects.
 """
 
 from typing import Any
@@ -51,16 +51,16 @@ def simulated(seed: int, *, independent: bool) -> dict[str, float]:
     """Return coverage, width and error of the two unlabelled generators of a world."""
     vote, label, generator = world(np.random.default_rng(seed))
     votes = Votes(jnp.asarray(vote)[:, :, None], None, None, None, 2)
-    known = np.where(generator < GENERATORS // 2, label, -1)
+    partial_labels = np.where(generator < GENERATORS // 2, label, -1)
     method = ItemLevel(NormalAtMode(DRAWS), independent=independent)
-    fit = method.fit(votes, known, generator, GENERATORS)
+    fit = method.fit(votes, partial_labels, generator, GENERATORS)
     truth = np.bincount(generator, weights=label) / ITEMS
-    held = slice(GENERATORS // 2, None)
-    low, high = (np.asarray(a)[held] for a in fit.interval())
+    unlabelled = slice(GENERATORS // 2, None)
+    low, high = (np.asarray(a)[unlabelled] for a in fit.interval())
     return {
-        "coverage": float(((low <= truth[held]) & (truth[held] <= high)).mean()),
+        "coverage": float(((low <= truth[unlabelled]) & (truth[unlabelled] <= high)).mean()),
         "width": float((high - low).mean()),
-        "mean error": float(np.abs(np.asarray(fit.estimate()) - truth)[held].mean()),
+        "mean error": float(np.abs(np.asarray(fit.estimate()) - truth)[unlabelled].mean()),
         "share converged": float(int(fit.status) == 0),
     }
 
@@ -68,8 +68,8 @@ def simulated(seed: int, *, independent: bool) -> dict[str, float]:
 @experiment(
     PAPER,
     "audit-items",
-    "Audit: item-level model, judges who err together",
-    "intervals hold where judges err together on an item",
+    "Audit: item-level model, correlated errors of judges",
+    "intervals hold when judges make correlated errors on an item",
     needs=(DATASET,),
 )
 def main(run: Run) -> Output:
@@ -108,9 +108,9 @@ def _real(run: Run, ways: dict[str, bool]) -> list[dict[str, Any]]:
     for name, independent in ways.items():
         for place, model in enumerate(cell.generators):
             run.say(f"{model}, {name}")
-            known = np.where(cell.generator == place, -1, cell.labels)
+            partial_labels = np.where(cell.generator == place, -1, cell.labels)
             fit = ItemLevel(NormalAtMode(DRAWS), independent=independent).fit(
-                cell.votes, known, cell.generator, len(cell.generators)
+                cell.votes, partial_labels, cell.generator, len(cell.generators)
             )
             low, high = (float(a[place]) for a in fit.interval())
             truth = float(cell.labels[cell.generator == place].mean())

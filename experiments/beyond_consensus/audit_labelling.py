@@ -1,26 +1,27 @@
-"""Audit: which outputs to label next, against random ones, by replay.
+"""Audit: chosen labels against random labels, by replay.
 
 Claim: none in the paper, which leaves the choice of what to annotate to future work.
 Command: judgebayes reproduce beyond-consensus/audit-labelling --data DIR
 Runtime: about 2 minutes (40 replays a setting).
 Expected: a new generator of P4 needs 47, 54, 55, 57, 62 and 69 % of random choice's labels for widths
-of 10, 8, 7, 6, 5 and 4 points (the upper ends of the 95 % intervals: 53 to 71 %), six generators at
-once 69 and 63 % for 10 and 8 points; coverage 91 % (by generator 87 to 97 %). Against random labels
-without votes it is 18 to 57 %. On LLMBar and RTE, one generator each and nothing to learn it from, the
-choice itself saves 5 to 14 % only: votes save 20 to 47 % there with random labels and 30 to 50 % with
-chosen ones (50 to 70 % of the labels that labels-only needs), and even if every stratum's validity were
-known beforehand, no allocation could do with less than 83 and 78 % at small widths (`neyman-limit`).
+of 10, 8, 7, 6, 5 and 4 points (the upper ends of the 95 % intervals: 53 to 71 %); six generators at
+once need 69 and 63 % for 10 and 8 points; coverage is 91 % (by generator 87 to 97 %). Compared with
+random labels without votes it is 18 to 57 %. On LLMBar and RTE, with one generator each and no others
+to learn from, the choice itself saves only 5 to 14 %: votes save 20 to 47 % there with random labels
+and 30 to 50 % with chosen ones (50 to 70 % of the labels that labels-only needs). Even if every
+stratum's validity were known beforehand, no allocation could need less than 83 and 78 % at small widths
+(`neyman-limit`).
 
-A replay hides the labels, reveals them in rounds of 20 and notes the 90 % interval before every
-round. `acquisition` reveals the items that `Stratified.next_labels` asks for, `random` as many at
-random; both intervals are `Stratified`'s, so that only the choice differs. `labels-only` is what
-random labels say without any vote (Agresti & Coull's interval with the finite-population factor).
-Labels needed for a width: the first round that is at most as wide, interpolated; a replay that never
-gets there counts as all of its labels. Coverage is taken at that very round: stopping when the
-interval looks narrow enough must not cost it. Settings: a new generator of P4 when the five others
-are labelled in full (six settings, each generator once); P4's six generators with no labels at all
-(mean width over the six); and two binary sets with stronger judges, LLMBar (GPT-4's evaluators in
-both orders; the share that A wins) and RTE (ten workers an item).
+A replay hides the labels, reveals them in rounds of 20 and records the 90 % interval before every
+round. `acquisition` reveals the items that `Stratified.next_labels` selects, `random` the same number
+at random; both intervals are `Stratified`'s, so only the choice differs. `labels-only` uses random
+labels without any vote (Agresti & Coull's interval with the finite-population factor). The number of
+labels needed for a width is that of the first round whose interval is at most as wide, interpolated;
+if no round is, all labels count. Coverage is measured at that round, since stopping when the interval
+looks narrow enough could reduce it. Settings: a new generator of P4 when the five others are fully
+labelled (six settings, each generator once); P4's six generators without any labels (mean width over
+the six); and two binary sets with stronger judges, LLMBar (GPT-4's evaluators in both orders; the
+share that A wins) and RTE (ten workers per item).
 """
 
 from dataclasses import dataclass
@@ -50,14 +51,14 @@ METHODS = ("acquisition", "random", "labels-only")
 
 @dataclass(frozen=True)
 class Setting:
-    """Items with scores and labels, and what is known of them at the start of a replay."""
+    """Items with scores and labels, and which items are labelled at the start of a replay."""
 
     dataset: str
     task: str
     strata: Strata
     labels: Int[np.ndarray, " item"]
     generator: Int[np.ndarray, " item"]
-    given: Bool[np.ndarray, " item"]
+    already_labelled: Bool[np.ndarray, " item"]
     targets: Bool[np.ndarray, " generator"]
 
     @property
@@ -67,35 +68,41 @@ class Setting:
 
 
 def settings(run: Run) -> list[Setting]:
-    """Return the settings that the data allow."""
-    found = []
+    """Return the settings whose data are there."""
+    all_settings = []
     if run.has(DATASET):
         cell = item_votes(run, "fcnhp")
         strata = stratify(valid_share(cell.votes))
         none = np.zeros(len(cell.labels), bool)
         for place, name in run.few(list(enumerate(cell.generators)), 1):
             new = np.arange(6) == place
-            given = ~new[cell.generator]
+            already_labelled = ~new[cell.generator]
             task = f"new generator: {name}"
-            found.append(Setting(DATASET, task, strata, cell.labels, cell.generator, given, new))
+            all_settings.append(
+                Setting(DATASET, task, strata, cell.labels, cell.generator, already_labelled, new)
+            )
         every = np.ones(6, bool)
         if not run.smoke:
             task = "six generators, no labels"
-            found.append(Setting(DATASET, task, strata, cell.labels, cell.generator, none, every))
+            all_settings.append(
+                Setting(DATASET, task, strata, cell.labels, cell.generator, none, every)
+            )
     if run.has(LLMBAR) and not run.smoke:
         votes, coding, labels = llmbar_orders(run)
         strong = [i for i, name in enumerate(coding.judges) if str(name).startswith("GPT-4/")]
         index = np.asarray(votes.index)[:, strong].reshape(votes.n_items, -1)
-        # Classes are B, tie, A: a tie is half a vote for either.
+        # Classes are B, tie, A: a tie counts half for each.
         share = np.where(index < 0, 0.0, index / 2).sum(1) / np.maximum((index >= 0).sum(1), 1)
-        found.append(_alone(LLMBAR, "LLMBar: A wins", share, (labels == 2).astype(int)))
+        all_settings.append(
+            _one_generator(LLMBAR, "LLMBar: A wins", share, (labels == 2).astype(int))
+        )
     if run.has("crowd_labels") and not run.smoke:
         votes, labels = crowd(run, "rte")
-        found.append(_alone("crowd_labels", "RTE", valid_share(votes), labels))
-    return found
+        all_settings.append(_one_generator("crowd_labels", "RTE", valid_share(votes), labels))
+    return all_settings
 
 
-def _alone(dataset: str, task: str, score: np.ndarray, labels: np.ndarray) -> Setting:
+def _one_generator(dataset: str, task: str, score: np.ndarray, labels: np.ndarray) -> Setting:
     one = np.zeros(len(labels), int)
     nothing = np.zeros(len(labels), bool)
     return Setting(dataset, task, stratify(score), labels, one, nothing, np.ones(1, bool))
@@ -115,7 +122,7 @@ class Replay:
 
 @in_float64
 def replay(setting: Setting, replays: int, *, choose: bool, seed: int) -> Replay:
-    """Return what is known before every round, when items are chosen or drawn at random."""
+    """Return intervals and counts before every round, with items chosen or drawn at random."""
     strata = len(setting.strata.position)
     cell = setting.generator * strata + setting.strata.of_item
     keys = jax.random.split(jax.random.key(seed), replays)
@@ -123,7 +130,7 @@ def replay(setting: Setting, replays: int, *, choose: bool, seed: int) -> Replay
         keys,
         jnp.asarray(np.eye(len(setting.targets) * strata)[cell]),
         jnp.asarray(setting.labels, float),
-        jnp.asarray(setting.given),
+        jnp.asarray(setting.already_labelled),
         jnp.asarray(setting.targets),
         jnp.asarray(setting.strata.position),
         jnp.asarray(choose),
@@ -139,7 +146,7 @@ def _replay(
     keys: Array,
     cell: Float[Array, "item cell"],
     labels: Float[Array, " item"],
-    given: Bool[Array, " item"],
+    already_labelled: Bool[Array, " item"],
     targets: Bool[Array, " generator"],
     position: Float[Array, " stratum"],
     choose: Bool[Array, ""],
@@ -147,27 +154,28 @@ def _replay(
     shape = len(targets), len(position)
 
     def one(key: Array) -> tuple[Array, Array, Array, Array]:
-        order = jnp.argsort(jnp.where(given, 2.0, jax.random.uniform(key, labels.shape)))
+        order = jnp.argsort(jnp.where(already_labelled, 2.0, jax.random.uniform(key, labels.shape)))
         place = jnp.argsort(order)
-        sorted_cells = cell[order] * ~given[order][:, None]
+        sorted_cells = cell[order] * ~already_labelled[order][:, None]
         before = ((jnp.cumsum(sorted_cells, 0) - sorted_cells) * sorted_cells).sum(1)
         in_cell = jnp.zeros(labels.shape).at[order].set(before)
 
-        def step(asked: Array, _: None) -> tuple[Array, tuple[Array, Array, Array, Array]]:
-            total = asked.sum()
-            shown = jnp.where(choose, in_cell < cell @ asked, place < total)
-            shown = given | (shown & ~given)
+        def step(requested: Array, _: None) -> tuple[Array, tuple[Array, Array, Array, Array]]:
+            total = requested.sum()
+            labelled = jnp.where(choose, in_cell < cell @ requested, place < total)
+            labelled = already_labelled | (labelled & ~already_labelled)
             valid, n, rest = (
-                (w @ cell).reshape(shape) for w in (shown * labels, shown * 1.0, (~shown) * 1.0)
+                (w @ cell).reshape(shape)
+                for w in (labelled * labels, labelled * 1.0, (~labelled) * 1.0)
             )
             fit = Stratified().fit(StratumCounts(valid, n - valid, rest, position))
-            known = fit.quantiles((0.05, 0.5, 0.95), DRAWS)
-            wanted = jax.lax.cond(
+            quantiles = fit.quantiles((0.05, 0.5, 0.95), DRAWS)
+            next_items = jax.lax.cond(
                 choose,
                 lambda: fit.next_labels(ROUND, targets).ravel(),
-                lambda: jnp.zeros(asked.shape).at[0].set(ROUND),
+                lambda: jnp.zeros(requested.shape).at[0].set(ROUND),
             )
-            return asked + wanted, (known, valid.sum(1), n.sum(1), total)
+            return requested + next_items, (quantiles, valid.sum(1), n.sum(1), total)
 
         return jax.lax.scan(step, jnp.zeros(cell.shape[1]), None, length=ROUNDS)[1]
 
@@ -175,13 +183,13 @@ def _replay(
 
 
 def labels_only(
-    found: Replay, size: Float[np.ndarray, " generator"]
+    replays: Replay, size: Float[np.ndarray, " generator"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of Agresti and Coull's intervals of random labels, shrunk for a finite pool."""
-    n = found.n + Z90**2
-    share = (found.valid + Z90**2 / 2) / n
-    left = np.sqrt(np.clip(1 - found.n / size, 0, 1))
-    half = Z90 * np.sqrt(share * (1 - share) / n) * left
+    """Return the ends of Agresti and Coull's intervals of random labels, for a finite population."""
+    n = replays.n + Z90**2
+    share = (replays.valid + Z90**2 / 2) / n
+    unlabelled_factor = np.sqrt(np.clip(1 - replays.n / size, 0, 1))
+    half = Z90 * np.sqrt(share * (1 - share) / n) * unlabelled_factor
     return share - half, share + half
 
 
@@ -190,18 +198,20 @@ def needed(
     labels: Float[np.ndarray, "replay round"],
     goal: float,
 ) -> Float[np.ndarray, " replay"]:
-    """Return how many labels each replay needed for a width; all of them if it never got there."""
-    found = []
+    """Return the number of labels each replay needed for a width; all labels if never reached."""
+    needed_labels = []
     for w, n in zip(width, labels, strict=True):
         there = w <= goal
         k = int(np.argmax(there))
         if not there.any():
-            found.append(n[-1])
+            needed_labels.append(n[-1])
         elif k == 0:
-            found.append(n[0])
+            needed_labels.append(n[0])
         else:
-            found.append(n[k - 1] + (n[k] - n[k - 1]) * (w[k - 1] - goal) / (w[k - 1] - w[k]))
-    return np.array(found)
+            needed_labels.append(
+                n[k - 1] + (n[k] - n[k - 1]) * (w[k - 1] - goal) / (w[k - 1] - w[k])
+            )
+    return np.array(needed_labels)
 
 
 @experiment(
@@ -212,7 +222,7 @@ def needed(
     needs=(DATASET,),
 )
 def main(run: Run) -> Output:
-    """Return labels needed, their ratio to random choice, coverage and mean widths."""
+    """Return labels needed, their ratio to those of random choice, coverage and mean widths."""
     records: list[dict[str, Any]] = []
     pooled: dict[float, dict[str, list[np.ndarray]]] = {w: {} for w in WIDTHS}
     replays = min(REPLAYS, run.splits)
@@ -220,13 +230,16 @@ def main(run: Run) -> Output:
         run.say(setting.task)
         truth = setting.truth[setting.targets]
         size = np.bincount(setting.generator).astype(float)[setting.targets]
-        found = {
+        replay_by_method = {
             "acquisition": replay(setting, replays, choose=True, seed=run.seed),
             "random": replay(setting, replays, choose=False, seed=run.seed),
         }
-        ends = {name: (f.low, f.high) for name, f in found.items()}
-        ends["labels-only"] = labels_only(found["random"], size)
-        labels = {name: found[name if name in found else "random"].labels for name in METHODS}
+        ends = {name: (f.low, f.high) for name, f in replay_by_method.items()}
+        ends["labels-only"] = labels_only(replay_by_method["random"], size)
+        labels = {
+            name: replay_by_method[name if name in replay_by_method else "random"].labels
+            for name in METHODS
+        }
         base = {"dataset": setting.dataset, "task": setting.task, "splits": replays}
         width = {name: (high - low).mean(2) for name, (low, high) in ends.items()}
         for name in METHODS:
@@ -259,7 +272,7 @@ def main(run: Run) -> Output:
                 continue  # nothing to label for
             counts = {name: needed(width[name], labels[name], goal) for name in METHODS}
             if (counts["random"] >= labels["random"][:, -1]).mean() > 0.5:
-                continue  # most replays ran out of labels: no ratio can be told
+                continue  # most replays ran out of labels, so the ratio is unknown
             records += _needs(base, goal, counts, ends, width, truth)
             if setting.task.startswith("new"):
                 for name in METHODS:
@@ -270,10 +283,10 @@ def main(run: Run) -> Output:
 
 
 def _limit(setting: Setting) -> dict[str, float]:
-    """Return the least ratio of labels at small widths, were every cell's validity known.
+    """Return the smallest possible ratio of labels at small widths, if every cell's validity is known.
 
-    The variance of a stratified mean under Neyman's allocation over that under proportional
-    allocation, which random choice with an estimate by strata comes to.
+    It is the variance of a stratified mean under Neyman's allocation, divided by the variance under
+    proportional allocation, to which random choice with an estimate by strata is equivalent.
     """
     ratios = []
     for place in np.flatnonzero(setting.targets):
@@ -295,22 +308,22 @@ def _needs(
     width: dict[str, np.ndarray],
     truth: np.ndarray,
 ) -> list[dict[str, Any]]:
-    """Return labels needed for a width, their ratio to random choice, and coverage on stopping."""
+    """Return labels needed for a width, their ratio to random choice, and coverage at the stop."""
     records = []
-    shown = base | {"judge": f"width {100 * goal:.0f} points"}
+    row = base | {"judge": f"width {100 * goal:.0f} points"}
     for name, n in counts.items():
         low, high = ends[name]
         stop = np.where((width[name] <= goal).any(1), (width[name] <= goal).argmax(1), ROUNDS - 1)
         at = np.arange(len(stop)), stop
-        held = (low[at] <= truth + 1e-12) & (truth <= high[at] + 1e-12)
-        records.append(shown | {"method": name, "metric": "labels needed", "value": n.mean()})
+        inside = (low[at] <= truth + 1e-12) & (truth <= high[at] + 1e-12)
+        records.append(row | {"method": name, "metric": "labels needed", "value": n.mean()})
         records.append(
-            shown | {"method": name, "metric": "coverage on stopping", "value": held.mean()}
+            row | {"method": name, "metric": "coverage on stopping", "value": inside.mean()}
         )
     for other in ("random", "labels-only"):
         ratio, low_end, high_end = _ratio([counts["acquisition"]], [counts[other]], 0)
         records.append(
-            shown
+            row
             | {
                 "method": f"acquisition / {other}",
                 "metric": "ratio of labels",
@@ -335,13 +348,13 @@ def _ratio(
             parts.append(np.mean([x.mean() for x in each]))
         return float(parts[0] / parts[1]) if parts[1] > 0 else np.nan
 
-    drawn = [once(True) for _ in range(RESAMPLES)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    ratios = [once(True) for _ in range(RESAMPLES)]
+    low, high = np.quantile(ratios, [0.025, 0.975])
     return once(False), float(low), float(high)
 
 
 def _pooled(counts: dict[float, dict[str, list[np.ndarray]]], run: Run) -> list[dict[str, Any]]:
-    """Return ratios over all new generators that reach a width."""
+    """Return the label ratios over all new generators that reach a width."""
     records = []
     for goal, by_method in counts.items():
         if not by_method:
@@ -364,11 +377,11 @@ def _pooled(counts: dict[float, dict[str, list[np.ndarray]]], run: Run) -> list[
 
 
 def _figure(table: Any) -> Any:
-    drawn = table[table["metric"] == "width"].copy()
-    drawn[["value", "low", "high"]] = 100 * drawn[["value", "low", "high"]].astype(float)
-    drawn = drawn[(drawn["method"] != "labels-only") | (drawn["n"] >= ROUND)]
+    widths = table[table["metric"] == "width"].copy()
+    widths[["value", "low", "high"]] = 100 * widths[["value", "low", "high"]].astype(float)
+    widths = widths[(widths["method"] != "labels-only") | (widths["n"] >= ROUND)]
     return curves(
-        drawn,
+        widths,
         "n",
         panel="task",
         metric="width",

@@ -1,17 +1,17 @@
-"""Audit: which correction is right depends on the judges; simulated ones, weak and strong.
+"""Audit: which correction is right depends on the judges: simulated weak and strong judges.
 
-Claim: none in the paper, which knows one data set and its weak judges.
+Claim: none in the paper, which uses one data set with weak judges.
 Command: judgebayes reproduce beyond-consensus/audit-regimes
 Runtime: about 50 seconds with 100 splits (40 simulated worlds); no data.
-Expected: with weak judges the impression estimator is level with the logit shift and Rogan-Gladen
-fails; with strong judges it is level with Rogan-Gladen where that is exactly right (the rates belong
-to the judge alone: 0.1 to 0.2 points worse, the 95 % intervals of the paired differences include
-zero) and better where generators shift them. Where shifts follow quality the logit shift is better
-by 0.4 to 1.2 points. 90 % intervals cover 87 to 100 %.
+Expected: with weak judges the impression estimator is as good as the logit shift, and Rogan-Gladen
+fails. With strong judges it is as good as Rogan-Gladen where that is exactly right (rates depend on
+the judge only: 0.1 to 0.2 points worse, the 95 % intervals of the paired differences include zero)
+and better where rates also depend on the generator. Where these shifts follow quality, the logit
+shift is better by 0.4 to 1.2 points. 90 % intervals cover 87 to 100 %.
 
-A world: ten generators of 600 items, eight judges, all of whose votes on an item move with its
-difficulty (a normal of spread 1 on the logit scale), and cells that deviate with spread 0.1.
-Worlds are drawn from their own equations, not from the estimator's, where judges are strong.
+A world has ten generators with 600 items each and eight judges. All votes on an item share its
+difficulty (normal, standard deviation 1 on the logit scale), and cells deviate with standard deviation
+0.1. Worlds with strong judges are drawn from their own equations, not from the estimator's.
 """
 
 from typing import Any
@@ -57,8 +57,8 @@ def world(regime: str, seed: int) -> PrecisionCounts:
         g = rng.uniform(0.6, 0.9, GENERATORS)
         youden = rng.uniform(0.5, 0.8, JUDGES)
         fpr = np.minimum(rng.uniform(0.05, 0.2, JUDGES), 0.97 - youden)
-        moved = follow * (_logit(g) - _logit(np.array(0.75)))[:, None]
-        shift = rng.normal(0, 1, (2, GENERATORS, 1)) * spread + moved
+        common_shift = follow * (_logit(g) - _logit(np.array(0.75)))[:, None]
+        shift = rng.normal(0, 1, (2, GENERATORS, 1)) * spread + common_shift
         on_valid, on_invalid = _logit(youden + fpr) + shift[0], _logit(fpr) + shift[1]
     else:  # Youden 0.05 to 0.35, about 7 % invalid
         eta = rng.normal(2.6, 0.35, GENERATORS)
@@ -72,7 +72,7 @@ def world(regime: str, seed: int) -> PrecisionCounts:
     cell = rng.normal(0, 0.1, (2, GENERATORS, JUDGES))
     label = rng.random((GENERATORS, ITEMS)) < g[:, None]
     difficulty = rng.normal(0, DIFFICULTY, (GENERATORS, ITEMS, 1))
-    flatter = np.sqrt(1 + 0.346 * DIFFICULTY**2)  # so that the mean over items is about the rate
+    flatter = np.sqrt(1 + 0.346 * DIFFICULTY**2)  # makes the mean over items about the rate
     at = np.where(label[..., None], (on_valid + cell[0])[:, None], (on_invalid + cell[1])[:, None])
     vote = rng.random((GENERATORS, ITEMS, JUDGES)) < _sigmoid(flatter * at + difficulty)
     valid = np.broadcast_to(label[..., None], vote.shape)
@@ -97,21 +97,21 @@ def outcomes(
     @jax.jit
     def every(counts: PrecisionCounts) -> dict[str, jax.Array]:
         def one(mask: jax.Array) -> dict[str, jax.Array]:
-            known = counts.reveal(mask)
-            fit = Impression().fit(known)
+            partial_counts = counts.reveal(mask)
+            fit = Impression().fit(partial_counts)
             low, high = fit.interval(0.9)
             return {
                 "impression": fit.estimate(),
-                "logit-shift": logit_shift(known),
-                "rogan-gladen": rogan_gladen(known),
+                "logit-shift": logit_shift(partial_counts),
+                "rogan-gladen": rogan_gladen(partial_counts),
                 "low": low,
                 "high": high,
             }
 
         return jax.vmap(one)(jnp.asarray(masks))
 
-    found = [every(w) for w in worlds]
-    return {name: np.stack([np.asarray(f[name]) for f in found]) for name in found[0]}
+    results = [every(w) for w in worlds]
+    return {name: np.stack([np.asarray(f[name]) for f in results]) for name in results[0]}
 
 
 @experiment(
@@ -129,13 +129,13 @@ def main(run: Run) -> Output:
         run.say(regime)
         with jax.enable_x64(True):
             worlds = [world(regime, run.seed + i) for i in range(min(WORLDS, run.splits))]
-        found = outcomes(worlds, masks)
+        estimate_by_rule = outcomes(worlds, masks)
         truth = np.stack([np.asarray(w.labelled_precision) for w in worlds])[:, None, HELD_OUT]
         values: dict[tuple[str, str], np.ndarray] = {}
         for name in ("impression", "logit-shift", "rogan-gladen"):
-            gap = np.abs(found[name][..., HELD_OUT] - truth)
+            gap = np.abs(estimate_by_rule[name][..., HELD_OUT] - truth)
             values[name, "mean error"], values[name, "max error"] = gap.mean(2), gap.max(2)
-        low, high = (found[end][..., HELD_OUT] for end in ("low", "high"))
+        low, high = (estimate_by_rule[end][..., HELD_OUT] for end in ("low", "high"))
         values["impression", "coverage"] = ((low <= truth) & (truth <= high)).mean(2)
         values["impression", "width"] = (high - low).mean(2)
         for other in ("logit-shift", "rogan-gladen"):
@@ -160,10 +160,10 @@ def main(run: Run) -> Output:
                 for size, m, e in zip(SIZES, mean, error, strict=True)
             ]
     table = rows(PAPER, "audit-regimes", records)
-    drawn = table[table["metric"] == "mean error"].copy()
-    drawn[["value", "low", "high"]] *= 100
+    figure_rows = table[table["metric"] == "mean error"].copy()
+    figure_rows[["value", "low", "high"]] *= 100
     picture = curves(
-        drawn,
+        figure_rows,
         "n",
         panel="task",
         metric="mean error",

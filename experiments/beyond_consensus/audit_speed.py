@@ -1,4 +1,4 @@
-"""Audit: how long the regression's minimisations take, each way, in one run.
+"""Audit: the time of the regression's minimisations, by method, in one run.
 
 Claim: "approximately 1.5 hours" for all calibration sets and 25 runs each, on 32 cores.
 Command: judgebayes reproduce beyond-consensus/audit-speed --data DIR
@@ -7,10 +7,10 @@ Expected: the proven minima of all 64 sets x 25 starts take 1 to 2.4 s after com
 cores), all converged, certificates of at most 1e-7; SciPy takes 134 s with differences (409 s in an
 earlier run) and 75 s with the gradient, scaled from 12 starts.
 
-All 64 calibration sets x 25 starts at the proven minimum are timed whole, after compilation. SciPy is
-timed on a sample of starts, spread over sets of every size, and scaled to 1,600: the released
-procedure with its differences (vectorised: the released code itself takes 30 s a start), and the
-same call with the analytic gradient. They stop elsewhere, as `fig6` tells.
+All 64 calibration sets x 25 starts at the proven minimum are timed in full, after compilation. SciPy is
+timed on a sample of starts from sets of every size, and scaled to 1,600: the released procedure with
+finite differences (vectorised: the released code itself takes 30 s per start), and the same call with
+the analytic gradient. They stop at other points, as `fig6` shows.
 """
 
 import time
@@ -25,9 +25,9 @@ from judgebayes.experiments.beyond_consensus.common import (
     DATASET,
     LEVELS,
     PAPER,
+    calibration_masks,
     calibration_sets,
     matrix,
-    shown,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import as_published, starts, targets, true_minimum
@@ -45,13 +45,13 @@ SAMPLE = 12
 )
 @in_float64
 def main(run: Run) -> Output:
-    """Return seconds for 64 calibration sets x 25 starts, by way, and the worst certificate."""
+    """Return seconds for 64 calibration sets x 25 starts by method, and the worst certificate."""
     cell = matrix(run, "noRepair")
     sets = calibration_sets(range(7))
     if run.smoke:
         sets = [(0,), (0, 1, 2), (0, 1, 2, 3, 4)]
     count = 3 if run.smoke else STARTS
-    masks = shown(sets, len(cell.generators))
+    masks = calibration_masks(sets, len(cell.generators))
     aims = jax.vmap(lambda m: targets(cell.counts.reveal(m)))(jnp.asarray(masks))
     begin = starts(np.asarray(cell.counts.matrix), count)
 
@@ -69,8 +69,8 @@ def main(run: Run) -> Output:
         for i in sample:
             aim = targets(cell.counts.reveal(masks[i]))
             as_published(aim, restarts=1, gradient=gradient)  # type: ignore[arg-type]
-        spent = time.perf_counter() - before
-        seconds[name] = spent / len(sample) * len(masks) * count
+        elapsed = time.perf_counter() - before
+        seconds[name] = elapsed / len(sample) * len(masks) * count
     base = {"dataset": DATASET, "task": LEVELS["noRepair"], "n": len(masks) * count}
     records: list[dict[str, Any]] = [
         base | {"method": name, "metric": "seconds", "value": value}

@@ -1,20 +1,20 @@
-"""Audit: the regression's weights (2, 1, 10), varied.
+"""Audit: the effect of the regression's weights (2, 1, 10).
 
 Claim: a grid search found that more weight on precision and TNR than on TPR works best.
 Command: judgebayes reproduce beyond-consensus/audit-weights --data DIR
 Runtime: about a minute and a half.
-Expected: at the proven minimum the weights do nothing (mean error 10.2, 7.8, 7.2, 7.1, 7.1 points
-repaired) unless TPR's is as small as 0.1: norms are exact penalties. Where the procedure stops early
-they matter: 0.7 to 12.5 points. Those published are not singled out (ten times the TNR's or the
-TPR's weight, or a tenth of the precision's, do as well); chosen by leaving out one labelled
-generator after another, as somebody who needs the prediction could, the error is 1.8 1.4 1.5 1.5
-points at s = 2..5 on original data (published weights 1.2 1.3 1.4 1.1), 1.6 1.5 1.9 2.2 repaired
-(1.4 1.4 1.2 1.6).
+Expected: at the proven minimum the weights have no effect (mean error 10.2, 7.8, 7.2, 7.1, 7.1 points
+repaired) unless TPR's weight is as small as 0.1, since norms are exact penalties. Where the procedure
+stops early they matter: 0.7 to 12.5 points. The published weights are not special (ten times the
+weight of TNR or TPR, or a tenth of the precision's, does as well). If the weights are chosen by
+leaving out one labelled generator at a time, as a user could, the error is 1.8 1.4 1.5 1.5 points at
+s = 2..5 on original data (published weights 1.2 1.3 1.4 1.1), 1.6 1.5 1.9 2.2 repaired (1.4 1.4 1.2
+1.6).
 
-The weights were tuned on the six generators that the paper then predicts. Here every weight is taken
-ten times smaller and larger, alone, and all are taken equal; each with the released procedure (one
-start, which is what ten restarts nearly always return) and at the proven minimum of the same loss.
-The last row chooses the weights as one could: by leaving out one labelled generator after another.
+The weights were tuned on the six generators that the paper then predicts. Here each weight in turn is
+ten times smaller or larger, and all are equal; each with the released procedure (one start, which is
+what ten restarts nearly always return) and at the proven minimum of the same loss. The last row
+chooses the weights as a user could, by leaving out one labelled generator at a time.
 """
 
 from typing import Any
@@ -30,11 +30,11 @@ from judgebayes.experiments.beyond_consensus.common import (
     LEVELS,
     PAPER,
     Matrix,
+    calibration_masks,
     calibration_sets,
     errors,
     levels,
     matrix,
-    shown,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import as_published, starts, targets, true_minimum
@@ -52,7 +52,7 @@ WEIGHTS: dict[str, tuple[float, float, float]] = {
 }
 CHOSEN = "leave one out"
 HIDDEN = "(2, 10, 10)"
-"""Left out of the figure, where it hides (2, 1, 100)."""
+"""Left out of the figure, where it would hide (2, 1, 100)."""
 
 
 @in_float64
@@ -60,7 +60,7 @@ def published(
     cell: Matrix, sets: list[tuple[int, ...]], weights: tuple[float, float, float]
 ) -> Float[np.ndarray, "set generator"]:
     """Return the released procedure's precisions at every calibration set."""
-    masks = shown(sets, len(cell.generators))
+    masks = calibration_masks(sets, len(cell.generators))
     return np.stack(
         [
             np.asarray(
@@ -76,7 +76,7 @@ def minimal(
     cell: Matrix, sets: list[tuple[int, ...]], weights: tuple[float, float, float]
 ) -> Float[np.ndarray, "set generator"]:
     """Return the precisions at the lowest proven minimum of every calibration set, of three starts."""
-    masks = jnp.asarray(shown(sets, len(cell.generators)))
+    masks = jnp.asarray(calibration_masks(sets, len(cell.generators)))
     aims = jax.vmap(lambda m: targets(cell.counts.reveal(m)))(masks)
     fit = true_minimum(aims, starts(np.asarray(cell.counts.matrix), 3), weights=weights)
     value = np.where(np.asarray(fit.status) == 0, np.asarray(fit.loss), np.inf)
@@ -99,16 +99,21 @@ def main(run: Run) -> Output:
     place = {s: i for i, s in enumerate(sets)}
     for level in run.few([x for x in levels(run) if x in ("noRepair", "fcnhp")], 1):
         cell = matrix(run, level)
-        found: dict[tuple[str, str], np.ndarray] = {}
+        precision_by_fit: dict[tuple[str, str], np.ndarray] = {}
         for name, weights in list(WEIGHTS.items())[: 2 if run.smoke else None]:
             run.say(f"{LEVELS[level]}: {name}")
-            found["as published", name] = published(cell, sets, weights)
-            found["true minimum", name] = minimal(cell, sets, weights)
-        names = [name for kind, name in found if kind == "as published"]
-        found["as published", CHOSEN] = np.stack(
-            [found["as published", _choice(found, names, s, place, cell)][place[s]] for s in sets]
+            precision_by_fit["as published", name] = published(cell, sets, weights)
+            precision_by_fit["true minimum", name] = minimal(cell, sets, weights)
+        names = [name for kind, name in precision_by_fit if kind == "as published"]
+        precision_by_fit["as published", CHOSEN] = np.stack(
+            [
+                precision_by_fit["as published", _choice(precision_by_fit, names, s, place, cell)][
+                    place[s]
+                ]
+                for s in sets
+            ]
         )
-        for (kind, name), precision in found.items():
+        for (kind, name), precision in precision_by_fit.items():
             for size in sorted({len(s) for s in sets}):
                 each = [errors(precision[place[s]], cell.truth, s) for s in sets if len(s) == size]
                 records += [
@@ -124,10 +129,10 @@ def main(run: Run) -> Output:
                     for metric in ("max error", "mean error")
                 ]
     table = rows(PAPER, "audit-weights", records)
-    drawn = table[(table["metric"] == "mean error") & (table["method"] != HIDDEN)]
-    drawn = drawn[drawn["task"].str.endswith("as published")]
+    figure_rows = table[(table["metric"] == "mean error") & (table["method"] != HIDDEN)]
+    figure_rows = figure_rows[figure_rows["task"].str.endswith("as published")]
     picture = curves(
-        drawn.assign(value=100 * drawn["value"].astype(float), low=np.nan, high=np.nan),
+        figure_rows.assign(value=100 * figure_rows["value"].astype(float), low=np.nan, high=np.nan),
         "n",
         panel="task",
         metric="mean error",
@@ -140,20 +145,23 @@ def main(run: Run) -> Output:
 
 
 def _choice(
-    found: dict[tuple[str, str], np.ndarray],
+    precision_by_fit: dict[tuple[str, str], np.ndarray],
     names: list[str],
     chosen: tuple[int, ...],
     place: dict[tuple[int, ...], int],
     cell: Matrix,
 ) -> str:
-    """Return the weights of the least mean error when each labelled generator is left out."""
+    """Return the weights with the smallest mean error when each labelled generator is left out."""
     inner = [(tuple(j for j in chosen if j != i), i) for i in chosen]
     inner = [(rest, i) for rest, i in inner if rest in place]
-    if not inner:  # one generator: nothing to choose by
+    if not inner:  # one generator: nothing to choose on
         return names[0]
     gaps = {
         name: np.mean(
-            [abs(found["as published", name][place[r]][i] - cell.truth[i]) for r, i in inner]
+            [
+                abs(precision_by_fit["as published", name][place[r]][i] - cell.truth[i])
+                for r, i in inner
+            ]
         )
         for name in names
     }

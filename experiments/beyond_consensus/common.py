@@ -1,4 +1,4 @@
-"""What the results of P4 share: the released data as counts and votes, the calibration sets."""
+"""Shared code of P4's results: the released data as counts and votes, the calibration sets."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,6 +17,7 @@ __all__ = [
     "PAPER",
     "ItemVotes",
     "Matrix",
+    "calibration_masks",
     "calibration_sets",
     "cells",
     "errors",
@@ -24,7 +25,6 @@ __all__ = [
     "item_votes",
     "levels",
     "matrix",
-    "shown",
     "spread_over_generators",
     "truth",
 ]
@@ -59,22 +59,22 @@ class ItemVotes:
     labels: Int[np.ndarray, " item"]
     generator: Int[np.ndarray, " item"]
     program: Int[np.ndarray, " item"]
-    """The student program that the item is about; items of a program err together."""
+    """The student program of each item; errors on items of the same program are correlated."""
     generators: list[str]
     judges: list[str]
     truth: Float[np.ndarray, " annotated"]
 
 
 def truth() -> pd.Series:
-    """Return the released precisions; gpt-4-turbo's is a constant that its items do not give."""
+    """Return the released precisions; gpt-4-turbo's is a constant that differs from its items'."""
     printed = expected(PAPER, "fig1")
     return printed[printed["metric"] == "precision"].set_index("judge")["value"].astype(float)
 
 
 def levels(run: Run, *, items: bool = False) -> list[str]:
-    """Return the repair levels to run, those with item votes only if asked."""
-    known = [level for level in LEVELS if level != "noRepair" or not items]
-    return run.few(known[::-1])
+    """Return the repair levels to run; with `items`, only those that have item votes."""
+    available = [level for level in LEVELS if level != "noRepair" or not items]
+    return run.few(available[::-1])
 
 
 def _table(run: Run, name: str) -> pd.DataFrame:
@@ -92,18 +92,21 @@ def matrix(run: Run, level: str) -> Matrix:
 
 def cells(run: Run, level: str) -> pd.DataFrame:
     """Return the released matrix, a row per generator and validator, with missing counts."""
-    found = _table(run, "gv_matrix.csv")
-    return found[found["repair"] == level]
+    table = _table(run, "gv_matrix.csv")
+    return table[table["repair"] == level]
 
 
 def _matrix(run: Run, level: str) -> Matrix:
-    given = cells(run, level)
+    cell_table = cells(run, level)
     confusion = _table(run, "confusion.csv")
     confusion = confusion[confusion["repair"] == level].set_index(["generator", "validator"])
-    known = truth()
-    generators = [*known.index, *sorted(set(given["generator"]) - set(known.index))]
-    judges = list(dict.fromkeys(given["validator"]))
-    at = given.set_index(["generator", "validator"])
+    precision_table = truth()
+    generators = [
+        *precision_table.index,
+        *sorted(set(cell_table["generator"]) - set(precision_table.index)),
+    ]
+    judges = list(dict.fromkeys(cell_table["validator"]))
+    at = cell_table.set_index(["generator", "validator"])
 
     def square(values: pd.Series) -> Float[np.ndarray, "generator judge"]:
         wide = values.unstack().reindex(index=generators, columns=judges)
@@ -114,11 +117,11 @@ def _matrix(run: Run, level: str) -> Matrix:
             square(at["predicted_precision"]),
             square(at["total_fids"] - at["failed_fids"]),
             confusion=[square(confusion[name]) for name in ("tn", "fp", "fn", "tp")],
-            precision=known.reindex(generators).to_numpy(float),
+            precision=precision_table.reindex(generators).to_numpy(float),
         ),
         generators,
         judges,
-        known.to_numpy(float),
+        precision_table.to_numpy(float),
     )
 
 
@@ -138,16 +141,16 @@ def _item_votes(run: Run, level: str) -> ItemVotes:
         )
     votes, coding = encode(long[["item", "validator", "vote"]], judge="validator", classes=(0, 1))
     by_item = gold.set_index("item").loc[coding.items]
-    known = truth()
-    place = {name: i for i, name in enumerate(known.index)}
+    precision_table = truth()
+    place = {name: i for i, name in enumerate(precision_table.index)}
     return ItemVotes(
         votes,
         by_item["label"].to_numpy().astype(int),
         by_item["generator"].map(place).to_numpy().astype(int),
         pd.factorize(by_item["sid"])[0],
-        list(known.index),
+        list(precision_table.index),
         [str(j) for j in coding.judges],
-        known.to_numpy(float),
+        precision_table.to_numpy(float),
     )
 
 
@@ -156,7 +159,9 @@ def calibration_sets(sizes: range) -> list[tuple[int, ...]]:
     return [chosen for size in sizes for chosen in combinations(range(6), size)]
 
 
-def shown(sets: list[tuple[int, ...]], generators: int) -> Bool[np.ndarray, "set generator"]:
+def calibration_masks(
+    sets: list[tuple[int, ...]], generators: int
+) -> Bool[np.ndarray, "set generator"]:
     """Return calibration sets as masks over the generators."""
     mask = np.zeros((len(sets), generators), bool)
     for row, chosen in zip(mask, sets, strict=True):
@@ -165,35 +170,35 @@ def shown(sets: list[tuple[int, ...]], generators: int) -> Bool[np.ndarray, "set
 
 
 def expected_errors(level: str, size: int) -> Float[np.ndarray, " annotated"]:
-    """Return the released error of each generator that alone is held out (`size` is five)."""
+    """Return the released error of each generator when only it is held out (`size` is five)."""
     printed = expected(PAPER, "fig6")
     names = list(truth().index)
     own = printed[
         (printed["task"] == level) & (printed["n"] == size) & (printed["metric"] == "mean error")
     ]
-    found = np.full(len(names), np.nan)
+    errors_by_judge = np.full(len(names), np.nan)
     for labelled, value in zip(own["judge"], own["value"], strict=True):
-        (left,) = set(names) - set(labelled.split("+"))
-        found[names.index(left)] = float(value)
-    return found
+        (left_out,) = set(names) - set(labelled.split("+"))
+        errors_by_judge[names.index(left_out)] = float(value)
+    return errors_by_judge
 
 
 def spread_over_generators(
     estimates: Float[np.ndarray, "set generator"],
-    known: Float[np.ndarray, " annotated"],
+    precision: Float[np.ndarray, " annotated"],
     sets: list[tuple[int, ...]],
 ) -> float:
-    """Return half of Student's 90 % interval of a mean error, generators being the sample.
+    """Return half the width of Student's 90 % interval of a mean error over generators.
 
     A generator's error is its mean over the sets that do not label it.
     """
     from scipy.stats import t
 
     each = []
-    for place, value in enumerate(known):
-        held = [r for r, chosen in enumerate(sets) if place not in chosen]
-        if held:
-            each.append(float(np.abs(estimates[held, place] - value).mean()))
+    for place, value in enumerate(precision):
+        held_out = [r for r, chosen in enumerate(sets) if place not in chosen]
+        if held_out:
+            each.append(float(np.abs(estimates[held_out, place] - value).mean()))
     if len(each) < 2:
         return float("nan")
     return float(t.ppf(0.95, len(each) - 1) * np.std(each, ddof=1) / np.sqrt(len(each)))
@@ -201,10 +206,10 @@ def spread_over_generators(
 
 def errors(
     estimate: Float[np.ndarray, " generator"],
-    known: Float[np.ndarray, " annotated"],
+    precision: Float[np.ndarray, " annotated"],
     calibration: tuple[int, ...],
 ) -> dict[str, float]:
     """Return the maximum and mean absolute error over the held-out annotated generators."""
-    out = [i for i in range(len(known)) if i not in calibration]
-    gap = np.abs(np.asarray(estimate)[out] - known[out])
+    out = [i for i in range(len(precision)) if i not in calibration]
+    gap = np.abs(np.asarray(estimate)[out] - precision[out])
     return {"max error": float(gap.max()), "mean error": float(gap.mean())}

@@ -1,6 +1,6 @@
 """P4 Fig 1: a model's Elo against its precision as a generator and its TNR as a judge.
 
-Claim: even models of high Elo can have a poor TNR; Elo does not decide which judge to take.
+Claim: even models of high Elo can have a poor TNR; Elo does not determine the best judge.
 Command: judgebayes reproduce beyond-consensus/fig1 --data DIR
 Runtime: seconds.
 Expected: with six generators any rank correlation of Elo and precision is possible (0.26, 95 %
@@ -19,7 +19,7 @@ from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.plots import scatter
 
 STANDOUT = 1390
-"""The Elo from which a model is one of the two newest."""
+"""The two newest models have at least this Elo."""
 RESAMPLES = 2000
 
 
@@ -31,12 +31,12 @@ def correlation(
 
     rng = np.random.default_rng(seed)
     again = [rng.integers(0, len(x), len(x)) for _ in range(RESAMPLES)]
-    drawn = [
+    resampled = [
         spearmanr(x[r], y[r]).statistic
         for r in again
         if len(np.unique(x[r])) > 1 and len(np.unique(y[r])) > 1
     ]
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.quantile(resampled, [0.025, 0.975])
     return float(spearmanr(x, y).statistic), float(low), float(high)
 
 
@@ -48,7 +48,7 @@ def correlation(
     needs=(DATASET,),
 )
 def main(run: Run) -> Output:
-    """Return each model's Elo, precision and TNR, and how they go together."""
+    """Return each model's Elo, precision and TNR, and their correlations."""
     printed = expected(PAPER, "fig1")
     elo = printed[printed["metric"] == "elo"].set_index("judge")["value"].astype(float)
     cell = matrix(run, "noRepair")
@@ -90,7 +90,7 @@ def main(run: Run) -> Output:
                 for model, v in values.items()
             ]
     below = int((series["TNR as a judge, without the two newest"] < 0.25).sum())
-    figure = scatter(points, xlabel="Elo", ylabel="%", title="Elo says little of a judge's TNR")
+    figure = scatter(points, xlabel="Elo", ylabel="%", title="Elo says little about a judge's TNR")
     return Output(
         rows(PAPER, "fig1", records),
         {"elo": figure},

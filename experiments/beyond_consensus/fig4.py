@@ -1,4 +1,4 @@
-"""P4 Figs 3 and 4: how far judges' predictions spread, and how rarely they reject.
+"""P4 Figs 3 and 4: the spread of judges' predictions, and their TPR and TNR.
 
 Claim: TPR is above 96 % and TNR below 25 % for most judges; predictions are skewed upwards.
 Command: judgebayes reproduce beyond-consensus/fig4 --data DIR
@@ -82,9 +82,9 @@ def main(run: Run) -> Output:
                 )
     table = rows(PAPER, "fig4", records)
     first = table[table["task"] == LEVELS[levels(run)[0]]]
-    drawn = first[first["method"] == "pooled"].assign(low=np.nan, high=np.nan)
+    pooled_rows = first[first["method"] == "pooled"].assign(low=np.nan, high=np.nan)
     figures["rates"] = intervals(
-        drawn,
+        pooled_rows,
         label="judge",
         series="metric",
         xlabel="rate",

@@ -1,13 +1,13 @@
-"""P4 Fig 6 and D.1: precision of unlabelled generators from s labelled ones, all methods.
+"""P4 Fig 6 and D.1: precision of unlabelled generators from s labelled ones, for all methods.
 
 Claim: the regression's maximum error falls to 1.4 % at s = 5, half of the best ensemble's.
 Command: judgebayes reproduce beyond-consensus/fig6 --data DIR
 Runtime: about 6 minutes, most of it SciPy's; --smoke a minute.
-Expected: the released procedure is reproduced (mean MaxAE per s within 0.4 points of the released);
-its loss is above the true minimum of the same loss at every calibration set with labels, and at
-that minimum the error is 3.5 to 11 times as large. MaxAE is a maximum over 6 - s generators and falls
-with s for any method: mean errors stand beside it, all methods on the same held-out generators, with
-90 % intervals over generators, the only independent units.
+Expected: the released procedure is reproduced (mean MaxAE per s within 0.4 points of the released
+value). Its loss is above the true minimum of the same loss at every calibration set with labels, and
+at that minimum the error is 3.5 to 11 times as large. MaxAE is a maximum over 6 - s generators and
+falls with s for any method, so mean errors are reported too, for all methods on the same held-out
+generators, with 90 % intervals over generators, which are the only independent units.
 """
 
 from typing import Any
@@ -23,11 +23,11 @@ from judgebayes.experiments.beyond_consensus.common import (
     LEVELS,
     PAPER,
     Matrix,
+    calibration_masks,
     calibration_sets,
     errors,
     levels,
     matrix,
-    shown,
     spread_over_generators,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
@@ -46,8 +46,8 @@ from judgebayes.generators import (
 from judgebayes.plots import curves
 
 WITHIN = 0.004
-"""How far from the released mean error counts as reproduced: where the released procedure stops
-depends on the last bits of the arithmetic."""
+"""Largest difference from the released mean error that counts as reproduced: the point where the
+released procedure stops depends on rounding errors."""
 RULES = {
     "logit-shift": logit_shift,
     "mean-prediction": mean_prediction,
@@ -66,8 +66,8 @@ def estimates(
     cell: Matrix, masks: Bool[np.ndarray, "set generator"]
 ) -> dict[str, Float[np.ndarray, "set ..."]]:
     """Return every fast method's estimates, and the recommended one's intervals."""
-    found = _all_sets(cell.counts, jnp.asarray(masks))
-    return {name: np.asarray(x) for name, x in found.items()}
+    estimate_by_rule = _all_sets(cell.counts, jnp.asarray(masks))
+    return {name: np.asarray(x) for name, x in estimate_by_rule.items()}
 
 
 @jax.jit
@@ -75,11 +75,11 @@ def _all_sets(
     counts: PrecisionCounts, masks: Bool[jax.Array, "set generator"]
 ) -> dict[str, jax.Array]:
     def one(mask: jax.Array) -> dict[str, jax.Array]:
-        known = counts.reveal(mask)
-        fit = Impression().fit(known)
+        partial_counts = counts.reveal(mask)
+        fit = Impression().fit(partial_counts)
         low, high = fit.interval(0.9)
-        found = {name: rule(known) for name, rule in RULES.items()}
-        return {**found, "impression": fit.estimate(), "low": low, "high": high}
+        estimate_by_rule = {name: rule(partial_counts) for name, rule in RULES.items()}
+        return {**estimate_by_rule, "impression": fit.estimate(), "low": low, "high": high}
 
     return jax.vmap(one)(masks)
 
@@ -103,11 +103,11 @@ def main(run: Run) -> Output:
     notes = []
     for level in levels(run):
         cell = matrix(run, level)
-        masks = shown(sets, len(cell.generators))
+        masks = calibration_masks(sets, len(cell.generators))
         run.say(f"{LEVELS[level]}: impression and rules")
-        found = estimates(cell, masks)
+        estimate_by_rule = estimates(cell, masks)
         least = _minimum(cell, masks)
-        found["true-minimum"] = least[0]
+        estimate_by_rule["true-minimum"] = least[0]
         fits = []
         streams = {size: np.random.RandomState(42) for size in range(6)}
         for chosen, mask in zip(sets, masks, strict=True):
@@ -119,7 +119,7 @@ def main(run: Run) -> Output:
                     seed=streams[len(chosen)],
                 )
             )
-        found["as-published"] = np.stack([np.asarray(f.precision) for f in fits])
+        estimate_by_rule["as-published"] = np.stack([np.asarray(f.precision) for f in fits])
         gaps = np.array([float(f.loss) for f in fits]) - least[1]
         for chosen, gap in zip(sets, gaps, strict=True):
             records.append(
@@ -150,9 +150,9 @@ def main(run: Run) -> Output:
                         for metric in METRICS
                     ]
                     continue
-                each = [errors(found[name][r], cell.truth, sets[r]) for r in rows_of]
+                each = [errors(estimate_by_rule[name][r], cell.truth, sets[r]) for r in rows_of]
                 half = spread_over_generators(
-                    found[name][rows_of], cell.truth, [sets[r] for r in rows_of]
+                    estimate_by_rule[name][rows_of], cell.truth, [sets[r] for r in rows_of]
                 )
                 for metric in METRICS:
                     value = float(np.mean([e[metric] for e in each]))
@@ -175,7 +175,7 @@ def main(run: Run) -> Output:
                             "grade": "reproduced" if close else "contradicted",
                         }
                     records.append(row)
-        records += _coverage(cell, level, sets, found)
+        records += _coverage(cell, level, sets, estimate_by_rule)
         labelled = gaps[sizes > 0]
         notes.append(
             f"{LEVELS[level]}: the released procedure stops {labelled.min():.4f} to "
@@ -184,11 +184,13 @@ def main(run: Run) -> Output:
     table = rows(PAPER, "fig6", records)
     figures = {}
     for metric in METRICS:
-        drawn = table[(table["metric"] == metric) & (table["n"] > 0)]
-        far = 100 * drawn.loc[drawn["method"] == "rogan-gladen", "value"].astype(float)
-        drawn = drawn[~drawn["method"].isin(["true-minimum", "rogan-gladen"])]
+        figure_rows = table[(table["metric"] == metric) & (table["n"] > 0)]
+        far = 100 * figure_rows.loc[figure_rows["method"] == "rogan-gladen", "value"].astype(float)
+        figure_rows = figure_rows[~figure_rows["method"].isin(["true-minimum", "rogan-gladen"])]
         figures[metric.replace(" ", "-")] = curves(
-            drawn.assign(**{c: 100 * drawn[c].astype(float) for c in ("value", "low", "high")}),
+            figure_rows.assign(
+                **{c: 100 * figure_rows[c].astype(float) for c in ("value", "low", "high")}
+            ),
             "n",
             panel="task",
             metric=metric,
@@ -216,15 +218,18 @@ def _minimum(
 
 
 def _coverage(
-    cell: Matrix, level: str, sets: list[tuple[int, ...]], found: dict[str, np.ndarray]
+    cell: Matrix, level: str, sets: list[tuple[int, ...]], estimate_by_rule: dict[str, np.ndarray]
 ) -> list[dict[str, Any]]:
-    """Return how often each generator's interval holds its precision, and how wide intervals are."""
+    """Return how often each generator's interval contains its precision, and the mean width."""
     records = []
     for place, name in enumerate(cell.generators[: len(cell.truth)]):
-        held = [r for r, s in enumerate(sets) if place not in s and s]
-        if not held:  # in a smoke run
+        held_out = [r for r, s in enumerate(sets) if place not in s and s]
+        if not held_out:  # in a smoke run
             continue
-        low, high = found["low"][held, place], found["high"][held, place]
+        low, high = (
+            estimate_by_rule["low"][held_out, place],
+            estimate_by_rule["high"][held_out, place],
+        )
         inside = (low <= cell.truth[place]) & (cell.truth[place] <= high)
         for metric, value in (("coverage", inside.mean()), ("width", (high - low).mean())):
             records.append(
@@ -235,12 +240,12 @@ def _coverage(
                     "method": "impression",
                     "metric": metric,
                     "value": float(value),
-                    "splits": len(held),
+                    "splits": len(held_out),
                 }
             )
     for size in sorted({len(s) for s in sets}):
         spans = [
-            (found["high"] - found["low"])[r, i]
+            (estimate_by_rule["high"] - estimate_by_rule["low"])[r, i]
             for r, s in enumerate(sets)
             if len(s) == size
             for i in range(len(cell.truth))

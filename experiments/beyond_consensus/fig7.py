@@ -37,7 +37,7 @@ ABOUT = 0.003
     needs=(DATASET,),
 )
 def main(run: Run) -> Output:
-    """Return how many judges are right, cumulated over items, and missing votes by judge."""
+    """Return the cumulative share of items by number of right judges, and missing votes by judge."""
     printed = expected(PAPER, "fig7").set_index(["task", "method", "metric"])["value"]
     records: list[dict[str, Any]] = []
     for level in levels(run, items=True):
@@ -79,10 +79,12 @@ def main(run: Run) -> Output:
                 records.append(row)
     records += _missing(run, printed)
     table = rows(PAPER, "fig7", records)
-    drawn = table[table["metric"] == "share with at most n judges right"]
+    figure_rows = table[table["metric"] == "share with at most n judges right"]
     figures = {
         "right": curves(
-            drawn.assign(value=100 * drawn["value"].astype(float), low=np.nan, high=np.nan),
+            figure_rows.assign(
+                value=100 * figure_rows["value"].astype(float), low=np.nan, high=np.nan
+            ),
             "n",
             panel="task",
             metric="share with at most n judges right",
@@ -106,9 +108,9 @@ def main(run: Run) -> Output:
 def _missing(run: Run, printed: pd.Series) -> list[dict[str, Any]]:
     """Return the share of missing votes by judge, on the items of all 14 generators.
 
-    A vote is missing where an item found no partner in the judge's answer (`merge_failed_fids`:
-    on the six annotated generators these are exactly the votes that are not released). A
-    generator's items are counted by the judge that left fewest entries over, after all repairs.
+    A vote is missing where an item matches no entry of the judge's answer (`merge_failed_fids`: on
+    the six annotated generators these are exactly the votes that are not released). The number of a
+    generator's items comes from the judge with the fewest unmatched entries, after all repairs.
     """
     last = cells(run, "fcnhp")
     size = (last["total_fids"] + last["merge_failed_fids"]).groupby(last["generator"]).min()

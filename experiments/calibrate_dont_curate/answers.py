@@ -1,4 +1,4 @@
-"""What methods answer on every split, once for all tables, and what it is worth."""
+"""Answers of methods on every split, computed once for all tables, and their scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.sweeps import evaluate_calibrators
 from judgebayes.experiments.calibrate_dont_curate.methods import aggregator, calibrator
 from judgebayes.experiments.calibrate_dont_curate.parts import (
-    FEW,
+    FEW_SPLITS,
     LARGE,
     Parts,
     halves,
@@ -33,22 +33,22 @@ from judgebayes.measures.significance import (
 __all__ = ["CLIP", "Answers", "advantage", "answers", "answers_of", "class_ece", "split_p_values"]
 
 CLIP = 1e-3
-"""Probabilities are scored as at least this much.
+"""Lower bound of a scored probability.
 
-The paper's floor is blank in the text. Its Table 1 tells it: the top 3, 5 and 10 reward models are
-public, their NLLs under a floor of 0.001 are 0.203, 0.216 and 0.260, the printed ones 0.200, 0.214 and
-0.257, and a floor of 0.0001 or 0.005 misses them by 20 %.
+The paper leaves its value blank, but it follows from Table 1: the votes of the top 3, 5 and 10 reward
+models are public, their NLLs with a floor of 0.001 are 0.203, 0.216 and 0.260, the printed ones 0.200,
+0.214 and 0.257, and a floor of 0.0001 or 0.005 gives values that differ by 20 %.
 """
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What one method answered on the evaluation items of every split of a panel."""
+    """One method's answers on the evaluation items of every split of a panel."""
 
     panel: Panel
     log_probs: Float[np.ndarray, "split item class"]
     items: np.ndarray
-    """Which item each is; -1 fills up shorter parts."""
+    """The index of each item; -1 pads shorter parts."""
 
     @property
     def inside(self) -> np.ndarray:
@@ -73,7 +73,7 @@ class Answers:
     def each(self, metric: str) -> Float[np.ndarray, "split item"]:
         """Return nll, brier (0 to 1) or accuracy of every answer, NaN where there is no item.
 
-        An answer of exactly one half is half right.
+        An answer of exactly one half has accuracy one half.
         """
         p = self.p_label
         if metric == "nll":
@@ -85,7 +85,7 @@ class Answers:
         return np.where(self.inside, value, np.nan)
 
     def by_split(self, metric: str) -> Float[np.ndarray, " split"]:
-        """Return a metric of every split: those of `each`, or ece (of class 1)."""
+        """Return a metric of every split: one of `each`, or ece (of class 1)."""
         if metric == "ece":
             return np.array(
                 [
@@ -100,15 +100,15 @@ class Answers:
         return item_means(self.each(metric), self.items, len(self.panel.labels))
 
     def interval(self, metric: str = "nll") -> Interval:
-        """Return the mean over splits with its bootstrap interval, the paper's."""
+        """Return the mean over splits with the paper's bootstrap interval."""
         return bootstrap_interval(self.by_split(metric))
 
 
 def class_ece(p: Float[np.ndarray, " item"], labels: np.ndarray, bins: int = 10) -> float:
     r"""Return :math:`\sum_b n_b / n\,|\bar y_b - \bar p_b|` over equal bins of the probability of 1.
 
-    Calibration of the most probable class (`scores.ece`) would not notice a constant label. Under
-    one this is 1 - mean p.
+    Calibration of the most probable class (`scores.ece`) cannot detect a constant label. With a
+    constant label, this error is 1 - mean p.
     """
     which = np.clip((p * bins).astype(int), 0, bins - 1)
     gap = np.bincount(which, weights=labels - p, minlength=bins)
@@ -124,24 +124,25 @@ def answers(
     parts: Parts | None = None,
     share: float | None = None,
 ) -> dict[str, Answers]:
-    """Return what a named method answers behind each named calibrator, once per run.
+    """Return a named method's answers with each named calibrator, computed once per run.
 
-    Uncalibrated answers come with every fit, so that one program serves who asks for either.
+    Uncalibrated answers are part of every fit, so that one compiled program gives both.
     `share=None`: both steps learn from all labels; 0.7 is the paper's nested protocol.
     """
     parts = halves(run, panel) if parts is None else parts
     if method == "stacking" and votes_of_labels(panel) > LARGE:
         parts = Parts(
-            f"{parts.name}, few", some_splits(parts.splits, np.arange(len(parts.splits))[:FEW])
+            f"{parts.name}, few",
+            some_splits(parts.splits, np.arange(len(parts.splits))[:FEW_SPLITS]),
         )
 
     key = ("answers", panel.key, method, parts.name, share)
-    known: dict[str, Answers] = run.remember(key, dict)
-    wanted = dict.fromkeys(("none", *calibrators))
-    missing = {name: calibrator(name) for name in wanted if name not in known}
+    cached: dict[str, Answers] = run.remember(key, dict)
+    requested = dict.fromkeys(("none", *calibrators))
+    missing = {name: calibrator(name) for name in requested if name not in cached}
     if missing:
-        known |= answers_of(run, panel, aggregator(method, panel), missing, parts, share=share)
-    return {name: known[name] for name in calibrators}
+        cached |= answers_of(run, panel, aggregator(method, panel), missing, parts, share=share)
+    return {name: cached[name] for name in calibrators}
 
 
 def answers_of(
@@ -155,9 +156,9 @@ def answers_of(
     cross_fit: int | None = None,
     fit_on: FitOn = "calibration",
 ) -> dict[str, Answers]:
-    """Return what an aggregator answers behind each calibrator, splits in batches."""
+    """Return an aggregator's answers with each calibrator, with splits in batches."""
     splits = parts.splits
-    found = [
+    batches = [
         evaluate_calibrators(
             method,
             maps,
@@ -178,7 +179,7 @@ def answers_of(
     return {
         name: Answers(
             panel,
-            np.concatenate([np.asarray(f[name].log_probs)[:, :width] for f in found]),
+            np.concatenate([np.asarray(f[name].log_probs)[:, :width] for f in batches]),
             splits.evaluation,
         )
         for name in maps
@@ -190,7 +191,7 @@ def advantage(
 ) -> Interval:
     """Return how much lower the method's NLL is than the other's, on the splits that both have.
 
-    The interval allows for other items (with `groups`, other groups of items) and for other
+    The interval accounts for sampling of items (with `groups`, of groups of items) and of
     calibration sets.
     """
     n = min(len(method.items), len(other.items))

@@ -32,7 +32,7 @@ FEWEST = 5
     needs=(MTBENCH_HUMAN,),
 )
 def main(run: Run) -> Output:
-    """Return the NLL difference that each signal makes, with two one-sided tests."""
+    """Return the NLL difference due to each signal, with two one-sided tests."""
     assert run.data is not None
     folder = run.data / MTBENCH_HUMAN
     votes = signals(
@@ -43,22 +43,22 @@ def main(run: Run) -> Output:
     for name in ("judge agreement", "gpt-4 consistency", "number of voters"):
         difference = left_out_nll(votes, votes[name].to_numpy(float), run) - plain
         for margin in MARGINS:
-            found = equivalence_test(difference, margin, votes["question"].to_numpy())
-            records.append(_row(name, margin, found, len(votes), run.splits))
+            test = equivalence_test(difference, margin, votes["question"].to_numpy())
+            records.append(_row(name, margin, test, len(votes), run.splits))
     notes = [
         f"{len(votes)} decided votes of {votes['judge'].nunique()} people on pairs of six models. A "
         "Bradley-Terry model of the models is fitted to the votes on half of the questions, each "
         "with a weight, and scored on the others, all votes alike. Differences are weighted minus "
         "unweighted, with 90 % intervals over questions; n is the margin (the paper's is blank).",
         "A voter's agreement is with the other voters, on questions of other categories.",
-        "The likelihood of a pair is the same for `a beats b` and `b loses to a`: there is nothing "
-        "here for an orientation to change, and one row per signal.",
+        "The likelihood of a pair is the same for `a beats b` and `b loses to a`, so the orientation "
+        "has no effect, and there is one row per signal.",
     ]
     return Output(rows(PAPER, "appendix-d", records), notes=notes)
 
 
-def _row(name: str, margin: float, found: Equivalence, votes: int, splits: int) -> dict[str, Any]:
-    equivalent = found.p_value < 0.05
+def _row(name: str, margin: float, test: Equivalence, votes: int, splits: int) -> dict[str, Any]:
+    equivalent = test.p_value < 0.05
     return {
         "dataset": MTBENCH_HUMAN,
         "task": "TOST",
@@ -66,16 +66,16 @@ def _row(name: str, margin: float, found: Equivalence, votes: int, splits: int) 
         "n": margin,
         "method": name,
         "metric": "nll difference",
-        "value": found.interval.mean,
-        "low": found.interval.low,
-        "high": found.interval.high,
+        "value": test.interval.mean,
+        "low": test.interval.low,
+        "high": test.interval.high,
         "splits": splits,
         "grade": ("replicated" if equivalent else "") if margin == MARGIN else "",
     }
 
 
 def signals(votes: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
-    """Return decided human votes with a column for each signal, of mean 1."""
+    """Return decided human votes with a weight column for each signal, with mean 1."""
     votes = votes.astype({"item": str, "judge": str})
     human = votes[(votes["judge"] != "gpt4_pair") & (votes["vote"] != 0)].reset_index(drop=True)
     about = labels.astype({"item": str}).set_index("item")
@@ -101,7 +101,7 @@ def signals(votes: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def left_out_nll(votes: pd.DataFrame, weight: np.ndarray, run: Run) -> np.ndarray:
-    """Return each vote's mean NLL over the splits that leave its question out."""
+    """Return each vote's mean NLL over the splits that hold out its question."""
     models = sorted({*votes["m1"], *votes["m2"]})
     x = np.zeros((len(votes), len(models)))
     x[np.arange(len(votes)), [models.index(m) for m in votes["m1"]]] = 1
@@ -119,7 +119,7 @@ def left_out_nll(votes: pd.DataFrame, weight: np.ndarray, run: Run) -> np.ndarra
 
 
 def bradley_terry(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return strengths by Newton's method, with a slight ridge that fixes their level."""
+    """Return strengths by Newton's method, with a small ridge penalty that fixes their level."""
     strength = np.zeros(x.shape[1])
     for _ in range(25):
         p = 1 / (1 + np.exp(-x @ strength))

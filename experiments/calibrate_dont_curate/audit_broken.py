@@ -1,14 +1,14 @@
 """Audit: the reward model that is wrong on every item.
 
-Claim: below-chance judges help once calibrated; none has to be left out.
+Claim: below-chance judges help after calibration; none has to be left out.
 Command: judgebayes reproduce calibrate-dont-curate/audit-broken --data DIR
 Runtime: about 45 seconds.
-Expected: the diagnostic names the judge, and no other when it is left out. It is wrong on all
-items, so that its vote turned round is the label (20 splits): with it stacking has 0.006 [0.006,
+Expected: the diagnostic names the judge, and names no judge when it is left out. The judge is wrong
+on all items, so that its reversed vote is the label (20 splits). With it stacking has 0.006 [0.006,
 0.007] at 99.9 %, without it 0.094 [0.090, 0.097] at 96.8 %; the one-coin model has 0.237 [0.231,
-0.242] and 0.260 [0.255, 0.264]; the top 5 have 0.133 either way. The claim is contradicted: what
-the judge saves (0.087 [0.073, 0.101] and 0.024 [0.019, 0.029]) is a leak of the label, and no
-measure of the panel.
+0.242] and 0.260 [0.255, 0.264]; the top 5 have 0.133 in both cases. The claim is contradicted: the
+NLL that the judge saves (0.087 [0.073, 0.101] and 0.024 [0.019, 0.029]) is a leak of the label, not
+a property of the panel.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import short
-from judgebayes.experiments.calibrate_dont_curate.parts import FEW, halves
+from judgebayes.experiments.calibrate_dont_curate.parts import FEW_SPLITS, halves
 from judgebayes.experiments.calibrate_dont_curate.rows import metric_rows, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import BROKEN, REWARDBENCH, rewardbench_panel
@@ -33,40 +33,44 @@ from judgebayes.plots import judge_map
     PAPER,
     "audit-broken",
     "Audit: the broken judge",
-    "below-chance judges are harmless behind a calibrated aggregator",
+    "below-chance judges do no harm with a calibrated aggregator",
     needs=(REWARDBENCH,),
 )
 def main(run: Run) -> Output:
-    """Return scores with and without the judge, and what the diagnostics say."""
+    """Return scores with and without the judge, and the findings of the diagnostics."""
     records: list[dict[str, Any]] = []
     notes: list[str] = []
-    found = {}
+    answers_by_arm = {}
     for broken in (True, False):
         panel = rewardbench_panel(run, broken=broken)
         if run.smoke:
-            kept = [j for j, name in enumerate(panel.judges) if j % 15 == 0 or BROKEN in name]
-            panel = panel.of(kept, panel.variant or "small")
-        said = diagnose(panel.votes, panel.labels, panel.judges)
-        named = [f for f in said if f.topic == "leak"]
+            judges = [j for j, name in enumerate(panel.judges) if j % 15 == 0 or BROKEN in name]
+            panel = panel.of(judges, panel.variant or "small")
+        findings = diagnose(panel.votes, panel.labels, panel.judges)
+        named = [f for f in findings if f.topic == "leak"]
         flag = Interval(float(_names(named)), np.nan, np.nan)
         records.append(value_row(panel, "diagnose", "broken judge named", flag, 1))
         notes += [f"{panel.name}. The program says: {f.sentence}" for f in named]
         for method, calibrator in (("one-coin", "beta"), ("top-5", "beta"), ("stacking", "none")):
             run.say(f"{panel.name}: {method}")
-            parts = halves(run, panel, count=FEW)
+            parts = halves(run, panel, count=FEW_SPLITS)
             one = answers(run, panel, method, (calibrator,), parts=parts)[calibrator]
-            found[broken, method] = one
+            answers_by_arm[broken, method] = one
             records += metric_rows(one, method, ("nll", "accuracy"))
         if broken:
             table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
             title = "RewardBench's reward models in the true orientation (90 % intervals)"
             figure = judge_map(table, title=title)
     for method in ("one-coin", "stacking"):
-        leak = advantage(found[True, method], found[False, method])
-        row = value_row(found[True, method].panel, method, "nll saved by the leak", leak, FEW)
+        leak = advantage(answers_by_arm[True, method], answers_by_arm[False, method])
+        row = value_row(
+            answers_by_arm[True, method].panel, method, "nll saved by the leak", leak, FEW_SPLITS
+        )
         row["grade"] = "contradicted" if leak.low > 0 else ""
         records.append(row)
-    notes.append("contradicted: a score that a broken judge improves is a score of the encoding.")
+    notes.append(
+        "contradicted: if a broken judge improves a score, the score measures the encoding."
+    )
     return Output(rows(PAPER, "audit-broken", records), {"map": figure}, notes)
 
 

@@ -1,13 +1,13 @@
-"""Audit: which of LLMBar's two presentation orders counts as the judge's vote.
+"""Audit: the effect of how LLMBar's two presentation orders make a judge's vote.
 
-Claim: the result does not depend on how one vote is made of two orders.
+Claim: the result does not depend on how the votes in two orders become one vote.
 Command: judgebayes reproduce calibrate-dont-curate/audit-orders --data DIR
 Runtime: about 50 seconds.
-Expected: replicated with all five ways to make a vote. One-coin + beta of all judges has 0.346 to
+Expected: replicated with all five encodings. One-coin + beta of all judges has 0.346 to
 0.368 NLL and 86.5 to 87.9 % (0.346 [0.338, 0.353] and 87.9 % in the main panel), stacking 0.225
 [0.220, 0.231] (votes that both orders agree on) to 0.259 [0.254, 0.263] (the main panel), and its
 lead excludes zero throughout: 0.086 [0.051, 0.121] to 0.138 [0.095, 0.182]. The top 5 beat all
-judges behind the one-coin model by 0.020 to 0.038 in every encoding but are behind stacking in
+judges with the one-coin model by 0.020 to 0.038 in every encoding but are worse than stacking in
 all.
 """
 
@@ -27,25 +27,25 @@ ENCODINGS: tuple[Orders, ...] = ("random", "AB", "BA", "agreeing", "both")
     PAPER,
     "audit-orders",
     "Audit: LLMBar's presentation orders",
-    "the result does not depend on how one vote is made of two orders",
+    "the result does not depend on how the votes in two orders become one vote",
     needs=(LLMBAR,),
 )
 def main(run: Run) -> Output:
-    """Return the main numbers under each way of using the two orders."""
+    """Return the main numbers for each way to use the two orders."""
     records: list[dict[str, Any]] = []
     for orders in run.few(list(ENCODINGS)):
         run.say(orders)
         panel = llmbar_panel(run, orders)
         if run.smoke:
             panel = panel.of(list(range(0, 60, 5)), "small")
-        found = {
+        by_method = {
             m: answers(run, panel, m)["beta"] for m in ("one-coin", "top-3", "top-5", "top-10")
         }
-        for method, one in found.items():
+        for method, one in by_method.items():
             records += metric_rows(one, f"{method} + beta", ("nll", "accuracy"))
         stack = answers(run, panel, "stacking", ("none",))["none"]
         records += metric_rows(stack, "stacking", ("nll", "accuracy"))
-        gain = advantage(stack, found["one-coin"])
+        gain = advantage(stack, by_method["one-coin"])
         records.append(
             claim_row(panel, "one-coin minus stacking", "nll difference", gain, run.splits)
         )

@@ -5,8 +5,8 @@ Claim: the paper's calibrated NLLs (0.084, 0.046), accuracies above 99 % and 99.
 Command: judgebayes reproduce calibrate-dont-curate/audit-orientation --data DIR
 Runtime: about 20 seconds.
 Expected: contradicted. With correctness as the label, a method that sees no votes scores the same
-NLL as the full pipeline, at 100 %; the number is set by the penalty on the intercept. The program
-flags the labels itself.
+NLL as the full pipeline, at 100 %; the penalty on the intercept determines the number. The program's
+own diagnostic flags the labels.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return the pipeline beside an answer without votes, over penalties, in both orientations."""
+    """Return scores of the pipeline and of an answer without votes, by penalty and orientation."""
     records: list[dict[str, Any]] = []
     notes: list[str] = []
     for panel in both_orientations(run):
@@ -45,9 +45,9 @@ def main(run: Run) -> Output:
         one = answers_of(run, panel, OneCoin(), dict(maps), parts)
         blind = answers_of(run, panel, BaseRate(), dict(maps), parts)
         for name in maps:
-            for title, found in (("one-coin", one[name]), ("no votes", blind[name])):
+            for title, answer_set in (("one-coin", one[name]), ("no votes", blind[name])):
                 records += metric_rows(
-                    found, f"{title} + beta, penalty {name}", ("nll", "accuracy")
+                    answer_set, f"{title} + beta, penalty {name}", ("nll", "accuracy")
                 )
         majority = answers(run, panel, "majority")["beta"]
         records += metric_rows(majority, "majority + beta", ("nll", "accuracy"))
@@ -59,20 +59,20 @@ def main(run: Run) -> Output:
         gain = normal_interval(blind["0.001"].by_split("nll") - one["0.001"].by_split("nll"))
         row = value_row(panel, "no votes minus one-coin", "nll difference", gain, run.splits)
         if panel.orientation == "correctness":
-            worth = max(abs(gain.low), abs(gain.high))
+            largest_gain = max(abs(gain.low), abs(gain.high))
             if panel.dataset != "twin":
-                row["grade"] = _grade(worth, one["0.001"])
-            said = flagged[0].sentence if flagged else "nothing"
-            notes.append(f"{panel.name}, correctness. The program says: {said}")
+                row["grade"] = _grade(largest_gain, one["0.001"])
+            sentence = flagged[0].sentence if flagged else "nothing"
+            notes.append(f"{panel.name}, correctness. The program says: {sentence}")
         records.append(row)
     notes.append(
-        "contradicted: under the paper's encoding the votes are worth less than 0.01 nats, and the "
-        "answers are all right."
+        "contradicted: under the paper's encoding the votes are worth less than 0.01 nats, and all "
+        "answers are right."
     )
     return Output(rows(PAPER, "audit-orientation", records), notes=notes)
 
 
-def _grade(worth: float, found: Answers) -> str:
+def _grade(largest_gain: float, answers_with_votes: Answers) -> str:
     """Return contradicted where the votes are worth nothing although every answer is right."""
-    always_right = float(found.by_split("accuracy").min()) == 1.0
-    return "contradicted" if worth < 0.01 and always_right else ""
+    always_right = float(answers_with_votes.by_split("accuracy").min()) == 1.0
+    return "contradicted" if largest_gain < 0.01 and always_right else ""

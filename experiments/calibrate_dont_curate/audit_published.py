@@ -1,4 +1,4 @@
-"""Audit: the calibrated NLLs that the paper prints are out of reach of judges this accurate.
+"""Audit: judges of the printed accuracy cannot have the calibrated NLLs that the paper prints.
 
 Claim: beta calibration takes NLL to 0.084 on JudgeBench and to 0.046 on RewardBench, from aggregates
 that are right on 73.9 % and 93.6 % of the items, and from votes that are right on 70.4 % and 90.2 %.
@@ -25,15 +25,14 @@ def least_nll(accuracy: float) -> float:
 
     .. math:: \mathrm{NLL} = E\,h(q) \ge 2 (1 - A) \log 2, \qquad A = E\,q, \quad q \in [1/2, 1]
 
-    where q is the confidence and h the entropy: h is concave, so that it lies above the chord from
-    (1/2, log 2) to (1, 0). The bound is met by answers of which some are certain and the rest
-    coins.
+    where q is the confidence and h the entropy. h is concave, so it lies above the chord from
+    (1/2, log 2) to (1, 0). Answers that are either certain or one half attain the bound.
     """
     return 2 * (1 - accuracy) * float(np.log(2))
 
 
 def least_accuracy(nll: float) -> float:
-    """Return the least accuracy that calibrated answers with an NLL have."""
+    """Return the smallest accuracy that calibrated answers with a given NLL can have."""
     return 1 - nll / (2 * float(np.log(2)))
 
 
@@ -45,7 +44,7 @@ def least_accuracy(nll: float) -> float:
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return what the printed accuracies allow, beside the printed NLLs."""
+    """Return the bounds that follow from the printed accuracies, with the printed NLLs."""
     before, after = paper_values("table1"), paper_values("table10")
     records: list[dict[str, Any]] = []
     notes = []
@@ -67,8 +66,8 @@ def main(run: Run) -> Output:
                 }
             )
         notes.append(
-            f"{task}: {printed:g} needs answers that are right on {least_accuracy(printed):.1%} of the "
-            f"items; the one-coin answers it calibrates are right on "
+            f"{task}: an NLL of {printed:g} needs answers that are right on "
+            f"{least_accuracy(printed):.1%} of the items; the calibrated one-coin answers are right on "
             f"{before[task, 'one-coin', 'accuracy']:.1%}."
         )
         ece, accuracy = before[task, "majority", "ece"], before[task, "majority", "accuracy"]
@@ -78,8 +77,8 @@ def main(run: Run) -> Output:
             "the judges' mean accuracy."
         )
     notes.append(
-        "A monotone map moves the threshold only. On pairs in an arbitrary order a moved threshold "
-        "cannot raise the accuracy by twenty points; with a constant label, moving it below every "
+        "A monotone map only changes the threshold. On pairs in an arbitrary order another threshold "
+        "cannot raise the accuracy by twenty points; with a constant label, a threshold below every "
         "score raises it to 100 %."
     )
     return Output(rows(PAPER, "audit-published", records), notes=notes)

@@ -1,17 +1,18 @@
-"""Audit: stacking at every label budget against all others, and what `auto` takes.
+"""Audit: stacking against all other methods at every label budget, and the choice of `auto`.
 
-Claim: with 50 labels or more no other method is better than stacking, and the method that
-cross-validation on the labels takes (`judgebayes calibrate --method auto`) is never clearly worse
-than the best.
+Claim: with 50 labels or more no other method is better than stacking, and the method chosen by
+cross-validation on the labels (`judgebayes calibrate --method auto`) is never clearly worse than the
+best.
 Command: judgebayes reproduce calibrate-dont-curate/audit-stacking --data DIR
 Runtime: about 10 minutes on a quiet core.
-Expected: stacking is the best of all at every budget, and its lead over the best other excludes zero:
-0.036, 0.025 and 0.030 nats with 50 labels on LLMBar, RewardBench 2 and the reward models, 0.044, 0.014
-and 0.023 with 100. Taking the least cross-validated NLL was clearly worse than stacking with 25 and 50
-labels; by two standard errors it loses 0.000 to 0.018 with 50 and 0.000 to 0.008 with 100, and clearly
-loses below 30, where the default is kept. That rule was chosen on these very panels. With labels of
-other subsets no lead excludes zero: 0.001 to 0.029 on the reward models and RewardBench 2, and on LLMBar
-stacking loses to the top 5 where no label is of Natural (0.497, 0.272), not where some are.
+Expected: stacking is the best method at every budget, and the interval of its lead over the best other
+excludes zero: 0.036, 0.025 and 0.030 nats with 50 labels on LLMBar, RewardBench 2 and the reward models,
+0.044, 0.014 and 0.023 with 100. Choosing the smallest cross-validated NLL was clearly worse than
+stacking with 25 and 50 labels. Requiring a lead of two standard errors, `auto` loses 0.000 to 0.018 with
+50 and 0.000 to 0.008 with 100; below 30 labels a choice is clearly worse, so the default is kept. That
+rule was chosen on these same panels. With labels of other subsets no interval of a lead excludes zero:
+0.001 to 0.029 on the reward models and RewardBench 2; on LLMBar stacking loses to the top 5 when no
+label is from Natural (0.497, 0.272), but not when some are.
 """
 
 from typing import Any
@@ -48,40 +49,40 @@ NO_FLOOR = 1e-300
 FEWEST = 30
 NATURAL = "LLMBar/Natural"
 COUNT, LARGE_COUNT = 40, 20
-"""Splits, on panels of more than 200,000 votes the second: folds make five more fits of each."""
+"""Numbers of splits; the second for panels of more than 200,000 votes, as folds add five fits each."""
 STACKING = "stacking"
 
 
 def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
     """Return the methods as `judgebayes calibrate` builds them for pairs, by name.
 
-    Dawid-Skene learns from votes without labels too, so it sees all of them; on the reward models
-    those of the labelled items only, or it alone would take an hour.
+    Dawid-Skene also learns from unlabelled votes, so it is fitted to all of them; on the reward models
+    only to those of the labelled items, since it would otherwise take an hour.
     """
 
     def mapped(method: Aggregator) -> Aggregator:
         return Calibrated(method, Beta(symmetric=True, clip=NO_FLOOR), cross_fit=FOLDS)
 
-    found: dict[str, tuple[Aggregator, FitOn]] = {
+    methods: dict[str, tuple[Aggregator, FitOn]] = {
         STACKING: (Stacking(), "calibration"),
         "one-coin + beta": (mapped(OneCoin()), "calibration"),
     }
     if smoke:
-        return found
+        return methods
     sees: FitOn = "all" if count_of(panel) == COUNT else "calibration"
-    found["dawid-skene + beta"] = (mapped(DawidSkene()), sees)
+    methods["dawid-skene + beta"] = (mapped(DawidSkene()), sees)
     for k in (3, 5):
-        found[f"top-{k} + beta"] = (mapped(top_k(OneCoin(), k)), "calibration")
-    return found
+        methods[f"top-{k} + beta"] = (mapped(top_k(OneCoin(), k)), "calibration")
+    return methods
 
 
 def count_of(panel: Panel) -> int:
-    """Return how many splits a panel gets."""
+    """Return the number of splits for a panel."""
     return COUNT if len(panel.labels) * len(panel.judges) <= LARGE else LARGE_COUNT
 
 
 def few_shapes(parts: Parts) -> Parts:
-    """Return the splits with calibration parts of one width, so that nothing compiles anew."""
+    """Return the splits with calibration parts of one width, which avoids recompilation."""
     calibration = parts.splits.calibration
     used = calibration[:, : max(int((calibration >= 0).sum(1).max()), 1)]
     extra = max(BUDGETS[-1] - used.shape[1], 0)
@@ -92,11 +93,12 @@ def few_shapes(parts: Parts) -> Parts:
 def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
     """Return five folds of each split's labelled items, as splits of their own.
 
-    With `groups` these are held out whole; labels that all come from one are divided at random.
+    With `groups`, whole groups are held out; if all labels come from one group, they are divided at
+    random.
     """
     rng = np.random.default_rng(seed)
     width = parts.splits.calibration.shape[1]
-    fitted, held = np.full((2, len(parts.splits), FOLDS, width), -1)
+    fitted, held_out_items = np.full((2, len(parts.splits), FOLDS, width), -1)
     for s, row in enumerate(parts.splits.calibration):
         own = row[row >= 0]
         kind = np.arange(len(own))
@@ -104,34 +106,34 @@ def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
             kind = np.unique(groups[own], return_inverse=True)[1]
         fold = (rng.permutation(kind.max() + 1) % FOLDS)[kind]
         for f in range(FOLDS):
-            for place, which in ((fitted, fold != f), (held, fold == f)):
+            for place, which in ((fitted, fold != f), (held_out_items, fold == f)):
                 place[s, f, : which.sum()] = own[which]
-    return Splits(fitted.reshape(-1, width), held.reshape(-1, width))
+    return Splits(fitted.reshape(-1, width), held_out_items.reshape(-1, width))
 
 
 def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> np.ndarray:
-    """Return a method's NLL of each split's labelled items, each held out once: split x item."""
-    found = []
+    """Return a method's held-out NLL on each split's labelled items, of shape (split, item)."""
+    losses = []
     for some in split_batches(panel, inner, fit_on):
-        answered = evaluate_splits(
+        evaluation = evaluate_splits(
             method, panel.votes, panel.labels, some, fit_on=fit_on, loss=zero_one_loss(2)
         )
-        labels, log_probs = np.asarray(answered.labels), np.asarray(answered.log_probs)
+        labels, log_probs = np.asarray(evaluation.labels), np.asarray(evaluation.log_probs)
         own = np.take_along_axis(log_probs, np.maximum(labels, 0)[..., None], 2)[..., 0]
-        found.append(np.where(labels >= 0, -own, np.nan))
-    return np.concatenate(found).reshape(len(inner) // FOLDS, -1)
+        losses.append(np.where(labels >= 0, -own, np.nan))
+    return np.concatenate(losses).reshape(len(inner) // FOLDS, -1)
 
 
 def chosen(
-    found: dict[str, Answers], judged: dict[str, np.ndarray], default: str
+    candidates: dict[str, Answers], held_out_losses: dict[str, np.ndarray], default: str
 ) -> tuple[Answers, np.ndarray]:
-    """Return the answers of the method that each split's own labels prefer, and its place.
+    """Return the answers of the method chosen on each split's own labels, and its index.
 
-    The default stays unless there are 30 labels and another is ahead of it by more than two
-    standard errors.
+    The default is chosen unless there are at least 30 labels and another method is ahead of it by more
+    than two standard errors.
     """
-    place = list(found).index(default)
-    each = np.stack([judged[name] for name in found])
+    place = list(candidates).index(default)
+    each = np.stack([held_out_losses[name] for name in candidates])
     best = np.argmin(np.nanmean(each, axis=2), axis=0)
     rows = np.arange(len(best))
     ahead = each[place] - each[best, rows]
@@ -139,20 +141,23 @@ def chosen(
     error = np.nanstd(ahead, axis=1) / np.sqrt(np.maximum(count - 1, 1))
     clear = (np.nanmean(ahead, axis=1) > 2 * error) & (count >= FEWEST)
     best = np.where(clear, best, place)
-    answered = np.stack([one.log_probs for one in found.values()])
-    first = found[default]
-    return Answers(first.panel, answered[best, rows], first.items), best
+    log_probs = np.stack([one.log_probs for one in candidates.values()])
+    first = candidates[default]
+    return Answers(first.panel, log_probs[best, rows], first.items), best
 
 
 def by_nature(
-    panel: Panel, parts: Parts, found: dict[str, Answers], size: int
+    panel: Panel, parts: Parts, by_method: dict[str, Answers], size: int
 ) -> list[dict[str, Any]]:
-    """Return methods' NLL by whether LLMBar's one subset that is not adversarial gave labels."""
+    """Return methods' NLL on splits with and without labels from LLMBar's subset Natural.
+
+    It is the only subset that is not adversarial.
+    """
     natural = panel.subset[parts.splits.calibration] == panel.subsets.index(NATURAL)
-    seen = (natural & (parts.splits.calibration >= 0)).any(1)
+    has_natural = (natural & (parts.splits.calibration >= 0)).any(1)
     records = []
-    for title, which in (("with Natural", seen), ("without Natural", ~seen)):
-        for name, one in found.items():
+    for title, which in (("with Natural", has_natural), ("without Natural", ~has_natural)):
+        for name, one in by_method.items():
             if which.any():
                 interval = bootstrap_interval(one.by_split("nll")[which])
                 what = f"nll, labels {title}"
@@ -164,14 +169,14 @@ def by_nature(
     PAPER,
     "audit-stacking",
     "Audit: the best method at every label budget",
-    "from 50 labels up no method is better than stacking, and auto finds what is best",
+    "with 50 labels or more no method is better than stacking, and auto chooses the best method",
     twins=True,
 )
 def main(run: Run) -> Output:
     """Return every method's NLL by budget, stacking's lead over the best other, and auto's."""
     records: list[dict[str, Any]] = []
-    made = panels(run)
-    for panel in [one for one in made if one.dataset != "twin"] or made:
+    all_panels = panels(run)
+    for panel in [one for one in all_panels if one.dataset != "twin"] or all_panels:
         half = halves(run, panel).splits.calibration.shape[1]
         sizes = [b for b in run.few(list(BUDGETS)) if b < half]
         for size in [*sizes, *([] if run.smoke else [half])]:
@@ -185,28 +190,29 @@ def main(run: Run) -> Output:
             parts = few_shapes(Parts(whole.name, Splits(cal, ev)))
             records += compared(run, panel, parts, size, panel.subset)
     table = rows(PAPER, "audit-stacking", records)
-    shown = table[(table["metric"] == "nll") & ~table["method"].str.contains("subsets")]
+    figure_rows = table[(table["metric"] == "nll") & ~table["method"].str.contains("subsets")]
     figure = curves(
-        shown.assign(panel=shown["dataset"]),
+        figure_rows.assign(panel=figure_rows["dataset"]),
         "n",
         panel="panel",
         metric="nll",
         xlabel="labels",
         ylabel="NLL",
-        title="NLL against label budget, positions known; auto takes the best of the others",
+        title="NLL against label budget, with positions; auto chooses among the other methods",
         columns=2,
     )
     log_scales(figure, (10, 25, 50, 100, 200, 500, 1500))
     notes = [
-        "In this table n is the number of labels. Methods are those of the command line: a "
-        f"symmetric beta map without a floor behind all but stacking, learnt by {FOLDS}-fold "
+        "In this table n is the number of labels. Methods are those of the command line: all except "
+        f"stacking have a symmetric beta map without a floor, learnt by {FOLDS}-fold "
         "cross-fitting.",
-        f"auto takes, split by split, stacking, or the method of least NLL in {FOLDS} folds of the "
-        "split's own labels where that is ahead by two standard errors, from 30 labels on "
-        f"(up to {BUDGETS[-1]} labels). The command line has 100 random divisions: less noise.",
-        "Leads are over the best *other* method at that budget, chosen by the same numbers: an "
-        "advantage for the other. Intervals allow for other items and other labels.",
-        "Other subsets: labels come from half of the subsets, evaluation items from the rest, folds "
+        f"For each split auto chooses the method with the smallest NLL in {FOLDS} folds of the split's "
+        "own labels if it is ahead of stacking by two standard errors and there are at least 30 labels "
+        f"(up to {BUDGETS[-1]} labels), else stacking. The command line uses 100 random divisions, "
+        "which is less noisy.",
+        "Leads are over the best *other* method at that budget. It is chosen on the same numbers, which "
+        "favours the other method. Intervals account for sampling of items and of labels.",
+        "Other subsets: labels come from half of the subsets and evaluation items from the rest; folds "
         "keep subsets whole, and intervals are over subsets.",
     ]
     return Output(table, {"curves": figure}, notes)
@@ -215,35 +221,37 @@ def main(run: Run) -> Output:
 def compared(
     run: Run, panel: Panel, parts: Parts, size: int, groups: np.ndarray | None
 ) -> list[dict[str, Any]]:
-    """Return the rows of one budget."""
+    """Return the result rows of one budget."""
     offered = arms(panel, smoke=run.smoke)
     plain = {"none": Identity()}
-    found = {
+    by_method = {
         name: answers_of(run, panel, method, plain, parts, fit_on=fit_on)["none"]
         for name, (method, fit_on) in offered.items()
     }
-    ranked = sorted(found, key=lambda name: float(found[name].by_split("nll").mean()))
+    ranked = sorted(by_method, key=lambda name: float(by_method[name].by_split("nll").mean()))
     pairs = [(STACKING, next(name for name in ranked if name != STACKING))]
     suffix = "" if groups is None else ", other subsets"
     count = len(parts.splits)
     records = []
     if size <= BUDGETS[-1]:
         inner = folds(parts, groups, run.seed)
-        judged = {name: held_out(panel, *method, inner) for name, method in offered.items()}
-        auto, taken = chosen(found, judged, STACKING)
+        held_out_losses = {
+            name: held_out(panel, *method, inner) for name, method in offered.items()
+        }
+        auto, choice = chosen(by_method, held_out_losses, STACKING)
         for place, name in enumerate(offered):
-            share = Interval(float((taken == place).mean()), np.nan, np.nan)
+            share = Interval(float((choice == place).mean()), np.nan, np.nan)
             title = f"{name}{suffix}"
             records.append(value_row(panel, title, "share taken by auto", share, count, n=size))
-        found["auto"] = auto
+        by_method["auto"] = auto
         pairs.append(("auto", ranked[0]))
-    for name, one in found.items():
+    for name, one in by_method.items():
         title = f"{name}{suffix}"
         records.append(value_row(panel, title, "nll", one.interval(), count, n=size))
     if groups is not None and NATURAL in panel.subsets:
-        records += by_nature(panel, parts, {name: found[name] for name in pairs[0]}, size)
+        records += by_nature(panel, parts, {name: by_method[name] for name in pairs[0]}, size)
     for mine, rival in pairs:
-        lead = advantage(found[mine], found[rival], groups=groups)
+        lead = advantage(by_method[mine], by_method[rival], groups=groups)
         title = f"best other minus {mine}{suffix}"
         records.append(claim_row(panel, title, "nll difference", lead, count, n=size))
     return records

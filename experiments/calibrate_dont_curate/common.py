@@ -1,4 +1,4 @@
-"""What the tables of P2 share: panels, methods, answers once per run, and how two are compared."""
+"""Shared code of P2's tables: panels, methods, cached answers, and comparisons of two methods."""
 
 __all__ = ["PAPER"]
 

@@ -22,7 +22,7 @@ DATASETS = (REWARDBENCH, RB2, LLMBAR)
 
 def panels(run: Run) -> list[Panel]:
     """Return the panels in the true orientation: public data where there are any, and the twin."""
-    made = [
+    available = [
         panel(run)
         for name, panel in (
             (REWARDBENCH, rewardbench_panel),
@@ -31,10 +31,10 @@ def panels(run: Run) -> list[Panel]:
         )
         if run.has(name) and not (run.smoke and name != LLMBAR)
     ]
-    if run.smoke and made:
-        return [panel.of(list(range(0, 60, 5)), "small") for panel in made]
+    if run.smoke and available:
+        return [panel.of(list(range(0, 60, 5)), "small") for panel in available]
     twin = run.remember("twin panel", lambda: twin_panel(run.seed, smoke=run.smoke))
-    return [*made, twin]
+    return [*available, twin]
 
 
 def both_orientations(run: Run) -> Iterable[Panel]:
@@ -53,7 +53,7 @@ def short(judge: str) -> str:
 
 
 def benchmark(panel: Panel) -> str:
-    """Return the paper's name of what a panel stands for."""
+    """Return the paper's name of the benchmark that a panel represents."""
     return {
         REWARDBENCH: "RewardBench",
         RB2: "RewardBench 2",

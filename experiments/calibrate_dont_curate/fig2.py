@@ -8,10 +8,10 @@ calibrated one-coin curve falls to 5 judges (0.132 [0.130, 0.134], 0.178 [0.173,
 again to the full panel (0.262 [0.260, 0.265], 0.231 [0.228, 0.234]); the difference is 0.131
 [0.109, 0.152] and 0.054 [0.039, 0.070]. On LLMBar it rises to 0.389 at 40 judges and falls to
 0.346 at 65, not distinguishable from 0.322 at 5. The *stacking* curve falls up to the full panel
-everywhere, which is the shape that the paper claims: 0.132, 0.126, 0.112, 0.094 with 3, 10, 40 and
-148 reward models. Uncalibrated one-coin NLL rises from 2 judges on (on the twin from 5), as the
-paper says, but for its last step on LLMBar (0.906 to 0.760). Under the correctness encoding the
-calibrated curves are flat at 0.003 to 0.004, from the first judge on.
+on every panel, which is the shape that the paper claims: 0.132, 0.126, 0.112, 0.094 with 3, 10, 40
+and 148 reward models. Uncalibrated one-coin NLL rises from 2 judges on (on the twin from 5), as the
+paper says, except for its last step on LLMBar (0.906 to 0.760). Under the correctness encoding the
+calibrated curves are flat at 0.003 to 0.004, for any number of judges.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ from judgebayes.experiments.calibrate_dont_curate.answers import (
 )
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
-from judgebayes.experiments.calibrate_dont_curate.parts import FEW, halves
+from judgebayes.experiments.calibrate_dont_curate.parts import FEW_SPLITS, halves
 from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, log_scales, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
@@ -41,40 +41,41 @@ STACKED = (3, 10, 40)
     PAPER,
     "fig2",
     "Figs 2, 6, 7: NLL against panel size",
-    "calibration turns the ranking: NLL then falls as more judges are kept",
+    "calibration reverses the ranking: NLL then falls as more judges are kept",
     twins=True,
 )
 def main(run: Run) -> Output:
     """Return the curves before and after calibration, and stacking's."""
     records: list[dict[str, Any]] = []
     for panel in both_orientations(run):
-        found: dict[tuple[str, int], Answers] = {}
+        by_arm: dict[tuple[str, int], Answers] = {}
         everyone = len(panel.judges)
         for k in [k for k in run.few(list(SIZES), 3) if k < everyone] + [everyone]:
             run.say(f"{panel.name}, {panel.orientation}: {k} judges")
             method = "one-coin" if k == everyone else f"top-{k}"
-            given = answers(run, panel, method, ("none", "beta"))
-            found["one-coin, uncalibrated", k] = given["none"]
-            found["one-coin + beta", k] = given["beta"]
+            by_calibrator = answers(run, panel, method, ("none", "beta"))
+            by_arm["one-coin, uncalibrated", k] = by_calibrator["none"]
+            by_arm["one-coin + beta", k] = by_calibrator["beta"]
             stacked = k in STACKED and panel.orientation == "true" and not run.smoke
             if k == everyone or stacked:
-                found["stacking", k] = _stacked(run, panel, k)
-        for (method, k), one in found.items():
+                by_arm["stacking", k] = _stacked(run, panel, k)
+        for (method, k), one in by_arm.items():
             row = value_row(panel, method, "nll", one.interval(), len(one.items), n=k)
             records.append({**row, "judge": ""})
-        few = found["one-coin + beta", 5 if ("one-coin + beta", 5) in found else 3]
-        many = found["one-coin + beta", everyone]
+        few = by_arm["one-coin + beta", 5 if ("one-coin + beta", 5) in by_arm else 3]
+        many = by_arm["one-coin + beta", everyone]
         gain = advantage(many, few)
         records.append(claim_row(panel, "few minus all judges", "nll difference", gain, run.splits))
     table = rows(PAPER, "fig2", records)
-    shown = table[table["metric"] == "nll"]
-    shown = shown.assign(
+    figure_rows = table[table["metric"] == "nll"]
+    figure_rows = figure_rows.assign(
         panel=[
-            f"{d}\n{t} orientation" for d, t in zip(shown["dataset"], shown["task"], strict=True)
+            f"{d}\n{t} orientation"
+            for d, t in zip(figure_rows["dataset"], figure_rows["task"], strict=True)
         ]
     )
     figure = curves(
-        shown,
+        figure_rows,
         "n",
         panel="panel",
         metric="nll",
@@ -86,15 +87,17 @@ def main(run: Run) -> Output:
     log_scales(figure, (1, 3, 10, 30, 100))
     notes = [
         "In this table n is the number of judges kept. Both scales are logarithmic.",
-        f"Stacking has no calibration map behind it: none is needed. Its points below the full panel "
-        f"are means of {FEW} splits.",
+        f"Stacking needs no calibration map and has none. Its points below the full panel are means "
+        f"of {FEW_SPLITS} splits.",
     ]
     return Output(table, {"curves": figure}, notes)
 
 
 def _stacked(run: Run, panel: Panel, k: int) -> Answers:
-    """Return what stacking of the k most accurate judges answers."""
+    """Return the answers of stacking of the k most accurate judges."""
     if k == len(panel.judges):
         return answers(run, panel, "stacking", ("none",))["none"]
     maps = {"none": Identity()}
-    return answers_of(run, panel, top_k(Stacking(), k), maps, halves(run, panel, count=FEW))["none"]
+    return answers_of(run, panel, top_k(Stacking(), k), maps, halves(run, panel, count=FEW_SPLITS))[
+        "none"
+    ]

@@ -1,6 +1,6 @@
 """P2 Fig 4 and Table 7: NLL against the number of labels, and a joint test over the budgets.
 
-Claim: all judges beat the most accurate ones at every label budget, by most at small ones.
+Claim: all judges beat the most accurate ones at every label budget, most clearly at small budgets.
 Command: judgebayes reproduce calibrate-dont-curate/fig4 --data DIR
 Runtime: about 2 minutes.
 Expected: in the true orientation the top 5 are ahead at every budget on the reward models, and
@@ -8,8 +8,8 @@ stacking of all judges is the best at every budget from 20 up on every panel: 0.
 with 50, 100 and 1,492 labels on the reward models, where one-coin + beta of all has 0.262 with all
 labels and that of the top 5 0.132. The paper's claim and its sharp drop appear under the correctness
 encoding only, where all judges reach the floor with 100 labels and the top 5 with 200: the score of
-many judges is larger, so that the constant is learnt sooner. Across subsets stacking loses to the top
-5 on LLMBar with 100 labels (0.422, 0.377), not with 50.
+many judges is larger, so the constant is learnt from fewer labels. Across subsets stacking loses to the
+top 5 on LLMBar with 100 labels (0.422, 0.377), not with 50.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ SUBSET_BUDGETS = (50, 100)
 
 
 def budgets(run: Run, panel: Panel) -> list[int]:
-    """Return the budgets that half of a panel's items hold, and that half."""
+    """Return the budgets up to half of a panel's items, and that half itself."""
     half = halves(run, panel).splits.calibration.shape[1]
     return [*(b for b in run.few(list(BUDGETS), 4) if b < half), half]
 
@@ -41,7 +41,7 @@ def budgets(run: Run, panel: Panel) -> list[int]:
     PAPER,
     "fig4",
     "Fig 4 and Table 7: label budget",
-    "all judges beat the most accurate ones at every label budget, most at small ones",
+    "all judges beat the most accurate ones at every label budget, most clearly at small budgets",
     twins=True,
 )
 def main(run: Run) -> Output:
@@ -54,25 +54,25 @@ def main(run: Run) -> Output:
         "one-sided, against its 95 % quantile; the paper's units are splits.",
     ]
     for panel in both_orientations(run):
-        found: dict[tuple[str, int], Answers] = {}
+        by_arm: dict[tuple[str, int], Answers] = {}
         sizes = budgets(run, panel)
         for size in sizes:
             run.say(f"{panel.name}, {panel.orientation}: {size} labels")
             parts = halves(run, panel, labels=size)
             for name, method in METHODS.items():
-                found[name, size] = answers(run, panel, method, parts=parts)["beta"]
+                by_arm[name, size] = answers(run, panel, method, parts=parts)["beta"]
             if panel.orientation == "true" or size == sizes[-1]:
                 stack = answers(run, panel, "stacking", ("none",), parts=parts)["none"]
-                found["stacking", size] = stack
-        for (name, size), one in found.items():
+                by_arm["stacking", size] = stack
+        for (name, size), one in by_arm.items():
             for metric in ("nll", "accuracy"):
                 row = value_row(panel, name, metric, one.interval(metric), len(one.items), n=size)
                 records.append(row)
-        records += _joint(run, panel, found, sizes)
+        records += _joint(run, panel, by_arm, sizes)
         for size in sizes:
             for other in ("one-coin + beta", "stacking"):
-                if (other, size) in found:
-                    gain = advantage(found[other, size], found["top-5 + beta", size])
+                if (other, size) in by_arm:
+                    gain = advantage(by_arm[other, size], by_arm["top-5 + beta", size])
                     name = f"top-5 + beta minus {other}"
                     records.append(
                         claim_row(panel, name, "nll difference", gain, run.splits, n=size)
@@ -80,15 +80,16 @@ def main(run: Run) -> Output:
         if panel.orientation == "true":
             records += _across_subsets(run, panel)
     table = rows(PAPER, "fig4", records)
-    shown = table[(table["metric"] == "nll")]
-    shown = shown.assign(
+    figure_rows = table[(table["metric"] == "nll")]
+    figure_rows = figure_rows.assign(
         panel=[
-            f"{d}\n{t} orientation" for d, t in zip(shown["dataset"], shown["task"], strict=True)
+            f"{d}\n{t} orientation"
+            for d, t in zip(figure_rows["dataset"], figure_rows["task"], strict=True)
         ]
     )
-    shown = shown[~shown["method"].str.contains("subsets")]
+    figure_rows = figure_rows[~figure_rows["method"].str.contains("subsets")]
     figure = curves(
-        shown,
+        figure_rows,
         "n",
         panel="panel",
         metric="nll",
@@ -102,12 +103,12 @@ def main(run: Run) -> Output:
 
 
 def _joint(
-    run: Run, panel: Panel, found: dict[tuple[str, int], Answers], sizes: list[int]
+    run: Run, panel: Panel, by_arm: dict[tuple[str, int], Answers], sizes: list[int]
 ) -> list[dict[str, Any]]:
-    """Return Table 7: the largest t over budgets of selection's loss, and its critical value."""
+    """Return Table 7: the largest t over budgets of the loss by selection, and its critical value."""
     lost = np.stack(
         [
-            found["top-5 + beta", b].by_split("nll") - found["one-coin + beta", b].by_split("nll")
+            by_arm["top-5 + beta", b].by_split("nll") - by_arm["one-coin + beta", b].by_split("nll")
             for b in sizes
         ],
         axis=1,
@@ -127,7 +128,7 @@ def _joint(
 
 
 def _across_subsets(run: Run, panel: Panel) -> list[dict[str, Any]]:
-    """Return NLL where the evaluation items come from other subsets than the labels."""
+    """Return the NLL when evaluation items and labels come from different subsets."""
     records = []
     for size in SUBSET_BUDGETS:
         parts = by_subset(run, panel, labels=size)

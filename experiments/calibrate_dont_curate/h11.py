@@ -1,19 +1,20 @@
-"""P2 H.11: random labels, and calibrated NLL by how far the judges agree.
+"""P2 H.11: random labels, and calibrated NLL by the judges' agreement.
 
 Claim: with random labels NLL is that of a coin, so the calibrator extracts nothing from noise; on
 items where judges disagree calibration removes 98.9 % of the NLL.
 Command: judgebayes reproduce calibrate-dont-curate/h11 --data DIR
 Runtime: about 15 seconds.
-Expected: random labels give 0.695 to 0.723 in either orientation: the check cannot see a constant
-label. Shuffled votes can: without any information the correctness encoding still scores an NLL of
-0.001 to 0.003 at 100 %. In the true orientation noise is worse than a coin where votes are
-shuffled: 0.709 [0.708, 0.710] on RewardBench 2 (within 0.02 of log 2, replicated), 0.741 [0.739,
-0.744] on the reward models and 0.781 [0.772, 0.790] on LLMBar (both contradicted), because map and
-judges learn from the same labels. Calibration removes 49, 55 and 52 % of the NLL on the third of
-the items where judges disagree most (reward models 0.493 [0.490, 0.497], RewardBench 2 0.549
-[0.548, 0.551], LLMBar 0.519 [0.505, 0.532]; paper: 98.9 %), and 0.256, 0.535 and 0.310 nats
-remain. It removes more elsewhere: on the middle third of the reward models (0.543) and on the easy
-third of LLMBar (0.572). Where nearly all of RewardBench 2 agree it adds (0.084 against 0.064).
+Expected: random labels give 0.695 to 0.723 in either orientation, so this check cannot detect a
+constant label. Shuffled votes can: without any information the correctness encoding still scores an
+NLL of 0.001 to 0.003 at 100 %. In the true orientation shuffled votes are worse than a coin: 0.709
+[0.708, 0.710] on RewardBench 2 (within 0.02 of log 2, replicated), 0.741 [0.739, 0.744] on the
+reward models and 0.781 [0.772, 0.790] on LLMBar (both contradicted), because the map and the judges'
+accuracies are fitted to the same labels. Calibration removes 49, 55 and 52 % of the NLL on the third
+of the items where judges disagree most (reward models 0.493 [0.490, 0.497], RewardBench 2 0.549
+[0.548, 0.551], LLMBar 0.519 [0.505, 0.532]; paper: 98.9 %), and 0.256, 0.535 and 0.310 nats remain.
+It removes more elsewhere: on the middle third of the reward models (0.543) and on the easy third of
+LLMBar (0.572). On the items of RewardBench 2 where nearly all judges agree it raises the NLL (0.084
+against 0.064).
 """
 
 from dataclasses import replace
@@ -56,18 +57,18 @@ def main(run: Run) -> Output:
             ("random labels", random_labels(panel, run.seed)),
             ("shuffled votes", shuffled_votes(panel, run.seed)),
         ):
-            found = answers(run, noisy, "one-coin")["beta"]
-            rows_of = metric_rows(found, name, ("nll", "accuracy"))
+            noisy_answers = answers(run, noisy, "one-coin")["beta"]
+            rows_of = metric_rows(noisy_answers, name, ("nll", "accuracy"))
             records += [{**row, "dataset": panel.name} for row in rows_of]
             if name == "shuffled votes":
-                near = nearness(found.by_split("nll"))
+                near = nearness(noisy_answers.by_split("nll"))
                 title = f"{name}, {MARGIN} minus |log 2 - NLL|"
                 records.append(claim_row(panel, title, "coin", near, run.splits))
         strata = agreement_strata(panel)
         both = answers(run, panel, "one-coin", ("none", "beta"))
         for place, stratum in enumerate(STRATA):
             if not (strata == place).any():
-                continue  # judges that agree on most items leave no third to the middle
+                continue  # where judges agree on most items, the middle third is empty
             values = {k: _within(one, strata == place) for k, one in both.items()}
             for title, key in (("one-coin", "none"), ("one-coin + beta", "beta")):
                 row = value_row(
@@ -79,15 +80,15 @@ def main(run: Run) -> Output:
             gain = normal_interval(1 - values["beta"] / values["none"])
             records.append(value_row(panel, stratum, "nll fall", gain, run.splits))
     notes = [
-        "random labels: labels drawn by coin. shuffled votes: every judge's votes are dealt to other "
-        "items, so that no vote says anything, and labels stay.",
-        "Strata are thirds of the items by the share of the larger side; ties share a stratum.",
+        "random labels: labels are coin flips. shuffled votes: every judge's votes are permuted over "
+        "items, so that votes carry no information; labels are unchanged.",
+        "Strata are thirds of the items by the share of the majority's votes; ties share a stratum.",
     ]
     return Output(rows(PAPER, "h11", records), notes=notes)
 
 
 def nearness(nll: np.ndarray) -> Interval:
-    """Return how much nearer than the margin an NLL is to that of a coin, with its interval."""
+    """Return the margin minus the distance of an NLL from that of a coin, with its interval."""
     off = normal_interval(nll - np.log(2))
     most = max(abs(off.low), abs(off.high))
     least = 0.0 if off.low <= 0 <= off.high else min(abs(off.low), abs(off.high))
@@ -95,13 +96,13 @@ def nearness(nll: np.ndarray) -> Interval:
 
 
 def random_labels(panel: Panel, seed: int) -> Panel:
-    """Return the panel with labels that mean nothing."""
+    """Return the panel with random labels."""
     labels = np.random.default_rng(seed).integers(0, 2, len(panel.labels))
     return replace(panel, labels=labels, variant=f"{panel.variant}, random labels")
 
 
 def shuffled_votes(panel: Panel, seed: int) -> Panel:
-    """Return the panel with votes that mean nothing, each judge's dealt to items at random."""
+    """Return the panel with uninformative votes: each judge's votes permuted over items."""
     rng = np.random.default_rng(seed)
     index = rng.permuted(np.asarray(panel.votes.index), axis=0)
     votes = replace(panel.votes, index=jnp.asarray(index))
@@ -109,18 +110,18 @@ def shuffled_votes(panel: Panel, seed: int) -> Panel:
 
 
 def agreement(panel: Panel) -> np.ndarray:
-    """Return the share of each item's votes on the larger side; needs no label."""
+    """Return the share of each item's votes for the majority class; needs no label."""
     counts = np.asarray(panel.votes.pooled_counts())
     return counts.max(1) / np.maximum(counts.sum(1), 1)
 
 
 def agreement_strata(panel: Panel) -> np.ndarray:
-    """Return 0, 1 or 2: the third of the items in which each agreement lies."""
+    """Return 0, 1 or 2: the third of the items to which each agreement belongs."""
     share = agreement(panel)
     return np.digitize(share, np.quantile(share, [1 / 3, 2 / 3]))
 
 
-def _within(found: Answers, items: np.ndarray) -> np.ndarray:
+def _within(answer_set: Answers, items: np.ndarray) -> np.ndarray:
     """Return each split's NLL on some of the items."""
-    here = found.inside & items[np.maximum(found.items, 0)]
-    return np.nanmean(np.where(here, found.each("nll"), np.nan), axis=1)
+    here = answer_set.inside & items[np.maximum(answer_set.items, 0)]
+    return np.nanmean(np.where(here, answer_set.each("nll"), np.nan), axis=1)

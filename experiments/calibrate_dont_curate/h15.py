@@ -1,12 +1,12 @@
 """P2 H.15 (Fig 9): reliability before and after calibration.
 
-Claim: uncalibrated answers fill all bins far from the diagonal; after beta calibration they stand in
-three confident bins, near it.
+Claim: uncalibrated answers fill all bins, far from the diagonal; after beta calibration they are in
+three confident bins near the diagonal.
 Command: judgebayes reproduce calibrate-dont-curate/h15 --data DIR
 Runtime: about 3 seconds.
-Expected: in the true orientation calibrated answers use all bins (ECE 0.02 to 0.06, on the twin 0.065),
-stacking's the nearest to the diagonal but on RewardBench 2 (0.023, one-coin + beta 0.022). Under the
-correctness encoding all of them stand in the single bin at 1: sharp because the label is constant.
+Expected: in the true orientation calibrated answers use all bins (ECE 0.02 to 0.06, on the twin 0.065).
+Stacking's are the nearest to the diagonal except on RewardBench 2 (0.023, one-coin + beta 0.022). Under
+the correctness encoding all are in the single bin at 1: they are sharp because the label is constant.
 """
 
 from typing import Any
@@ -44,11 +44,11 @@ def main(run: Run) -> Output:
     diagrams: dict[str, dict[str, Reliability]] = {}
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
-        shown = diagrams.setdefault(f"{panel.dataset}\n{panel.orientation}", {})
+        diagram = diagrams.setdefault(f"{panel.dataset}\n{panel.orientation}", {})
         for name, method, calibrator in SHOWN:
-            found = answers(run, panel, method, (calibrator,))[calibrator]
-            pooled = pooled_reliability(found)
-            shown[name] = pooled
+            answer_set = answers(run, panel, method, (calibrator,))[calibrator]
+            pooled = pooled_reliability(answer_set)
+            diagram[name] = pooled
             mass, predicted, observed = (np.asarray(part) for part in pooled)
             here = mass > 0
             point = {
@@ -60,7 +60,7 @@ def main(run: Run) -> Output:
                 value_row(panel, name, metric, Interval(v, np.nan, np.nan), run.splits)
                 for metric, v in point.items()
             ]
-            ece = bootstrap_interval(found.by_split("ece"))
+            ece = bootstrap_interval(answer_set.by_split("ece"))
             records.append(value_row(panel, name, "ece", ece, run.splits))
     figure = reliability_diagrams(
         diagrams,
@@ -69,14 +69,12 @@ def main(run: Run) -> Output:
         title=f"Reliability over all splits, {BINS} bins (area: share of the answers)",
         columns=4,
     )
-    notes = [
-        f"Bins are of the probability of class 1, the answers of all splits pooled, {BINS} bins."
-    ]
+    notes = [f"{BINS} bins of the probability of class 1, with the answers of all splits pooled."]
     return Output(rows(PAPER, "h15", records), {"diagrams": figure}, notes)
 
 
-def pooled_reliability(found: Answers) -> Reliability:
+def pooled_reliability(answer_set: Answers) -> Reliability:
     """Return the reliability of class 1 over the answers of all splits."""
-    p = found.p[found.inside]
+    p = answer_set.p[answer_set.inside]
     log_probs = np.log(np.clip(np.stack([1 - p, p], 1), CLIP, 1))
-    return reliability(log_probs, found.labels[found.inside], bins=BINS, of=1)
+    return reliability(log_probs, answer_set.labels[answer_set.inside], bins=BINS, of=1)

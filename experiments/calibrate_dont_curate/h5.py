@@ -1,7 +1,7 @@
-"""P2 H.5: where the variance of the logits comes from, by a 2PL item response model.
+"""P2 H.5: shares of the variance of the logits, by a 2PL item response model.
 
-Claim: differences between judges dominate differences between items on every data set, and the
-abilities rank judges as their accuracies do.
+Claim: differences between judges dominate differences between items on every data set, and
+abilities rank judges in the same order as accuracies.
 Command: judgebayes reproduce calibrate-dont-curate/h5 --data DIR
 Runtime: about 25 seconds.
 Expected: judges minus items is 0.128 [0.099, 0.155] on the reward models (0.456 [0.442, 0.472] and
@@ -39,22 +39,26 @@ def main(run: Run) -> Output:
         run.say(panel.name)
         fit = ItemResponse().fit(panel.votes, panel.labels)
         shares = fit.shares()
-        drawn = resampled(panel, run)
-        for metric, value, values in zip(Shares._fields, shares, np.array(drawn).T, strict=True):
+        resamples = resampled(panel, run)
+        for metric, value, values in zip(
+            Shares._fields, shares, np.array(resamples).T, strict=True
+        ):
             low, high = _around(value, values)
             name = f"{metric} share" if metric != "judge_of_two" else "judge share of two"
             interval = Interval(value, low, high)
-            records.append(value_row(panel, "2pl", name, interval, len(drawn)))
-        judge, item = (np.array(drawn)[:, i] for i in (0, 1))
+            records.append(value_row(panel, "2pl", name, interval, len(resamples)))
+        judge, item = (np.array(resamples)[:, i] for i in (0, 1))
         difference = shares.judge - shares.item
         lead = Interval(difference, *_around(difference, judge - item))
-        records.append(claim_row(panel, "judge minus item", "share difference", lead, len(drawn)))
+        records.append(
+            claim_row(panel, "judge minus item", "share difference", lead, len(resamples))
+        )
         rank = Interval(fit.rank_correlation(panel.votes, panel.labels), np.nan, np.nan)
         records.append(value_row(panel, "2pl", "rank correlation with accuracy", rank, 1))
     notes = [
         "The paper's numbers and its formula (eq 7) are blank in the text. Shares are of the variance "
         "of a (theta - b) over judges and items; `judge share of two` is Var(theta) / (Var(theta) + "
-        "Var(b)), discriminations left aside.",
+        "Var(b)), without discriminations.",
         f"Joint posterior mode; intervals resample items ({RESAMPLES} times).",
         "Which votes are right does not depend on the orientation: there is one row per panel.",
     ]
@@ -62,24 +66,24 @@ def main(run: Run) -> Output:
 
 
 def resampled(panel: Panel, run: Run) -> list[Shares]:
-    """Return the shares with the items drawn anew, as weights."""
+    """Return the shares for resampled items, with the resampled counts as weights."""
     rng = np.random.default_rng(run.seed)
     n = len(panel.labels)
-    found = []
+    shares = []
     for _ in range(3 if run.smoke else RESAMPLES):
         weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(float)
         fit = ItemResponse().fit(panel.votes, panel.labels, weight=weight)
         used = weight > 0
-        found.append(_weighted(fit, np.repeat(np.flatnonzero(used), weight[used].astype(int))))
-    return found
+        shares.append(_weighted(fit, np.repeat(np.flatnonzero(used), weight[used].astype(int))))
+    return shares
 
 
-def _around(value: float, drawn: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % spread of resampled values, about the value of the data.
+def _around(value: float, resamples: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % interval of resampled values, centred at the value of the data.
 
-    Items drawn twice count twice and are shrunk less, which shifts all resampled shares alike.
+    Items drawn twice count twice and are shrunk less, which shifts all resampled shares equally.
     """
-    low, high = np.quantile(drawn - drawn.mean(), [0.025, 0.975])
+    low, high = np.quantile(resamples - resamples.mean(), [0.025, 0.975])
     return float(value + low), float(value + high)
 
 

@@ -1,12 +1,12 @@
-"""P2 section 4.5 and H.8: the operating checks P1-P3, and what the program adds to them.
+"""P2 section 4.5 and H.8: the operating checks P1-P3, and the program's additional checks.
 
-Claim: three checks on the calibration set tell when inclusion is safe: parseability, saturation and
+Claim: three checks on the calibration set show when inclusion is safe: parseability, saturation and
 whether the aggregator fits; below-chance judges should be left out.
 Command: judgebayes reproduce calibrate-dont-curate/h8-diagnostics --data DIR
 Runtime: about 3 seconds.
-Expected: the checks do not tell where selection wins: it wins on RewardBench 2, which passes P2 and
+Expected: the checks do not predict where selection wins: it wins on RewardBench 2, which passes P2 and
 P3. Redundancy does: 148 reward models are worth 5 independent ones, 22 configurations 1.8. Only the
-added check of the labels objects to the correctness encoding.
+additional check of the labels detects the correctness encoding.
 """
 
 from collections import Counter
@@ -45,20 +45,20 @@ BELOW = (0.9, 0.95, 0.99)
     PAPER,
     "h8-diagnostics",
     "Section 4.5, H.8: diagnostics",
-    "three checks on the calibration set tell when keeping all judges is safe",
+    "three checks on the calibration set show when keeping all judges is safe",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return what each diagnostic found, over a range of thresholds, and maps of the judges."""
+    """Return the number of judges named by each diagnostic, by threshold, and plots of the judges."""
     records: list[dict[str, Any]] = []
     figures = {}
-    notes = ["H.8's thresholds are blank in the text: the program's are choices, and varied here."]
+    notes = ["H.8's thresholds are blank in the text: the program's are our choice, and vary here."]
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
-        said = diagnose(panel.votes, panel.labels, panel.judges)
-        count = Counter(f.topic for f in said)
+        findings = diagnose(panel.votes, panel.labels, panel.judges)
+        count = Counter(f.topic for f in findings)
         for topic in TOPICS:
-            named = sum(len(f.judges) for f in said if f.topic == topic)
+            named = sum(len(f.judges) for f in findings if f.topic == topic)
             for metric, value in (("findings", count[topic]), ("judges named", named)):
                 records.append(_row(panel, topic, metric, value))
         records += [
@@ -69,8 +69,8 @@ def main(run: Run) -> Output:
             _named(panel, "below-chance", f"surely below chance, {x:g}", Thresholds(below_chance=x))
             for x in BELOW
         ]
-        worth = effective_judges(residual_correlation(panel.votes, panel.labels))
-        records.append(_row(panel, "redundancy", "effective judges", worth))
+        effective_number = effective_judges(residual_correlation(panel.votes, panel.labels))
+        records.append(_row(panel, "redundancy", "effective judges", effective_number))
         if not degenerate(panel):
             curve = panel_curve(panel.votes, panel.labels, orders=4 if run.smoke else 20)
             records += [
@@ -80,7 +80,7 @@ def main(run: Run) -> Output:
             title = f"{panel.dataset}: judges in the true orientation (90 % intervals)"
             table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
             figures[panel.dataset.replace("_", "-")] = judge_map(table, title=title)
-        grave = [f.sentence for f in said if f.severity == "bad"]
+        grave = [f.sentence for f in findings if f.severity == "bad"]
         if grave:
             notes.append(f"{panel.name}, {panel.orientation}: {' '.join(grave)}")
     return Output(rows(PAPER, "h8-diagnostics", records), figures, notes)
@@ -91,6 +91,6 @@ def _row(panel: Panel, method: str, metric: str, value: float) -> dict[str, Any]
 
 
 def _named(panel: Panel, topic: str, name: str, limits: Thresholds) -> dict[str, Any]:
-    said = diagnose(panel.votes, panel.labels, panel.judges, thresholds=limits)
-    named = sum(len(f.judges) for f in said if f.topic == topic)
+    findings = diagnose(panel.votes, panel.labels, panel.judges, thresholds=limits)
+    named = sum(len(f.judges) for f in findings if f.topic == topic)
     return _row(panel, f"{topic}, {name}", "judges named", named)

@@ -1,21 +1,21 @@
 """P2 H.8: labels from hard items only, or from easy ones only.
 
-Claim: a calibrator learnt on hard items serves easy ones; learnt on easy items it serves hard ones
-badly, and difficulty-aware, stratified and importance-weighted Platt scaling help only in part.
+Claim: a calibrator learnt on hard items works on easy ones; one learnt on easy items works badly on
+hard ones, and difficulty-aware, stratified and importance-weighted Platt scaling help only in part.
 Command: judgebayes reproduce calibrate-dont-curate/h8-difficulty --data DIR
 Runtime: about 20 seconds.
-Expected: replicated in the true orientation on all three public panels: labels of the easy side
-cost hard items 0.357, 0.394 and 0.205 nats behind Platt (0.681 against 0.324 with random labels on
-the reward models, 0.941 against 0.547 on RewardBench 2, 0.500 against 0.295 on LLMBar), more than
-the reverse by 0.436 [0.417, 0.455], 0.330 [0.272, 0.387] and 0.139 [0.105, 0.174] (intervals over
-splits). That labels at random are best is not so on the reward models: easy items are served
-*better* by labels of hard ones (0.133 [0.129, 0.137]) than by random ones (0.212 [0.208, 0.216]).
-With no label of its own side the agreement feature hurts hard items on all three (0.752, 0.994,
-0.534), weights help on the reward models (0.604) and hurt on LLMBar (0.628). With a tenth they
-help: 0.502 against 0.553, 0.522 against 0.698, 0.412 against 0.424. On RewardBench 2 two strata,
-or weights, help with random labels too (0.480 [0.472, 0.488] against 0.547 [0.530, 0.563]). Under
-the correctness encoding nearly all are at the floor, but not where a feature or a stratum has only
-easy labels (agreement on hard items of RewardBench 2: 1.347).
+Expected: replicated in the true orientation on all three public panels: with labels of easy items
+instead of random ones, Platt's NLL on hard items rises by 0.357, 0.394 and 0.205 nats (0.681 against
+0.324 on the reward models, 0.941 against 0.547 on RewardBench 2, 0.500 against 0.295 on LLMBar). This
+is more than in the other direction by 0.436 [0.417, 0.455], 0.330 [0.272, 0.387] and 0.139 [0.105,
+0.174] (intervals over splits). Random labels are not always best: on the reward models, labels of hard
+items give a *lower* NLL on easy items (0.133 [0.129, 0.137]) than random ones (0.212 [0.208, 0.216]).
+Without labels of hard items the agreement feature hurts hard items on all three (0.752, 0.994, 0.534);
+weights help on the reward models (0.604) and hurt on LLMBar (0.628). With a tenth of such labels they
+help: 0.502 against 0.553, 0.522 against 0.698, 0.412 against 0.424. On RewardBench 2 two strata, or
+weights, help with random labels too (0.480 [0.472, 0.488] against 0.547 [0.530, 0.563]). Under the
+correctness encoding nearly all are at the floor, except where a feature or a stratum has only easy
+labels (agreement on hard items of RewardBench 2: 1.347).
 """
 
 from typing import Any
@@ -45,17 +45,17 @@ MOST, FEWEST = 500, 10
     PAPER,
     "h8-difficulty",
     "H.8: calibrating on hard or on easy items",
-    "hard items teach easy ones, easy items do not teach hard ones",
+    "calibration on hard items works on easy ones, calibration on easy items not on hard ones",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return NLL on hard and easy items by where the labels come from."""
+    """Return NLL on hard and easy items, by the source of the labels."""
     records: list[dict[str, Any]] = []
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
         share = agreement(panel)
         hard = hard_items(share)
-        found: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        nll_by_source: dict[tuple[str, str], dict[str, np.ndarray]] = {}
         for target, inside in (("hard", hard), ("easy", ~hard)):
             for source, mix in (
                 ("other side", 0.0),
@@ -63,7 +63,7 @@ def main(run: Run) -> Output:
                 ("at random", None),
             ):
                 values = transfer(panel, inside, share, mix, run)
-                found[target, source] = values
+                nll_by_source[target, source] = values
                 for method, by_split in values.items():
                     name = f"{method}, labels {source}"
                     interval = bootstrap_interval(by_split)
@@ -71,7 +71,7 @@ def main(run: Run) -> Output:
                         value_row(panel, name, f"nll on {target} items", interval, len(by_split))
                     )
         lost = {
-            t: found[t, "other side"]["platt"] - found[t, "at random"]["platt"]
+            t: nll_by_source[t, "other side"]["platt"] - nll_by_source[t, "at random"]["platt"]
             for t in ("hard", "easy")
         }
         more = normal_interval(lost["hard"] - lost["easy"])
@@ -82,21 +82,21 @@ def main(run: Run) -> Output:
             row["grade"] = grade(more)
         records.append(row)
     notes = [
-        "Hard items are those on which the larger side of the judges is smaller than the median; no "
-        "label enters. On RewardBench 2, whose judges agree on most items, that is any dissent.",
-        f"platt + agreement is eq 3 with the share of the larger side as feature; stratified fits "
-        f"Platt in {STRATA} strata of it; weighted gives calibration items the weights that make "
-        "their strata as frequent as the target's. They need labels on both sides to act: with none "
-        f"they change little, with {MIXED:.0%} they do.",
+        "Hard items are those whose majority share is below the median; labels are not used. On "
+        "RewardBench 2, whose judges agree on most items, hard items are those with any dissent.",
+        f"platt + agreement is eq 3 with the majority share as feature; stratified fits Platt in "
+        f"{STRATA} strata of it; weighted gives calibration items weights that make their strata as "
+        "frequent as the target's. These methods need labels of both hard and easy items: without "
+        f"labels of one kind they change little, with {MIXED:.0%} they do.",
         "The graded difference has an interval over splits.",
     ]
     return Output(rows(PAPER, "h8-difficulty", records), notes=notes)
 
 
 def hard_items(share: np.ndarray) -> np.ndarray:
-    """Return which items have less agreement than the median; all that agree alike stay together.
+    """Return which items have less agreement than the median; tied items stay together.
 
-    Where more than half of the items agree as little as any, those are the hard ones.
+    If more than half of the items tie at the smallest agreement, these are the hard ones.
     """
     below = share < np.median(share)
     return below if below.any() else share <= np.median(share)
@@ -105,18 +105,18 @@ def hard_items(share: np.ndarray) -> np.ndarray:
 def transfer(
     panel: Panel, target: np.ndarray, share: np.ndarray, mix: float | None, run: Run
 ) -> dict[str, np.ndarray]:
-    """Return each split's NLL on target items, the labels drawn from elsewhere (None: anywhere)."""
+    """Return each split's NLL on target items, with labels drawn from a source (None: all items)."""
     rng = np.random.default_rng(run.seed)
     inside, outside = np.flatnonzero(target), np.flatnonzero(~target)
     # Half of the smaller side, so that both directions have the same sizes.
-    held = min(len(inside), len(outside)) // 2
-    n = min(MOST, held)
+    evaluation_size = min(len(inside), len(outside)) // 2
+    n = min(MOST, evaluation_size)
     own = round((len(inside) / len(target) if mix is None else mix) * n)
     cal, ev = [], []
     for _ in range(min(SPLITS, run.splits)):
         shuffled = rng.permutation(inside)
         cal.append(np.concatenate([shuffled[:own], rng.choice(outside, n - own, replace=False)]))
-        ev.append(shuffled[own : own + held])
+        ev.append(shuffled[own : own + evaluation_size])
     return _fitted(panel, share, np.array(cal), np.array(ev))
 
 
@@ -125,7 +125,7 @@ def _fitted(
     panel: Panel, share: np.ndarray, calibration: np.ndarray, evaluation: np.ndarray
 ) -> dict[str, np.ndarray]:
     edges = np.quantile(share, np.arange(1, STRATA) / STRATA)
-    found = _fitted_splits(
+    nll_by_map = _fitted_splits(
         panel.votes,
         jnp.asarray(panel.labels),
         jnp.asarray((share - share.mean()) / share.std())[:, None],
@@ -133,7 +133,7 @@ def _fitted(
         jnp.asarray(calibration),
         jnp.asarray(evaluation),
     )
-    return {name: np.asarray(values) for name, values in found.items()}
+    return {name: np.asarray(values) for name, values in nll_by_map.items()}
 
 
 @jax.jit
@@ -166,8 +166,8 @@ def _fitted_splits(
         }
         return {name: _nll(a, labels[ev]) for name, a in answers.items()}
 
-    found: dict[str, jax.Array] = jax.lax.map(one, (calibration, evaluation))
-    return found
+    nll_by_map: dict[str, jax.Array] = jax.lax.map(one, (calibration, evaluation))
+    return nll_by_map
 
 
 def _nll(log_probs: jax.Array, truth: jax.Array) -> jax.Array:

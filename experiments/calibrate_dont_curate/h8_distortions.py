@@ -1,16 +1,16 @@
 """P2 H.8: distorted scores, calibrated again.
 
-Claim: calibrated methods stay calibrated under seven distortions of the raw score; monotone ones
-change nothing (Proposition 3).
+Claim: calibrated methods stay calibrated under seven distortions of the raw score; monotone
+distortions have no effect (Proposition 3).
 Command: judgebayes reproduce calibrate-dont-curate/h8-distortions --data DIR
 Runtime: about 40 seconds.
 Expected: grade simulated (the distortions are ours). In the true orientation beta and Platt lose
 at most 0.005 and 0.008 nats to square and root of p on the public panels (0.006 and 0.009 on the
-twin), noise of 5 nats at most 0.008 (0.044 on the twin), a fifth of the answers turned 0.24 to
-0.32 (0.556 [0.553, 0.558] instead of 0.260 [0.257, 0.263] on the reward models), and a shuffled
-score is worth log 2 (0.693 to 0.700). So the claim holds for beta and Platt, not quite for
-isotonic: square and root cost it 0.015 and 0.010 on the reward models and 0.025 and 0.016 on
-RewardBench 2, since a squeezed score ties at the floor, and an inverted one is worth log 2 to it.
+twin), to noise of 5 nats at most 0.008 (0.044 on the twin), to a fifth of the answers reversed 0.24
+to 0.32 (0.556 [0.553, 0.558] instead of 0.260 [0.257, 0.263] on the reward models), and a shuffled
+score has log 2 (0.693 to 0.700). So the claim holds for beta and Platt, not quite for isotonic: it
+loses 0.015 and 0.010 to square and root on the reward models and 0.025 and 0.016 on RewardBench 2,
+since a squeezed score has ties at the floor, and with an inverted score it has log 2.
 Undistorted, isotonic is ahead of beta on the reward models (0.236 [0.232, 0.239] against 0.260)
 and RewardBench 2 (0.201 [0.197, 0.206] against 0.229 [0.224, 0.233]) and behind on the twin (0.562
 against 0.533). Under the correctness encoding all, the shuffled score too, have 0.001 to 0.002.
@@ -49,7 +49,7 @@ DISTORTIONS: dict[str, Distortion] = {
     "inversion": lambda z, _: -z,
     "shuffle": lambda z, rng: rng.permuted(z, axis=1),
 }
-"""Of the log-odds z of the one-coin model: H.8's seven kinds, its strengths are blank in the text."""
+"""H.8's seven distortions, of the one-coin log-odds z; their strengths are blank in the text."""
 
 MAPS: dict[str, Calibrator] = {
     "beta": Beta(free_slopes=True),
@@ -63,7 +63,7 @@ SPLITS = 50
     PAPER,
     "h8-distortions",
     "H.8: distortions of the score",
-    "calibration absorbs distortions, monotone ones without loss",
+    "calibration corrects distortions, monotone ones without loss",
     twins=True,
 )
 def main(run: Run) -> Output:
@@ -75,13 +75,13 @@ def main(run: Run) -> Output:
         scores, labels = _scores(panel, parts.calibration, parts.evaluation)
         n = parts.calibration.shape[1]
         for name, distort in DISTORTIONS.items():
-            bent = distort(scores, np.random.default_rng(run.seed))
-            for map_name, values in _recalibrated(bent, labels, n).items():
+            distorted = distort(scores, np.random.default_rng(run.seed))
+            for map_name, values in _recalibrated(distorted, labels, n).items():
                 interval = bootstrap_interval(values)
                 records.append(value_row(panel, map_name, f"nll, {name}", interval, len(values)))
     notes = [
-        "Scores are the one-coin log-odds of all judges. beta has free slopes here, or it could not "
-        "turn an inverted score round; isotonic calibration cannot.",
+        "Scores are the one-coin log-odds of all judges. beta has free slopes here, so that it can "
+        "reverse an inverted score; isotonic calibration cannot.",
     ]
     return Output(rows(PAPER, "h8-distortions", records), notes=notes)
 
@@ -98,28 +98,28 @@ def _scores(
         return log_probs[:, 1] - log_probs[:, 0]
 
     items = np.concatenate([calibration, evaluation], axis=1)
-    found = jax.lax.map(lambda pair: one(*pair), (jnp.asarray(calibration), jnp.asarray(items)))
-    return np.asarray(found), panel.labels[items]
+    scores = jax.lax.map(lambda pair: one(*pair), (jnp.asarray(calibration), jnp.asarray(items)))
+    return np.asarray(scores), panel.labels[items]
 
 
 @in_float64
 def _recalibrated(scores: np.ndarray, labels: np.ndarray, n: int) -> dict[str, np.ndarray]:
-    """Return each split's NLL behind each map, fitted to the first n items."""
+    """Return each split's NLL with each map, fitted to the first n items."""
     log_probs = jnp.stack([-jnp.logaddexp(0, scores), -jnp.logaddexp(0, -scores)], -1)
-    found = _recalibrated_splits(log_probs, jnp.asarray(labels), n)
-    return {name: np.asarray(values) for name, values in found.items()}
+    nll_by_map = _recalibrated_splits(log_probs, jnp.asarray(labels), n)
+    return {name: np.asarray(values) for name, values in nll_by_map.items()}
 
 
 @partial(jax.jit, static_argnames="n")
 def _recalibrated_splits(log_probs: jax.Array, labels: jax.Array, n: int) -> dict[str, jax.Array]:
     def one(split: tuple[jax.Array, jax.Array]) -> dict[str, jax.Array]:
         x, y = split
-        found = {}
+        nll_by_map = {}
         for name, calibrator in MAPS.items():
             p = jnp.exp(calibrator.fit(x[:n], y[:n])(x[n:])[:, 1])
             p = jnp.clip(p, CLIP, 1 - CLIP)
-            found[name] = -jnp.log(jnp.where(y[n:] == 1, p, 1 - p)).mean()
-        return found
+            nll_by_map[name] = -jnp.log(jnp.where(y[n:] == 1, p, 1 - p)).mean()
+        return nll_by_map
 
     by_split: dict[str, jax.Array] = jax.lax.map(one, (log_probs, labels))
     return by_split

@@ -1,14 +1,14 @@
-"""P2 H.8: the share of the items used for calibration, and whether calibration changes the order.
+"""P2 H.8: the share of items used for calibration, and the rank correlation before and after it.
 
-Claim: from 30 % of the items on NLL falls by 93 % and accuracy is above 99 %; below 20 % accuracy
-stays as it was; calibration does not change the order of the answers.
+Claim: with 30 % of the items or more NLL falls by 93 % and accuracy is above 99 %; below 20 % accuracy
+does not change; calibration does not change the order of the answers.
 Command: judgebayes reproduce calibrate-dont-curate/h8-fraction --data DIR
 Runtime: about 2 minutes.
-Expected: in the true orientation accuracy never moves (a monotone map cannot move it by much) and
-NLL falls by 24 to 54 %, what the paper reports below 20 %. Under the correctness encoding accuracy is
-100 % and NLL falls by 99 % at nearly any share: the paper's 99 % is the threshold sliding below every
-score. The rank correlation is below 1 (0.885 on the reward models) where the map's own floor ties
-saturated answers.
+Expected: in the true orientation accuracy does not change (a monotone map cannot change it by much)
+and NLL falls by 24 to 54 %, as the paper reports below 20 %. Under the correctness encoding accuracy is
+100 % and NLL falls by 99 % at nearly any share: the paper's 99 % arises when the threshold is below
+every score. The rank correlation is below 1 (0.885 on the reward models) where the map's floor makes
+saturated answers equal.
 """
 
 from typing import Any
@@ -42,8 +42,8 @@ def main(run: Run) -> Output:
         for fraction in run.few(list(FRACTIONS), 2):
             run.say(f"{panel.name}, {panel.orientation}: {fraction:.0%}")
             parts = halves(run, panel, share=fraction, count=SPLITS)
-            found = answers(run, panel, "one-coin", ("none", "beta"), parts=parts)
-            raw, calibrated = found["none"], found["beta"]
+            by_calibrator = answers(run, panel, "one-coin", ("none", "beta"), parts=parts)
+            raw, calibrated = by_calibrator["none"], by_calibrator["beta"]
             fall = bootstrap_interval(1 - calibrated.by_split("nll") / raw.by_split("nll"))
             for method, metric, interval in (
                 ("one-coin", "accuracy", raw.interval("accuracy")),
@@ -60,8 +60,8 @@ def main(run: Run) -> Output:
             records.append(row)
     notes = [
         "In this table n is the share of the items used for calibration.",
-        "The rank correlation (Spearman, of the log-odds) would be 1 by construction but for the "
-        "calibrator's floor of 1e-6, which ties saturated answers; it says nothing about the "
+        "The rank correlation (Spearman, of the log-odds) would be 1 by construction without the "
+        "calibrator's floor of 1e-6, which makes saturated answers equal; it says nothing about the "
         "threshold.",
     ]
     return Output(rows(PAPER, "h8-fraction", records), notes=notes)

@@ -1,4 +1,4 @@
-"""Aggregators and calibrators by the names that tables give them."""
+"""Aggregators and calibrators by their names in tables."""
 
 from judgebayes.aggregators import (
     AccuracyWeighted,
@@ -18,7 +18,7 @@ __all__ = ["aggregator", "calibrator"]
 
 
 def aggregator(name: str, panel: Panel) -> Aggregator:
-    """Return an aggregator by the name that tables give it.
+    """Return an aggregator by its name in tables.
 
     `top-5` is the one-coin model of the five judges most accurate on the labels, `one-per-family`
     that of the most accurate judge of each family.
@@ -38,12 +38,12 @@ def aggregator(name: str, panel: Panel) -> Aggregator:
 
 
 def family_numbers(panel: Panel) -> tuple[int, ...]:
-    """Return the number of each judge's family."""
+    """Return the index of each judge's family."""
     return families_of(panel.judges, dict(zip(panel.judges, panel.families, strict=True)))
 
 
 def calibrator(name: str) -> Calibrator:
-    """Return a calibrator by the name that tables give it."""
+    """Return a calibrator by its name in tables."""
     plain: dict[str, Calibrator] = {
         "none": Identity(),
         "temperature": Temperature(),

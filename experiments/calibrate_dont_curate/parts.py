@@ -1,4 +1,4 @@
-"""How items are divided: halves, subsets, fewer labels, and what is run at a time."""
+"""Splits of the items: halves, subsets, fewer labels, and batches of splits."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
 
 __all__ = [
-    "FEW",
+    "FEW_SPLITS",
     "HALF",
     "LARGE",
     "Parts",
@@ -23,16 +23,16 @@ __all__ = [
 
 HALF = 0.5
 
-LARGE, FEW = 200_000, 20
-"""Of a panel with more votes than that, stacking answers the first 20 splits only: it has a weight
-per judge to find, in every split."""
+LARGE, FEW_SPLITS = 200_000, 20
+"""On a panel with more votes than `LARGE`, stacking is fitted to the first 20 splits only, since it
+fits a weight per judge in every split."""
 
 VOTES_AT_ONCE = 25_000_000
-"""How many votes the fits of one batch of splits may see together: bounds the memory."""
+"""The largest number of votes in one batch of splits, which limits the memory."""
 
 
 class Parts(NamedTuple):
-    """Splits with a name under which answers are remembered."""
+    """Splits with a name, which is the key of cached answers."""
 
     name: str
     splits: Splits
@@ -48,8 +48,8 @@ def halves(
 ) -> Parts:
     """Return random splits, half for calibration.
 
-    With `labels`, only so many of that half, nested in larger budgets; with `count`, only the
-    first so many splits.
+    With `labels`, calibration parts have only that many items, nested in larger budgets; with `count`,
+    only that many splits are returned.
     """
 
     def make() -> Splits:
@@ -66,7 +66,7 @@ def halves(
 
 
 def _fewer_labels(splits: Splits, labels: int, *, wide: bool) -> Splits:
-    """Return the splits with fewer labels; `wide` keeps the shape, so that nothing compiles anew."""
+    """Return the splits with fewer labels; `wide` keeps the shape, which avoids recompilation."""
     fewer = splits.with_calibration(labels)
     if not wide:
         return fewer
@@ -76,17 +76,17 @@ def _fewer_labels(splits: Splits, labels: int, *, wide: bool) -> Splits:
 
 
 def votes_of_labels(panel: Panel) -> int:
-    """Return how many votes a panel has, one per item and judge."""
+    """Return the number of votes of a panel, one per item and judge."""
     return len(panel.labels) * len(panel.judges)
 
 
 def some_splits(splits: Splits, which: np.ndarray) -> Splits:
-    """Return some of the splits, given by their places."""
+    """Return some of the splits, by index."""
     return Splits(splits.calibration[which], splits.evaluation[which])
 
 
 def by_subset(run: Run, panel: Panel, *, labels: int | None = None) -> Parts:
-    """Return splits that divide the subsets: what is evaluated comes from other subsets."""
+    """Return splits by subset: calibration and evaluation items come from different subsets."""
     splits = random_splits(
         len(panel.labels),
         splits=run.splits,
@@ -100,7 +100,7 @@ def by_subset(run: Run, panel: Panel, *, labels: int | None = None) -> Parts:
 
 
 def split_batches(panel: Panel, splits: Splits, fit_on: FitOn) -> list[Splits]:
-    """Return the splits in as many parts as the votes that their fits see ask for."""
-    seen = len(panel.labels) if fit_on == "all" else splits.calibration.shape[1]
-    parts = min(len(splits), -(-len(splits) * seen * len(panel.judges) // VOTES_AT_ONCE))
+    """Yield the splits in batches, small enough for the votes that their fits use."""
+    fitted_items = len(panel.labels) if fit_on == "all" else splits.calibration.shape[1]
+    parts = min(len(splits), -(-len(splits) * fitted_items * len(panel.judges) // VOTES_AT_ONCE))
     return [some_splits(splits, some) for some in np.array_split(np.arange(len(splits)), parts)]

@@ -1,4 +1,4 @@
-"""Rows of tables: numbers with intervals, claims with grades, the paper's own."""
+"""Rows of tables: numbers with intervals, claims with grades, the paper's numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,17 +29,19 @@ METRICS = ("nll", "brier", "ece", "accuracy")
 
 
 def metric_rows(
-    found: Answers, method: str, metrics: Sequence[str] = METRICS, **more: Any
+    answer_set: Answers, method: str, metrics: Sequence[str] = METRICS, **more: Any
 ) -> list[dict[str, Any]]:
-    """Return a row per metric of what a method answered."""
+    """Return a row per metric of a method's answers."""
     return [
-        value_row(found.panel, method, m, found.interval(m), len(found.items), **more)
+        value_row(
+            answer_set.panel, method, m, answer_set.interval(m), len(answer_set.items), **more
+        )
         for m in metrics
     ]
 
 
 def log_scales(figure: Figure, places: Sequence[float]) -> Figure:
-    """Return the figure with logarithmic axes, labelled in plain numbers at the given places."""
+    """Return the figure with logarithmic axes and plain numbers as tick labels."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     plain = FuncFormatter(lambda value, _: f"{value:g}")
@@ -63,7 +65,7 @@ def value_row(
 ) -> dict[str, Any]:
     """Return a row of a number with its interval; `more` fills other columns.
 
-    What the twin scores is a prediction, whatever it is.
+    Every result on the twin is a prediction.
     """
     return {
         "dataset": panel.name,
@@ -83,9 +85,9 @@ def value_row(
 def claim_row(
     panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
 ) -> dict[str, Any]:
-    """Return the row of a claim "this is above zero", graded where the data can test it.
+    """Return the row of a claim that a gain is above zero, graded where the data can test it.
 
-    Labels that are all the same test nothing: whatever holds on them holds without any vote.
+    Constant labels cannot test a claim: every result on them is the same without any vote.
     """
     row = value_row(panel, method, metric, interval, splits, **more)
     if degenerate(panel) or panel.dataset == "twin":
@@ -94,16 +96,16 @@ def claim_row(
 
 
 def degenerate(panel: Panel) -> bool:
-    """Tell whether the program's own diagnostic calls the labels constant."""
+    """Return whether the program's diagnostic reports constant labels."""
     return any(
         f.topic == "labels" and f.severity == "bad" for f in diagnose(panel.votes, panel.labels)
     )
 
 
 def paper_values(table: str) -> dict[tuple[str, str, str], float]:
-    """Return what survives of a table's numbers in the text, by benchmark, method and metric."""
-    found = expected(PAPER, table)
-    return {(r.task, r.method, r.metric): float(r.value) for r in found.itertuples()}
+    """Return the numbers of a table that the paper's text contains, by benchmark, method and metric."""
+    table_rows = expected(PAPER, table)
+    return {(r.task, r.method, r.metric): float(r.value) for r in table_rows.itertuples()}
 
 
 def simulated_grade(advantage: Interval) -> Grade:
@@ -116,9 +118,9 @@ def simulated_grade(advantage: Interval) -> Grade:
 def synthetic_row(
     statement: str, what: str, value: float, holds: bool | np.bool_ | None
 ) -> dict[str, Any]:
-    """Return the row of a number that a statement says something about, graded by whether it holds.
+    """Return the row of a number about a statement, graded by whether the statement holds.
 
-    `holds` is None for a number that is shown for its own sake.
+    `holds` is None for a number that does not test the statement.
     """
     graded: Grade = "" if holds is None else "simulated" if holds else "contradicted"
     return {

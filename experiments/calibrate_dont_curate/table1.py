@@ -4,9 +4,9 @@ Claim: without calibration, pruning weak judges improves accuracy and NLL.
 Command: judgebayes reproduce calibrate-dont-curate/table1 --data DIR
 Runtime: about 15 seconds.
 Expected: pruning improves both on the reward models (NLL 0.52 for all, 0.20 for the top 3). Under the
-correctness encoding only the calibration error moves: majority voting's is 1 minus its mean
-probability, 0.31 on the reward models, near the paper's 0.27, against 0.09 in the true orientation;
-and the top-k rows, whose votes are public, meet the paper's numbers. Table 1 was computed with a
+correctness encoding only the calibration error changes: majority voting's is 1 minus its mean
+probability, 0.31 on the reward models, near the paper's 0.27, against 0.09 in the true orientation.
+The top-k rows, whose votes are public, agree with the paper's numbers. So Table 1 was computed with a
 constant label.
 """
 
@@ -48,48 +48,48 @@ METHODS = (
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return four metrics of every aggregator, and what pruning gains before calibration."""
+    """Return four metrics of every aggregator, and the gain by pruning before calibration."""
     printed = paper_values("table1")
     records: list[dict[str, Any]] = []
     notes = [
-        "The twin stands for JudgeBench: simulated judges fitted to its rows here, so that those "
-        "rows are no prediction; its calibrated results in other tables are.",
-        "ECE is of the probability of class 1: of the most probable class it could not notice a "
+        "The twin represents JudgeBench: simulated judges fitted to its rows in this table, so these "
+        "rows are not a prediction; the twin's calibrated results in other tables are.",
+        "ECE is of the probability of class 1: the ECE of the most probable class cannot detect a "
         "constant label.",
     ]
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
-        found: dict[str, Answers] = {}
+        by_method: dict[str, Answers] = {}
         for method in METHODS:
             if method == "temperature":
-                found[method] = answers(run, panel, "majority", ("temperature",))["temperature"]
+                by_method[method] = answers(run, panel, "majority", ("temperature",))["temperature"]
             else:
-                found[method] = answers(run, panel, method, ("none",))["none"]
-            for row in metric_rows(found[method], method):
+                by_method[method] = answers(run, panel, method, ("none",))["none"]
+            for row in metric_rows(by_method[method], method):
                 row["paper_value"] = printed.get((benchmark(panel), method, row["metric"]))
                 records.append({**row, "grade": row["grade"] or _reproduced(panel, method, row)})
         for k in (3, 5, 10):
             for metric, gain in (
-                ("nll difference", advantage(found[f"top-{k}"], found["one-coin"])),
+                ("nll difference", advantage(by_method[f"top-{k}"], by_method["one-coin"])),
                 (
                     "accuracy difference",
-                    advantage(found["one-coin"], found[f"top-{k}"], "accuracy"),
+                    advantage(by_method["one-coin"], by_method[f"top-{k}"], "accuracy"),
                 ),
             ):
                 sign = f"all minus top-{k}" if "nll" in metric else f"top-{k} minus all"
                 records.append(claim_row(panel, sign, metric, gain, run.splits))
         if panel.orientation == "correctness":
             if panel.dataset == REWARDBENCH:
-                notes.append(_floors(panel, found))
-            notes.append(_constant(panel.name, found["majority"], printed, benchmark(panel)))
+                notes.append(_floors(panel, by_method))
+            notes.append(_constant(panel.name, by_method["majority"], printed, benchmark(panel)))
     return Output(rows(PAPER, "table1", records), notes=notes)
 
 
 def _reproduced(panel: Panel, method: str, row: dict[str, Any]) -> Grade:
-    """Return whether the paper's number is met, where its own votes are public.
+    """Return whether our number agrees with the paper's, where its own votes are public.
 
-    The paper adds four judges to RewardBench's reward models, which are too weak to be among the
-    best ten: the top-k rows rest on the same votes.
+    The paper adds four judges to RewardBench's reward models. They are too weak to be among the best
+    ten, so the top-k rows use the same votes.
     """
     same = panel.dataset == REWARDBENCH and panel.orientation == "correctness"
     if not same or not method.startswith("top-") or row["paper_value"] is None:
@@ -98,32 +98,34 @@ def _reproduced(panel: Panel, method: str, row: dict[str, Any]) -> Grade:
     return "reproduced" if abs(row["value"] - row["paper_value"]) <= near else ""
 
 
-def _floors(panel: Panel, found: dict[str, Answers]) -> str:
-    """Return what other floors of the probability would make of the top-k rows."""
-    said = []
+def _floors(panel: Panel, by_method: dict[str, Answers]) -> str:
+    """Return the NLL of the top-k rows for other floors of the probability."""
+    losses = []
     for floor in (1e-6, 1e-4, 1e-3, 5e-3):
         values = [
-            f"{-np.log(np.clip(np.exp(found[f'top-{k}'].log_probs[..., 1]), floor, 1)).mean():.3f}"
+            f"{-np.log(np.clip(np.exp(by_method[f'top-{k}'].log_probs[..., 1]), floor, 1)).mean():.3f}"
             for k in (3, 5, 10)
         ]
-        said.append(f"{floor:g}: {', '.join(values)}")
+        losses.append(f"{floor:g}: {', '.join(values)}")
     return (
         f"{panel.name}, NLL of the top 3, 5 and 10 by the floor of the probability: "
-        f"{'; '.join(said)}. The paper prints 0.200, 0.214 and 0.257."
+        f"{'; '.join(losses)}. The paper prints 0.200, 0.214 and 0.257."
     )
 
 
 def _constant(
     name: str, majority: Answers, printed: dict[tuple[str, str, str], float], paper_name: str
 ) -> str:
-    """Return what majority voting's calibration error says about the labels."""
+    """Return a sentence about the labels that follows from majority voting's calibration error."""
     mean = float(np.nanmean(np.where(majority.inside, majority.p, np.nan)))
-    said = f"{name}, correctness: majority voting's ECE is {majority.by_split('ece').mean():.3f}, "
-    said += f"1 minus its mean probability {1 - mean:.3f}"
+    sentence = (
+        f"{name}, correctness: majority voting's ECE is {majority.by_split('ece').mean():.3f}, "
+    )
+    sentence += f"1 minus its mean probability {1 - mean:.3f}"
     paper = [printed.get((paper_name, "majority", metric)) for metric in METRICS]
     if paper[0] is not None and paper[2] is not None:
-        said += (
+        sentence += (
             f". The paper prints ECE {paper[2]:.3f} beside an accuracy of {paper[3]:.1%}: shares of "
             "votes do not miss by so much on balanced labels"
         )
-    return said + "."
+    return sentence + "."

@@ -5,15 +5,15 @@ overfit; temperature cannot correct the miscalibration.
 Command: judgebayes reproduce calibrate-dont-curate/table11 --data DIR
 Runtime: about 35 seconds.
 Expected: in the true orientation the maps of one, two and three parameters differ by 0.005 at most,
-whatever the penalty up to 0.01; temperature, the least of them, is ahead of beta on RewardBench 2 (by
+for any penalty up to 0.01; temperature, the simplest, is ahead of beta on RewardBench 2 (by
 0.001) and not worse anywhere. Isotonic, which the paper says overfits, is ahead of beta on the reward
 models (0.238 against 0.262) and on RewardBench 2 (0.204 against 0.231). What matters is the floor under
-the probabilities that a map is shown, which no row of the paper varies: without it beta has 0.209, 0.183
-and 0.312 on the reward models, RewardBench 2 and LLMBar instead of 0.262, 0.231 and 0.346 (all three
-intervals exclude zero), and all judges are then as good as the best five of RewardBench 2 and LLMBar
-(0.178, 0.322), though not of the reward models (0.132). Under the correctness encoding the order is that
-of how free the intercept is: temperature and every symmetric map, which have none, keep their numbers of
-the true orientation, and the penalty decides between the others (0.001 to 0.108).
+a map's input probabilities, which no row of the paper varies: without it beta has 0.209, 0.183 and 0.312
+on the reward models, RewardBench 2 and LLMBar instead of 0.262, 0.231 and 0.346 (all three intervals
+exclude zero), and all judges are then as good as the best five on RewardBench 2 and LLMBar (0.178,
+0.322), but not on the reward models (0.132). Under the correctness encoding the intercept determines the
+order: temperature and every symmetric map, which have none, keep their numbers of the true orientation,
+and the penalty on the intercept orders the others (0.001 to 0.108).
 """
 
 from typing import Any
@@ -60,26 +60,26 @@ def main(run: Run) -> Output:
     for panel in both_orientations(run):
         for method in run.few(["one-coin", "top-5", "top-10"]):
             run.say(f"{panel.name}, {panel.orientation}: {method}")
-            found = answers(run, panel, method, run.few(list(MAPS), 3))
+            by_map = answers(run, panel, method, run.few(list(MAPS), 3))
             if method == "one-coin":
                 swept = {f"beta, penalty {x:g}": Beta(penalty=x) for x in PENALTIES}
                 more = dict(run.few(list({**OTHERS, **swept}.items())))
-                found = found | answers_of(
+                by_map = by_map | answers_of(
                     run, panel, aggregator(method, panel), more, halves(run, panel)
                 )
-            for name, one in found.items():
-                kept = None if method == "one-coin" else int(method[4:])
-                records += metric_rows(one, name, ("nll",), n=kept)
+            for name, one in by_map.items():
+                n_judges = None if method == "one-coin" else int(method[4:])
+                records += metric_rows(one, name, ("nll",), n=n_judges)
             if method == "one-coin":
-                for other in (name for name in AGAINST if name in found):
-                    gain = advantage(found["beta"], found[other])
+                for other in (name for name in AGAINST if name in by_map):
+                    gain = advantage(by_map["beta"], by_map[other])
                     name = f"{other} minus beta"
                     records.append(claim_row(panel, name, "nll difference", gain, run.splits))
     notes = [
         "In this table n is the number of judges kept, empty for all.",
         "beta has the penalty 0.001, half L1 and half L2, towards the identity: the paper's "
         "strength is blank in the text. Both steps learn from the whole calibration half.",
-        "unclipped: the map sees the one-coin log-odds as they are. The others see probabilities of "
-        "at least 1e-6, so that all answers beyond 13.8 nats are one answer.",
+        "unclipped: the map's input is the one-coin log-odds, unchanged. The other maps' input "
+        "probabilities are at least 1e-6, so that all answers beyond 13.8 nats are equal.",
     ]
     return Output(rows(PAPER, "table11", records), notes=notes)

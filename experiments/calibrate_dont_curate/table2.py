@@ -1,12 +1,12 @@
-"""P2 Table 2: all judges against the most accurate ones, behind the same beta calibrator.
+"""P2 Table 2: all judges against the most accurate ones, with the same beta calibrator.
 
 Claim: after calibration, all judges beat the top 3, 5 and 10 by accuracy, and one judge per family.
 Command: judgebayes reproduce calibrate-dont-curate/table2 --data DIR
 Runtime: about 10 seconds.
 Expected: contradicted on the reward models and on RewardBench 2: all judges 0.262 and 0.231, the top
-5 0.132 and 0.178; LLMBar does not settle it. Under the correctness encoding every arm is at 0.003 and
-100 %, whatever the judges say. With stacking instead of the one-coin model all judges win, with the
-same numbers in both orientations.
+5 0.132 and 0.178; on LLMBar the difference is not significant. Under the correctness encoding every arm
+has 0.003 and 100 %, whatever the votes are. With stacking instead of the one-coin model all judges win,
+with the same numbers in both orientations.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ ARMS = ("top-3", "top-5", "top-10", "one-per-family")
     PAPER,
     "table2",
     "Table 2: inclusion against selection, calibrated",
-    "behind the same calibrator, all judges beat the most accurate ones",
+    "with the same calibrator, all judges beat the most accurate ones",
     twins=True,
 )
 def main(run: Run) -> Output:
@@ -42,9 +42,9 @@ def main(run: Run) -> Output:
         "Delta is NLL(selected) minus NLL(all), per item, median over splits, with the bootstrap "
         "interval over splits (Appendix F). t and p are medians over splits of the paired t "
         "statistic and of the permutation test with 10,000 sign flips. The graded rows have "
-        "intervals for new items and new calibration sets; splits share items, and an interval over "
-        "them does not know it.",
-        "Labels that are all the same grade nothing.",
+        "intervals for new items and new calibration sets; splits share items, which an interval over "
+        "splits ignores.",
+        "Rows with constant labels have no grade.",
     ]
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
@@ -53,23 +53,23 @@ def main(run: Run) -> Output:
         records += metric_rows(everyone, "one-coin", ("nll", "accuracy"))
         records += metric_rows(stack, "stacking", ("nll", "accuracy"))
         for arm in run.few(list(ARMS), 2):
-            found = answers(run, panel, arm)["beta"]
-            records += metric_rows(found, arm, ("nll", "accuracy"))
-            records += _tests(run, everyone, found, arm)
-            gain = advantage(everyone, found)
+            arm_answers = answers(run, panel, arm)["beta"]
+            records += metric_rows(arm_answers, arm, ("nll", "accuracy"))
+            records += _tests(run, everyone, arm_answers, arm)
+            gain = advantage(everyone, arm_answers)
             records.append(
                 claim_row(panel, f"{arm} minus one-coin", "nll difference", gain, run.splits)
             )
-            gain = advantage(stack, found)
+            gain = advantage(stack, arm_answers)
             records.append(
                 claim_row(panel, f"{arm} minus stacking", "nll difference", gain, run.splits)
             )
     return Output(rows(PAPER, "table2", records), notes=notes)
 
 
-def _tests(run: Run, everyone: Answers, found: Answers, arm: str) -> list[dict[str, Any]]:
+def _tests(run: Run, everyone: Answers, arm_answers: Answers, arm: str) -> list[dict[str, Any]]:
     """Return the paper's own statistics of one comparison."""
-    difference = found.each("nll") - everyone.each("nll")
+    difference = arm_answers.each("nll") - everyone.each("nll")
     by_split = np.nanmean(difference, axis=1)
     over_splits = bootstrap_interval(by_split)
     error = np.nanstd(difference, axis=1, ddof=1) / np.sqrt(everyone.inside.sum(1))

@@ -1,14 +1,14 @@
-"""P2 Table 3 and section 4.3: stronger curators, refitting the same pipeline for every panel.
+"""P2 Table 3 and section 4.3: stronger curators that refit the same pipeline for every panel.
 
 Claim: no curator beats all judges: beam search and greedy forward lose, backward elimination ties.
 Command: judgebayes reproduce calibrate-dont-curate/table3 --data DIR
 Runtime: about 5 minutes.
 Expected: contradicted in the true orientation on the reward models and RewardBench 2, where every
-search and L1 beat all judges behind the one-coin model: 0.120 (greedy) against 0.262, 0.161 (beam)
-against 0.231, on RewardBench 2 five random judges too (0.204). On LLMBar L1 does (0.298 against 0.346);
-beam, greedy and backward are ahead, but their intervals hold zero, and the best panel of one judge per
-family loses (0.386). Under the correctness encoding every panel, a random one too, is between 0.002 and
-0.004.
+search and L1 beat all judges with the one-coin model: 0.120 (greedy) against 0.262, 0.161 (beam)
+against 0.231; on RewardBench 2 even five random judges do (0.204). On LLMBar L1 does (0.298 against
+0.346); beam, greedy and backward are ahead, but their intervals include zero, and the best panel of one
+judge per family loses (0.386). Under the correctness encoding every panel, also a random one, is between
+0.002 and 0.004.
 """
 
 from typing import Any
@@ -28,14 +28,14 @@ from judgebayes.panel.curators import Curator, OnePerFamily, OracleTop, RandomPa
 from judgebayes.panel.searches import BackwardElimination, Beam, Exhaustive, greedy_forward
 from judgebayes.panel.sparse_logistic import L1Logistic
 
-ADDITIONS, WIDTH, KEPT = 10, 3, 5
+ADDITIONS, WIDTH, PANEL_SIZE = 10, 3, 5
 SEARCHED = 20
 MOST_FAMILIES = 9
 PENALTIES = (0.003, 0.03)
 
 
 def curators(panel: Panel, *, smoke: bool) -> dict[str, Curator]:
-    """Return the curators by name; of many families the most accurate nine are tried exhaustively."""
+    """Return the curators by name; of more than nine families the nine most accurate are searched."""
     families = family_numbers(panel)
     few = len(set(families)) <= MOST_FAMILIES
     pool = OnePerFamily(families) if few else TopAccuracy(MOST_FAMILIES)
@@ -44,7 +44,7 @@ def curators(panel: Panel, *, smoke: bool) -> dict[str, Curator]:
         "exhaustive, one per family" if few else "exhaustive, top 9": Exhaustive(pool),
         f"beam, width {WIDTH}": Beam(steps, WIDTH),
         "greedy forward, 5": greedy_forward(min(5, steps)),
-        "random 5": RandomPanel(KEPT),
+        "random 5": RandomPanel(PANEL_SIZE),
         **{f"L1 logistic, {x:g}": L1Logistic(x) for x in PENALTIES},
         "backward": BackwardElimination(),
     }
@@ -54,11 +54,11 @@ def curators(panel: Panel, *, smoke: bool) -> dict[str, Curator]:
     PAPER,
     "table3",
     "Table 3: same-pipeline panel search",
-    "no way of choosing a panel beats all judges behind the same pipeline",
+    "no curator beats all judges with the same pipeline",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return each curator's NLL and panel size, and what it loses to all judges."""
+    """Return each curator's NLL and panel size, and its loss against all judges."""
     records: list[dict[str, Any]] = []
     for panel in both_orientations(run):
         large = panel.votes.n_items * len(panel.judges) > LARGE
@@ -71,16 +71,20 @@ def main(run: Run) -> Output:
         for name, curator in run.few(list(curators(panel, smoke=run.smoke).items()), 3):
             run.say(f"{panel.name}, {panel.orientation}: {name}")
             method = Curated(pipeline, curator)
-            found = answers_of(run, panel, method, {"none": Identity()}, parts)["none"]
-            records += metric_rows(found, name, ("nll",))
-            loss = advantage(everyone, found)
-            row = claim_row(panel, f"{name} minus all", "nll difference", loss, len(found.items))
+            answer_set = answers_of(run, panel, method, {"none": Identity()}, parts)["none"]
+            records += metric_rows(answer_set, name, ("nll",))
+            loss = advantage(everyone, answer_set)
+            row = claim_row(
+                panel, f"{name} minus all", "nll difference", loss, len(answer_set.items)
+            )
             records.append(row)
-        oracle = Curated(pipeline, OracleTop(panel.labels, KEPT))
-        found = answers_of(run, panel, oracle, {"none": Identity()}, parts, fit_on="all")["none"]
-        records += metric_rows(found, "oracle top 5", ("nll",))
+        oracle = Curated(pipeline, OracleTop(panel.labels, PANEL_SIZE))
+        answer_set = answers_of(run, panel, oracle, {"none": Identity()}, parts, fit_on="all")[
+            "none"
+        ]
+        records += metric_rows(answer_set, "oracle top 5", ("nll",))
     notes = [
-        f"Searches take the first {SEARCHED} splits. The criterion is the paper's: NLL on the items "
+        f"Searches use the first {SEARCHED} splits. The criterion is the paper's: NLL on the items "
         "that the calibrator was fitted to.",
         "The oracle ranks judges by their accuracy on the evaluation items.",
     ]

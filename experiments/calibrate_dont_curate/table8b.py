@@ -1,4 +1,4 @@
-"""P2 H.7 (Table 8b): label budget with the aggregator fixed and the calibrator changed.
+"""P2 H.7 (Table 8b): the label budget for one aggregator and several calibrators.
 
 Claim: beta's NLL collapses by an order of magnitude once its three parameters are identified; Platt
 and temperature have no such transition.
@@ -6,8 +6,8 @@ Command: judgebayes reproduce calibrate-dont-curate/table8b --data DIR
 Runtime: about 35 seconds.
 Expected: in the true orientation no map has a transition: all fall smoothly (0.456 / 0.487 / 0.371
 for beta / Platt / temperature with 20 labels on the reward models, 0.285 / 0.277 / 0.270 with 100,
-0.262 each with 1,492), and temperature, the one that cannot prefer a side, is nowhere worse (and
-ahead by 0.002 at most with 500 labels or more). Under the correctness encoding beta and Platt are
+0.262 each with 1,492), and temperature, which cannot favour a class, is nowhere worse (and ahead by at
+most 0.002 with 500 labels or more). Under the correctness encoding beta and Platt are
 at their floors (0.003 and 0.001) with 50 to 100 labels, as soon as the intercept is learnt, and
 temperature, which has none, keeps the numbers of the true orientation: the transition is the
 constant label being learnt.
@@ -35,37 +35,38 @@ MAPS = ("beta", "platt", "temperature")
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return NLL by budget and calibrator behind the one-coin model of all judges."""
+    """Return NLL by budget and calibrator for the one-coin model of all judges."""
     records: list[dict[str, Any]] = []
     for panel in both_orientations(run):
         sizes = budgets(run, panel)
         for size in sizes:
             run.say(f"{panel.name}, {panel.orientation}: {size} labels")
-            found = answers(run, panel, "one-coin", MAPS, parts=halves(run, panel, labels=size))
-            for name, one in found.items():
+            by_map = answers(run, panel, "one-coin", MAPS, parts=halves(run, panel, labels=size))
+            for name, one in by_map.items():
                 records.append(value_row(panel, name, "nll", one.interval(), run.splits, n=size))
             if size == sizes[-1]:
                 for other in MAPS[1:]:
-                    gain = advantage(found["beta"], found[other])
+                    gain = advantage(by_map["beta"], by_map[other])
                     name = f"{other} minus beta"
                     records.append(
                         claim_row(panel, name, "nll difference", gain, run.splits, n=size)
                     )
     table = rows(PAPER, "table8b", records)
-    shown = table[table["metric"] == "nll"]
-    shown = shown.assign(
+    figure_rows = table[table["metric"] == "nll"]
+    figure_rows = figure_rows.assign(
         panel=[
-            f"{d}\n{t} orientation" for d, t in zip(shown["dataset"], shown["task"], strict=True)
+            f"{d}\n{t} orientation"
+            for d, t in zip(figure_rows["dataset"], figure_rows["task"], strict=True)
         ]
     )
     figure = curves(
-        shown,
+        figure_rows,
         "n",
         panel="panel",
         metric="nll",
         xlabel="labels",
         ylabel="NLL",
-        title="Calibrators behind the one-coin score of all judges",
+        title="Calibrators of the one-coin score of all judges",
         columns=2,
     )
     log_scales(figure, (20, 50, 100, 200, 500, 1500))

@@ -1,4 +1,4 @@
-"""P2's propositions, theorems and lemma, checked on panels small enough to be summed out exactly.
+"""P2's propositions, theorems and lemma, checked on panels small enough for exact sums.
 
 Claim: calibrated risk falls with every judge (Prop 1), log-odds weights are Bayes' rule (Prop 2),
 strictly monotone distortions change nothing (Prop 3), the error is bounded by a product in which
@@ -6,9 +6,9 @@ anti-experts count (Thm 1), a larger calibration class cannot lose in the long r
 weighting gains on majority as accuracies vary (Thm 3), clipped log-loss is bounded (Lemma 1).
 Command: judgebayes reproduce calibrate-dont-curate/theory
 Runtime: seconds.
-Expected: all of them hold, to rounding. Prop 1 is about the best predictor from all votes, not about
+Expected: all of them hold, up to rounding. Prop 1 is about the best predictor from all votes, not about
 the one-coin score: with nine copies of a weak judge, the calibrated one-coin score of all ten judges
-loses to the one strong judge.
+is worse than the one strong judge.
 """
 
 from itertools import product
@@ -36,22 +36,24 @@ class World(NamedTuple):
 
 
 def one_coin_world(accuracy: Float[np.ndarray, " judge"], prior: float = 0.5) -> World:
-    """Return all votes of independent judges with p(votes, y), y = 1 having the prior."""
+    """Return all vote vectors of independent judges with p(votes, y); p(y = 1) is the prior."""
     votes = np.array(list(product((0, 1), repeat=len(accuracy))))
     given_one = np.where(votes == 1, accuracy, 1 - accuracy).prod(1)
     given_zero = np.where(votes == 0, accuracy, 1 - accuracy).prod(1)
     return World(votes, np.stack([(1 - prior) * given_zero, prior * given_one], 1))
 
 
-def merged(joint: Float[np.ndarray, "state 2"], seen: np.ndarray) -> Float[np.ndarray, "value 2"]:
+def value_distribution(
+    joint: Float[np.ndarray, "state 2"], values: np.ndarray
+) -> Float[np.ndarray, "value 2"]:
     """Return p(value, y) of a function of the votes, given its value on each state."""
-    _, which = np.unique(seen, axis=0, return_inverse=True)
+    _, which = np.unique(values, axis=0, return_inverse=True)
     which = which.reshape(-1)
     return np.stack([np.bincount(which, weights=joint[:, y]) for y in (0, 1)], 1)
 
 
 def oracle_risk(joint: Float[np.ndarray, "value 2"]) -> tuple[float, float]:
-    """Return the least NLL and Brier score (of class 1) of a predictor that sees the value."""
+    """Return the smallest NLL and Brier score (of class 1) of a predictor from the value."""
     total = joint.sum(1)
     p = np.divide(joint[:, 1], total, out=np.full_like(total, 0.5), where=total > 0)
     return float(-(_xlogx(p) + _xlogx(1 - p)) @ total), float((p * (1 - p)) @ total)
@@ -67,14 +69,14 @@ def log_odds(accuracy: Float[np.ndarray, " judge"]) -> Float[np.ndarray, " judge
 
 
 def monotonicity(rng: np.random.Generator) -> dict[str, float]:
-    """Return how far Prop 1 is from failing over random panels and nested subsets of judges."""
+    """Return the margins by which Prop 1 holds over random panels and nested subsets of judges."""
     least, information, useless = np.inf, 0.0, 0.0
     for _ in range(PANELS):
         accuracy = rng.uniform(0.2, 0.95, JUDGES)
         accuracy[-1] = 0.5
         world = one_coin_world(accuracy, rng.uniform(0.2, 0.8))
         risks = np.array(
-            [oracle_risk(merged(world.joint, world.votes[:, :k])) for k in range(1, 9)]
+            [oracle_risk(value_distribution(world.joint, world.votes[:, :k])) for k in range(1, 9)]
         )
         steps = -np.diff(risks, axis=0)
         least = min(least, float(steps[:-1].min()))
@@ -92,13 +94,15 @@ def monotonicity(rng: np.random.Generator) -> dict[str, float]:
 def conditional_information(world: World, first: int) -> float:
     """Return I(Y; the other votes | the first votes), from its definition."""
     some, every = world.votes[:, :first], world.votes
-    known = {
+    row_of_votes = {
         tuple(v): row
-        for v, row in zip(np.unique(some, axis=0), merged(world.joint, some), strict=True)
+        for v, row in zip(
+            np.unique(some, axis=0), value_distribution(world.joint, some), strict=True
+        )
     }
     total = 0.0
     for votes, row in zip(every, world.joint, strict=True):
-        before = known[tuple(votes[:first])]
+        before = row_of_votes[tuple(votes[:first])]
         total += sum(
             p * np.log(p * before.sum() / (before[y] * row.sum()))
             for y, p in enumerate(row)
@@ -112,14 +116,14 @@ def copies() -> dict[str, float]:
     base = one_coin_world(np.array([STRONG, WEAK]))
     score = base.votes @ (log_odds(np.array([STRONG, WEAK])) * np.array([1, COPIES]))
     return {
-        "strong judge alone": oracle_risk(merged(base.joint, base.votes[:, :1]))[0],
+        "strong judge alone": oracle_risk(value_distribution(base.joint, base.votes[:, :1]))[0],
         "all votes, best predictor": oracle_risk(base.joint)[0],
         "all votes, one-coin score, best monotone map": monotone_risk(base.joint, score),
     }
 
 
 def monotone_risk(joint: Float[np.ndarray, "state 2"], score: Float[np.ndarray, " state"]) -> float:
-    """Return the least NLL of a non-decreasing map of a score: pool adjacent violators."""
+    """Return the smallest NLL of a non-decreasing map of a score, by pooling adjacent violators."""
     order = np.argsort(score, kind="stable")
     blocks: list[np.ndarray] = []
     for row in joint[order]:
@@ -134,7 +138,7 @@ def _share(row: np.ndarray) -> float:
 
 
 def bayes_rule(rng: np.random.Generator) -> float:
-    """Return the largest difference between Prop 2's log-odds and Bayes' rule summed out."""
+    """Return the largest difference between Prop 2's log-odds and Bayes' rule, from exact sums."""
     worst = 0.0
     for _ in range(PANELS):
         accuracy, prior = rng.uniform(0.05, 0.95, JUDGES), rng.uniform(0.1, 0.9)
@@ -146,7 +150,7 @@ def bayes_rule(rng: np.random.Generator) -> float:
 
 
 def jury(rng: np.random.Generator) -> dict[str, float]:
-    """Return how Theorem 1's bound compares with the exact error of the Bayes decision."""
+    """Return Theorem 1's bound minus the exact error of the Bayes decision, and error changes."""
     tightest, flipped, noise = np.inf, 0.0, 0.0
     for _ in range(PANELS):
         accuracy = rng.uniform(0.1, 0.9, JUDGES)
@@ -182,7 +186,7 @@ def exponents(excess: Float[np.ndarray, " judge"]) -> tuple[float, float]:
 
 
 def expansion(rng: np.random.Generator) -> dict[str, float]:
-    """Return the gain over Theorem 3's leading term as accuracies approach 1/2, and its sign."""
+    """Return the ratio of the gain to Theorem 3's leading term near accuracy 1/2, and the least gain."""
     ratio, least = {}, np.inf
     for size in (0.1, 0.01, 0.001):
         values = []
@@ -198,10 +202,10 @@ def expansion(rng: np.random.Generator) -> dict[str, float]:
 def nested_classes(
     rng: np.random.Generator, replicates: int
 ) -> dict[int, Float[np.ndarray, " replicate"]]:
-    """Return by budget how much the fitted beta map loses to the best Platt map (Theorem 2).
+    """Return by budget the excess risk of the fitted beta map over the best Platt map (Theorem 2).
 
-    Votes of five judges whose errors are shared, so that the one-coin score is miscalibrated; both
-    maps act on it, and the population's risk is summed out.
+    The votes are of five judges with correlated errors, so that the one-coin score is miscalibrated.
+    Both maps act on this score, and the population risk is an exact sum.
     """
     accuracy = np.array([0.9, 0.75, 0.7, 0.65, 0.6])
     shared = one_coin_world(accuracy).joint * 0.5 + one_coin_world(np.full(5, 0.6)).joint * 0.5
@@ -211,18 +215,18 @@ def nested_classes(
     beta = np.stack([log_p, -log_q, np.ones(len(score))], 1)
     platt = np.stack([score, np.ones(len(score))], 1)
     best = _risk(platt, _logistic(platt, shared, 0.0), shared)
-    found = {}
+    losses_by_budget = {}
     for budget in BUDGETS:
         losses = []
         for _ in range(replicates):
-            drawn = rng.multinomial(budget, shared.ravel()).reshape(shared.shape) / budget
-            losses.append(_risk(beta, _logistic(beta, drawn, 1e-6), shared) - best)
-        found[budget] = np.array(losses)
-    return found
+            sampled = rng.multinomial(budget, shared.ravel()).reshape(shared.shape) / budget
+            losses.append(_risk(beta, _logistic(beta, sampled, 1e-6), shared) - best)
+        losses_by_budget[budget] = np.array(losses)
+    return losses_by_budget
 
 
 def _logistic(x: np.ndarray, joint: np.ndarray, ridge: float) -> np.ndarray:
-    """Return logistic regression by Newton's method, rows weighted by their mass."""
+    """Return a logistic regression fitted by Newton's method, with rows weighted by their mass."""
     theta = np.zeros(x.shape[1])
     for _ in range(60):
         p = 1 / (1 + np.exp(-np.clip(x @ theta, -30, 30)))
@@ -240,28 +244,28 @@ def _risk(x: np.ndarray, theta: np.ndarray, joint: np.ndarray) -> float:
 
 
 def distortions(rng: np.random.Generator) -> dict[str, float]:
-    """Return how much strictly monotone distortions of a score change the best calibrated NLL."""
+    """Return the changes of the best calibrated NLL by distortions of a score."""
     accuracy = rng.uniform(0.55, 0.9, JUDGES)
     world = one_coin_world(accuracy)
     score = 1 / (1 + np.exp(-(2 * world.votes - 1) @ log_odds(accuracy)))
     score = np.round(score, 12)
-    own = oracle_risk(merged(world.joint, score))[0]
-    bent = {
+    own = oracle_risk(value_distribution(world.joint, score))[0]
+    distorted = {
         "square": score**2,
         "root": np.sqrt(score),
         "reversed": 1 - score,
         "logit": log_odds(score),
     }
     change = {
-        name: abs(oracle_risk(merged(world.joint, np.round(values, 12)))[0] - own)
-        for name, values in bent.items()
+        name: abs(oracle_risk(value_distribution(world.joint, np.round(values, 12)))[0] - own)
+        for name, values in distorted.items()
     }
-    rounded = oracle_risk(merged(world.joint, score > 0.5))[0] - own
+    rounded = oracle_risk(value_distribution(world.joint, score > 0.5))[0] - own
     return {**change, "binary (not invertible)": rounded}
 
 
 def clipping(clip: float = 1e-6) -> dict[str, float]:
-    """Return how far Lemma 1 is from failing on grids of true and predicted probabilities."""
+    """Return the margins by which Lemma 1 holds on grids of true and predicted probabilities."""
     q = np.linspace(clip, 1 - clip, 20001)
     bound = np.log(1 / clip)
     excess = float(max((-np.log(q)).max(), (-np.log1p(-q)).max()) - bound)
@@ -277,13 +281,13 @@ def clipping(clip: float = 1e-6) -> dict[str, float]:
     PAPER,
     "theory",
     "Propositions 1-3, Theorems 1-3 and Lemma 1, numerically",
-    "all seven statements, on panels whose votes are summed out exactly",
+    "all seven statements, on panels small enough for exact sums over votes",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return how far each statement is from failing."""
+    """Return the margin by which each statement holds."""
     rng = np.random.default_rng(run.seed)
-    one, pooled, worst, bent = monotonicity(rng), copies(), bayes_rule(rng), distortions(rng)
+    one, pooled, worst, nll_changes = monotonicity(rng), copies(), bayes_rule(rng), distortions(rng)
     bound, gain, clipped = jury(rng), expansion(rng), clipping()
     lost = {b: float(v.mean()) for b, v in nested_classes(rng, 20 if run.smoke else 400).items()}
     statements: dict[str, list[tuple[str, float, bool | None]]] = {
@@ -293,7 +297,8 @@ def main(run: Run) -> Output:
         "Proposition 1, copied judges": [(f"NLL, {k}", v, None) for k, v in pooled.items()],
         "Proposition 2": [("log-odds minus Bayes' rule", worst, worst < EXACT)],
         "Proposition 3": [
-            (f"NLL change, {k}", v, None if "not" in k else v < EXACT) for k, v in bent.items()
+            (f"NLL change, {k}", v, None if "not" in k else v < EXACT)
+            for k, v in nll_changes.items()
         ],
         "Theorem 1": [
             (k, v, v < EXACT if "change" in k else v > -ROUNDING) for k, v in bound.items()
@@ -317,7 +322,7 @@ def main(run: Run) -> Output:
     ]
     notes = [
         "Values are exact sums over vote vectors; only Theorem 2 draws labels.",
-        f"Prop 1 speaks of the best predictor from all votes. The pipeline calibrates one number, the "
+        f"Prop 1 is about the best predictor from all votes. The pipeline calibrates one number, the "
         f"one-coin score. One judge of accuracy {STRONG:g} and {COPIES} copies of one of {WEAK:g}: the "
         f"strong judge alone has NLL {pooled['strong judge alone']:.3f}, the best predictor from all "
         f"votes {pooled['all votes, best predictor']:.3f}, and the one-coin score of all under the best "

@@ -1,17 +1,17 @@
-"""A twin of JudgeBench's panel: judges whose votes agree with what P2's Table 1 says of them.
+"""A twin of JudgeBench's panel: simulated judges whose votes agree with P2's Table 1.
 
-JudgeBench's votes with the paper's added judges are not public. Its uncalibrated numbers are: how
-majority voting and the one-coin posterior of all and of the top 3, 5 and 10 judges fared before any
-calibration. A twin is a simulator that agrees with these, and knows nothing of any calibrated
-number: what the pipeline scores on it is a prediction of what the paper should have found.
+JudgeBench's votes with the paper's added judges are not public. Its uncalibrated numbers are: the
+scores of majority voting and of the one-coin posterior of all and of the top 3, 5 and 10 judges before
+any calibration. A twin is a simulator fitted to these, and to no calibrated number, so the pipeline's
+score on it is a prediction of the paper's result.
 
 Judge j is right on item i with probability
 
     Phi(ability_j + difficulty_i + family_i,f(j))
 
 where abilities vary between judges, difficulty is shared by all judges, and the family term by the
-judges of one family: errors are correlated, or 38 judges of 63 % accuracy would not be as wrong
-together as Table 1 says they are. A few judges stand out, as the top 3 do there.
+judges of one family. Errors must be correlated: otherwise 38 judges of 63 % accuracy would together be
+more accurate than Table 1 says. A few judges are much better, as the top 3 are there.
 """
 
 from typing import NamedTuple
@@ -35,13 +35,13 @@ class Twin(NamedTuple):
     spread: float
     """Standard deviation of the abilities."""
     difficulty: float
-    """Standard deviation of what all judges find hard."""
+    """Standard deviation of the difficulty shared by all judges."""
     family: float
-    """Standard deviation of what a family finds hard."""
+    """Standard deviation of the family term."""
     experts: int
-    """How many of the ablest judges are better than that."""
+    """Number of judges with a higher ability."""
     lead: float
-    """By how much."""
+    """How much higher their ability is."""
 
 
 JUDGEBENCH = Twin(620, 38, 9, 0.503, 0.105, 0.783, 1.383, 6, 0.429)

@@ -1,1 +1,1 @@
-"""Whether every interval that the program prints holds the truth as often as it says."""
+"""Coverage of every interval that the program prints, compared with its nominal level."""

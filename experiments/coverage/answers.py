@@ -1,4 +1,4 @@
-"""Intervals for those who work in Python: success rates of systems, and means over splits."""
+"""Intervals of the Python interface: success rates of systems, and means over splits."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ __all__ = ["over_splits", "success"]
 
 METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")
 PROGRAMS, SHOWN = 120, 40
-"""Programs of a data set, and those that are labelled."""
+"""Number of programs of a data set, and of labelled programs."""
 SPLITS, HELD_OUT = 30, 0.2
 
 
@@ -43,31 +43,31 @@ def _success(
     of_program = [np.flatnonzero(program == g) for g in np.unique(program)]
     system = np.arange(len(labels)) % 2  # two systems that share every program
     truth = np.array([labels[system == s].mean() for s in (0, 1)])
-    found: dict[str, list[tuple[Ends, float]]] = {}
+    by_interval: dict[str, list[tuple[Ends, float]]] = {}
     for _ in range(setting.replays):
-        drawn = [of_program[g] for g in rng.integers(0, len(of_program), PROGRAMS)]
-        items = np.concatenate(drawn)
-        groups = np.repeat(np.arange(PROGRAMS), [*map(len, drawn)])
-        shown = np.where(groups < SHOWN, labels[items], -1)
+        program_items = [of_program[g] for g in rng.integers(0, len(of_program), PROGRAMS)]
+        items = np.concatenate(program_items)
+        groups = np.repeat(np.arange(PROGRAMS), [*map(len, program_items)])
+        partial_labels = np.where(groups < SHOWN, labels[items], -1)
         apart = [system[items] == s for s in (0, 1)]
         for method in METHODS:
-            both = [success_rate(method, score[items][a], shown[a]) for a in apart]
+            both = [success_rate(method, score[items][a], partial_labels[a]) for a in apart]
             ends = [interval(both[0], groups[apart[0]], level=level) for level in LEVELS]
-            found.setdefault(f"success rate, {method} (Python)", []).append(
+            by_interval.setdefault(f"success rate, {method} (Python)", []).append(
                 ([(e.low, e.high) for e in ends], float(truth[0]))
             )
             if method == "prediction-powered":
                 pair = (groups[apart[0]], groups[apart[1]])
                 ends = [difference(both[0], both[1], pair, level=level) for level in LEVELS]
-                found.setdefault("difference of two systems (Python)", []).append(
+                by_interval.setdefault("difference of two systems (Python)", []).append(
                     ([(e.low, e.high) for e in ends], float(truth[0] - truth[1]))
                 )
-    for title, each in found.items():
+    for title, each in by_interval.items():
         yield trials(title, name, each)
 
 
 def _systems() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return programs of four items of unlike difficulty, two of each system, and a panel's score."""
+    """Return programs of four items with varying difficulty, two per system, and a panel's score."""
     rng = np.random.default_rng(16)
     program = np.repeat(np.arange(3000), 4)
     ease = rng.normal(0.8, 1.2, 3000)[program] + np.where(np.arange(12_000) % 2 == 0, 0.3, -0.3)
@@ -79,7 +79,7 @@ def _systems() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def over_splits(setting: Setting) -> Iterator[Trials]:
     """Yield trials of means over random splits of the same items, and over items.
 
-    The splits' truth is the mean over all splits of these items: that is all they can tell.
+    The truth for the splits is the mean over all splits of these items, which is what they estimate.
     """
     run = setting.run
     for place, population in enumerate((populations.simulated(), populations.llmbar(run))):
@@ -89,7 +89,11 @@ def over_splits(setting: Setting) -> Iterator[Trials]:
         cast = population.index
         share = np.where(cast >= 0, cast == population.labels[:, None], 0).sum(1)
         right = share > (cast >= 0).sum(1) / 2
-        found: dict[str, list[tuple[Ends, float]]] = {"normal": [], "bootstrap": [], "items": []}
+        by_interval: dict[str, list[tuple[Ends, float]]] = {
+            "normal": [],
+            "bootstrap": [],
+            "items": [],
+        }
         for replay in range(setting.replays):
             own = right[rng.integers(0, population.size, 200)].astype(float)
             part = int(HELD_OUT * len(own))
@@ -103,10 +107,10 @@ def over_splits(setting: Setting) -> Iterator[Trials]:
                 ),
                 ("items", [clustered_interval(own, level=q) for q in LEVELS], right.mean()),
             ):
-                found[name].append(([(e.low, e.high) for e in each], float(truth)))
+                by_interval[name].append(([(e.low, e.high) for e in each], float(truth)))
         for name, title in (
             ("normal", "mean over splits, normal (Python)"),
             ("bootstrap", "mean over splits, bootstrap (Python)"),
             ("items", "mean over items (Python)"),
         ):
-            yield trials(title, population.name, found[name])
+            yield trials(title, population.name, by_interval[name])

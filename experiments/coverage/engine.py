@@ -1,8 +1,8 @@
-"""Trials of an interval, and whether they cover as often as the interval says.
+"""Trials of an interval, and tests of its coverage against the nominal level.
 
 A trial is one data set, drawn from a process or a population whose truth is known, with the interval
-at every nominal level. Where one data set has many intervals of a kind (a judge each, say), a trial
-takes one of them, in turn: trials are then independent and the binomial test is exact.
+at every nominal level. If a data set has many intervals of a kind (one per judge, for example), each
+trial uses one of them, in turn, so that trials are independent and the binomial test is exact.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,26 +19,26 @@ __all__ = ["LEVELS", "SLACK", "Ends", "Setting", "Trials", "assess", "at_levels"
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 SLACK = 1e-9
-"""An interval of no width around the truth holds it, whatever the rounding."""
+"""Tolerance for rounding: an interval of zero width at the truth contains it."""
 SIGNIFICANT = 0.05
 
 Ends = Sequence[tuple[float, float]]
-"""The two ends at every level; NaN where the program prints no interval."""
+"""Both ends of the interval at every level; NaN where the program prints no interval."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How many data sets to draw, with the data folder and the seed."""
+    """The data folder, the number of data sets to draw, and the seed."""
 
     run: Run
     replays: int
 
     def rng(self, *place: int) -> np.random.Generator:
-        """Return the random numbers of one use of them."""
+        """Return the random generator of one use, identified by integers."""
         return np.random.default_rng([self.run.seed, *place])
 
     def fewer(self, part: int) -> int:
-        """Return a part of the replays, for intervals that take long."""
+        """Return a fraction of the replays, for intervals that take long."""
         return max(self.replays // part, 4)
 
 
@@ -54,36 +54,36 @@ class Trials(NamedTuple):
 
     @property
     def printed(self) -> Bool[np.ndarray, " replay"]:
-        """Whether there is an interval at all."""
+        """Whether the program prints an interval."""
         return np.asarray(np.isfinite(self.low + self.high).all(1))
 
 
-def trials(interval: str, data: str, drawn: Iterable[tuple[Ends, float]]) -> Trials:
+def trials(interval: str, data: str, intervals: Iterable[tuple[Ends, float]]) -> Trials:
     """Return trials from the ends at every level and the truth of each."""
-    ends, truth = zip(*drawn, strict=True)
+    ends, truth = zip(*intervals, strict=True)
     if not np.isfinite(truth).all():
-        raise ValueError(f"{interval}, {data}: a truth is not a number.")
+        raise ValueError(f"{interval}, {data}: a true value is NaN.")
     both = np.asarray(ends, float)
     return Trials(interval, data, both[..., 0], both[..., 1], np.asarray(truth, float))
 
 
 def at_levels(one: Callable[[float], tuple[float, float]]) -> Ends:
-    """Return the ends that a function of the level gives."""
+    """Return the ends of an interval, a function of the level, at every level."""
     return [one(level) for level in LEVELS]
 
 
-def assess(found: Sequence[Trials]) -> pd.DataFrame:
+def assess(all_trials: Sequence[Trials]) -> pd.DataFrame:
     """Return a row per interval, data and level: coverage, its error, and the verdict.
 
-    `p` is the exact two-sided binomial p-value of the coverage being the level, `p_holm` is adjusted
-    for all rows (Holm 1979, valid however the rows depend on each other). `below` and `above` are
-    the shares of trials whose truth lies below or above the interval, `without` counts those in
-    which the program prints none.
+    `p` is the exact two-sided binomial p-value of the hypothesis that coverage equals the level;
+    `p_holm` is adjusted for all rows (Holm 1979, valid under any dependence). `below` and `above` are
+    the shares of trials whose truth lies below or above the interval, `without` counts trials in which
+    the program prints no interval.
     """
     from scipy.stats import binomtest
 
     rows = []
-    for one in found:
+    for one in all_trials:
         for place, level in enumerate(LEVELS):
             low, high = (x[one.printed, place] for x in (one.low, one.high))
             truth = one.truth[one.printed]
@@ -118,6 +118,6 @@ def holm(p: Float[np.ndarray, " test"]) -> Float[np.ndarray, " test"]:
     """Return p-values adjusted for all tests (Holm 1979)."""
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
-    found = np.empty(len(p))
-    found[order] = np.minimum(steps, 1.0)
-    return found
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted

@@ -1,4 +1,4 @@
-"""Intervals of fitted judges, for those who work in Python: `reliability` of three methods."""
+"""Intervals of fitted judges in the Python interface: `reliability` of three methods."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ LABELS, VOTED = 50, 200
 WEIGHTS = np.array([1.2, 0.9, 0.6, 0.3, 0.0, -0.4])
 STACKED = 120
 MOST = 9
-"""Judges of real data that Dawid-Skene is fitted to."""
+"""Number of judges in real data for Dawid-Skene."""
 
 
 def reliability(setting: Setting) -> Iterator[Trials]:
@@ -45,43 +45,43 @@ def _ends(fit: object, judge: int) -> Ends:
 
 def _one_coin(setting: Setting, population: Population, place: int) -> Trials:
     truth, rng = population.accuracy(), setting.rng(3, place)
-    found = []
+    intervals = []
     for replay in range(setting.replays):
         judge = replay % len(truth)
         items = rng.integers(0, population.size, LABELS)
         fit = OneCoin().fit(population.votes(items), population.labels[items])
-        found.append((_ends(fit, judge), float(truth[judge])))
-    return trials("one-coin accuracy (Python)", population.name, found)
+        intervals.append((_ends(fit, judge), float(truth[judge])))
+    return trials("one-coin accuracy (Python)", population.name, intervals)
 
 
 def _dawid_skene(setting: Setting, population: Population, place: int) -> Trials:
-    """Return trials of the mode: 50 of 200 items are labelled."""
-    seen = population.index >= 0
-    right = (population.index == population.labels[:, None]) & seen
+    """Return trials of the fit at the mode, with labels for 50 of 200 items."""
+    voted = population.index >= 0
+    right = (population.index == population.labels[:, None]) & voted
     by_class = [
-        right[population.labels == k].sum(0) / seen[population.labels == k].sum(0)
+        right[population.labels == k].sum(0) / voted[population.labels == k].sum(0)
         for k in range(population.n_classes)
     ]
     truth, rng = np.mean(by_class, axis=0), setting.rng(4, place)
-    found = []
+    intervals = []
     for replay in range(setting.fewer(2)):
         items = rng.integers(0, population.size, VOTED)
         labels = np.where(np.arange(VOTED) < LABELS, population.labels[items], -1)
         fit = DawidSkene().fit(population.votes(items), labels)
         judge = replay % len(truth)
-        found.append((_ends(fit, judge), float(truth[judge])))
-    return trials("Dawid-Skene accuracy at the mode (Python)", population.name, found)
+        intervals.append((_ends(fit, judge), float(truth[judge])))
+    return trials("Dawid-Skene accuracy at the mode (Python)", population.name, intervals)
 
 
 def _stacking(setting: Setting) -> Trials:
-    """Return trials of weights: votes are fair coins, the label's log-odds are a sum of weights."""
+    """Return trials of weights: votes are fair coins, and the label's log-odds sum their weights."""
     rng = setting.rng(5)
-    found = []
+    intervals = []
     for replay in range(setting.replays):
         index = rng.integers(0, 2, (STACKED, len(WEIGHTS)))
         chance = 1 / (1 + np.exp(-(2 * index - 1) @ WEIGHTS))
         labels = (rng.random(STACKED) < chance).astype(int)
         judge = replay % len(WEIGHTS)
         fit = Stacking().fit(votes_of(index, 2), labels)
-        found.append((_ends(fit, judge), float(WEIGHTS[judge])))
-    return trials("stacking's weight (Python)", "simulated: logistic labels", found)
+        intervals.append((_ends(fit, judge), float(WEIGHTS[judge])))
+    return trials("stacking's weight (Python)", "simulated: logistic labels", intervals)

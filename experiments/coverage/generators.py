@@ -28,9 +28,9 @@ from judgebayes.generators.systems import mean_win_rates
 __all__ = ["impression", "stratified"]
 
 SHOWN = 3
-"""Generators that are labelled, in full or in part."""
+"""Number of fully or partly labelled generators."""
 PART = 60
-"""Labels of each of them."""
+"""Number of labels of each partly labelled generator."""
 AT_ONCE = 10
 ITEMS = 200
 MATCH_LABELS = 0.2
@@ -39,7 +39,7 @@ SYSTEMS, MATCHES = 5, 80
 
 @in_float64
 def impression(setting: Setting) -> list[Trials]:
-    """Return trials of a generator without labels, three others being labelled in full."""
+    """Return trials of a generator without labels, when three others are fully labelled."""
     return [*_impression(setting)]
 
 
@@ -59,11 +59,13 @@ def _impression(setting: Setting) -> Iterator[Trials]:
         parts = jax.tree.map(
             lambda x: np.asarray(x).reshape(names, len(cell.generators), *x.shape[1:]), every
         )
-        rng, drawn = setting.rng(12), []
+        rng, replays = setting.rng(12), []
         for _ in range(setting.replays):
             times = rng.multinomial(names, np.full(names, 1 / names)).astype(float)
-            drawn.append(jax.tree.map(lambda x, t=times: jnp.asarray(np.tensordot(t, x, 1)), parts))
-        yield _unlabelled(setting, "feedback on programs", drawn, len(cell.generators))
+            replays.append(
+                jax.tree.map(lambda x, t=times: jnp.asarray(np.tensordot(t, x, 1)), parts)
+            )
+        yield _unlabelled(setting, "feedback on programs", replays, len(cell.generators))
 
 
 def _unlabelled(
@@ -75,29 +77,31 @@ def _unlabelled(
     np.put_along_axis(masks, orders[:, :SHOWN], True, axis=1)
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *worlds)
     low, high = _impressions(stacked, masks)
-    found: list[tuple[Ends, float]] = []
+    intervals: list[tuple[Ends, float]] = []
     for i, (counts, order) in enumerate(zip(worlds, orders, strict=True)):
         at = order[-1]
         ends = [(float(a), float(b)) for a, b in zip(low[i, :, at], high[i, :, at], strict=True)]
-        found.append((ends, float(counts.labelled_precision[at])))
-    return trials("generator's precision, others labelled in full", name, found)
+        intervals.append((ends, float(counts.labelled_precision[at])))
+    return trials("generator's precision, others labelled in full", name, intervals)
 
 
 def _impressions(
     counts: PrecisionCounts, masks: Bool[np.ndarray, "replay generator"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    def one(given: tuple[PrecisionCounts, Array]) -> tuple[Array, Array]:
-        fit = Impression().fit(given[0].reveal(given[1]))
+    def one(pair: tuple[PrecisionCounts, Array]) -> tuple[Array, Array]:
+        fit = Impression().fit(pair[0].reveal(pair[1]))
         ends = [fit.interval(level) for level in LEVELS]
         return jnp.stack([e[0] for e in ends]), jnp.stack([e[1] for e in ends])
 
-    found = jax.jit(lambda x: jax.lax.map(one, x, batch_size=AT_ONCE))((counts, jnp.asarray(masks)))
-    return np.asarray(found[0]), np.asarray(found[1])
+    bounds = jax.jit(lambda x: jax.lax.map(one, x, batch_size=AT_ONCE))(
+        (counts, jnp.asarray(masks))
+    )
+    return np.asarray(bounds[0]), np.asarray(bounds[1])
 
 
 @in_float64
 def stratified(setting: Setting) -> list[Trials]:
-    """Return trials of generators labelled in part, and not at all, and of systems' win rates."""
+    """Return trials of partly labelled and unlabelled generators, and of systems' win rates."""
     return [*_stratified(setting)]
 
 
@@ -129,22 +133,22 @@ def _in_part(
 ) -> Iterator[Trials]:
     n = int(generator.max()) + 1
     truth = np.bincount(generator, weights=labels) / np.bincount(generator)
-    drawn, orders = [], []
+    replays, orders = [], []
     for _ in range(setting.replays):
         order = rng.permutation(n)
         own = np.full(len(labels), -1)
         for g in order[:SHOWN]:
             chosen = rng.choice(np.flatnonzero(generator == g), PART, replace=False)
             own[chosen] = labels[chosen]
-        drawn.append(count_strata(strata, own, generator, n))
+        replays.append(count_strata(strata, own, generator, n))
         orders.append(order)
-    draws = _draws(drawn)
-    for said, at in (("labelled in part", 0), ("others labelled in part", SHOWN)):
-        found = [
+    draws = _draws(replays)
+    for labelling, at in (("labelled in part", 0), ("others labelled in part", SHOWN)):
+        intervals = [
             (_central(draws[i][:, order[at]]), float(truth[order[at]]))
             for i, order in enumerate(orders)
         ]
-        yield trials(f"generator's precision, {said}", name, found)
+        yield trials(f"generator's precision, {labelling}", name, intervals)
 
 
 def _win_rates(
@@ -160,11 +164,11 @@ def _win_rates(
     truth = np.bincount(pair, weights=labels) / np.bincount(pair)
     to_systems = mean_win_rates(pairs, systems)
     strength = 0.5 + to_systems @ (truth - 0.5)
-    drawn = []
+    replays = []
     for _ in range(setting.replays):
-        shown = np.where(rng.random(len(labels)) < MATCH_LABELS, labels, -1)
-        drawn.append(count_strata(strata, shown, pair, len(pairs)))
-    draws = _draws(drawn)
+        partial_labels = np.where(rng.random(len(labels)) < MATCH_LABELS, labels, -1)
+        replays.append(count_strata(strata, partial_labels, pair, len(pairs)))
+    draws = _draws(replays)
     of_pair = [
         (_central(d[:, i % len(pairs)]), float(truth[i % len(pairs)])) for i, d in enumerate(draws)
     ]
@@ -180,7 +184,7 @@ def _win_rates(
 
 
 def _draws(counts: Sequence[StratumCounts]) -> Float[np.ndarray, "replay draw generator"]:
-    """Return the draws that `Stratified`'s intervals are quantiles of."""
+    """Return the posterior draws whose quantiles are `Stratified`'s intervals."""
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *counts)
     one = jax.jit(
         lambda x: jax.lax.map(lambda c: Stratified().fit(c).draws(), x, batch_size=AT_ONCE)
@@ -193,7 +197,7 @@ def _central(draws: Float[np.ndarray, " draw"]) -> Ends:
 
 
 def _outputs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return outputs of six generators, valid in 50 to 95 %, with eight judges' mean vote."""
+    """Return outputs of six generators, 50 to 95 % of them valid, with eight judges' mean vote."""
     rng = np.random.default_rng(14)
     generator = np.repeat(np.arange(6), ITEMS)
     labels = (rng.random(len(generator)) < np.linspace(0.5, 0.95, 6)[generator]).astype(int)
@@ -202,7 +206,7 @@ def _outputs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _matches() -> tuple[Strata, np.ndarray, np.ndarray, list[tuple[int, int]], int]:
-    """Return matches of five systems, decided by strength, and a judge right in 80 %."""
+    """Return matches of five systems by their strengths, and votes of a judge that is right in 80 %."""
     rng = np.random.default_rng(15)
     strength = np.linspace(-1, 1, SYSTEMS)
     pairs = [(a, b) for a in range(SYSTEMS) for b in range(a + 1, SYSTEMS)]

@@ -1,8 +1,8 @@
-"""Intervals of held-out results: `calibrate`'s comparison, and what `report` says of the method.
+"""Intervals of held-out results: the comparison by `calibrate`, and the method's scores in `report`.
 
 A data set is 60 labelled items, or 30 programs of ten, drawn without replacement from a population
-many times as large. Its truth is what the program estimates: the mean over fits to as many labels
-as it held in, and over all items of the population.
+many times as large. Its truth is the quantity that the program estimates: the mean over fits to as
+many labels as its calibration parts have, and over all items of the population.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,23 +34,23 @@ POOL = 4000
 JUDGES = 12
 BINS = 10
 COST = 0.2
-"""Of asking a person: items whose expected loss is higher are sent."""
+"""Cost of asking a person: items with a higher expected loss are sent."""
 LOSSES = losses_of("absolute", None, COST, Classes((0, 1), pairwise=False))
 SPLITS = 100
 OWN = "one-coin"
 FITS = 5
-"""Splits of each data set whose fits the truth is a mean over."""
+"""Number of splits of each data set over whose fits the truth is averaged."""
 HALF = 2
 NOTHING: Ends = [(np.nan, np.nan)] * len(LEVELS)
 
 
 @dataclass(frozen=True)
 class _Pool:
-    """A population with the programs, all of one size, that its items belong to."""
+    """A population with the groups (programs) of its items, all of the same size."""
 
     population: Population
     of_group: Int[np.ndarray, "group item"]
-    """The items of each group; one each where items share nothing."""
+    """The items of each group; one item per group if items are independent."""
     draw: int
     """How many groups a data set has."""
 
@@ -75,8 +75,8 @@ def _pools(setting: Setting) -> Iterator[_Pool]:
     ):
         if population is not None:
             few = np.linspace(0, population.index.shape[1] - 1, JUDGES).astype(int)
-            alone = np.arange(population.size)[:, None]
-            yield _Pool(population.judges(np.unique(few)), alone, LABELS)
+            single_judges = np.arange(population.size)[:, None]
+            yield _Pool(population.judges(np.unique(few)), single_judges, LABELS)
     grouped = populations.programs(setting.run)
     if grouped is not None and grouped.groups is not None:
         places = [np.flatnonzero(grouped.groups == g) for g in np.unique(grouped.groups)]
@@ -93,7 +93,7 @@ def _methods(population: Population) -> Mapping[str, Aggregator]:
 def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
     population, rng = pool.population, setting.rng(8, place)
     methods, loss = _methods(population), LOSSES.matrix
-    found: dict[str, list[tuple[Ends, Any]]] = {}
+    by_interval: dict[str, list[tuple[Ends, Any]]] = {}
     fitted: list[np.ndarray] = []
     smaller: list[int] = []
     for replay in range(setting.replays):
@@ -103,13 +103,13 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
         compared = compare(methods, votes, labels, groups, loss, splits=SPLITS, seed=replay)
         fitted.append(items[compared.parts.calibration[:FITS]])
         for name, ends in _ends(compared, loss).items():
-            found.setdefault(name, []).append((ends, None))
+            by_interval.setdefault(name, []).append((ends, None))
         own = compared.evaluations[OWN]
-        held = (*_answers(own), _items(own), compared.groups)
-        bins = [confidence_bins(*held, bins=BINS, level=level) for level in LEVELS]
+        held_out_answers = (*_answers(own), _items(own), compared.groups)
+        bins = [confidence_bins(*held_out_answers, bins=BINS, level=level) for level in LEVELS]
         which = replay % len(bins[0])
         ends = [(b[which].right.low, b[which].right.high) for b in bins]
-        found.setdefault("right by probability", []).append((ends, bins[0][which].place))
+        by_interval.setdefault("right by probability", []).append((ends, bins[0][which].place))
         if replay < setting.fewer(HALF):
             grown = [
                 grow(compared, OWN, methods[OWN], votes, labels, loss, seed=replay, level=level)
@@ -120,11 +120,11 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
                 ("NLL by labels", [g.nll[0] for g in grown]),
                 ("gain of more labels", [g.gain for g in grown]),
             ):
-                found.setdefault(name, []).append(([(i.low, i.high) for i in each], None))
+                by_interval.setdefault(name, []).append(([(i.low, i.high) for i in each], None))
     truth = _truths(pool, methods, np.concatenate(fitted), smaller, loss)
-    for name, drawn in found.items():
-        values = [(ends, truth[name if at is None else f"bin {at}"]) for ends, at in drawn]
-        # A bin that no fit of the first splits falls into has no truth: its trials are counted out.
+    for name, intervals in by_interval.items():
+        values = [(ends, truth[name if at is None else f"bin {at}"]) for ends, at in intervals]
+        # A bin without answers has no truth; its trials do not count.
         values = [v if np.isfinite(v[1]) else (NOTHING, 0.0) for v in values]
         title = f"{population.name}, by program" if pool.grouped else population.name
         yield trials(name, title, values)
@@ -135,38 +135,38 @@ def _ends(compared: Compared, loss: np.ndarray) -> dict[str, Ends]:
     by_level = []
     for level in LEVELS:
         leads = compared.leads(OWN, loss, level=level)
-        asked = abstention(compared, OWN, LOSSES, level=level)
+        abstained = abstention(compared, OWN, LOSSES, level=level)
         by_level.append(
             {f"extra loss of {name}": (lead.low, lead.high) for name, lead in leads.items()}
             | {
-                name: (found.low, found.high)
-                for name, found in (
+                name: (interval.low, interval.high)
+                for name, interval in (
                     ("held-out accuracy", compared.right(OWN, level=level)),
                     ("held-out NLL", compared.interval(OWN, nll, level=level, least=0.0)),
-                    ("share sent to a person", asked.share),
-                    ("risk of the rest", asked.risk),
+                    ("share sent to a person", abstained.share),
+                    ("risk of the rest", abstained.risk),
                 )
             }
         )
     return {name: [each[name] for each in by_level] for name in by_level[0]}
 
 
-def _right(found: Evaluation) -> Float[np.ndarray, "split item"]:
-    labels = np.asarray(found.labels)
-    return np.where(labels >= 0, np.asarray(found.decisions) == labels, np.nan)
+def _right(evaluation: Evaluation) -> Float[np.ndarray, "split item"]:
+    labels = np.asarray(evaluation.labels)
+    return np.where(labels >= 0, np.asarray(evaluation.decisions) == labels, np.nan)
 
 
 def _answers(
-    found: Evaluation,
+    evaluation: Evaluation,
 ) -> tuple[Float[np.ndarray, "answer class"], Int[np.ndarray, " answer"]]:
-    """Return the answers and labels of all splits, without what fills them up."""
-    labels = np.asarray(found.labels)
-    return np.asarray(found.log_probs)[labels >= 0], labels[labels >= 0]
+    """Return the answers and labels of all splits, without padding."""
+    labels = np.asarray(evaluation.labels)
+    return np.asarray(evaluation.log_probs)[labels >= 0], labels[labels >= 0]
 
 
-def _items(found: Evaluation) -> Int[np.ndarray, " answer"]:
-    """Return which item each answer is on."""
-    return np.asarray(found.items)[np.asarray(found.labels) >= 0]
+def _items(evaluation: Evaluation) -> Int[np.ndarray, " answer"]:
+    """Return the index of the item of each answer."""
+    return np.asarray(evaluation.items)[np.asarray(evaluation.labels) >= 0]
 
 
 def _truths(
@@ -181,41 +181,41 @@ def _truths(
     votes, labels = population.votes(every), jnp.asarray(population.labels[every])
     where = np.empty(population.size, int)
     where[every] = np.arange(len(every))
-    known = where[fitted]
-    new = np.ones((len(known), len(every)), bool)
-    np.put_along_axis(new, known, False, axis=1)
+    labelled_items = where[fitted]
+    new = np.ones((len(labelled_items), len(every)), bool)
+    np.put_along_axis(new, labelled_items, False, axis=1)
 
     def evaluated(name: str, calibration: np.ndarray) -> Evaluation:
         parts = Splits(calibration, np.tile(np.arange(len(every)), (len(calibration), 1)))
-        found = evaluate_splits(
+        evaluation = evaluate_splits(
             methods[name], votes, labels, parts, fit_on="calibration", loss=loss
         )
-        items = np.maximum(np.asarray(found.items), 0)
+        items = np.maximum(np.asarray(evaluation.items), 0)
         fresh = np.take_along_axis(new[: len(calibration)], items, axis=1)
-        return replace(found, labels=jnp.where(fresh, found.labels, -1))
+        return replace(evaluation, labels=jnp.where(fresh, evaluation.labels, -1))
 
-    def nll(found: Evaluation) -> float:
-        log_probs, seen = _answers(found)
-        return -float(np.take_along_axis(log_probs, seen[:, None], 1).mean())
+    def nll(evaluation: Evaluation) -> float:
+        log_probs, answer_labels = _answers(evaluation)
+        return -float(np.take_along_axis(log_probs, answer_labels[:, None], 1).mean())
 
-    whole = {name: evaluated(name, known) for name in methods}
+    whole = {name: evaluated(name, labelled_items) for name in methods}
     own = whole[OWN]
     lost = {name: float(np.nanmean(each.losses(loss))) for name, each in whole.items()}
     truth = {f"extra loss of {n}": lost[n] - lost[OWN] for n in methods if n != OWN}
-    kept = np.where(np.asarray(own.labels) >= 0, ~sent_of(own, LOSSES), np.nan)
+    not_sent = np.where(np.asarray(own.labels) >= 0, ~sent_of(own, LOSSES), np.nan)
     truth |= {
-        "share sent to a person": 1 - float(np.nanmean(kept)),
+        "share sent to a person": 1 - float(np.nanmean(not_sent)),
         "risk of the rest": float(
-            np.nansum(kept * np.nan_to_num(own.losses(loss))) / np.nansum(kept)
+            np.nansum(not_sent * np.nan_to_num(own.losses(loss))) / np.nansum(not_sent)
         ),
     }
     truth |= {"held-out accuracy": float(np.nanmean(_right(own))), "held-out NLL": nll(own)}
-    # Calibration items stand in random order, by whole groups or not: the first are a smaller draw.
-    some = [nll(evaluated(OWN, known[:, :size])) for size in smaller]
+    # Calibration items, or their groups, are in random order: the first ones are a random subset.
+    some = [nll(evaluated(OWN, labelled_items[:, :size])) for size in smaller]
     if some:
         truth |= {"NLL by labels": some[0], "gain of more labels": some[-2] - some[-1]}
-    log_probs, seen = _answers(own)
-    best = log_probs.argmax(1) == seen
+    log_probs, own_labels = _answers(own)
+    best = log_probs.argmax(1) == own_labels
     place = np.clip(np.ceil(np.exp(log_probs).max(1) * BINS - 1e-12).astype(int) - 1, 0, BINS - 1)
     for b in range(BINS):
         here = place == b

@@ -1,4 +1,4 @@
-"""Intervals of judges: accuracy, TPR, TNR and position bias, as `diagnose` and `report` print them."""
+"""Intervals of judges: accuracy, TPR, TNR and position bias, as in `diagnose` and `report`."""
 
 from collections.abc import Iterator
 
@@ -19,15 +19,15 @@ __all__ = ["position_bias", "shares"]
 
 LABELS = 50
 BY_PROGRAM = 15
-"""Programs of a data set whose items share programs."""
+"""Number of programs of a data set whose items share programs."""
 ITEMS = 4000
 
 
 def shares(setting: Setting) -> Iterator[Trials]:
     """Yield trials of accuracy, TPR and TNR: one judge, 50 items drawn with replacement."""
     run = setting.run
-    known = (populations.simulated(), populations.llmbar(run), populations.rewardbench(run))
-    for place, population in enumerate(known):
+    available = (populations.simulated(), populations.llmbar(run), populations.rewardbench(run))
+    for place, population in enumerate(available):
         if population is not None:
             yield from _shares(setting, population, place)
     grouped = populations.programs(run)
@@ -38,7 +38,7 @@ def shares(setting: Setting) -> Iterator[Trials]:
 def _shares(setting: Setting, population: Population, place: int) -> Iterator[Trials]:
     whole = judge_table(population.votes(), population.labels)
     names = ("accuracy", "tpr", "tnr")
-    found: dict[str, list[tuple[Ends, float]]] = {name: [] for name in names}
+    by_interval: dict[str, list[tuple[Ends, float]]] = {name: [] for name in names}
     rng = setting.rng(1, place)
     for replay in range(setting.replays):
         judge = replay % population.index.shape[1]
@@ -46,29 +46,32 @@ def _shares(setting: Setting, population: Population, place: int) -> Iterator[Tr
         tables = _tables(population.judges(np.array([judge])), items, None)
         for name in names:
             ends = [(t[f"{name}_low"][0], t[f"{name}_high"][0]) for t in tables]
-            found[name].append((ends, float(whole[name][judge])))
+            by_interval[name].append((ends, float(whole[name][judge])))
     for name, title in zip(names, ("judge's accuracy", "judge's TPR", "judge's TNR"), strict=True):
-        yield trials(title, population.name, found[name])
+        yield trials(title, population.name, by_interval[name])
 
 
 def _by_program(setting: Setting, population: Population) -> Iterator[Trials]:
-    """Yield accuracies where whole programs are drawn, with and without saying so."""
+    """Yield trials of accuracy with whole programs drawn, with and without their groups."""
     assert population.groups is not None
     truth = population.accuracy()
     rng = setting.rng(1, 9)
     of_program = [np.flatnonzero(population.groups == g) for g in np.unique(population.groups)]
-    found: dict[str, list[tuple[Ends, float]]] = {"": [], ", groups told": []}
+    by_suffix: dict[str, list[tuple[Ends, float]]] = {"": [], ", groups told": []}
     for replay in range(setting.replays):
         judge = replay % population.index.shape[1]
-        drawn = [of_program[g] for g in rng.integers(0, len(of_program), BY_PROGRAM)]
-        items, groups = np.concatenate(drawn), np.repeat(np.arange(BY_PROGRAM), [*map(len, drawn)])
+        program_items = [of_program[g] for g in rng.integers(0, len(of_program), BY_PROGRAM)]
+        items, groups = (
+            np.concatenate(program_items),
+            np.repeat(np.arange(BY_PROGRAM), [*map(len, program_items)]),
+        )
         one = population.judges(np.array([judge]))
-        for said, told in (("", None), (", groups told", groups)):
-            tables = _tables(one, items, told)
+        for suffix, group_ids in (("", None), (", groups told", groups)):
+            tables = _tables(one, items, group_ids)
             ends = [(t["accuracy_low"][0], t["accuracy_high"][0]) for t in tables]
-            found[said].append((ends, float(truth[judge])))
-    for said, each in found.items():
-        yield trials("judge's accuracy", f"{population.name}, by program{said}", each)
+            by_suffix[suffix].append((ends, float(truth[judge])))
+    for suffix, each in by_suffix.items():
+        yield trials("judge's accuracy", f"{population.name}, by program{suffix}", each)
 
 
 def _tables(one: Population, items: np.ndarray, groups: np.ndarray | None) -> list[pd.DataFrame]:
@@ -79,25 +82,25 @@ def _tables(one: Population, items: np.ndarray, groups: np.ndarray | None) -> li
 def position_bias(setting: Setting) -> Iterator[Trials]:
     """Yield trials of the position bias: one judge, 50 items in both orders."""
     run: Run = setting.run
-    known = [("simulated: independent judges", _both_orders())]
+    sources = [("simulated: independent judges", _both_orders())]
     if run.has(LLMBAR):
-        known.append(("LLMBar", llmbar_orders(run)[0]))
+        sources.append(("LLMBar", llmbar_orders(run)[0]))
     if run.has(MTBENCH):
-        known.append(("MT-Bench, repeated", mtbench_orders(run)[0]))
-    for place, (name, votes) in enumerate(known):
+        sources.append(("MT-Bench, repeated", mtbench_orders(run)[0]))
+    for place, (name, votes) in enumerate(sources):
         whole = judge_table(votes, np.full(votes.n_items, -1))["position_bias"].to_numpy()
         index, order = np.asarray(votes.index), np.asarray(votes.order)
         rng = setting.rng(2, place)
-        found = []
+        intervals = []
         for replay in range(setting.replays):
             judge = replay % votes.n_judges
             items = rng.integers(0, votes.n_items, LABELS)
-            cast, shown = (jnp.asarray(x[items][:, [judge]]) for x in (index, order))
-            own = Votes(cast, None, shown, None, votes.n_classes)
+            cast, judge_order = (jnp.asarray(x[items][:, [judge]]) for x in (index, order))
+            own = Votes(cast, None, judge_order, None, votes.n_classes)
             tables = [judge_table(own, np.full(LABELS, -1), level=level) for level in LEVELS]
             ends = [(t["position_bias_low"][0], t["position_bias_high"][0]) for t in tables]
-            found.append((ends, float(whole[judge])))
-        yield trials("judge's position bias", name, found)
+            intervals.append((ends, float(whole[judge])))
+        yield trials("judge's position bias", name, intervals)
 
 
 def _both_orders() -> Votes:

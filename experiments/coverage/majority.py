@@ -12,8 +12,8 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.betaconform.common import (
     COUNTS,
     TWINS,
-    Judged,
-    everything,
+    DataSet,
+    all_data_sets,
     pmfs,
     posterior,
     simulated,
@@ -33,37 +33,37 @@ HARD_LABELS, HARD_VOTES = 100, 11
 
 
 def majority(setting: Setting) -> Iterator[Trials]:
-    """Yield trials from 57 labels; each takes the next data set and the next number of votes."""
+    """Yield trials from 57 labels; each uses the next data set and the next number of votes."""
     sources = [("simulated: Beta-Binomials", simulated())]
     if setting.run.has(COUNTS):
-        sources.append(("counts of correct votes", everything(setting.run)))
-    for place, (name, judged) in enumerate(sources):
+        sources.append(("counts of correct votes", all_data_sets(setting.run)))
+    for place, (name, data_sets) in enumerate(sources):
         for these in (False, True):
-            yield from _curves(setting, name, judged, these, place)
-        yield _stopped(setting, name, judged, place)
+            yield from _curves(setting, name, data_sets, these, place)
+        yield _stopped(setting, name, data_sets, place)
 
 
 def _curves(
-    setting: Setting, name: str, judged: list[Judged], these: bool, place: int
+    setting: Setting, name: str, data_sets: list[DataSet], these: bool, place: int
 ) -> Iterator[Trials]:
-    """Yield both columns: of all the items there could be, or of these items (`--these-items`)."""
+    """Yield trials of both columns, for more items like these or these items (`--these-items`)."""
     rng = setting.rng(9, place, int(these))
-    own = [judged[replay % len(judged)] for replay in range(setting.replays)]
+    own = [data_sets[replay % len(data_sets)] for replay in range(setting.replays)]
     parts = [
         rng.permutation(len(one.correct))[:LABELS]
         if these
         else rng.integers(0, len(one.correct), LABELS)
         for one in own
     ]
-    size = [(replay // len(judged)) % len(one.sizes) for replay, one in enumerate(own)]
+    size = [(replay // len(data_sets)) % len(one.sizes) for replay, one in enumerate(own)]
     free: list[tuple[Ends, float]] = []
     for one, part, at in zip(own, parts, size, strict=True):
         fit = Thinning().fit(counts_of(one.correct[part], one.votes))
         population = len(one.correct) if these else None
         curves = [fit.curve(one.sizes, level=level, population=population) for level in LEVELS]
         free.append(([(c.low[at], c.high[at]) for c in curves], float(one.truth[at])))
-    said = "these items" if these else "items like these"
-    yield trials(f"majority's error, model-free, {said}", name, free)
+    target = "these items" if these else "items like these"
+    yield trials(f"majority's error, model-free, {target}", name, free)
     mixed: list[tuple[Ends, float]] = []
     for replay, pmf in enumerate(_posteriors(setting, own, parts)):
         one, part, at = own[replay], parts[replay], size[replay]
@@ -78,14 +78,14 @@ def _curves(
         else:
             errors = pmf @ wrong_majorities(one.votes).T
         mixed.append((_central(errors[:, at]), float(one.truth[at])))
-    yield trials(f"majority's error, mixture, {said}", name, mixed)
+    yield trials(f"majority's error, mixture, {target}", name, mixed)
 
 
 def _posteriors(
-    setting: Setting, own: list[Judged], parts: list[np.ndarray]
+    setting: Setting, own: list[DataSet], parts: list[np.ndarray]
 ) -> list[Float[np.ndarray, "draw count"]]:
     """Return P(S = s) under draws of the mixture's posterior, for each data set."""
-    found: list[np.ndarray] = [np.empty(0)] * len(own)
+    posterior_pmfs: list[np.ndarray] = [np.empty(0)] * len(own)
     for votes in {one.votes for one in own}:
         which = [i for i, one in enumerate(own) if one.votes == votes]
         weights = np.stack(
@@ -93,20 +93,20 @@ def _posteriors(
         )
         each = pmfs(posterior(setting.run), votes, weights.astype(float))
         for i, pmf in zip(which, each, strict=True):
-            found[i] = pmf
-    return found
+            posterior_pmfs[i] = pmf
+    return posterior_pmfs
 
 
 def _central(draws: Float[np.ndarray, " draw"]) -> Ends:
     return [tuple(np.quantile(draws, ((1 - q) / 2, (1 + q) / 2))) for q in LEVELS]
 
 
-def _stopped(setting: Setting, name: str, judged: list[Judged], place: int) -> Trials:
-    """Return trials of the interval at which a session stops labelling, because it is narrow."""
+def _stopped(setting: Setting, name: str, data_sets: list[DataSet], place: int) -> Trials:
+    """Return trials of the interval at which a session stops because the interval is narrow."""
     rng = setting.rng(10, place)
-    found: list[tuple[Ends, float]] = []
+    intervals: list[tuple[Ends, float]] = []
     for replay in range(setting.fewer(STOPPED)):
-        one = judged[replay % len(judged)]
+        one = data_sets[replay % len(data_sets)]
         session = Session(WidthRule(WIDTH), one.votes)
         for item in rng.integers(0, len(one.correct), 400):
             if session.update(int(one.correct[item])) == "stop":
@@ -114,8 +114,8 @@ def _stopped(setting: Setting, name: str, judged: list[Judged], place: int) -> T
         fit = Thinning().fit(counts_of(session.correct, one.votes))
         top = one.sizes[-1:]
         curves = [fit.curve(top, level=level) for level in LEVELS]
-        found.append(([(c.low[0], c.high[0]) for c in curves], float(one.truth[-1])))
-    return trials("majority's error when a session stops (Python)", name, found)
+        intervals.append(([(c.low[0], c.high[0]) for c in curves], float(one.truth[-1])))
+    return trials("majority's error when a session stops (Python)", name, intervals)
 
 
 def hard_items(setting: Setting) -> Iterator[Trials]:
@@ -139,11 +139,11 @@ def hard_items(setting: Setting) -> Iterator[Trials]:
         ("accuracy of a vote on hard items", drawn_mean[..., 0], mean[0]),
         ("accuracy of a vote on the others", drawn_mean[..., 1], mean[1]),
     ):
-        found = [
-            (_central(row) if shown else nothing, float(truth))
-            for row, shown in zip(values, settled, strict=True)
+        intervals = [
+            (_central(row) if is_printed else nothing, float(truth))
+            for row, is_printed in zip(values, settled, strict=True)
         ]
-        yield trials(name, f"simulated: {HARD}", found)
+        yield trials(name, f"simulated: {HARD}", intervals)
 
 
 @in_float64

@@ -1,18 +1,18 @@
 """`python -m judgebayes.experiments.coverage.maps`: intervals of calibrated probabilities.
 
-Does the 90 % interval of `BayesianMap` hold the true probability in 90 of 100 data sets? Labels are
-drawn from a map whose parameters are fixed (too sure, not sure enough, shifted, bent, nearly right),
-and from maps drawn anew for each data set (*any*: log-slopes and intercepts uniform, independent of the
-fit's prior, log s between -log 4 and log 4, c between -1.5 and 1.5); 50 and 200 labels, two and three
-classes. A cell is a map, number of classes, number of labels, world, input and method; 500 data sets
-each. Beside it the simplest rival: 200 bootstrap fits of the same map.
+Does the 90 % interval of `BayesianMap` contain the true probability in 90 of 100 data sets? Labels are
+drawn from maps with fixed parameters (too sure, not sure enough, shifted, bent, nearly right), and from
+maps drawn for each data set (*any*: log-slopes and intercepts uniform, independent of the fit's prior,
+log s between -log 4 and log 4, c between -1.5 and 1.5); 50 and 200 labels, two and three classes. A cell
+is a map, number of classes, number of labels, world, input and method, with 500 data sets. The simplest
+alternative is included: 200 bootstrap fits of the same map.
 
-No interval that is not randomised covers exactly 90 % at every fixed truth, and a posterior's need do
-so only on average over its prior. What is asked of it here is more: that in no cell the exact binomial
-interval of the coverage, of 99 % simultaneously over all cells of `BayesianMap` (Bonferroni), leaves
-90 % out.
+No interval that is not randomised covers exactly 90 % at every fixed truth, and a posterior interval
+need cover 90 % only on average over its prior. The requirement here is stronger: for every cell of
+`BayesianMap` the exact binomial interval of the coverage, at 99 % simultaneously over all cells
+(Bonferroni), includes 90 %.
 
-Writes maps.csv, and from it the table of README.md. Ten minutes of two cores.
+Writes maps.csv and the table in README.md. Takes ten minutes on two cores.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, NormalAtMode
 
-__all__ = ["MAPS", "assess", "counted", "draw", "markdown", "write"]
+__all__ = ["MAPS", "assess", "count_coverage", "draw", "markdown", "write"]
 
 LEVEL, TOGETHER = 0.9, 0.99
 LABELS = (50, 200)
@@ -41,15 +41,15 @@ MAPS = {"temperature": Temperature(), "Platt": Platt(), "beta": Beta()}
 
 
 class Method(NamedTuple):
-    """A way to an interval, and where it is tried."""
+    """A method for intervals, and the cells in which it is tested."""
 
     of: Callable[[Any], Any]
     batch: int
-    """Data sets side by side."""
+    """Number of data sets fitted at once."""
     offered: bool = True
-    """Whether the library offers it for such data: it is then asked to hold."""
+    """Whether the library offers it for such data; if so, its coverage must hold."""
     everywhere: bool = False
-    """Any number of classes and labels; the others, for time, at the least of both."""
+    """Whether all numbers of classes and labels are tested; else, for time, only the smallest."""
     all_worlds: bool = True
 
 
@@ -67,14 +67,14 @@ INPUTS: dict[int, np.ndarray] = {
     2: np.array([[0.95, 0.05], [0.7, 0.3], [0.2, 0.8]]),
     3: np.array([[0.8, 0.15, 0.05], [0.1, 0.3, 0.6], [0.4, 0.35, 0.25]]),
 }
-"""Answers whose calibrated probability of the last class is asked for."""
+"""Answers at which the calibrated probability of the last class is estimated."""
 SPREAD = {2: 2.0, 3: 1.5}
 """Standard deviation of the log-odds, or of the logits, of the answers."""
 BEGIN, END = "<!-- maps: written by experiments/coverage/maps.py -->", "<!-- end of maps -->"
 
 
 class World(NamedTuple):
-    """Slopes and intercepts of two or three classes; None where they are drawn for each data set."""
+    """Slopes and intercepts of two or three classes; None if they are drawn for each data set."""
 
     slopes: tuple[float, float, float] | None
     intercepts: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -94,8 +94,8 @@ LEFT_OUT = {
     "Platt": ("far too sure", "bent"),
     "beta": ("far too sure", "shifted"),
 }
-"""Worlds that are left out: of another family, or for time."""
-FEW = ("too sure", "any")
+"""Worlds left out because they are not in the map's family, or for time."""
+TWO_WORLDS = ("too sure", "any")
 
 
 def draw(
@@ -126,7 +126,7 @@ def draw(
 
 
 def ends(method: Any, n_classes: int, batch: int) -> Callable[..., tuple[Array, Array]]:
-    """Return the compiled function of many data sets that gives the intervals at the inputs."""
+    """Return a compiled function from many data sets to their intervals at the inputs."""
     inputs = np.log(INPUTS[n_classes])
 
     def one(log_probs: Array, labels: Array, key: Array) -> tuple[Array, Array]:
@@ -149,24 +149,26 @@ def ends(method: Any, n_classes: int, batch: int) -> Callable[..., tuple[Array, 
     return jax.jit(batched)
 
 
-def tried(way: Method, name: str, n_classes: int, n_labels: int) -> list[str]:
-    """Return the worlds of a cell's map; few of three classes, for time."""
-    if not way.everywhere and (n_classes, n_labels) != (2, LABELS[0]):
+def tested_worlds(method: Method, name: str, n_classes: int, n_labels: int) -> list[str]:
+    """Return the worlds in which a map is tested; for three classes only two, for time."""
+    if not method.everywhere and (n_classes, n_labels) != (2, LABELS[0]):
         return []
-    chosen = FEW if n_classes > 2 or not way.all_worlds else tuple(WORLDS)
+    chosen = TWO_WORLDS if n_classes > 2 or not method.all_worlds else tuple(WORLDS)
     return [world for world in chosen if world not in LEFT_OUT[name]]
 
 
 @in_float64
-def counted(replays: int, seed: int, methods: tuple[str, ...] = tuple(METHODS)) -> pd.DataFrame:
-    """Return a row per cell: how many intervals hold the truth, and their mean width."""
+def count_coverage(
+    replays: int, seed: int, methods: tuple[str, ...] = tuple(METHODS)
+) -> pd.DataFrame:
+    """Return a row per cell: how many intervals contain the truth, and their mean width."""
     rows = []
     for method in methods:
         way = METHODS[method]
         for name, own in MAPS.items():
             for n_classes in INPUTS:
                 for n_labels in LABELS:
-                    worlds = tried(way, name, n_classes, n_labels)
+                    worlds = tested_worlds(way, name, n_classes, n_labels)
                     if not worlds:
                         continue
                     function = ends(way.of(own), n_classes, way.batch)
@@ -199,7 +201,7 @@ def counted(replays: int, seed: int, methods: tuple[str, ...] = tuple(METHODS)) 
 
 
 def assess(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells with exact intervals of their coverage, simultaneous over those of ours."""
+    """Return the cells with exact intervals of their coverage, simultaneous over offered methods."""
     tail = (1 - TOGETHER) / 2 / max(sum(METHODS[method].offered for method in cells["method"]), 1)
     inside, missed = cells["inside"], cells["replays"] - cells["inside"]
     low = np.nan_to_num(beta.ppf(tail, inside, missed + 1), nan=0.0)
@@ -232,7 +234,7 @@ def markdown(cells: pd.DataFrame) -> list[str]:
 
 
 def write(cells: pd.DataFrame, out: Path) -> list[str]:
-    """Write maps.csv, and its table into a README.md that has a place for it; return the table."""
+    """Write maps.csv, and its table into README.md if it has the markers; return the table."""
     out.mkdir(parents=True, exist_ok=True)
     cells.to_csv(out / "maps.csv", index=False, float_format="%.5g", lineterminator="\n")
     rows, page = markdown(pd.read_csv(out / "maps.csv")), out / "README.md"
@@ -244,12 +246,12 @@ def write(cells: pd.DataFrame, out: Path) -> list[str]:
 
 
 def check(
-    replays: Annotated[int, typer.Option(min=4, help="Data sets of each cell.")] = 500,
-    seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/coverage"),
+    replays: Annotated[int, typer.Option(min=4, help="Number of data sets for each cell.")] = 500,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/coverage"),
 ) -> None:
-    """Count how often the maps' intervals hold the truth: write maps.csv, and README.md's table."""
-    typer.echo("\n".join(write(assess(counted(replays, seed)), out)))
+    """Count how often the maps' intervals contain the truth; write maps.csv and README.md's table."""
+    typer.echo("\n".join(write(assess(count_coverage(replays, seed)), out)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What data sets are drawn from: votes and labels of many items, simulated or real."""
+"""Populations from which data sets are drawn: votes and labels of many items, simulated or real."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +22,7 @@ ITEMS = 20_000
 
 @dataclass(frozen=True)
 class Population:
-    """Class indices of one vote of each judge on each item, -1 if missing, with every label."""
+    """Class indices of one vote of each judge on each item, -1 if missing, with all labels."""
 
     name: str
     index: Int[np.ndarray, "item judge"]
@@ -32,11 +32,11 @@ class Population:
 
     @property
     def size(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return len(self.labels)
 
     def judges(self, judges: Int[np.ndarray, " some"]) -> "Population":
-        """Return the population as some judges see it."""
+        """Return the population with the votes of some judges only."""
         return Population(
             self.name, self.index[:, judges], self.labels, self.groups, self.n_classes
         )
@@ -47,21 +47,21 @@ class Population:
 
     def accuracy(self) -> Float[np.ndarray, " judge"]:
         """Return the share of each judge's votes that are right."""
-        seen = self.index >= 0
-        return np.asarray(((self.index == self.labels[:, None]) & seen).sum(0) / seen.sum(0))
+        voted = self.index >= 0
+        return np.asarray(((self.index == self.labels[:, None]) & voted).sum(0) / voted.sum(0))
 
 
 def votes_of(index: Int[np.ndarray, "item judge"], n_classes: int) -> Votes:
-    """Return one vote of each judge on each item as votes."""
+    """Return `Votes` with one vote of each judge on each item."""
     with jax.enable_x64(True):
         return Votes(jnp.asarray(index[:, :, None], jnp.int8), None, None, None, n_classes)
 
 
 @lru_cache(maxsize=8)
 def simulated(n_classes: int = 2, items: int = ITEMS, judges: int = 9) -> Population:
-    """Return judges who err independently, right in 55 to 95 % of all cases, a tenth missing.
+    """Return judges with independent errors and accuracies of 55 to 95 %; a tenth of votes missing.
 
-    Classes are equally common, a wrong vote is any other class alike.
+    Classes are equally common, and all wrong classes are equally likely.
     """
     rng = np.random.default_rng(11)
     accuracy = np.linspace(0.55, 0.95, judges)

@@ -29,11 +29,11 @@ def markdown(table: pd.DataFrame) -> list[str]:
     for (interval, data), own in table.groupby(["interval", "data"], sort=False):
         shares = [f"{100 * value:.1f}" for value in own["coverage"]]
         wrong = own[own["verdict"] != "holds"]
-        said = [
+        verdicts = [
             f"{verdict} ({', '.join(f'{level:.0%}' for level in part['level'])})"
             for verdict, part in wrong.groupby("verdict")
         ]
         n, error = int(own["replays"].iloc[0]), 100 * own["error"].max()
-        cells = [interval, data, f"{n}", *shares, f"{error:.1f}", "; ".join(said) or "holds"]
+        cells = [interval, data, f"{n}", *shares, f"{error:.1f}", "; ".join(verdicts) or "holds"]
         lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
     return lines

@@ -1,4 +1,4 @@
-"""Conformal sets, and the range that `calibrate --conformal` and `report` give for their coverage."""
+"""Conformal sets, and the range of their coverage in `calibrate --conformal` and `report`."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from judgebayes.experiments.coverage.engine import LEVELS, Setting, Trials, tria
 __all__ = ["conformal"]
 
 HELD = 19
-"""(n + 1) times every level is a whole number, so that the sets are exact without ties."""
+"""(n + 1) times every level is an integer, so that without ties the sets are exact."""
 LEVEL = 0.9
 JUDGES = 5
 INSIDE, OUTSIDE = (0.0, 1.0), (2.0, 3.0)
@@ -24,7 +24,7 @@ FITTED = 100
 
 
 def conformal(setting: Setting) -> Iterator[Trials]:
-    """Yield trials of sets, each with 19 labels and one item more, and of their coverage's range."""
+    """Yield trials of sets from 19 labels for one more item, and of the range of their coverage."""
     pools = [("simulated: continuous scores", *_continuous())]
     for population in (
         populations.llmbar(setting.run),
@@ -51,12 +51,12 @@ def _continuous() -> tuple[Float[np.ndarray, "item class"], Int[np.ndarray, " it
 def _sets(
     setting: Setting, name: str, log_probs: np.ndarray, labels: np.ndarray, place: int
 ) -> Trials:
-    """Return whether sets hold the label; inside and outside stand in for an interval's ends."""
+    """Return trials of sets; fixed ends inside or outside represent whether the label is in the set."""
     rng, n = setting.rng(6, place), len(labels)
     items = np.stack([rng.choice(n, HELD + 1, replace=False) for _ in range(setting.replays)])
     covered = np.stack([_covered(log_probs, labels, items, level)[1] for level in LEVELS], axis=1)
-    found = [([INSIDE if inside else OUTSIDE for inside in row], 0.5) for row in covered]
-    return trials("conformal set", name, found)
+    intervals = [([INSIDE if inside else OUTSIDE for inside in row], 0.5) for row in covered]
+    return trials("conformal set", name, intervals)
 
 
 def _ranges(
@@ -65,14 +65,14 @@ def _ranges(
     rng, rest = setting.rng(7, place), len(labels) - HELD
     items = np.stack([rng.permutation(len(labels)) for _ in range(setting.replays)])
     own, shares = _covered(log_probs, labels, items, LEVEL)
-    found = []
+    intervals = []
     for covered, share in zip(np.round(HELD * own).astype(int), shares, strict=True):
         laws = [
             coverage_law(HELD, LEVEL, rest, interval=level, covered=int(covered))
             for level in LEVELS
         ]
-        found.append(([(law.low, law.high) for law in laws], float(share)))
-    return trials("coverage of conformal sets", name, found)
+        intervals.append(([(law.low, law.high) for law in laws], float(share)))
+    return trials("coverage of conformal sets", name, intervals)
 
 
 @in_float64
@@ -82,9 +82,9 @@ def _covered(
     items: Int[np.ndarray, "replay some"],
     level: float,
 ) -> tuple[Float[np.ndarray, " replay"], Float[np.ndarray, " replay"]]:
-    """Return the shares of the first and of the later items whose sets hold their labels.
+    """Return the shares of the first and of the later items whose sets contain their labels.
 
-    The threshold is that of the first.
+    The threshold comes from the first items.
     """
 
     @jax.jit
@@ -94,5 +94,5 @@ def _covered(
         sets = fit(own)
         return coverage(sets[:HELD], label[:HELD]), coverage(sets[HELD:], label[HELD:])
 
-    held, new = jax.lax.map(one, jnp.asarray(items), batch_size=50)
-    return np.asarray(held), np.asarray(new)
+    held_coverage, new_coverage = jax.lax.map(one, jnp.asarray(items), batch_size=50)
+    return np.asarray(held_coverage), np.asarray(new_coverage)

@@ -1,4 +1,4 @@
-"""Every interval that the program prints, where it prints it, and the trials that test it."""
+"""Every interval that the program prints, with where it prints it and the trials that test it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Subject:
     """A family of intervals."""
 
     printed: str
-    """Where a user meets them."""
+    """Where the program shows them."""
     trials: Callable[[Setting], Iterable[Trials]]
 
 
@@ -60,4 +60,4 @@ SUBJECTS: Mapping[str, Subject] = {
         "Python: `judgebayes.measures.significance`, and tables of `reproduce`", answers.over_splits
     ),
 }
-"""Nothing is drawn or compiled at import."""
+"""Families by name; nothing is drawn or compiled at import."""

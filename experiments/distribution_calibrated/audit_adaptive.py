@@ -1,14 +1,13 @@
-"""Audit, going further: votes only where they may still change the decision.
+"""Audit, extension: votes only where they may still change the decision.
 
-Claim: P1 spends n votes on every item. Most items are settled long before; what stopping there saves,
-and what it costs, is claimed by nobody.
+Claim: none in the paper. P1 spends n votes on every item, although most items are settled with fewer;
+this measures the savings of stopping there, and the cost.
 Command: judgebayes reproduce distribution-calibrated/audit-adaptive --data DIR
 Runtime: about 6 minutes with 100 splits.
-Expected: the rule of `judgebayes.workflow.adaptive`, its price set on the 50 calibration items so
-that it expects to give up 0.002 of MAE, saves at least 30 % of the votes of the best fixed n at an
-MAE within 0.005 in 19 of 25 cells. "Best" is told by the evaluation items themselves, which no user
-knows; where it is below 8, because more votes do not help, a rule that was fitted at 8 votes saves
-less, or nothing.
+Expected: the rule of `judgebayes.workflow.adaptive`, with its price set on the 50 calibration items so
+that the expected loss is 0.002 of MAE, saves at least 30 % of the votes of the best fixed n at an MAE
+within 0.005 in 19 of 25 cells. The best n is chosen on the evaluation items, which no user knows.
+Where it is below 8, because more votes do not help, a rule fitted at 8 votes saves less, or nothing.
 """
 
 from dataclasses import dataclass, replace
@@ -42,16 +41,16 @@ from judgebayes.workflow.fit_file import profile
 
 MOST = 8
 GIVE_UP = 0.002
-"""What `judgebayes collect --until-settled` gives up if nothing is said."""
+"""The expected loss of MAE that `judgebayes collect --until-settled` accepts by default."""
 MORE = 0.005
 SAVED, WITHIN = 0.3, 0.005
-"""The bar: this share of the votes, at an MAE within this of the best fixed n."""
+"""The criterion: the share of votes saved, and the largest MAE difference from the best fixed n."""
 AGREED = 3
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What a way to stop came to on the evaluation items of every split."""
+    """Errors and votes of a stopping rule on the evaluation items of every split."""
 
     errors: Float[np.ndarray, "split item"]
     votes: Int[np.ndarray, "split item"]
@@ -65,7 +64,7 @@ class Replay:
     needs=("rb2_k8_scores",),
 )
 def main(run: Run) -> Output:
-    """Return votes and MAE of the rule and of every fixed n; both parts of the bar are graded."""
+    """Return votes and MAE of the rule and of every fixed n; both parts of the criterion are graded."""
     records: list[dict[str, Any]] = []
     for judge in rb2_judges(run):
         for task in rb2_tasks(run):
@@ -82,7 +81,7 @@ def main(run: Run) -> Output:
 
 
 def _complete(cell: Cell) -> Cell:
-    """Return the items that have all eight votes: only these can be replayed."""
+    """Return the items with all eight votes, which can be replayed."""
     whole = np.flatnonzero((np.asarray(cell.votes.index)[:, 0] >= 0).all(1))
     if len(whole) == cell.votes.n_items:
         return cell
@@ -98,7 +97,7 @@ def _complete(cell: Cell) -> Cell:
 
 def _cell(run: Run, cell: Cell) -> list[dict[str, Any]]:
     fixed = {n: answers(run, cell, n, "davidson") for n in run.few(list(range(MOST, 0, -1)), 2)}
-    mean = {n: float(found.scores["mae"].mean()) for n, found in sorted(fixed.items())}
+    mean = {n: float(scored.scores["mae"].mean()) for n, scored in sorted(fixed.items())}
     best = min(mean, key=lambda n: mean[n])
     frugal = min(n for n in mean if mean[n] <= mean[best] + WITHIN)
     base = {"dataset": cell.dataset, "task": cell.task, "judge": cell.judge, "splits": run.splits}
@@ -108,19 +107,19 @@ def _cell(run: Run, cell: Cell) -> list[dict[str, Any]]:
             "n": n,
             "method": "fixed n",
             "metric": "mae",
-            **interval_columns(normal_interval(found.scores["mae"])),
+            **interval_columns(normal_interval(scored.scores["mae"])),
         }
-        for n, found in sorted(fixed.items())
+        for n, scored in sorted(fixed.items())
     ]
     for name, n in (("best fixed n", best), ("fewest fixed n within 0.005 of it", frugal)):
         records.append({**base, "n": n, "method": name, "metric": "votes", "value": float(n)})
-    for name, found in replays(run, cell).items():
-        for metric, values in (("mae", found.errors), ("votes", found.votes)):
+    for name, scored in replays(run, cell).items():
+        for metric, values in (("mae", scored.errors), ("votes", scored.votes)):
             spread = normal_interval(np.nanmean(values, axis=1))
             records.append({**base, "method": name, "metric": metric, **interval_columns(spread)})
         against = {"best fixed n": best, "8 votes": MOST, "fewest fixed n within 0.005": frugal}
         for other, n in against.items():
-            saved, worse = _saved(found, fixed[n], n), _worse(found, fixed[n])
+            saved, worse = _saved(scored, fixed[n], n), _worse(scored, fixed[n])
             named = f"{name} against {other}"
             if name == _name(GIVE_UP) and other == "best fixed n":
                 records.append(
@@ -148,15 +147,15 @@ def _name(give_up: float) -> str:
 
 
 def replays(run: Run, cell: Cell) -> dict[str, Replay]:
-    """Return what each way to stop comes to, on the splits that `answers` uses.
+    """Return the errors and votes of each stopping rule, on the splits that `answers` uses.
 
-    Everything is learnt on a split's calibration items: the fit from all their votes and their labels,
+    All parameters are learnt on a split's calibration items: the fit from all their votes and labels,
     the prior of the vote shares and the price from their votes.
     """
     parts = splits(run, cell)
     sequence = np.asarray(cell.votes.index)[:, 0, :]
     fits = _fits(cell.votes, cell.labels, parts)
-    ways: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    by_rule: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for split, (calibration, evaluation) in enumerate(
         zip(parts.calibration, parts.evaluation, strict=True)
     ):
@@ -165,24 +164,24 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
         for give_up in run.few([GIVE_UP, MORE], 2):
             rule = price_within(fitted, prior, MOST, give_up)
             counts = stopped(rule.settled, sequence[evaluation])
-            ways.setdefault(_name(give_up), []).append((decide(rule, counts), counts))
+            by_rule.setdefault(_name(give_up), []).append((decide(rule, counts), counts))
             if give_up == GIVE_UP:
                 plain = np.exp(np.asarray(_answer(fitted, counts)))
-                made = np.asarray(bayes_action(np.log(plain), absolute_loss(3)))
-                ways.setdefault("the same, Davidson's formula at the votes there are", []).append(
-                    (made, counts)
-                )
+                decisions = np.asarray(bayes_action(np.log(plain), absolute_loss(3)))
+                by_rule.setdefault(
+                    "the same, Davidson's formula at the votes there are", []
+                ).append((decisions, counts))
                 counts = stopped(_agreed, sequence[evaluation])
-                ways.setdefault(f"8 votes unless the first {AGREED} agree", []).append(
+                by_rule.setdefault(f"8 votes unless the first {AGREED} agree", []).append(
                     (decide(rule, counts), counts)
                 )
     truth = np.asarray(cell.labels)[parts.evaluation]
     return {
         name: Replay(
-            np.abs(np.stack([made for made, _ in found]) - truth).astype(float),
-            np.stack([counts.sum(1) for _, counts in found]),
+            np.abs(np.stack([decisions for decisions, _ in outcomes]) - truth).astype(float),
+            np.stack([counts.sum(1) for _, counts in outcomes]),
         )
-        for name, found in ways.items()
+        for name, outcomes in by_rule.items()
     }
 
 
@@ -206,7 +205,7 @@ def _answer(
 
 
 def stopped(settled: Any, sequence: Int[np.ndarray, "item vote"]) -> Int[np.ndarray, "item class"]:
-    """Return the votes that items have when they are settled, given all that they would get."""
+    """Return the vote counts of items when they are settled, given all votes that they would get."""
     counts = np.zeros((len(sequence), 3), np.int64)
     live = np.arange(len(sequence))
     for vote in sequence.T:
@@ -216,7 +215,7 @@ def stopped(settled: Any, sequence: Int[np.ndarray, "item vote"]) -> Int[np.ndar
 
 
 def decide(rule: StoppingRule, counts: Int[np.ndarray, "item class"]) -> Int[np.ndarray, " item"]:
-    """Return the decisions of least expected loss at the votes that there are."""
+    """Return the decisions with the smallest expected loss, given the votes so far."""
     return np.asarray(bayes_action(rule.log_probs(counts), absolute_loss(3)))
 
 
@@ -224,15 +223,15 @@ def _agreed(counts: Int[np.ndarray, "item class"]) -> np.ndarray:
     return (counts.sum(1) == AGREED) & (counts.max(1) == AGREED)
 
 
-def _saved(found: Replay, fixed: Answers, n: int) -> Interval:
-    """Return the share of n votes an item that is saved, over other items and calibration sets."""
-    share = 1 - found.votes / n
+def _saved(stopping: Replay, fixed: Answers, n: int) -> Interval:
+    """Return the share of n votes per item that is saved, with an interval for new items and splits."""
+    share = 1 - stopping.votes / n
     return two_way_interval(share, fixed.items, fixed.cell.votes.n_items, fixed.cell.groups)
 
 
-def _worse(found: Replay, fixed: Answers) -> Interval:
-    """Return how much higher the MAE is than that of a fixed n, on the same splits."""
-    lost = found.errors - fixed.errors
+def _worse(stopping: Replay, fixed: Answers) -> Interval:
+    """Return the MAE minus that of a fixed n, on the same splits."""
+    lost = stopping.errors - fixed.errors
     return two_way_interval(lost, fixed.items, fixed.cell.votes.n_items, fixed.cell.groups)
 
 

@@ -1,12 +1,12 @@
 """Audit: random splits leak, and intervals over pairs that share a question are too narrow.
 
-Claim: P1 splits at random and tests pair by pair, although its pairs are made six to a question.
+Claim: P1 splits at random and tests pair by pair, although there are six pairs per question.
 Command: judgebayes reproduce distribution-calibrated/audit-groups --data DIR
 Runtime: about 7 seconds with 100 splits.
 Expected: splitting by question changes Davidson's mean MAE by about 0.01 at most and -0.001 on
-average. Intervals of its MAE that let pairs of a question move together are 1.1 to 1.4 times as wide,
-except on Precise IF (0.4 to 1.2 times), where every question gives three ties and three other pairs
-and so has a share of the hard ones in common; those of its lead over SC, 0.9 to 1.2 times.
+average. Intervals of its MAE that treat a question's pairs as dependent are 1.1 to 1.4 times as wide,
+except on Precise IF (0.4 to 1.2 times), where every question has three ties and three other pairs, and
+so the same share of hard pairs; intervals of its lead over SC are 0.9 to 1.2 times as wide.
 """
 
 from typing import Any
@@ -45,9 +45,11 @@ def main(run: Run) -> Output:
             cell = rb2(run, judge, task)
             for method in METHODS:
                 both = {g: answers(run, cell, VOTES, method, grouped=g) for g in (False, True)}
-                for grouped, given in both.items():
+                for grouped, group_answers in both.items():
                     kind = "by question" if grouped else "at random"
-                    described = cell_rows(cell, VOTES, f"{method}, {kind}", given, metrics=("mae",))
+                    described = cell_rows(
+                        cell, VOTES, f"{method}, {kind}", group_answers, metrics=("mae",)
+                    )
                     records += described
                 if method == "davidson":
                     change.append(
@@ -70,7 +72,7 @@ def main(run: Run) -> Output:
         f"Splitting by question changes Davidson's mean MAE by {np.mean(change):+.4f} on average "
         f"(from {min(change):+.4f} to {max(change):+.4f}).",
         *(
-            f"Letting a question's pairs move together makes the interval of {what} "
+            f"Treating a question's pairs as dependent makes the interval of {what} "
             f"{np.mean(r):.2f} times as wide as pair by pair ({min(r):.2f} to {max(r):.2f})."
             for what, r in ratio.items()
         ),

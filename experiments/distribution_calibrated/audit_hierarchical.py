@@ -1,4 +1,4 @@
-"""Audit, going further: few labels in each of several tasks.
+"""Audit, extension: few labels in each of several tasks.
 
 Claim: P1 fits each task on its own and asks when parameters transfer. A hierarchical model pools as
 much as the data allow.
@@ -27,7 +27,7 @@ from judgebayes.experiments.data import Cell, rb2, rb2_judges
 from judgebayes.experiments.distribution_calibrated.common import (
     PAPER,
     advantage,
-    answered,
+    answer_splits,
     claim_row,
     interval_columns,
 )
@@ -42,7 +42,7 @@ PENALISED = MAP(temperature=0.5, score=drps, starts=1)
 
 
 def candidates() -> dict[str, Aggregator]:
-    """Return the ways to use few labels in several tasks."""
+    """Return the methods that use few labels in several tasks."""
     return {
         "hierarchical": HierarchicalDavidson(),
         "davidson, a fit per task": PerTask(Davidson()),
@@ -95,7 +95,7 @@ def _compare(run: Run, cell: Cell, n: int, labels: int) -> list[dict[str, Any]]:
     )
     setting = f"{labels} labels a task, {n} votes"
     chosen = run.few(list(candidates().items()), 5)
-    found = {name: answered(run, cell, n, method, parts) for name, method in chosen}
+    by_method = {name: answer_splits(run, cell, n, method, parts) for name, method in chosen}
     records = [
         {
             "dataset": cell.dataset,
@@ -104,15 +104,15 @@ def _compare(run: Run, cell: Cell, n: int, labels: int) -> list[dict[str, Any]]:
             "n": n,
             "method": name,
             "metric": metric,
-            **interval_columns(given.interval(metric)),
+            **interval_columns(answer_set.interval(metric)),
             "splits": run.splits,
         }
-        for name, given in found.items()
+        for name, answer_set in by_method.items()
         for metric in ("mae", "drps", "nll")
-        if np.isfinite(given.scores[metric]).all()
+        if np.isfinite(answer_set.scores[metric]).all()
     ]
-    for name, given in list(found.items())[1:5]:
-        lead = advantage(found["hierarchical"], given)
+    for name, answer_set in list(by_method.items())[1:5]:
+        lead = advantage(by_method["hierarchical"], answer_set)
         row = claim_row(cell, n, f"{name} minus hierarchical", "mae difference", lead, run.splits)
         records.append({**row, "task": setting})
     return records
@@ -134,5 +134,5 @@ def _notes(table: pd.DataFrame) -> list[str]:
         + "; ".join(f"{name} {value:.4f}" for name, value in mae.mean().sort_values().items())
         + ".",
         "The scale of the tasks' differences was chosen on gpt-5.4-nano and claude-sonnet-4.6; the "
-        "other three judges are a test of it.",
+        "other three judges test it.",
     ]

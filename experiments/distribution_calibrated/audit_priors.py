@@ -1,10 +1,10 @@
-"""Audit: what the priors say before any label, and how much they matter after 50.
+"""Audit: prior predictive distributions, and the effect of the priors after 50 labels.
 
-Claim: none of the paper's, which has no priors; this is the check that MAP and NUTS fits owe.
+Claim: none in the paper, which has no priors; MAP and NUTS fits need this check.
 Command: judgebayes reproduce distribution-calibrated/audit-priors --data DIR
 Runtime: about 45 seconds.
 Expected: before any label every class of every item is possible; after 50 labels, priors half or
-twice as wide move a probability by 0.01 to 0.04 on average and change at most 11 % of the decisions.
+twice as wide change a probability by 0.01 to 0.04 on average, and at most 11 % of the decisions.
 """
 
 from typing import Any
@@ -47,7 +47,7 @@ CLASSES = ("B", "tie", "A")
 )
 def main(run: Run) -> Output:
     """Return prior-predictive shares, and changes under wider and narrower priors."""
-    drawn = prior_predictive(run.seed)
+    prior_draws = prior_predictive(run.seed)
     records: list[dict[str, Any]] = [
         {
             "dataset": "prior",
@@ -59,12 +59,15 @@ def main(run: Run) -> Output:
             "low": float(np.quantile(probs[:, k], 0.05)),
             "high": float(np.quantile(probs[:, k], 0.95)),
         }
-        for name, probs in drawn.items()
+        for name, probs in prior_draws.items()
         for k, label in enumerate(CLASSES)
     ]
     figures = {
         "prior-predictive": densities(
-            {n: {f"p({c})": p[:, k] for k, c in enumerate(CLASSES)} for n, p in drawn.items()},
+            {
+                n: {f"p({c})": p[:, k] for k, c in enumerate(CLASSES)}
+                for n, p in prior_draws.items()
+            },
             xlabel="probability of the class",
             title="Davidson's priors: class probabilities at five vote counts, before any label",
             limits=(0, 1),
@@ -88,7 +91,7 @@ def prior_predictive(seed: int) -> dict[str, np.ndarray]:
 
 @in_float64
 def sensitivity(run: Run, notes: list[str]) -> list[dict[str, Any]]:
-    """Return how far probabilities and decisions move when the priors' scales change."""
+    """Return the changes of probabilities and decisions when the priors' scales change."""
     records: list[dict[str, Any]] = []
     methods: dict[str, Inference] = {"map": MAP(), "nuts": NUTS(draws=500, warmup=500)}
     for task in rb2_tasks(run)[:2]:
@@ -104,7 +107,7 @@ def sensitivity(run: Run, notes: list[str]) -> list[dict[str, Any]]:
             }
             base = fits["as stated"]
             for name, log_probs in list(fits.items())[1:]:
-                moved = float(jnp.abs(jnp.exp(log_probs) - jnp.exp(base)).max(1).mean())
+                mean_change = float(jnp.abs(jnp.exp(log_probs) - jnp.exp(base)).max(1).mean())
                 changed = float(_decided(log_probs, base))
                 records += [
                     {
@@ -117,7 +120,7 @@ def sensitivity(run: Run, notes: list[str]) -> list[dict[str, Any]]:
                         "value": value,
                     }
                     for metric, value in (
-                        ("mean change of a probability", moved),
+                        ("mean change of a probability", mean_change),
                         ("share of decisions changed", changed),
                     )
                 ]

@@ -1,6 +1,6 @@
-"""Audit: the paper's printed numbers against one another, and against the best constant answer.
+"""Audit: the paper's printed numbers against each other, and against the best constant answer.
 
-Claim: the tables agree with one another, and every method printed is worth running.
+Claim: the tables agree with each other, and every printed method beats a constant answer.
 Command: judgebayes reproduce distribution-calibrated/audit-published
 Runtime: a second; no data.
 Expected: the same cell is printed with two or three values (Focus at 12 votes: 0.287 and 0.303), and
@@ -25,7 +25,7 @@ WMT_PROMPT_1 = " prompt 1"
     PAPER,
     "audit-published",
     "Audit: the published numbers themselves",
-    "the paper's tables agree with one another, and its methods beat a constant answer",
+    "the paper's tables agree with each other, and its methods beat a constant answer",
     twins=True,
 )
 def main(run: Run) -> Output:

@@ -1,4 +1,4 @@
-"""What the tables of P1 share: the methods, the cells, and how two methods are compared."""
+"""Shared code of P1's tables: the methods, the cells, and comparisons of two methods."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ __all__ = [
     "Answers",
     "advantage",
     "against",
-    "answered",
+    "answer_splits",
     "answers",
     "cell_rows",
     "claim_row",
@@ -54,7 +54,7 @@ Printed = dict[tuple[str, str, int, str], float]
 
 
 def methods() -> dict[str, Aggregator]:
-    """Return P1's methods and the audit's, by the name that tables give them."""
+    """Return the methods of P1 and of the audit, by their name in tables."""
     return {
         "davidson": Davidson(),
         "davidson-mae": Davidson(MinimumLoss()),
@@ -92,7 +92,7 @@ def splits(
 
 @dataclass(frozen=True)
 class Answers:
-    """What one method decided on the evaluation items of every split of a cell."""
+    """One method's decisions on the evaluation items of every split of a cell."""
 
     cell: Cell
     items: Int[np.ndarray, "split item"]
@@ -102,7 +102,7 @@ class Answers:
 
     @property
     def errors(self) -> Float[np.ndarray, "split item"]:
-        """Absolute errors, NaN where a shorter part is filled up."""
+        """Absolute errors, NaN where shorter parts are padded."""
         wrong = np.abs(self.decisions - self.cell.labels[np.maximum(self.items, 0)])
         return np.where(self.items >= 0, wrong, np.nan)
 
@@ -119,21 +119,21 @@ class Answers:
 def answers(
     run: Run, cell: Cell, n: int, name: str, *, grouped: bool = False, count: int | None = None
 ) -> Answers:
-    """Return what a method of `methods` answers on a cell with n votes, once per run."""
+    """Return the answers of a method of `methods` on a cell with n votes, computed once per run."""
 
     def make() -> Answers:
         parts = splits(run, cell, grouped=grouped, count=count)
-        return answered(run, cell, n, methods()[name], parts)
+        return answer_splits(run, cell, n, methods()[name], parts)
 
     return run.remember((cell.key, n, name, grouped, count), make)
 
 
-def answered(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) -> Answers:
-    """Return what a method answers on the given splits of a cell with n votes."""
+def answer_splits(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) -> Answers:
+    """Return a method's answers on the given splits of a cell with n votes."""
     votes = cell.votes.first(n)
 
     def make() -> dict[str, np.ndarray]:
-        found = evaluate_splits(
+        evaluation = evaluate_splits(
             method,
             votes,
             cell.labels,
@@ -142,28 +142,28 @@ def answered(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) ->
             seed=run.seed,
             batch_size=run.batch_size,
         )
-        wide = np.asarray(found.items)
+        wide = np.asarray(evaluation.items)
         width = int((wide >= 0).sum(1).max())
         return {
             "items": wide[:, :width].astype(np.int32),
-            "decisions": np.asarray(found.decisions)[:, :width].astype(np.int8),
-            **measure(found, SCORES),
+            "decisions": np.asarray(evaluation.decisions)[:, :width].astype(np.int8),
+            **measure(evaluation, SCORES),
         }
 
     if run.checkpoint is None:
-        kept = make()
-    else:  # decisions and scores are a tenth of all that was answered
+        arrays = make()
+    else:  # decisions and scores take a tenth of the space of all answers
         made_of = (method, votes, cell.labels, parts.calibration, parts.evaluation)
         name = digest_of(made_of, PAPER, SCORES, run.seed, run.batch_size)
-        kept = kept_part(run.checkpoint, name, make)
-    scores = {name: kept[name] for name in SCORES}
-    return Answers(cell, kept["items"], kept["decisions"], scores)
+        arrays = kept_part(run.checkpoint, name, make)
+    scores = {name: arrays[name] for name in SCORES}
+    return Answers(cell, arrays["items"], arrays["decisions"], scores)
 
 
 def advantage(method: Answers, other: Answers) -> Interval:
     """Return how much lower the method's MAE is than the other's, on the same splits.
 
-    The interval allows for other items (those that share a question move together) and for other
+    The interval accounts for sampling of items (those that share a question are dependent) and of
     calibration sets.
     """
     cell = method.cell
@@ -176,7 +176,7 @@ def cell_rows(
     cell: Cell,
     n: int | None,
     method: str,
-    found: Answers,
+    answer_set: Answers,
     *,
     paper_value: float | None = None,
     graded: Grade = "",
@@ -191,8 +191,8 @@ def cell_rows(
             "n": n,
             "method": method,
             "metric": metric,
-            **interval_columns(found.interval(metric)),
-            "splits": len(found.items),
+            **interval_columns(answer_set.interval(metric)),
+            "splits": len(answer_set.items),
             "paper_value": paper_value,
             "grade": graded,
         }
@@ -208,7 +208,7 @@ def interval_columns(interval: Interval) -> dict[str, float]:
 def claim_row(
     cell: Cell, n: int | None, method: str, metric: str, interval: Interval, n_splits: int
 ) -> dict[str, Any]:
-    """Return the row of a claim "this is above zero", graded by its interval."""
+    """Return the row of a claim that a value is above zero, graded by its interval."""
     return {
         "dataset": cell.dataset,
         "task": cell.task,
@@ -225,7 +225,7 @@ def claim_row(
 def against(
     run: Run, cell: Cell, n: int, others: Sequence[str], *, method: str = "davidson"
 ) -> list[dict[str, Any]]:
-    """Return a graded row for each "the method's MAE is lower than the other's" on a cell."""
+    """Return a graded row for each claim that the method's MAE is lower than another's on a cell."""
     own = answers(run, cell, n, method)
     return [
         claim_row(
@@ -243,9 +243,9 @@ def against(
 def twin_rows(
     run: Run, task: str, judge: str, n: int, names: tuple[str, ...], metric: str, printed: Printed
 ) -> list[dict[str, Any]]:
-    """Return the median and range over a cell's twins of what each method scores.
+    """Return the median and range of each method's score over a cell's twins.
 
-    `sc` is run under the rule for tied votes that each twin was fitted under.
+    `sc` uses the rule for tied votes to which each twin was fitted.
     """
     records = []
     cells = twin_cells(run, task, judge)
@@ -277,17 +277,17 @@ def twin_rows(
 
 
 def rule_of(cell: Cell) -> str:
-    """Return the name of self-consistency under the tie rule that a twin was fitted under."""
+    """Return the name of self-consistency with the tie rule to which a twin was fitted."""
     return {"middle": "sc", "outer": "sc-outer", "first": "sc-first"}[cell.variant.split()[-1]]
 
 
 def printed(*tables: str) -> Printed:
-    """Return the paper's values by (task, judge, n, method), the first table's where they differ."""
-    found: Printed = {}
+    """Return the paper's values by (task, judge, n, method); if tables differ, the first one's."""
+    values: Printed = {}
     for table in tables:
         for row in expected(PAPER, table).itertuples():
-            found.setdefault((row.task, row.judge, int(row.n), row.method), float(row.value))
-    return found
+            values.setdefault((row.task, row.judge, int(row.n), row.method), float(row.value))
+    return values
 
 
 def twin_note(table: pd.DataFrame) -> str:

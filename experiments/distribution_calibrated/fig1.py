@@ -1,10 +1,10 @@
-"""P1 Fig 1: which class 20 votes lead to, under self-consistency and under the method.
+"""P1 Fig 1: the decision from 20 votes, by self-consistency and by the method.
 
 Claim: calibration changes the decision boundary of a majority vote.
 Command: judgebayes reproduce distribution-calibrated/fig1
 Runtime: seconds; no data.
-Expected: at the parameters of WMT ZH-EN (Table 9) Davidson's tie region is narrower than SC's where
-tie votes abound; at those of RB2-Math almost everything but unanimity is a tie.
+Expected: at the parameters of WMT ZH-EN (Table 9) Davidson's tie region is narrower than SC's for
+counts with many tie votes; at those of RB2-Math nearly all counts except unanimity are ties.
 """
 
 from collections.abc import Callable
@@ -44,11 +44,11 @@ def davidson_at(beta: float, nu: float, gamma: float) -> FittedDavidson:
     PAPER,
     "fig1",
     "Fig 1: decision regions with 20 votes",
-    "calibration moves the boundary between tie and preference that a majority vote draws",
+    "calibration changes a majority vote's boundary between tie and preference",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return the regions and the share of vote counts that each rule calls a tie."""
+    """Return the regions and the share of vote counts for which each rule decides a tie."""
     printed = expected(PAPER, "table9").pivot_table(index="task", columns="metric", values="value")
 
     def davidson(task: str) -> FittedDavidson:

@@ -1,12 +1,12 @@
 """P1 Fig 2: MAE and accuracy against the number of votes.
 
-Claim: more votes improve the method and leave self-consistency flat or worse; the method is best at
-every number of votes.
+Claim: more votes improve the method, while self-consistency stays flat or gets worse; the method is
+best at every number of votes.
 Command: judgebayes reproduce distribution-calibrated/fig2 --data DIR
 Runtime: about 12 seconds with 100 splits.
-Expected: Davidson falls from two to eight votes in 9 of 10 cells, SC rises in all 10; at one vote
-both can only tie where the judge does. At one and two votes SC is ahead in 7 and 9 of 10 cells, by at
-most 0.034.
+Expected: from two to eight votes Davidson's MAE falls in 9 of 10 cells and SC's rises in all 10; with
+one vote both can decide a tie only where the judge does. With one and two votes SC is ahead in 7 and 9
+of 10 cells, by at most 0.034.
 """
 
 from typing import Any

@@ -1,12 +1,12 @@
 """P1 Fig 3: calibrating on one task, deciding on another.
 
 Claim: transfer within RewardBench 2 is mostly harmless, Factuality transfers badly, and the label
-distribution alone does not tell which.
+distribution alone does not predict which.
 Command: judgebayes reproduce distribution-calibrated/fig3 --data DIR
 Runtime: about 30 seconds with 100 splits.
 Expected: with one judge, most of 20 pairs lose less than 0.01 MAE and several gain; all tasks pooled
-do better than a task's own 5 %. The hierarchical model, told nothing of the target task but what
-the others know, does as well as the target's own calibration set.
+are better than a task's own 5 %. The hierarchical model, fitted without labels of the target task, is as
+good as the target's own calibration set.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from judgebayes.experiments.data import Cell, rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
     PAPER,
     Answers,
-    answered,
+    answer_splits,
     interval_columns,
 )
 from judgebayes.measures.significance import normal_interval
@@ -126,25 +126,25 @@ def _notes(table: pd.DataFrame) -> list[str]:
         f"Calibrating on the four other tasks together changes the target's MAE by "
         f"{pooled.mean():+.3f} on average (worst {pooled.max():+.3f}); the hierarchical model, with "
         f"no label of the target, by {hierarchical.mean():+.3f} (worst {hierarchical.max():+.3f}).",
-        "A task's own calibration set of 50 is itself noisy: what looks like a gain of transfer is "
-        "mostly the gain of more labels. See audit-hierarchical.",
+        "A task's own calibration set of 50 is itself noisy: an apparent gain of transfer is mostly "
+        "the gain of more labels. See audit-hierarchical.",
     ]
 
 
 def transfer_errors(
     run: Run, cell: Cell, tasks: list[str]
 ) -> dict[tuple[str, str], Float[np.ndarray, " split"]]:
-    """Return the MAE by split of every source on every target's evaluation items."""
+    """Return the MAE by split, for every source, on every target's evaluation items."""
     task = np.asarray(cell.votes.task)
     order = {name: k for k, name in enumerate(_names(cell))}
     parts = random_splits(
         cell.votes.n_items, splits=run.splits, calibration=CALIBRATION, strata=task, seed=run.seed
     )
-    found: dict[tuple[str, str], np.ndarray] = {}
+    mae_by_source: dict[tuple[str, str], np.ndarray] = {}
     for source in tasks:
-        given = _decide(run, cell, Davidson(), parts, task == order[source])
+        answer_set = _decide(run, cell, Davidson(), parts, task == order[source])
         for target in tasks:
-            found[source, target] = _mae(given, task == order[target])
+            mae_by_source[source, target] = _mae(answer_set, task == order[target])
     for target in tasks:
         others = np.isin(task, [order[t] for t in tasks if t != target])
         ways: dict[str, Aggregator] = {
@@ -152,9 +152,9 @@ def transfer_errors(
             "hierarchical": HierarchicalDavidson(),
         }
         for name, method in ways.items():
-            given = _decide(run, cell, method, parts, others)
-            found[f"the others, {name}", target] = _mae(given, task == order[target])
-    return found
+            answer_set = _decide(run, cell, method, parts, others)
+            mae_by_source[f"the others, {name}", target] = _mae(answer_set, task == order[target])
+    return mae_by_source
 
 
 def _names(cell: Cell) -> list[str]:
@@ -166,12 +166,12 @@ def _names(cell: Cell) -> list[str]:
 def _decide(
     run: Run, cell: Cell, method: Aggregator, parts: Splits, used: Bool[np.ndarray, " item"]
 ) -> Answers:
-    """Return the answers of a method that sees the calibration items of some tasks only."""
+    """Return the answers of a method fitted to the calibration items of some tasks only."""
     keep = (parts.calibration >= 0) & used[np.maximum(parts.calibration, 0)]
-    seen = parts.calibration[keep].reshape(len(parts), -1)
-    return answered(run, cell, VOTES, method, Splits(seen, parts.evaluation))
+    calibration_items = parts.calibration[keep].reshape(len(parts), -1)
+    return answer_splits(run, cell, VOTES, method, Splits(calibration_items, parts.evaluation))
 
 
-def _mae(given: Answers, target: Bool[np.ndarray, " item"]) -> Float[np.ndarray, " split"]:
-    here = (given.items >= 0) & target[np.maximum(given.items, 0)]
-    return np.nanmean(np.where(here, given.errors, np.nan), axis=1)
+def _mae(answer_set: Answers, target: Bool[np.ndarray, " item"]) -> Float[np.ndarray, " split"]:
+    here = (answer_set.items >= 0) & target[np.maximum(answer_set.items, 0)]
+    return np.nanmean(np.where(here, answer_set.errors, np.nan), axis=1)

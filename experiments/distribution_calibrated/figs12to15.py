@@ -1,11 +1,11 @@
 """P1 Figs 12 to 15: confusion matrices and predicted label distributions.
 
-Claim: the method's predicted distribution tracks the labels' on tie-rich and tie-poor tasks alike;
-self-consistency under-predicts ties on the former and over-predicts them on the latter.
+Claim: the method's predicted distribution follows the labels' on tasks with many and with few ties;
+self-consistency predicts too few ties on the former and too many on the latter.
 Command: judgebayes reproduce distribution-calibrated/figs12to15 --data DIR
 Runtime: about 30 seconds.
-Expected: on RewardBench 2 Factuality SC calls far fewer items ties than the labels do and Davidson
-more; WMT votes are twins.
+Expected: on RewardBench 2 Factuality SC decides far fewer ties than there are labels, and Davidson
+more; WMT votes are from twins.
 """
 
 from typing import Any
@@ -30,12 +30,12 @@ METHODS = ("davidson", "sc", "margin-threshold")
     PAPER,
     "figs12to15",
     "Figs 12-15: confusion matrices and predicted labels",
-    "the method's predicted label distribution tracks the true one, self-consistency's does not",
+    "the method's predicted label distribution follows the true one, self-consistency's does not",
     needs=("rb2_k8_scores",),
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return, by task and method, the shares predicted and how far they are from the labels'."""
+    """Return by task and method the predicted shares and their distance from the labels' shares."""
     cells: list[tuple[Cell, int]] = []
     if run.has("rb2_k8_scores"):
         cells += [
@@ -46,20 +46,20 @@ def main(run: Run) -> Output:
         cells.append((likely.get(TWIN, next(iter(likely.values()))), 12))
     records: list[dict[str, Any]] = []
     matrices: dict[str, dict[str, np.ndarray]] = {}
-    shown: dict[str, dict[str, list[float]]] = {}
+    share_bars: dict[str, dict[str, list[float]]] = {}
     printed = expected(PAPER, "figs12to15").set_index(["task", "method"])["value"]
     for cell, n in cells:
-        found = {m: answers(run, cell, n, m, count=SPLITS) for m in METHODS}
+        by_method = {m: answers(run, cell, n, m, count=SPLITS) for m in METHODS}
         true = np.bincount(cell.labels, minlength=3) / len(cell.labels)
         name = f"{cell.task}, {'twin of ' if cell.dataset == 'twin' else ''}{cell.judge}"
-        shown[name] = {"labels": list(true)}
+        share_bars[name] = {"labels": list(true)}
         matrices[name] = {}
         distance = {}
-        for method, given in found.items():
-            counts = _confusions(given)
+        for method, answer_set in by_method.items():
+            counts = _confusions(answer_set)
             matrices[name][method] = counts.mean(0)
             shares = counts.sum(1) / counts.sum((1, 2))[:, None]
-            shown[name][method] = list(shares.mean(0))
+            share_bars[name][method] = list(shares.mean(0))
             distance[method] = np.abs(shares - true).sum(1) / 2
             records += [
                 {
@@ -91,7 +91,7 @@ def main(run: Run) -> Output:
         )
         for place, (name, own) in enumerate(matrices.items())
     }
-    figures["labels"] = bars(shown, CLASSES, ylabel="share", title="Labels and decisions")
+    figures["labels"] = bars(share_bars, CLASSES, ylabel="share", title="Labels and decisions")
     return Output(
         table,
         figures,
@@ -109,12 +109,12 @@ def _where(cell: Cell, n: int, method: str) -> dict[str, Any]:
     }
 
 
-def _confusions(given: Answers) -> Float[np.ndarray, "split label decision"]:
-    labels = given.cell.labels[np.maximum(given.items, 0)]
-    counts = np.zeros((len(given.items), 3, 3))
-    for split, (items, truth, made) in enumerate(
-        zip(given.items, labels, given.decisions, strict=True)
+def _confusions(answer_set: Answers) -> Float[np.ndarray, "split label decision"]:
+    labels = answer_set.cell.labels[np.maximum(answer_set.items, 0)]
+    counts = np.zeros((len(answer_set.items), 3, 3))
+    for split, (items, truth, decisions) in enumerate(
+        zip(answer_set.items, labels, answer_set.decisions, strict=True)
     ):
         use = items >= 0
-        np.add.at(counts[split], (truth[use], made[use]), 1)
+        np.add.at(counts[split], (truth[use], decisions[use]), 1)
     return counts

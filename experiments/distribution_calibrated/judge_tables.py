@@ -1,4 +1,4 @@
-"""What Tables 6 and 7 share: the method against self-consistency, judge by judge."""
+"""Shared code of Tables 6 and 7: the method against self-consistency, judge by judge."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ METHODS = ("davidson", "sc", "margin-threshold", "best-constant")
 
 
 def judge_table(run: Run, name: str, metric: str) -> Output:
-    """Return one metric of four methods: every judge and task of the data, and every twin."""
+    """Return one metric of four methods for every judge and task of the data, and every twin."""
     records: list[dict[str, Any]] = []
     if run.has("rb2_k8_scores"):
         for judge in rb2_judges(run):
@@ -32,8 +32,8 @@ def judge_table(run: Run, name: str, metric: str) -> Output:
                 cell = rb2(run, judge, task)
                 for n in (4, 8):
                     for method in METHODS:
-                        found = answers(run, cell, n, method)
-                        records += cell_rows(cell, n, method, found, metrics=(metric,))
+                        answer_set = answers(run, cell, n, method)
+                        records += cell_rows(cell, n, method, answer_set, metrics=(metric,))
                     if metric == "mae":
                         records += against(run, cell, n, METHODS[1:])
     values = printed(name)

@@ -1,4 +1,4 @@
-"""What Tables 3 and 4 share: all methods on one judge, in MAE or in accuracy."""
+"""Shared code of Tables 3 and 4: all methods on one judge, by MAE or accuracy."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ TWIN_METHODS = ("davidson", "sc", *AUDIT)
 
 
 def method_table(run: Run, name: str, metric: str) -> Output:
-    """Return one metric of every method: on real votes where they are, and on the twins."""
+    """Return one metric of every method, on real votes if available, and on the twins."""
     records: list[dict[str, Any]] = []
     notes = [
         "SC's rule for tied votes is not stated in the paper. `sc`: any tie for the most votes is "
@@ -67,14 +67,14 @@ def _real(run: Run, metric: str, notes: list[str]) -> list[dict[str, Any]]:
         run.say(f"{JUDGE}, {task}: {len(methods)} methods")
         cell = rb2(run, JUDGE, task)
         for n in (4, 8):
-            found = {m: answers(run, cell, n, m) for m in methods}
-            for method, given in found.items():
-                records += cell_rows(cell, n, method, given, metrics=(metric,))
+            by_method = {m: answers(run, cell, n, m) for m in methods}
+            for method, answer_set in by_method.items():
+                records += cell_rows(cell, n, method, answer_set, metrics=(metric,))
             if metric == "mae":
                 records += against(run, cell, n, run.few(CLAIMED, 1) + list(AUDIT))
                 best = top_cluster(
-                    {m: given.errors for m, given in found.items()},
-                    found["davidson"].items,
+                    {m: answer_set.errors for m, answer_set in by_method.items()},
+                    by_method["davidson"].items,
                     cell.groups,
                     seed=run.seed,
                 )

@@ -3,9 +3,9 @@
 Claim: allowing a tie reduces position bias (gemini-2.5-flash 14.5 % to 3.1 %).
 Command: judgebayes reproduce distribution-calibrated/table1 --data DIR
 Runtime: seconds.
-Expected: no public data hold the same judge forced and allowed to tie, so the pairing cannot be
-tested; what can be is how biased judges are that may tie, and the paper's own arithmetic: its
-formula gives 21 / 419 = 5.0 % for gemini with ties, where 3.1 % is printed.
+Expected: no public data have the same judge with and without the tie option, so the comparison cannot
+be tested. The bias of judges that may tie can be, and the paper's own arithmetic: its formula gives
+21 / 419 = 5.0 % for gemini with ties, where 3.1 % is printed.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from judgebayes.plots import intervals
 from judgebayes.votes import Coding, Votes
 
 NEVER = 0.005
-"""A judge with a lower tie rate is taken to be forced to choose."""
+"""A judge with a lower tie rate is assumed to be forced to choose."""
 
 
 @experiment(
@@ -32,7 +32,7 @@ NEVER = 0.005
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return the bias of every judge whose votes carry the order, and the paper's recomputed."""
+    """Return the bias of every judge whose votes have an order, and the paper's, recomputed."""
     records: list[dict[str, Any]] = []
     if run.has("mtbench_repetition_9judges"):
         votes, coding = mtbench_orders(run)
@@ -70,12 +70,12 @@ def main(run: Run) -> Output:
         )
     biased = int(((real["low"] > 0) | (real["high"] < 0)).sum())
     notes = [
-        "No public data hold one judge both forced to choose and allowed to tie: the paper's "
-        "comparison itself is untested here.",
+        "No public data have one judge both forced to choose and allowed to tie, so the paper's "
+        "comparison itself is not tested here.",
         f"MT-Bench judges that may tie: {biased} of {len(real)} have a bias whose interval excludes "
         "zero, so a tie option alone does not remove it."
         if len(real)
-        else "Real judges: not run, the data are not here.",
+        else "Real judges: not run, their data are missing.",
         "LLMBar's evaluators differ in more than the tie option: those that must choose compare two "
         "responses in one prompt, those that tie (Rating) score each alone and cannot be biased.",
         "The paper's formula gives 5.0 % for gemini-2.5-flash with ties allowed (220 against 199); "
@@ -85,9 +85,11 @@ def main(run: Run) -> Output:
 
 
 def _biases(votes: Votes, coding: Coding, dataset: str) -> list[dict[str, Any]]:
-    given, swapped = np.asarray(votes.index), np.asarray(votes.order)
+    vote_index, swapped = np.asarray(votes.index), np.asarray(votes.order)
     # A vote for A (index 2) names the first response in order AB, the second in order BA.
-    side = np.where(given < 0, np.nan, np.where(swapped == 1, 1 - given, given - 1.0))
+    side = np.where(
+        vote_index < 0, np.nan, np.where(swapped == 1, 1 - vote_index, vote_index - 1.0)
+    )
     records = []
     for place, judge in enumerate(coding.judges):
         own = side[:, place].ravel()

@@ -1,4 +1,4 @@
-"""P1 Table 10: votes in one presentation order against the same number balanced over both.
+"""P1 Table 10: votes in one presentation order against as many votes balanced over both orders.
 
 Claim: balancing 6 + 6 votes over the orders has a lower MAE than 12 votes in either order.
 Command: judgebayes reproduce distribution-calibrated/table10 --data DIR
@@ -23,7 +23,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     PAPER,
     Answers,
     advantage,
-    answered,
+    answer_splits,
     cell_rows,
     claim_row,
 )
@@ -48,14 +48,14 @@ def main(run: Run) -> Output:
         parts = random_splits(
             cell.votes.n_items, splits=run.splits, calibration=_labels(cell), seed=run.seed
         )
-        found: dict[str, Answers] = {}
+        by_order: dict[str, Answers] = {}
         for name, shares in ORDERS.items():
             chosen = replace(cell, votes=_choose(cell.votes, votes, shares), variant=name)
-            given = answered(run, chosen, cell.votes.n_samples, Davidson(), parts)
-            found[name] = given
-            records += cell_rows(chosen, votes, name, given, metrics=("mae",))
+            answer_set = answer_splits(run, chosen, cell.votes.n_samples, Davidson(), parts)
+            by_order[name] = answer_set
+            records += cell_rows(chosen, votes, name, answer_set, metrics=("mae",))
         for name in ("first-order", "second-order"):
-            lead = advantage(found["balanced"], found[name])
+            lead = advantage(by_order["balanced"], by_order[name])
             records.append(
                 claim_row(cell, votes, f"{name} minus balanced", "mae difference", lead, run.splits)
             )
@@ -77,17 +77,17 @@ def _cells(run: Run) -> list[tuple[Cell, int]]:
         votes, coding, labels = llmbar_prompts(run)
         items = np.arange(votes.n_items)
         for place, judge in enumerate(run.few(list(coding.judges))):
-            given = votes.of_judges([place])
-            cells.append((Cell(LLMBAR, "LLMBar", judge, given, labels, items), 6))
+            judge_votes = votes.of_judges([place])
+            cells.append((Cell(LLMBAR, "LLMBar", judge, judge_votes, labels, items), 6))
     if run.has("mtbench_repetition_9judges"):
         votes, coding = mtbench_orders(run)
         questions = np.unique([item.split("|")[0] for item in coding.items], return_inverse=True)[1]
         counts = np.asarray(votes.counts())
         for place, judge in enumerate(run.few(list(coding.judges))):
             consensus = (counts.sum(1) - counts[:, place]).argmax(1)
-            given = votes.of_judges([place])
+            judge_votes = votes.of_judges([place])
             name = "MT-Bench, consensus of 8"
-            cells.append((Cell(MTBENCH, name, judge, given, consensus, questions), 2))
+            cells.append((Cell(MTBENCH, name, judge, judge_votes, consensus, questions), 2))
     return cells
 
 
@@ -96,7 +96,7 @@ def _labels(cell: Cell) -> int:
 
 
 def _choose(votes: Votes, n: int, shares: tuple[float, float]) -> Votes:
-    """Return the votes with the first n * share of each order kept and the rest missing."""
+    """Return the votes with the first n * share of each order; the rest are missing."""
     assert votes.order is not None
     index, order = np.asarray(votes.index), np.asarray(votes.order)
     keep = np.zeros(index.shape, bool)

@@ -1,6 +1,6 @@
 """P1 Table 11: MAE by sampling temperature.
 
-Claim: low temperatures are worse, since they collapse the votes' diversity; RB2-Ties excepted.
+Claim: low temperatures are worse, since votes become less diverse; except on RB2-Ties.
 Command: judgebayes reproduce distribution-calibrated/table11 --data DIR
 Runtime: about 3 seconds with 100 splits.
 Expected: on gpt-5.4 lower temperature is worse in 22 of 30 comparisons and better in none: even at
@@ -18,7 +18,7 @@ from judgebayes.experiments.data import rb2, rb2_tasks, shared_items
 from judgebayes.experiments.distribution_calibrated.common import (
     PAPER,
     advantage,
-    answered,
+    answer_splits,
     cell_rows,
     claim_row,
     splits,
@@ -46,22 +46,22 @@ def main(run: Run) -> Output:
         cells = shared_items([rb2(run, JUDGE, task, temperature=t) for t in TEMPERATURES])
         parts = splits(run, cells[0])
         for n in VOTES:
-            found = [answered(run, cell, n, Davidson(), parts) for cell in cells]
-            for t, cell, given in zip(TEMPERATURES, cells, found, strict=True):
-                own = cell_rows(cell, n, f"davidson T={t:g}", given, metrics=("mae",))
+            by_temperature = [answer_splits(run, cell, n, Davidson(), parts) for cell in cells]
+            for t, cell, answer_set in zip(TEMPERATURES, cells, by_temperature, strict=True):
+                own = cell_rows(cell, n, f"davidson T={t:g}", answer_set, metrics=("mae",))
                 records += [{**row, "_t": t} for row in own]
-            for t, given in list(zip(TEMPERATURES, found, strict=True))[1:]:
-                lead = advantage(given, found[0])
+            for t, answer_set in list(zip(TEMPERATURES, by_temperature, strict=True))[1:]:
+                lead = advantage(answer_set, by_temperature[0])
                 name = f"T=0 minus T={t:g}"
                 records.append(claim_row(cells[0], n, name, "mae difference", lead, len(parts)))
         for t, cell in zip(TEMPERATURES, cells, strict=True):
             counts = np.asarray(cell.votes.pooled_counts())
             agreement[t].append(float((counts.max(1) == counts.sum(1)).mean()))
-    shown = rows(PAPER, "table11", [r for r in records if "_t" in r]).assign(
+    figure_rows = rows(PAPER, "table11", [r for r in records if "_t" in r]).assign(
         temperature=[r["_t"] for r in records if "_t" in r]
     )
     figure = curves(
-        shown.assign(method=[f"{n:g} votes" for n in shown["n"]]),
+        figure_rows.assign(method=[f"{n:g} votes" for n in figure_rows["n"]]),
         "temperature",
         panel="task",
         metric="mae",

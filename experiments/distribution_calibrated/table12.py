@@ -35,7 +35,7 @@ METHODS = ("davidson", "sc", "margin-threshold")
 def main(run: Run) -> Output:
     """Return MAE by prompt, and a graded row for the gain over SC under each."""
     records: list[dict[str, Any]] = []
-    shown: dict[str, dict[str, list[float]]] = {}
+    share_bars: dict[str, dict[str, list[float]]] = {}
     judges = [j for j in rb2_judges(run) if j != "gpt-5.4-nano"]
     for judge in judges[:3]:
         for task in rb2_tasks(run)[:3]:
@@ -44,13 +44,13 @@ def main(run: Run) -> Output:
                 cell = rb2(run, judge, task, prompt=prompt)
                 for n in (4, 8):
                     for method in METHODS:
-                        given = answers(run, cell, n, method)
-                        own = cell_rows(cell, n, method, given, metrics=("mae",))
+                        answer_set = answers(run, cell, n, method)
+                        own = cell_rows(cell, n, method, answer_set, metrics=("mae",))
                         records += [{**row, "task": f"{task}, {prompt}"} for row in own]
                     claim = against(run, cell, n, ("sc",))
                     records += [{**row, "task": f"{task}, {prompt}"} for row in claim]
                 if judge == judges[0]:
-                    shown[f"{task}, {prompt}"] = _shares(run, cell)
+                    share_bars[f"{task}, {prompt}"] = _shares(run, cell)
     table = rows(PAPER, "table12", records)
     claims = table[table["metric"] == "mae difference"]
     by_prompt = claims.groupby(claims["task"].str.split(", ").str[1])["value"].mean()
@@ -58,7 +58,7 @@ def main(run: Run) -> Output:
         f"{value:.3f} with the {prompt} prompt" for prompt, value in by_prompt.items()
     )
     figure = bars(
-        shown,
+        share_bars,
         ("B", "tie", "A"),
         ylabel="share",
         title=f"{judges[0]}, 8 votes: labels and decisions under two prompts",
@@ -69,7 +69,7 @@ def main(run: Run) -> Output:
 def _shares(run: Run, cell: Cell) -> dict[str, list[float]]:
     shares = {"labels": list(np.bincount(cell.labels, minlength=3) / len(cell.labels))}
     for method in ("davidson", "sc"):
-        given = answers(run, cell, 8, method)
-        made = given.decisions[given.items >= 0]
-        shares[method] = list(np.bincount(made, minlength=3) / len(made))
+        answer_set = answers(run, cell, 8, method)
+        decisions = answer_set.decisions[answer_set.items >= 0]
+        shares[method] = list(np.bincount(decisions, minlength=3) / len(decisions))
     return shares

@@ -3,8 +3,8 @@
 Claim: the tie rate depends strongly on the judge and on the prompt's wording.
 Command: judgebayes reproduce distribution-calibrated/table2 --data DIR
 Runtime: seconds.
-Expected: on RewardBench 2, votes derived from pointwise scores, tie rates of 19 to 24 % that differ
-more by judge than by prompt: much less than the paper's 12 to 38 %.
+Expected: on RewardBench 2, with votes derived from pointwise scores, tie rates are 19 to 24 % and
+differ more by judge than by prompt. They vary much less than the paper's 12 to 38 %.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ NO_CRITERIA = ("gpt-5.4-nano",)
     PAPER,
     "table2",
     "Table 2: tie rates by judge and prompt",
-    "the same items get ties at very different rates from other judges and other prompts",
+    "tie rates on the same items differ much between judges and between prompts",
     needs=("rb2_k8_scores",),
 )
 def main(run: Run) -> Output:
@@ -59,7 +59,7 @@ def main(run: Run) -> Output:
     note = (
         f"Tie rates run from {rates.min():.1%} to {rates.max():.1%}; the paper's from 12.4 % to "
         "37.6 %. These votes are signs of score differences: a prompt that scores one response at "
-        "a time has no tie option to be tempted by."
+        "a time offers no tie option."
     )
     return Output(table, notes=[note])
 
@@ -68,10 +68,10 @@ def _effect(judge: str, dataset: str, by_question: dict[str, dict[str, float]]) 
     both = sorted(by_question["base"].keys() & by_question["criteria"].keys())
     change = np.array([by_question["criteria"][k] - by_question["base"][k] for k in both])
     questions = np.unique([k.split("|")[0] for k in both], return_inverse=True)[1]
-    found = clustered_interval(change, questions)
+    interval = clustered_interval(change, questions)
     away = Interval(
-        abs(found.mean),
-        *sorted((np.sign(found.mean) * found.low, np.sign(found.mean) * found.high)),
+        abs(interval.mean),
+        *sorted((np.sign(interval.mean) * interval.low, np.sign(interval.mean) * interval.high)),
     )
     return {
         "dataset": dataset,
@@ -79,6 +79,6 @@ def _effect(judge: str, dataset: str, by_question: dict[str, dict[str, float]]) 
         "judge": judge,
         "method": "criteria minus base",
         "metric": "tie_rate change",
-        **interval_columns(found),
+        **interval_columns(interval),
         "grade": grade(away) or "",
     }

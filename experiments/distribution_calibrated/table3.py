@@ -4,8 +4,8 @@ Claim: the distribution-calibrated method attains the best score on all data set
 Command: judgebayes reproduce distribution-calibrated/table3 --data DIR
 Runtime: about 3 minutes with data and 100 splits; 1 minute on twins with 20.
 Expected: on RewardBench 2 votes of gpt-5.4, Davidson beats SC by 0.01 to 0.09 MAE in every cell, and
-the calibrated margin threshold is within 0.012 of it; the best constant loses but on Precise IF, where
-it is ahead by 0.003 and 0.005.
+the calibrated margin threshold is within 0.012 of it; the best constant loses except on Precise IF,
+where it is ahead by 0.003 and 0.005.
 """
 
 from judgebayes.experiments.core import Output, Run, experiment

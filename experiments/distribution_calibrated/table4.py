@@ -2,8 +2,8 @@
 
 Claim: the distribution-calibrated method attains the best score on all data sets and counts.
 Command: judgebayes reproduce distribution-calibrated/table4 --data DIR
-Runtime: seconds after Table 3, which it shares its fits with.
-Expected: the order of Table 3.
+Runtime: seconds after Table 3, whose fits it uses.
+Expected: the same order as in Table 3.
 """
 
 from judgebayes.experiments.core import Output, Run, experiment

@@ -1,12 +1,12 @@
-"""P1 Table 5: the judge against each human rater, leave-one-out.
+"""P1 Table 5: the judge against each human rater, leaving one out.
 
 Claim: with enough votes the calibrated judge agrees with the other raters' majority better than
 most raters do (7 of 8 at 12 votes).
 Command: judgebayes reproduce distribution-calibrated/table5 --data DIR
 Runtime: about 30 seconds.
-Expected: public WMT23 ratings are three per item, so leaving one out leaves two: they agree or the
-item is dropped (stated below). LLM votes are not public: the votes are drawn from the twins of
-gemini-2.5-flash given the remaining raters' label, so the judge's rows are simulated.
+Expected: public WMT23 data have three ratings per item, so two remain without one rater; if they
+disagree, the item is dropped (stated below). LLM votes are not public: votes are drawn from the twins
+of gemini-2.5-flash given the remaining raters' label, so the judge's rows are simulated.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ import pandas as pd
 from judgebayes.aggregators import Davidson
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, wmt23
-from judgebayes.experiments.distribution_calibrated.common import PAPER, answered, splits
+from judgebayes.experiments.distribution_calibrated.common import PAPER, answer_splits, splits
 from judgebayes.experiments.distribution_calibrated.twins import TWIN_VOTES, twins
 from judgebayes.measures.significance import clustered_interval
 from judgebayes.simulate import draw_votes
@@ -38,11 +38,11 @@ def main(run: Run) -> Output:
     ratings = wmt23(run, "zhen")
     wide = ratings.pivot_table(index="item", columns="rater", values="vote")
     records: list[dict[str, Any]] = []
-    beaten = dict.fromkeys(VOTES, 0)
-    kept, raters_at = [], []
+    raters_beaten = dict.fromkeys(VOTES, 0)
+    kept_share, raters_at = [], []
     for rater in run.few(sorted(wide.columns, key=lambda name: int(name[5:])), 2):
         own, label, items = _leave_out(wide, rater)
-        kept.append(len(items) / int(wide[rater].notna().sum()))
+        kept_share.append(len(items) / int(wide[rater].notna().sum()))
         documents = np.unique([item.split("|")[1] for item in items], return_inverse=True)[1]
         human = clustered_interval((own == label).astype(float), documents)
         raters_at.append(human.mean)
@@ -53,19 +53,19 @@ def main(run: Run) -> Output:
                 for place in range(len(run.few(twins(TASK, JUDGE), 2)))
             ]
             middle = float(np.median(scored))
-            beaten[n] += middle > human.mean
+            raters_beaten[n] += middle > human.mean
             records.append(_row(rater, JUDGE, n, middle, min(scored), max(scored), "simulated"))
     table = rows(PAPER, "table5", records)
-    raters = len(kept)
+    raters = len(kept_share)
     notes = [
-        "Three ratings an item: without one rater two are left. Items whose two others disagree "
-        f"have no majority and are dropped ({1 - np.mean(kept):.0%} of a rater's items); the "
-        "paper had six ratings an item.",
+        "Three ratings per item: without one rater two remain. Items whose two others disagree "
+        f"have no majority and are dropped ({1 - np.mean(kept_share):.0%} of a rater's items); the "
+        "paper had six ratings per item.",
         "Votes are drawn from the nine twins of gemini-2.5-flash given the others' label: value is "
-        "the median, low and high the range. A twin errs on its own, not where people do, so this "
-        "shows what the protocol would give a judge of that accuracy, and no more.",
+        "the median, low and high the range. A twin's errors are independent of people's, so this "
+        "only shows the protocol's result for a judge of that accuracy.",
         "Raters beaten: "
-        + ", ".join(f"{beaten[n]} of {raters} at {n} votes" for n in VOTES)
+        + ", ".join(f"{raters_beaten[n]} of {raters} at {n} votes" for n in VOTES)
         + " (paper: 4, 5, 6, 7 of 8).",
         f"On the items where the other two agree, raters' accuracies run from {min(raters_at):.2f} to "
         f"{max(raters_at):.2f}; the paper's, against five others, from 0.50 to 0.61.",
@@ -74,7 +74,7 @@ def main(run: Run) -> Output:
 
 
 def _leave_out(wide: pd.DataFrame, rater: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Return a rater's classes, the label of the other two where they agree, and the items."""
+    """Return a rater's classes, the label on which the other two agree, and the items."""
     rated = wide[wide[rater].notna()]
     others = rated.drop(columns=rater)
     agree = (others.min(axis=1) == others.max(axis=1)) & (others.notna().sum(axis=1) == 2)
@@ -91,8 +91,8 @@ def _judge(
         lambda: draw_votes(twins(TASK, JUDGE)[place], label, TWIN_VOTES, run.seed + place),
     )
     cell = Cell("wmt23_sxs_mqm", rater, JUDGE, votes, label, documents, (), str(place))
-    given = answered(run, cell, n, Davidson(), splits(run, cell, count=20))
-    return float(given.scores["accuracy"].mean())
+    answer_set = answer_splits(run, cell, n, Davidson(), splits(run, cell, count=20))
+    return float(answer_set.scores["accuracy"].mean())
 
 
 def _row(

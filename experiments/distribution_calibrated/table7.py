@@ -2,7 +2,7 @@
 
 Claim: the gain over self-consistency is the same with every judge, and grows with votes.
 Command: judgebayes reproduce distribution-calibrated/table7 --data DIR
-Runtime: about 2 seconds after Table 6, which it shares its fits with.
+Runtime: about 2 seconds after Table 6, whose fits it uses.
 Expected: on RewardBench 2, five judges and five subsets, Davidson beats SC in all 50 cells; the
 calibrated margin threshold does about as well.
 """

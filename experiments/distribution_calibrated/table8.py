@@ -29,17 +29,17 @@ CLASSES = ("B", "tie", "A")
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return the shares of the labels, the paper's and the public data's."""
+    """Return the label shares of the paper and of the public data."""
     printed = expected(PAPER, "table8")
     records: list[dict[str, Any]] = []
-    shown: dict[str, dict[str, list[float]]] = {}
+    share_bars: dict[str, dict[str, list[float]]] = {}
     for task in dict.fromkeys(printed["task"]):
         counts = printed[printed["task"] == task].set_index("metric")["value"]
         shares = [counts[f"label_{k}"] / counts["items"] for k in ("-1", "0", "+1")]
-        shown[task] = {"paper": shares}
+        share_bars[task] = {"paper": shares}
         ours = _public(run, task)
         if ours is not None:
-            shown[task]["public data"] = list(ours / ours.sum())
+            share_bars[task]["public data"] = list(ours / ours.sum())
         for name, share, place in zip(CLASSES, shares, range(3), strict=True):
             mine = None if ours is None else ours[place] / ours.sum()
             records.append(
@@ -54,7 +54,7 @@ def main(run: Run) -> Output:
                 }
             )
     table = rows(PAPER, "table8", records)
-    figure = bars(shown, CLASSES, ylabel="share of labels", title="Label distributions")
+    figure = bars(share_bars, CLASSES, ylabel="share of labels", title="Label distributions")
     ties = printed[printed["metric"] == "label_0"].set_index("task")["value"]
     items = printed[printed["metric"] == "items"].set_index("task")["value"]
     always = "; ".join(f"{t} {1 - ties[t] / items[t]:.3f}" for t in ties.index)
@@ -67,7 +67,7 @@ def main(run: Run) -> Output:
 
 
 def _public(run: Run, task: str) -> np.ndarray | None:
-    """Return the public data's label counts (-1, 0, +1) of a task, where there are any."""
+    """Return the public data's label counts (-1, 0, +1) of a task, if it has any."""
     family, _, name = task.partition("-")
     if family == "RB2" and run.has("rb2_k8_scores") and name in rb2_tasks(run):
         gold = rb2_pairs(run, name)["gold"]
@@ -84,7 +84,7 @@ def _public(run: Run, task: str) -> np.ndarray | None:
 
 
 def _grade(share: float, ours: np.ndarray | None) -> Grade:
-    if ours is None or not 900 < ours.sum() <= 1000:  # WMT's labels are made otherwise
+    if ours is None or not 900 < ours.sum() <= 1000:  # WMT's labels come from another construction
         return ""
     mine = ours[1] / ours.sum()
     error = np.sqrt(share * (1 - share) * 2 / ours.sum())

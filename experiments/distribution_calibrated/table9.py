@@ -4,8 +4,8 @@ Claim: nu saturates at its bound of 1000 on tie-rich tasks (a high-correction re
 gamma above 1; a low-correction regime has small nu.
 Command: judgebayes reproduce distribution-calibrated/table9 --data DIR
 Runtime: about 50 seconds.
-Expected: nu on its bound in a fifth of the splits, beta 0.6 to 3.4, gamma 0.1 to 2.2 (means of 15
-cells); eta0 and gamma rise and fall together, so that nu alone says little.
+Expected: nu is at its bound in a fifth of the splits, beta is 0.6 to 3.4, gamma 0.1 to 2.2 (means of 15
+cells); eta0 and gamma are correlated, so nu alone has little meaning.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from judgebayes.models.davidson import BOX
 SPLITS = 20
 VOTES = 8
 SATURATED, LOW = 200.0, 20.0
-"""Mean nu above and below which Appendix E speaks of high and low correction."""
+"""Mean nu above and below which Appendix E defines high and low correction."""
 
 
 @experiment(
@@ -35,14 +35,14 @@ SATURATED, LOW = 200.0, 20.0
     needs=("rb2_k8_scores",),
 )
 def main(run: Run) -> Output:
-    """Return mean and quartiles of the parameters by task, and how often a bound is active."""
+    """Return mean and quartiles of the parameters by task, and how often nu is at its bound."""
     printed = expected(PAPER, "table9").set_index(["task", "metric"])["value"]
     records: list[dict[str, Any]] = []
     regimes, spread = [], []
     for judge in rb2_judges(run)[:3]:
         for task in rb2_tasks(run):
-            found = parameters(run, rb2(run, judge, task))
-            for name, values in found.items():
+            values_by_name = parameters(run, rb2(run, judge, task))
+            for name, values in values_by_name.items():
                 key = (f"RB2-{task}", f"{name}_mean")
                 records.append(
                     {
@@ -59,24 +59,24 @@ def main(run: Run) -> Output:
                         "paper_value": printed.get(key),
                     }
                 )
-            mean_nu = float(found["nu"].mean())
+            mean_nu = float(values_by_name["nu"].mean())
             regime = "high" if mean_nu > SATURATED else "low" if mean_nu < LOW else "between"
             regimes.append(f"{judge} {task} {regime}")
-            eta0, gamma = np.log(found["nu"]), found["gamma"]
+            eta0, gamma = np.log(values_by_name["nu"]), values_by_name["gamma"]
             together = np.corrcoef(eta0, gamma)[0, 1]
-            spread.append((eta0.std(), found["tie logit at t = -1"].std(), together))
+            spread.append((eta0.std(), values_by_name["tie logit at t = -1"].std(), together))
     table = rows(PAPER, "table9", records)
     on_bound = table[table["metric"] == "share of splits with nu on its bound"]["value"]
     wide, narrow, together = np.nanmean(spread, axis=0)
     notes = [
         "low and high are the quartiles over splits, as in the paper.",
-        f"nu lies on its upper bound in {on_bound.mean():.0%} of the fits.",
+        f"nu is at its upper bound in {on_bound.mean():.0%} of the fits.",
         f"Regimes by mean nu (high above {SATURATED:g}, low below {LOW:g}): "
         + "; ".join(regimes)
         + ".",
         f"Over the splits of one cell, eta0 = log nu varies by {wide:.2f} (standard deviation) and "
-        f"goes with gamma (correlation {together:.2f}); the tie logit at t = -1, where both act "
-        f"together, varies by {narrow:.2f}.",
+        f"is correlated with gamma ({together:.2f}); the tie logit at t = -1, to which both "
+        f"contribute, varies by {narrow:.2f}.",
     ]
     return Output(table, notes=notes)
 

@@ -1,13 +1,13 @@
-"""The twins of the 20 task x judge cells that Tables 3 and 6 print.
+"""The twins of the 20 task x judge cells in Tables 3 and 6.
 
-Fitted to the published label shares (Table 8) and to self-consistency's published MAE and accuracy
-at 4 and 12 votes (Tables 3, 4, 6, 7), and to nothing that the paper publishes about its own
-method. Their parameters are kept in `twins.csv`, made by
+They are fitted to the published label shares (Table 8) and to self-consistency's published MAE and
+accuracy at 4 and 12 votes (Tables 3, 4, 6, 7), and to no published number of the paper's own method.
+Their parameters are in `twins.csv`, which
 
     python -m judgebayes.experiments.distribution_calibrated.twins
 
-which takes about three minutes. There are fewer published numbers than parameters; `plausible`
-twins are the ones nearest to the judges of a public data set (`centres`), `possible` ones whichever
+writes in about three minutes. There are fewer published numbers than parameters: `plausible` twins are
+those nearest to the judges of a public data set (`centres`), `possible` twins are any solutions that
 the starts lead to.
 """
 
@@ -44,7 +44,7 @@ def published_labels(task: str) -> np.ndarray:
 
 
 def targets() -> dict[tuple[str, str], Target]:
-    """Return what is published about the votes of each cell."""
+    """Return the published numbers about the votes of each cell."""
     printed = pd.concat([expected(PAPER, f"table{t}") for t in (3, 4, 6, 7)])
     printed = printed[printed["method"] == "sc"].drop_duplicates(["task", "judge", "n", "metric"])
     value = printed.set_index(["task", "judge", "n", "metric"])["value"]
@@ -61,9 +61,9 @@ def targets() -> dict[tuple[str, str], Target]:
 
 
 def twins(task: str, judge: str, kind: str = "plausible") -> list[Twin]:
-    """Return the kept twins of a cell: the `plausible` ones, or all sorts of `possible` ones."""
-    kept = pd.read_csv(PATH)
-    own = kept[(kept["task"] == task) & (kept["judge"] == judge) & (kept["kind"] == kind)]
+    """Return the stored twins of a cell, `plausible` or `possible`."""
+    table = pd.read_csv(PATH)
+    own = table[(table["task"] == task) & (table["judge"] == judge) & (table["kind"] == kind)]
     return [
         Twin(
             FAMILIES[row.family],
@@ -102,30 +102,34 @@ def centres(run: Run) -> dict[str, pd.DataFrame]:
     for judge in rb2_judges(run):
         for task in rb2_tasks(run):
             cell = rb2(run, judge, task)
-            seen = np.zeros((2, len(places)))
+            cell_counts = np.zeros((2, len(places)))
             for counts, label in zip(
                 np.asarray(cell.votes.pooled_counts()), cell.labels, strict=True
             ):
                 if counts.sum() == votes:
                     for way in (1,) if label == 2 else (-1,) if label == 0 else (1, -1):
-                        seen[int(label == 1), places[tuple(counts[::way])]] += 1
-            observed[judge, task] = seen
-    found = {}
+                        cell_counts[int(label == 1), places[tuple(counts[::way])]] += 1
+            observed[judge, task] = cell_counts
+    centre_tables = {}
     for name, family in FAMILIES.items():
-        fitted = {cell: most_likely(family, seen, votes) for cell, seen in observed.items()}
-        found[name] = pd.DataFrame.from_dict(fitted, orient="index", columns=family.parameters)
-    return found
+        fitted = {
+            cell: most_likely(family, cell_counts, votes) for cell, cell_counts in observed.items()
+        }
+        centre_tables[name] = pd.DataFrame.from_dict(
+            fitted, orient="index", columns=family.parameters
+        )
+    return centre_tables
 
 
 def fit() -> pd.DataFrame:
     """Fit the twins of all cells and return them as a table."""
-    wanted = targets()
-    named = {f"{task}|{judge}": target for (task, judge), target in wanted.items()}
+    target_values = targets()
+    named = {f"{task}|{judge}": target for (task, judge), target in target_values.items()}
     records = []
     for kind, plausibility in (("plausible", 1.0), ("possible", 0.0)):
-        for name, found in fit_twins(named, plausibility=plausibility).items():
+        for name, candidates in fit_twins(named, plausibility=plausibility).items():
             task, judge = name.split("|")
-            for twin in found:
+            for twin in candidates:
                 numbers = " ".join(f"{x:.6g}" for x in twin.parameters)
                 misfit = round(twin.misfit, 5)
                 records.append((task, judge, kind, twin.family.name, twin.tie, misfit, numbers))

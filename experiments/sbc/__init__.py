@@ -1,1 +1,1 @@
-"""Simulation-based calibration: do samplers draw from the posterior that their models state."""
+"""Simulation-based calibration: tests that samplers draw from the posteriors of their models."""

@@ -1,16 +1,15 @@
-r"""Ranks of true parameters among posterior draws, and whether they are uniform.
+r"""Ranks of true parameters among posterior draws, and tests that they are uniform.
 
 Draw parameters from a model's prior, data from the model given them, and the posterior of the
 parameters given the data. Over many such simulations the rank of the true value of any quantity
-among L independent posterior draws of it is uniform on 0 .. L, whatever the prior and however few
-the data, if and only if prior, likelihood and sampler agree with one another (Cook, Gelman & Rubin
-2006; Talts et al. 2018). A posterior that is too narrow piles the ranks up at both ends; one that is
-too wide, in the middle.
+among L independent posterior draws is uniform on 0 .. L, for any prior and amount of data, if and
+only if prior, likelihood and sampler agree (Cook, Gelman & Rubin 2006; Talts et al. 2018). If the
+posterior is too narrow, ranks concentrate at both ends; if it is too wide, in the middle.
 
-The likelihood is ranked beside the parameters, because ranks of parameters alone cannot see every
-mistake: draws from the prior, which ignore the data, pass (Modrák et al. 2023).
+The likelihood is ranked as well, because ranks of parameters alone cannot detect every error: draws
+from the prior, which ignore the data, pass (Modrák et al. 2023).
 
-All simulations run in one compiled program, batches of them side by side.
+All simulations run in one compiled program, in batches.
 """
 
 import math
@@ -50,7 +49,7 @@ LIKELIHOOD = "log_likelihood"
 LEAST_KEPT = 7
 MOST_KEPT = 127
 LOW_ESS = 0.05
-"""Draws are thinned to no more than this quantile of the effective sample sizes."""
+"""Draws are thinned to at most this quantile of the effective sample sizes."""
 EXPECTED_PER_BIN = 10
 COVERAGE = 0.95
 NULL_SETS = 10_000
@@ -58,7 +57,7 @@ NULL_SETS = 10_000
 
 @dataclass(frozen=True)
 class Subject:
-    """A model whose sampler is checked; `of_program` makes one of a program."""
+    """A model whose sampler is checked; `of_program` makes one from a model program."""
 
     title: str
     generate: Callable[[PRNGKeyArray], tuple[Sites, Any]]
@@ -81,18 +80,18 @@ class Simulations:
 
 @dataclass(frozen=True)
 class Ranks:
-    """Ranks from 0 to `kept`, the number of draws that were left by thinning."""
+    """Ranks from 0 to `n_draws`, the number of draws left after thinning."""
 
     names: tuple[str, ...]
     ranks: Int[np.ndarray, "simulation quantity"]
-    kept: int
+    n_draws: int
     ess: Float[np.ndarray, "simulation quantity"]
     diverged: Bool[np.ndarray, " simulation"]
 
 
 @dataclass(frozen=True)
 class Band:
-    """How many of N uniform ranks may be at most r, for all r = 0 .. L - 1 at once."""
+    """Simultaneous band of the number of N uniform ranks that are at most r, for r = 0 .. L - 1."""
 
     low: Int[np.ndarray, " rank"]
     high: Int[np.ndarray, " rank"]
@@ -102,7 +101,7 @@ class Band:
     """The smallest p-value over all ranks, in simulated sets of uniform ranks, ascending."""
 
     def p_value(self, ranks: Int[np.ndarray, " simulation"]) -> float:
-        """Return how often N uniform ranks stray at least as far as these at their worst place."""
+        """Return the p-value: the probability that N uniform ranks deviate as much as these."""
         at_most = np.bincount(ranks, minlength=len(self.low) + 1).cumsum()[:-1]
         worst = self.table[np.arange(len(at_most)), at_most].min()
         as_far = np.searchsorted(self.smallest, worst * (1 + 1e-9), side="right")
@@ -118,22 +117,22 @@ def of_program(
     hide: Callable[[Any], Any] | None = None,
     more: Callable[[Sites], Sites] | None = None,
 ) -> Subject:
-    """Return the subject that a program and its sampler make.
+    """Return the subject of a model program and its sampler.
 
     Parameters
     ----------
     title
-        What the figure is headed with.
+        Title of the figure.
     model
         The program, which draws parameters and data.
     blank
-        Data of the shape that is drawn: which votes are cast, how many items there are.
+        Data with the shape to draw: which votes are cast, how many items there are.
     fit
-        The sampler: `fit(data, key)` returns chains whose draws carry the names of the parameters.
+        The sampler: `fit(data, key)` returns chains whose draws have the names of the parameters.
     hide
-        Makes labels unknown before the sampler sees the data.
+        Hides labels before the sampler gets the data.
     more
-        Quantities of a draw that are ranked beside its parameters.
+        Further quantities of a draw that are ranked.
     """
 
     @numpyro_lock
@@ -164,14 +163,14 @@ def simulate(subject: Subject, simulations: int, *, seed: int = 0, batch: int = 
     Parameters
     ----------
     subject
-        What is simulated and fitted.
+        The model and its sampler.
     simulations
-        How many times.
+        Number of simulations.
     seed
-        Of everything that is random.
+        Seed of all random numbers.
     batch
-        How many simulations run side by side. A step costs hardly more for several than for one,
-        but waits for the longest trajectory among them: ten was fastest on a core.
+        Number of simulations that run at once. A step costs hardly more for several than for one,
+        but waits for the longest trajectory among them: ten was fastest on one core.
     """
 
     def one(key: PRNGKeyArray) -> tuple[Sites, Sites, Array]:
@@ -208,67 +207,67 @@ def simulate(subject: Subject, simulations: int, *, seed: int = 0, batch: int = 
     )
 
 
-def rank(found: Simulations, *, seed: int = 0) -> Ranks:
+def rank(simulations: Simulations, *, seed: int = 0) -> Ranks:
     """Return the rank of every true value among its thinned draws; equal values in random order.
 
-    Kept are L = 2^k - 1 draws, evenly spaced, L being at most the 5 % quantile of the effective
-    sample sizes over simulations and quantities: what is kept is then as good as independent.
+    L = 2^k - 1 evenly spaced draws are used. L is at most the 5 % quantile of the effective sample
+    sizes over simulations and quantities, so that the thinned draws are nearly independent.
     """
-    n_simulations, n_quantities, _, _ = found.draws.shape
+    n_simulations, n_quantities, _, _ = simulations.draws.shape
     with np.errstate(invalid="ignore"):
-        ess = effective_sample_size(np.moveaxis(found.draws, (2, 3), (0, 1)))
+        ess = effective_sample_size(np.moveaxis(simulations.draws, (2, 3), (0, 1)))
     ess = np.nan_to_num(ess, nan=0.0)  # of chains that never moved
-    pooled = found.draws.reshape(n_simulations, n_quantities, -1)
+    pooled = simulations.draws.reshape(n_simulations, n_quantities, -1)
     enough = min(float(np.quantile(ess, LOW_ESS)), pooled.shape[-1], MOST_KEPT + 1)
-    kept = 2 ** int(math.log2(enough + 1)) - 1
-    if kept < LEAST_KEPT:
+    n_draws = 2 ** int(math.log2(enough + 1)) - 1
+    if n_draws < LEAST_KEPT:
         raise JudgeBayesError(
             f"The effective sample size is below {enough + 1:.0f} in one simulation of twenty: "
-            f"ranks need at least {LEAST_KEPT} independent draws, so take more or longer chains."
+            f"ranks need at least {LEAST_KEPT} independent draws; use more or longer chains."
         )
-    step = pooled.shape[-1] // (kept + 1)
-    thinned = pooled[..., step::step][..., :kept]
-    below = (thinned < found.truth[..., None]).sum(-1)
-    equal = (thinned == found.truth[..., None]).sum(-1)
+    step = pooled.shape[-1] // (n_draws + 1)
+    thinned = pooled[..., step::step][..., :n_draws]
+    below = (thinned < simulations.truth[..., None]).sum(-1)
+    equal = (thinned == simulations.truth[..., None]).sum(-1)
     ranks = below + np.random.default_rng(seed).integers(0, equal + 1)
-    return Ranks(found.names, ranks, kept, ess, found.diverged)
+    return Ranks(simulations.names, ranks, n_draws, ess, simulations.diverged)
 
 
-def bins(kept: int, simulations: int) -> int:
-    """Return into how many equal bins the L + 1 ranks fall: a divisor of L + 1, ten ranks each."""
-    possible = [b for b in range(2, kept + 2) if (kept + 1) % b == 0]
+def bins(n_draws: int, simulations: int) -> int:
+    """Return the number of bins for L + 1 ranks: a divisor of L + 1, at least ten ranks per bin."""
+    possible = [b for b in range(2, n_draws + 2) if (n_draws + 1) % b == 0]
     return max([b for b in possible if simulations / b >= EXPECTED_PER_BIN], default=2)
 
 
 @in_float64
-def chi_square(ranks: Int[np.ndarray, " simulation"], kept: int) -> float:
-    """Return the p-value of the chi-square test that ranks from 0 to `kept` are uniform."""
-    n_bins = bins(kept, len(ranks))
-    counts = np.bincount(ranks * n_bins // (kept + 1), minlength=n_bins)
+def chi_square(ranks: Int[np.ndarray, " simulation"], n_draws: int) -> float:
+    """Return the p-value of the chi-square test that ranks from 0 to `n_draws` are uniform."""
+    n_bins = bins(n_draws, len(ranks))
+    counts = np.bincount(ranks * n_bins // (n_draws + 1), minlength=n_bins)
     expected = len(ranks) / n_bins
     statistic = ((counts - expected) ** 2 / expected).sum()
     return float(jax.scipy.stats.chi2.sf(statistic, n_bins - 1))
 
 
-def ecdf_band(kept: int, simulations: int, *, seed: int = 0) -> Band:
-    """Return the band that holds the whole empirical distribution of uniform ranks at 95 %.
+def ecdf_band(n_draws: int, simulations: int, *, seed: int = 0) -> Band:
+    """Return the simultaneous 95 % band of the empirical distribution of uniform ranks.
 
     Säilynoja, Bürkner & Vehtari (2022), by simulation: at rank r the number of ranks at most r is
     Binomial(N, (r + 1) / (L + 1)); the pointwise level is lowered until 95 % of sets of N uniform
-    ranks stay inside everywhere.
+    ranks are inside at every r.
     """
     count = np.arange(simulations + 1)
     log_factorial = np.concatenate([[0.0], np.log(np.arange(1, simulations + 1)).cumsum()])
     ways = log_factorial[-1] - log_factorial - log_factorial[::-1]
-    share = ((np.arange(kept) + 1) / (kept + 1))[:, None]
+    share = ((np.arange(n_draws) + 1) / (n_draws + 1))[:, None]
     pmf = np.exp(ways + count * np.log(share) + count[::-1] * np.log1p(-share))
     lower, upper = pmf.cumsum(1), pmf[:, ::-1].cumsum(1)[:, ::-1]
     table = np.minimum(1.0, 2 * np.minimum(lower, upper))
     sets = np.random.default_rng(seed).multinomial(
-        simulations, np.full(kept + 1, 1 / (kept + 1)), NULL_SETS
+        simulations, np.full(n_draws + 1, 1 / (n_draws + 1)), NULL_SETS
     )
     at_most = sets.cumsum(1)[:, :-1]
-    smallest = np.sort(table[np.arange(kept), at_most].min(1))
+    smallest = np.sort(table[np.arange(n_draws), at_most].min(1))
     inside = table >= np.quantile(smallest, 1 - COVERAGE)
     return Band(
         low=inside.argmax(1),
@@ -278,19 +277,19 @@ def ecdf_band(kept: int, simulations: int, *, seed: int = 0) -> Band:
     )
 
 
-def assess(found: Ranks) -> pd.DataFrame:
-    """Return a row per quantity: p-values of both tests, and what the ranks rest on."""
-    n = len(found.ranks)
-    band = ecdf_band(found.kept, n)
+def assess(ranks: Ranks) -> pd.DataFrame:
+    """Return a row per quantity: p-values of both tests, sample sizes and divergences."""
+    n = len(ranks.ranks)
+    band = ecdf_band(ranks.n_draws, n)
     return pd.DataFrame(
         {
             "quantity": name,
             "simulations": n,
-            "draws_kept": found.kept,
-            "ess_5_percent": float(np.quantile(found.ess[:, place], LOW_ESS)),
-            "chi_square_p": chi_square(found.ranks[:, place], found.kept),
-            "ecdf_p": band.p_value(found.ranks[:, place]),
-            "diverged_simulations": int(found.diverged.sum()),
+            "draws_kept": ranks.n_draws,
+            "ess_5_percent": float(np.quantile(ranks.ess[:, place], LOW_ESS)),
+            "chi_square_p": chi_square(ranks.ranks[:, place], ranks.n_draws),
+            "ecdf_p": band.p_value(ranks.ranks[:, place]),
+            "diverged_simulations": int(ranks.diverged.sum()),
         }
-        for place, name in enumerate(found.names)
+        for place, name in enumerate(ranks.names)
     )

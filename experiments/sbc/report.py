@@ -15,23 +15,23 @@ LEVEL = 0.01
 COLOURS = 32
 
 
-def write(name: str, title: str, found: Ranks, folder: Path) -> pd.DataFrame:
+def write(name: str, title: str, ranks: Ranks, folder: Path) -> pd.DataFrame:
     """Write `name`.csv and `name`.png into a folder, and return the table."""
-    table = assess(found)
+    table = assess(ranks)
     table.to_csv(folder / f"{name}.csv", index=False, float_format="%.4g", lineterminator="\n")
-    n = len(found.ranks)
-    band = ecdf_band(found.kept, n)
+    n = len(ranks.ranks)
+    band = ecdf_band(ranks.n_draws, n)
     figure = rank_figure(
-        dict(zip(found.names, found.ranks.T, strict=True)),
-        found.kept,
+        dict(zip(ranks.names, ranks.ranks.T, strict=True)),
+        ranks.n_draws,
         (band.low, band.high),
-        bins(found.kept, n),
-        title=f"{title}: {n} simulations, ranks among {found.kept} draws",
+        bins(ranks.n_draws, n),
+        title=f"{title}: {n} simulations, ranks among {ranks.n_draws} draws",
     )
-    drawn = BytesIO()
-    figure.savefig(drawn, dpi=80)
-    # Dozens of panels in four colours: a palette makes a quarter of the file.
-    Image.open(drawn).convert("RGB").quantize(COLOURS).save(folder / f"{name}.png", optimize=True)
+    image = BytesIO()
+    figure.savefig(image, dpi=80)
+    # A palette of few colours makes the file four times smaller.
+    Image.open(image).convert("RGB").quantize(COLOURS).save(folder / f"{name}.png", optimize=True)
     return table
 
 

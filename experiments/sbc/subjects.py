@@ -1,7 +1,7 @@
-"""The programs whose samplers are checked, by name. A new program joins with an entry here.
+"""The programs whose samplers are checked, by name. A new program needs an entry here.
 
-Truth and data are drawn from the program itself (`engine.of_program`); what is written here is the shape
-of the data, which labels are then hidden, and the library's fit.
+Truth and data are drawn from the program itself (`engine.of_program`); an entry gives the shape of the
+data, which labels are hidden, and the library's fit.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ GENERATORS, LABELLED, OUTPUTS = 4, 2, 40
 FEW_ITEMS, FEW_JUDGES, FEW_GENERATORS = 24, 3, 2
 VOTES = 4
 MOST = 7
-GIVEN = np.where(np.arange(ITEMS) % 7 == 0, 4, MOST)
+N_VOTES = np.where(np.arange(ITEMS) % 7 == 0, 4, MOST)
 SETS = 3
 SET_ITEMS = (10, 20, 30)
 ERROR = "error"
@@ -63,7 +63,7 @@ UNCENTRED = stacking_model.Prior(kappa=0.0)
 
 
 def some_votes(n_classes: int, n_tasks: int = 0) -> Votes:
-    """Return up to four votes of one judge on sixty items; some items lack votes, one has none."""
+    """Return up to four votes of one judge on sixty items; some have fewer, one item has none."""
     rng = np.random.default_rng(0)
     quality = 1.5 * rng.normal(size=(ITEMS, 1)) * np.linspace(-1, 1, n_classes)
     probs = np.exp(quality) / np.exp(quality).sum(1, keepdims=True)
@@ -76,19 +76,19 @@ def some_votes(n_classes: int, n_tasks: int = 0) -> Votes:
     return Votes(votes.index, votes.score, votes.order, task, n_classes, n_tasks)
 
 
-def asked(items: int = ITEMS, judges: int = JUDGES, skipped: float = SKIPPED) -> Array:
-    """Return votes of class 0 where one is cast, -1 where it is skipped, always the same."""
-    gone = np.random.default_rng(3).uniform(size=(items, judges)) < skipped
-    return jnp.where(jnp.asarray(gone), -1, 0)[..., None]
+def blank_votes(items: int = ITEMS, judges: int = JUDGES, skipped: float = SKIPPED) -> Array:
+    """Return votes of class 0 where one is cast and -1 where it is skipped, from a fixed seed."""
+    skipped_votes = np.random.default_rng(3).uniform(size=(items, judges)) < skipped
+    return jnp.where(jnp.asarray(skipped_votes), -1, 0)[..., None]
 
 
 def unlabelled(items: int = ITEMS) -> Array:
-    """Return labels of class 0 everywhere: only their number counts."""
+    """Return labels of class 0 everywhere: only their shape matters."""
     return jnp.zeros(items, int)
 
 
 def sixth_hidden(data: Any) -> Any:
-    """Return the data with every sixth label, or count, unknown."""
+    """Return the data with every sixth label or count unknown."""
     name = "labels" if hasattr(data, "labels") else "correct"
     values = getattr(data, name)
     return data._replace(**{name: jnp.where(jnp.arange(len(values)) % 6 == 5, -1, values)})
@@ -100,7 +100,7 @@ def half_hidden(data: Any) -> Any:
 
 
 def votes_of(index: Int[Array, "item judge 1"], n_classes: int = 2) -> Votes:
-    """Return votes as the library takes them."""
+    """Return an array of votes as `Votes`."""
     return Votes(index.astype(jnp.int8), None, None, None, n_classes)
 
 
@@ -145,21 +145,24 @@ def hierarchical(n_tasks: int) -> Subject:
 
 
 def one_coin() -> Subject:
-    """Return the one-coin model, whose posterior is not sampled but known."""
+    """Return the one-coin model, whose posterior has a closed form."""
 
     def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
         fitted = OneCoin().fit(votes_of(data.votes), data.labels)
-        drawn = jax.random.beta(key, fitted.alpha, fitted.beta, (2, 500, JUDGES))
+        draws = jax.random.beta(key, fitted.alpha, fitted.beta, (2, 500, JUDGES))
         nothing = jnp.zeros((2, 500))
-        return Chains({"accuracy": drawn}, nothing > 0, nothing, nothing, nothing)
+        return Chains({"accuracy": draws}, nothing > 0, nothing, nothing, nothing)
 
     return of_program(
-        "One coin, the conjugate posterior", OneCoinModel(2), PanelData(asked(), unlabelled()), fit
+        "One coin, the conjugate posterior",
+        OneCoinModel(2),
+        PanelData(blank_votes(), unlabelled()),
+        fit,
     )
 
 
 def dawid_skene(n_classes: int) -> Subject:
-    """Return Dawid and Skene's model; every second label is known."""
+    """Return Dawid and Skene's model, with labels for every second item."""
 
     def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
         votes = votes_of(data.votes, n_classes)
@@ -168,20 +171,21 @@ def dawid_skene(n_classes: int) -> Subject:
     return of_program(
         f"Dawid-Skene, {n_classes} classes",
         DawidSkeneModel(n_classes),
-        PanelData(asked(), unlabelled()),
+        PanelData(blank_votes(), unlabelled()),
         fit,
         hide=half_hidden,
     )
 
 
 def stacking(symmetric: bool) -> Subject:
-    """Return logistic stacking, its weights centred on zero.
+    """Return logistic stacking, with weights centred at zero.
 
-    The usual centre is learnt from the same labels (empirical Bayes): that is no prior to draw from.
+    The default centre is learnt from the same labels (empirical Bayes), so it is not a prior from
+    which to draw.
     """
-    cast = np.asarray(asked()[..., 0])
-    drawn = np.random.default_rng(1).integers(0, 2, cast.shape)
-    index = jnp.asarray(np.where(cast < 0, -1, drawn))[..., None]
+    cast = np.asarray(blank_votes()[..., 0])
+    random_votes = np.random.default_rng(1).integers(0, 2, cast.shape)
+    index = jnp.asarray(np.where(cast < 0, -1, random_votes))[..., None]
     form = Form(JUDGES, 2, symmetric)
 
     def fit(data: StackingData, key: PRNGKeyArray) -> Chains:
@@ -199,7 +203,7 @@ def stacking(symmetric: bool) -> Subject:
 
 
 def calibration_map(own: Temperature | Platt | Beta, n_classes: int) -> Subject:
-    """Return a calibration map, of answers whose logits are normal."""
+    """Return a calibration map of answers with normal logits."""
     logits = 2 * np.random.default_rng(4).normal(size=(ITEMS, n_classes))
     log_probs = jax.nn.log_softmax(jnp.asarray(logits))
 
@@ -222,27 +226,26 @@ def item_response() -> Subject:
         method = ItemResponse(prior=irt_model.Prior(), inference=SAMPLER)
         return chains_of(method.fit(votes_of(data.votes), data.labels, key=key))
 
-    blank = PanelData(asked(TEST_ITEMS, TEST_JUDGES, 0.0), unlabelled(TEST_ITEMS))
+    blank = PanelData(blank_votes(TEST_ITEMS, TEST_JUDGES, 0.0), unlabelled(TEST_ITEMS))
     model = irt_model.ItemResponseModel(2)
     return of_program("2PL, six judges on ten items", model, blank, fit)
 
 
 def correct_votes(components: int) -> Subject:
-    """Return the Beta-Binomial, or the mixture of two: seven votes on an item, four on some.
+    """Return the Beta-Binomial, or the mixture of two: seven votes per item, four on some items.
 
-    The error of a majority is ranked beside the parameters, whose names two components could
-    exchange.
+    The error of a majority is ranked too, since the labels of the two components could be exchanged.
     """
-    given = jnp.asarray(GIVEN)
+    n_votes = jnp.asarray(N_VOTES)
 
     def fit(data: CountData, key: PRNGKeyArray) -> Chains:
         method = BetaBinomial(components, SAMPLER)
-        return chains_of(method.fit(Counts(data.correct, given, MOST), key=key))
+        return chains_of(method.fit(Counts(data.correct, n_votes, MOST), key=key))
 
     return of_program(
         "Beta-Binomial" if components == 1 else "Mixture of two Beta-Binomials",
         BetaBinomialModel(MOST, components),
-        CountData(jnp.zeros(ITEMS, int), given),
+        CountData(jnp.zeros(ITEMS, int), n_votes),
         fit,
         hide=sixth_hidden,
         more=lambda sites: {ERROR: majority_error(beta_binomial_model.parameters(sites))},
@@ -250,12 +253,12 @@ def correct_votes(components: int) -> Subject:
 
 
 def pooled_votes() -> Subject:
-    """Return the pooled mixture, over three data sets of ten, twenty and thirty items."""
-    given = jnp.asarray(GIVEN)
+    """Return the pooled mixture over three data sets of ten, twenty and thirty items."""
+    n_votes = jnp.asarray(N_VOTES)
     ends = np.cumsum(SET_ITEMS)[:-1]
 
     def fit(data: PooledData, key: PRNGKeyArray) -> Chains:
-        parts = zip(jnp.split(data.correct, ends), jnp.split(given, ends), strict=True)
+        parts = zip(jnp.split(data.correct, ends), jnp.split(n_votes, ends), strict=True)
         sets = [Counts(own, votes, MOST) for own, votes in parts]
         return chains_of(PooledBetaBinomial(SAMPLER).fit(sets, key=key).by_set)
 
@@ -263,7 +266,7 @@ def pooled_votes() -> Subject:
     return of_program(
         f"Pooled mixture, {SETS} data sets",
         PooledBetaBinomialModel(SETS, MOST),
-        PooledData(jnp.zeros(ITEMS, int), given, member),
+        PooledData(jnp.zeros(ITEMS, int), n_votes, member),
         fit,
         hide=sixth_hidden,
         more=lambda sites: {ERROR: jax.vmap(majority_error)(pooled_model.set_parameters(sites))},
@@ -271,14 +274,14 @@ def pooled_votes() -> Subject:
 
 
 def majority_error(theta: Parameters) -> Float[Array, ""]:
-    """Return the error of a majority of all the votes."""
+    """Return the error of a majority of all votes."""
     return beta_binomial_model.majority_error(theta, MOST)
 
 
 def generator_validator(form: Any) -> Subject:
     """Return the generator-validator model of counts: forty outputs of each of four generators.
 
-    Two generators are labelled. Judges are independent given the rates, as the model has them.
+    Two generators are labelled. Judges are independent given the rates, as in the model.
     """
     labelled = np.arange(GENERATORS) < LABELLED
     cells = np.broadcast_to(labelled[:, None], (GENERATORS, JUDGES))
@@ -311,20 +314,20 @@ def generator_validator(form: Any) -> Subject:
 def generator_validator_items() -> Subject:
     """Return the item-level model: three judges on twelve outputs of each of two generators.
 
-    Every second label is known. It is small, and its chains are short, because trajectories are
-    long: generators and judges share what few items say.
+    Every second label is known. Data are small and chains short, because trajectories are long: with
+    few items, the parameters of generators and judges are correlated.
     """
     sampler = NUTS(draws=250, warmup=300, chains=2)
     generator = jnp.arange(FEW_ITEMS) % FEW_GENERATORS
-    cast = asked(FEW_ITEMS, FEW_JUDGES)
+    cast = blank_votes(FEW_ITEMS, FEW_JUDGES)
     program = ItemModel(FEW_GENERATORS)
 
     def fit(data: ItemData, key: PRNGKeyArray) -> Chains:
         return chains_of(sampler.solve(Problem(program, data), key))
 
     def half(data: ItemData) -> ItemData:
-        known = jnp.arange(FEW_ITEMS) % 4 < FEW_GENERATORS
-        return data._replace(labels=jnp.where(known, data.labels, -1))
+        labelled = jnp.arange(FEW_ITEMS) % 4 < FEW_GENERATORS
+        return data._replace(labels=jnp.where(labelled, data.labels, -1))
 
     return of_program(
         "Generators and judges, items",
@@ -356,4 +359,4 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "generator-validator": partial(generator_validator, "hierarchical"),
     "generator-validator-items": generator_validator_items,
 }
-"""Made when asked for: nothing is drawn or compiled at import."""
+"""Functions, so that nothing is drawn or compiled at import."""

@@ -1,1 +1,1 @@
-"""How fast the library is beside others: see README.md."""
+"""The speed of the library compared with others: see README.md."""

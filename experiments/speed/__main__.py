@@ -1,4 +1,4 @@
-"""`python -m judgebayes.experiments.speed [ROW]...`: our time beside others', as a Markdown table.
+"""`python -m judgebayes.experiments.speed [ROW]...`: our time and others', as a Markdown table.
 
 Command: python -m judgebayes.experiments.speed --data DIR
 Runtime: about ten minutes on two quiet cores; `--smoke` two.
@@ -26,32 +26,33 @@ ROWS = (
 def main(
     rows: Annotated[
         Optional[list[str]],  # noqa: UP045  (typer reads it)
-        typer.Argument(metavar="[ROW]...", help=f"{', '.join(ROWS)}; all if none is named."),
+        typer.Argument(metavar="[ROW]...", help=f"{', '.join(ROWS)}; without a name, all."),
     ] = None,
     data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
-    rounds: Annotated[int, typer.Option(min=1, help="How often each program runs, in turns.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of the programs, in turns.")] = 5,
     votes: Annotated[
         Optional[list[float]],  # noqa: UP045
         typer.Option(help="Numbers of votes of the growth table; 1e8 needs 3 GB and minutes."),
     ] = None,
     released: Annotated[
-        bool, typer.Option("--released", help="Also run P4's double loop, once: a minute.")
+        bool,
+        typer.Option("--released", help="Also run P4's double loop once, which takes a minute."),
     ] = False,
     runs: Annotated[
-        int, typer.Option(min=0, help="Seeded runs of NUTS to look for switched names: 100.")
+        int, typer.Option(min=0, help="Seeded NUTS runs to test for label switching, e.g. 100.")
     ] = 0,
     smoke: Annotated[bool, typer.Option("--smoke", help="Small sizes, one round.")] = False,
     out: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option(help="Where to write the tables as well: a Markdown file."),
+        typer.Option(help="A Markdown file to which the tables are also written."),
     ] = None,
 ) -> None:
     """Measure, print and write the table."""
-    os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"  # cold means cold
+    os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"  # no cache, so that a cold run compiles
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import jax
 
-    # A device for each core: a sweep divides its splits between them.
+    # One device per core: a sweep divides its splits between them.
     jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
     from judgebayes.experiments.core import Run, default_data
     from judgebayes.experiments.speed import (
@@ -68,39 +69,39 @@ def main(
 
     for name in rows or []:
         if name not in ROWS:
-            raise typer.BadParameter(f"There is no row {name!r}: take {', '.join(ROWS)}.")
+            raise typer.BadParameter(f"There is no row {name!r}; choose one of: {', '.join(ROWS)}.")
     run = Run(data=data or default_data(), smoke=smoke)
     rounds = 1 if smoke else rounds
-    wanted = rows or [r for r in ROWS if r in ROWS[3:] or run.data is not None]
-    found, notes = [], []
-    if "p1-sweep" in wanted:
-        found += p1_sweep.p1_sweep(run, rounds)
+    selected = rows or [r for r in ROWS if r in ROWS[3:] or run.data is not None]
+    table_rows, notes = [], []
+    if "p1-sweep" in selected:
+        table_rows += p1_sweep.p1_sweep(run, rounds)
         notes.append(f"Distance to the limit: {p1_sweep.distance_to_the_limit(run, rounds)}")
-    if "p4-fig6" in wanted:
-        found += p4_fig6(run, rounds, released=released)
-    if "one-coin-beta" in wanted:
-        found += one_coin_beta.one_coin_beta(run, rounds)
-    if "dawid-skene" in wanted:
-        found += dawid_skene.against_peers(rounds, 0.02 if smoke else 1.0)
-    if "growth" in wanted:
+    if "p4-fig6" in selected:
+        table_rows += p4_fig6(run, rounds, released=released)
+    if "one-coin-beta" in selected:
+        table_rows += one_coin_beta.one_coin_beta(run, rounds)
+    if "dawid-skene" in selected:
+        table_rows += dawid_skene.against_peers(rounds, 0.02 if smoke else 1.0)
+    if "growth" in selected:
         sizes = votes or ([2e4, 4e4] if smoke else [1e6, 3e6, 1e7])
         votes_in_turn = tuple(int(n) for n in sizes)
         notes.append(dawid_skene.growth(votes_in_turn, rounds=rounds))
         notes.append(item_response.growth(votes_in_turn, rounds=rounds))
         notes.append(slopes(rounds, smoke))
-    if "2pl" in wanted:
+    if "2pl" in selected:
         row = item_response.item_response(rounds, smoke)
         if isinstance(row, str):
             notes.append(row)
         else:
-            found += row
-    if "nuts" in wanted:
+            table_rows += row
+    if "nuts" in selected:
         notes.append(nuts.against_samplers(rounds, smoke))
     if runs:
         notes.append(nuts.switched_runs(runs))
-    if "command-line" in wanted:
+    if "command-line" in selected:
         notes.append(command_line.command_line(rounds))
-    text = "\n\n".join(([markdown(found)] if found else []) + notes) + "\n"
+    text = "\n\n".join(([markdown(table_rows)] if table_rows else []) + notes) + "\n"
     typer.echo(text)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)

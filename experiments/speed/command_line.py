@@ -1,4 +1,4 @@
-"""How long the command line takes to answer: help, and `calibrate` on 2,000 x 20 votes."""
+"""The time of commands: help, and `calibrate` on 2,000 x 20 votes."""
 
 import os
 import subprocess
@@ -28,9 +28,8 @@ COLUMNS = (
 def command_line(rounds: int, items: int = 2000) -> str:
     """Return a table of wall and processor times of whole commands.
 
-    Cold is the first call ever, with an empty cache folder; warm the median of the calls after it.
-    The processor's time includes that of all threads, and is what another program's load changes
-    least.
+    Cold is the first call, with an empty cache folder; warm is the median of the calls after it.
+    Processor time includes all threads, and depends least on the load of other programs.
     """
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
     with tempfile.TemporaryDirectory() as name:
@@ -42,7 +41,7 @@ def command_line(rounds: int, items: int = 2000) -> str:
         gold = pd.DataFrame({"item": np.arange(items), "label": labels})
         gold.to_csv(folder / "all.csv", index=False)
         gold.iloc[: items // 10].to_csv(folder / "labels.csv", index=False)
-        # The benchmarks switch the cache off for themselves: cold is cold there.
+        # The other benchmarks disable the cache; these commands need it.
         cache = {
             **os.environ,
             "JAX_ENABLE_COMPILATION_CACHE": "true",
@@ -64,11 +63,11 @@ def command_line(rounds: int, items: int = 2000) -> str:
         for what, (arguments, cold, warm) in commands.items():
             wall, processor = [], []
             for _ in range(rounds + 1):
-                started, spent = time.perf_counter(), _children()
+                started, children_before = time.perf_counter(), _children()
                 command = [sys.executable, "-m", "judgebayes", *arguments]
                 subprocess.run(command, env=cache, check=True, capture_output=True)
                 wall.append(time.perf_counter() - started)
-                processor.append(_children() - spent)
+                processor.append(_children() - children_before)
             cells = (
                 what,
                 f"{wall[0]:.2f}",
@@ -90,6 +89,6 @@ def command_line(rounds: int, items: int = 2000) -> str:
 
 
 def _children() -> float:
-    """Return the seconds of processor time of the child processes that have ended."""
-    spent = os.times()
-    return spent.children_user + spent.children_system
+    """Return the processor time of ended child processes in seconds."""
+    times = os.times()
+    return times.children_user + times.children_system

@@ -1,4 +1,4 @@
-"""Dawid-Skene by EM: beside crowd-kit and NumPy, and how time grows with the number of votes."""
+"""Dawid-Skene by EM: compared with crowd-kit and NumPy, and time by the number of votes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,15 +25,15 @@ FLAT = Prior(0.0, 0.0, 0.0)
 
 
 def against_peers(rounds: int, share: float = 1.0) -> list[Row]:
-    """Return the rows of 100,000 items and 38 judges; a share of the items for a trial."""
+    """Return the rows for 100,000 items and 38 judges; a trial run uses a share of the items."""
     votes, labels = dense_panel(int(ITEMS * share), JUDGES)
     with jax.enable_x64(True):
-        given = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
+        panel_votes = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
     unknown = np.full(len(labels), -1)
     method = DawidSkene(EM(tolerance=TOLERANCE), prior=FLAT)
 
     def ours() -> jax.Array:
-        return method.fit(given, unknown)(given)
+        return method.fit(panel_votes, unknown)(panel_votes)
 
     sides = [Side(ours), Side(lambda: numpy_em(votes, TOLERANCE))]
     names = ["NumPy EM"]
@@ -55,26 +55,26 @@ def against_peers(rounds: int, share: float = 1.0) -> list[Row]:
 def numpy_em(
     votes: Int[np.ndarray, "item judge"], tolerance: float
 ) -> Float[np.ndarray, "item class"]:
-    """Return the posterior of maximum likelihood, from the majority vote, by matrix products."""
-    seen = np.concatenate([votes == k for k in range(2)], axis=1).astype(float)
+    """Return class probabilities at the maximum likelihood: EM from vote shares, in matrix products."""
+    vote_indicators = np.concatenate([votes == k for k in range(2)], axis=1).astype(float)
     count = np.stack([(votes == k).sum(1) for k in range(2)], axis=1) + 0.5
-    belief, last = count / count.sum(1, keepdims=True), -np.inf
+    responsibilities, last = count / count.sum(1, keepdims=True), -np.inf
     while True:
-        share = belief.mean(0)
-        cast = (belief.T @ seen).reshape(2, 2, -1)
+        share = responsibilities.mean(0)
+        cast = (responsibilities.T @ vote_indicators).reshape(2, 2, -1)
         log_confusion = np.log(cast / cast.sum(1, keepdims=True))
-        joint = seen @ log_confusion.reshape(2, -1).T + np.log(share)
+        joint = vote_indicators @ log_confusion.reshape(2, -1).T + np.log(share)
         most = joint.max(1, keepdims=True)
         mass = np.exp(joint - most)
         total = mass.sum(1, keepdims=True)
-        value, belief = (most + np.log(total)).sum(), mass / total
+        value, responsibilities = (most + np.log(total)).sum(), mass / total
         if value - last < tolerance * len(votes):
-            return belief
+            return responsibilities
         last = value
 
 
 def crowd_kit_table(votes: Int[np.ndarray, "item judge"]) -> pd.DataFrame | None:
-    """Return the votes as crowd-kit takes them; None where it is not installed."""
+    """Return the votes as a table for crowd-kit; None if it is not installed."""
     try:
         import crowdkit.aggregation  # noqa: F401
     except ImportError:
@@ -84,11 +84,11 @@ def crowd_kit_table(votes: Int[np.ndarray, "item judge"]) -> pd.DataFrame | None
 
 
 def crowd_kit(table: pd.DataFrame) -> Float[np.ndarray, "item class"]:
-    """Return crowd-kit's posterior; it stops by the change of its loss, an item on average."""
+    """Return crowd-kit's class probabilities; it stops by the change of its mean loss per item."""
     from crowdkit.aggregation import DawidSkene as Peer
 
-    found = Peer(n_iter=100, tol=TOLERANCE).fit_predict_proba(table)
-    return found.sort_index()[[0, 1]].to_numpy()
+    probabilities = Peer(n_iter=100, tol=TOLERANCE).fit_predict_proba(table)
+    return probabilities.sort_index()[[0, 1]].to_numpy()
 
 
 def growth(
@@ -96,7 +96,7 @@ def growth(
 ) -> str:
     """Return a table of time and memory of sparse fits by number of votes, and the slope.
 
-    The sizes run in turns, so that all meet the same load.
+    The sizes run in turns, so that the machine's load is the same for all.
     """
     lines = [
         "| votes | s, cold | s, warm | ns a vote and step | bytes a vote | process, GB | error |"
@@ -111,13 +111,13 @@ def growth(
 
     grown = by_size(sizes, begin, rounds)
     for size, each_size in zip(sizes, grown, strict=True):
-        side, took, risen = each_size
-        found = np.diagonal(np.asarray(side.answer.draws["confusion"])[0], axis1=1, axis2=2)
+        side, took, usage = each_size
+        accuracy = np.diagonal(np.asarray(side.answer.draws["confusion"])[0], axis1=1, axis2=2)
         passes = int(side.answer.steps) + 2
         lines.append(
             f"| {size:,} | {side.cold:.1f} | {took:.2f} | {took / passes / size * 1e9:.1f} | "
-            f"{each_size.bytes_each(size):.1f} | {risen.highest / 1024:.2f} | "
-            f"{np.abs(found - accuracies[size]).mean():.4f} |"
+            f"{each_size.bytes_each(size):.1f} | {usage.highest / 1024:.2f} | "
+            f"{np.abs(accuracy - accuracies[size]).mean():.4f} |"
         )
     warm = [one.warm for one in grown]
     steepness = slope(sizes, warm) if len(sizes) > 1 else float("nan")

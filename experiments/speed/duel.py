@@ -1,11 +1,11 @@
-"""`python -m judgebayes.experiments.speed.duel CHECKOUT [ROW]...`: this version beside another.
+"""`python -m judgebayes.experiments.speed.duel CHECKOUT [ROW]...`: this version against another.
 
 Command: git worktree add /tmp/older COMMIT && python -m judgebayes.experiments.speed.duel /tmp/older
-Runtime: some ten minutes on two quiet cores.
-Expected: ratios above 1 where this version is the faster one, with the 95 % interval of their mean.
+Runtime: about ten minutes on two quiet cores.
+Expected: ratios above 1 where this version is faster, with the 95 % interval of their mean.
 
-Each version runs in a process of its own, with the rows of its own `experiments/speed`. A row's two
-processes are warm before they take turns; which of them begins changes from round to round.
+Each version runs in its own process, with the rows of its own `experiments/speed`. A row's two processes
+are warm before they take turns; the one that begins alternates between rounds.
 """
 
 import json
@@ -23,15 +23,15 @@ from scipy import stats
 
 ROWS = ("p1-sweep", "p4-fig6", "one-coin-beta", "dawid-skene", "2pl", "nuts")
 TURN = 0.5
-"""Seconds of a turn: shorter calls are repeated, and their mean is taken."""
+"""Seconds of a turn: shorter calls are repeated, and their mean time counts."""
 
 
-class Captured(Exception):  # noqa: N818  (it carries what was looked for)
-    """Stops a row before its race, with our side of it."""
+class Captured(Exception):  # noqa: N818  (not an error: it carries a result)
+    """Stops a row before its race; its argument is our side."""
 
 
 def workload(row: str, data: Path | None) -> Callable[[], Any]:
-    """Return our side of a row, as this version's modules make it."""
+    """Return our side of a row, from this version's modules."""
     import jax
 
     from judgebayes.experiments.core import Run, default_data
@@ -70,14 +70,14 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
     module.race = capture
     try:
         begin()
-    except Captured as found:
-        side: Callable[[], Any] = found.args[0]
+    except Captured as captured:
+        side: Callable[[], Any] = captured.args[0]
         return lambda: jax.block_until_ready(side())
     raise RuntimeError(f"The row {row} has no race.")
 
 
 def serve(row: str, data: Path | None) -> None:
-    """Run the row once, then for a turn whenever a line comes in; answer with seconds a call."""
+    """Run the row once, then one turn per input line; print the seconds per call of each turn."""
     os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import jax
@@ -98,7 +98,7 @@ def serve(row: str, data: Path | None) -> None:
         sys.stdout.flush()
 
 
-def opened(checkout: Path, row: str, data: Path | None) -> subprocess.Popen[str]:
+def start_server(checkout: Path, row: str, data: Path | None) -> subprocess.Popen[str]:
     """Return a process that serves a row of a checkout."""
     command = [
         sys.executable,
@@ -118,12 +118,12 @@ def answer(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
-        raise RuntimeError("A version ended before it answered; its own words are above.")
+        raise RuntimeError("A version ended without an answer; its own message is above.")
     return line.strip()
 
 
-def timed(process: subprocess.Popen[str]) -> float:
-    """Return the seconds of a call in one turn."""
+def seconds_per_call(process: subprocess.Popen[str]) -> float:
+    """Return the seconds per call in one turn."""
     assert process.stdin is not None
     process.stdin.write("go\n")
     process.stdin.flush()
@@ -134,27 +134,27 @@ def main(
     checkout: Annotated[Path, typer.Argument(help="The other version: a folder of its files.")],
     rows: Annotated[Optional[list[str]], typer.Argument(metavar="[ROW]...")] = None,  # noqa: UP045
     data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
-    rounds: Annotated[int, typer.Option(min=2, help="How often both take their turn.")] = 15,
+    rounds: Annotated[int, typer.Option(min=2, help="Rounds, with a turn of each version.")] = 15,
 ) -> None:
     """Run both versions in turns and print a table of ratios."""
-    # By way of the link: `judgebayes/experiments` leads out of the package.
+    # `judgebayes/experiments` is a link to a folder outside the package.
     folders = [Path(__file__).resolve().parents[2], checkout.resolve()]
     for row in rows or []:
         if row not in ROWS:
-            raise typer.BadParameter(f"There is no row {row!r}: take {', '.join(ROWS)}.")
+            raise typer.BadParameter(f"There is no row {row!r}; choose one of: {', '.join(ROWS)}.")
     typer.echo(
         "| row | this version, s | the other, s | other / this | 95 % interval |\n|" + "---|" * 5
     )
     for row in rows or ROWS:
-        sides = [opened(folder, row, data and data.resolve()) for folder in folders]
+        sides = [start_server(folder, row, data and data.resolve()) for folder in folders]
         try:
             for side, folder in zip(sides, folders, strict=True):
                 if not Path(answer(side)).is_relative_to(folder):
-                    raise RuntimeError(f"{folder} has no judgebayes of its own.")
+                    raise RuntimeError(f"{folder} does not contain judgebayes.")
             seconds = np.empty((rounds, 2))
             for turn in range(rounds):
                 for which in (0, 1) if turn % 2 else (1, 0):
-                    seconds[turn, which] = timed(sides[which])
+                    seconds[turn, which] = seconds_per_call(sides[which])
         finally:
             for side in sides:
                 side.kill()

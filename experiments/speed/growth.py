@@ -1,4 +1,4 @@
-"""How time grows with items, judges and splits: log-log slopes of warm fits, sizes in turns."""
+"""Time by items, judges and splits: log-log slopes of warm fits, with sizes in turns."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,15 +16,15 @@ from judgebayes.experiments.speed.measure import Side, peak, race
 from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.votes import Votes
 
-__all__ = ["Grown", "by_size", "slope", "slopes"]
+__all__ = ["SizeTiming", "by_size", "slope", "slopes"]
 
 LABELLED = 0.5
 STEPS = EM(max_steps=20, tolerance=0.0)
-"""The same number of steps at every size: how many a fit needs is another question."""
+"""The number of steps, the same at every size, so that convergence does not affect the time."""
 
 
 def slopes(rounds: int, smoke: bool = False) -> str:
-    """Return a Markdown table: what grows, from where to where, the times, and the slope."""
+    """Return a Markdown table: the size that grows, its range, the times, and the slope."""
     doubled = (1, 2) if smoke else (1, 2, 4, 8)
     few = 10 if smoke else 1
     calibrated = Calibrated(OneCoin(), Beta(), share=None)
@@ -72,35 +72,35 @@ def slopes(rounds: int, smoke: bool = False) -> str:
     return "\n".join(lines)
 
 
-class Grown(NamedTuple):
-    """A program at one size."""
+class SizeTiming(NamedTuple):
+    """The measurements of a program at one size."""
 
     side: Side
     warm: float
     """Median seconds."""
     memory: peak
-    """Of a warm run: without what compiling takes."""
+    """Memory of a warm run, without compilation."""
 
     def bytes_each(self, size: int) -> float:
-        """Return how far memory rose, in bytes by unit of size."""
+        """Return the rise of memory in bytes per unit of size."""
         return self.memory.megabytes * 2**20 / size
 
 
 def by_size(
     sizes: Sequence[int], begin: Callable[[int], Callable[[], Any]], rounds: int
-) -> list[Grown]:
-    """Time what `begin` makes of each size, in turns, so that all sizes meet the same load."""
+) -> list[SizeTiming]:
+    """Time the programs that `begin` returns for each size, in turns, under the same load."""
     sides, memory = [], []
     for size in sizes:
         sides.append(Side(begin(size)))
         race(sides[-1:], 0)
-        with peak() as risen:
+        with peak() as usage:
             race(sides[-1:], 1)
-        memory.append(risen)
+        memory.append(usage)
     race(sides, rounds - 1)
     return [
-        Grown(side, float(np.median(side.seconds)), risen)
-        for side, risen in zip(sides, memory, strict=True)
+        SizeTiming(side, float(np.median(side.seconds)), usage)
+        for side, usage in zip(sides, memory, strict=True)
     ]
 
 
@@ -111,11 +111,11 @@ def slope(sizes: Sequence[int], seconds: Sequence[float]) -> float:
 
 @in_float64
 def panel(items: int, judges: int) -> tuple[Votes, np.ndarray]:
-    """Return binary votes and labels, half of them known."""
+    """Return binary votes and labels, half of them hidden."""
     votes, labels = dense_panel(items, judges)
     unknown = np.arange(items) >= LABELLED * items
-    given = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
-    return given, np.where(unknown, -1, labels)
+    panel_votes = Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
+    return panel_votes, np.where(unknown, -1, labels)
 
 
 def fit(method: Aggregator, items: int, judges: int) -> Callable[[], Any]:
@@ -127,6 +127,6 @@ def fit(method: Aggregator, items: int, judges: int) -> Callable[[], Any]:
 def sweep(method: Aggregator, items: int, judges: int, splits: int) -> Callable[[], Any]:
     """Return a sweep over the splits of a panel, to be timed."""
     votes, labels = panel(items, judges)
-    known = np.flatnonzero(labels >= 0)
-    parts = random_splits(items, splits=splits, calibration=0.5, among=known)
+    labelled = np.flatnonzero(labels >= 0)
+    parts = random_splits(items, splits=splits, calibration=0.5, among=labelled)
     return lambda: evaluate_splits(method, votes, labels, parts, fit_on="calibration").log_probs

@@ -1,4 +1,4 @@
-"""The 2PL item response model: beside py-irt, and how time grows with the number of votes."""
+"""The 2PL item response model: compared with py-irt, and time by the number of votes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,20 +26,20 @@ EPOCHS = 2000
 
 
 def item_response(rounds: int, smoke: bool = False) -> list[Row] | str:
-    """Return the row, or why there is none. Bar: 20 times py-irt, recovery no worse.
+    """Return the row, or a note why there is none. Goal: 20 times as fast, recovery not worse.
 
-    Both learn the priors of the items. py-irt runs by its own trainer with its hierarchical priors
-    (the vague ones hold difficulties within 0.1 of 0), on one thread, other settings as they are.
+    Both learn the priors of the items. py-irt runs with its own trainer and its hierarchical priors
+    (its vague priors shrink difficulties to within 0.1 of 0), on one thread, with other defaults.
     """
     try:
         import py_irt.training  # noqa: F401
     except ImportError as missing:
-        return f"2PL: no row, there is no {missing.name} here."
+        return f"2PL: no row, {missing.name} is not installed."
     items, epochs = (200, 20) if smoke else (ITEMS, EPOCHS)
     truth, right = simulated(items, JUDGES)
     with jax.enable_x64(True):
         votes = Votes(jnp.asarray(right[..., None]), None, None, None, 2)
-    labels = np.ones(items, int)  # so that a vote for 1 is a right one
+    labels = np.ones(items, int)  # a vote for 1 is right
 
     def ours() -> Parameters:
         fit = ItemResponse(prior=None).fit(votes, labels)
@@ -47,19 +47,19 @@ def item_response(rounds: int, smoke: bool = False) -> list[Row] | str:
 
     mine, theirs = Side(ours), Side(partial(by_py_irt, right, epochs))
     race([mine, theirs], rounds)
-    told = "; ".join(
+    recovery_text = "; ".join(
         f"{name} {recovery(side.answer, truth)}"
         for name, side in (("ours", mine), ("theirs", theirs))
     )
     what = f"2PL, {items:,} x {JUDGES} (theirs: {epochs:,} epochs)"
-    return [Row(what, "py-irt", mine, theirs, 20.0, f"correlation, RMSE: {told}")]
+    return [Row(what, "py-irt", mine, theirs, 20.0, f"correlation, RMSE: {recovery_text}")]
 
 
 def growth(sizes: tuple[int, ...], judges: int = 200, each: int = 20, rounds: int = 3) -> str:
     """Return a table of time and memory of sparse fits by number of votes, and the slope.
 
-    Each fit runs until it has converged. The error is the mean distance of the abilities from the
-    truth, once on its scale.
+    Each fit runs until it converges. The error is the mean absolute difference of the abilities from
+    the truth, after rescaling to the truth's scale.
     """
     lines = [
         "| votes | s, cold | s, warm | ns a vote | bytes a vote | process, GB | error |",
@@ -73,15 +73,15 @@ def growth(sizes: tuple[int, ...], judges: int = 200, each: int = 20, rounds: in
 
     grown = by_size(sizes, begin, rounds)
     for size, one in zip(sizes, grown, strict=True):
-        found, truth = one.side.answer.mean("ability"), abilities[size]
-        error = np.abs(np.polyval(np.polyfit(found, truth, 1), found) - truth).mean()
+        estimate, truth = one.side.answer.mean("ability"), abilities[size]
+        error = np.abs(np.polyval(np.polyfit(estimate, truth, 1), estimate) - truth).mean()
         lines.append(
             f"| {size:,} | {one.side.cold:.1f} | {one.warm:.2f} | {one.warm / size * 1e9:.0f} | "
             f"{one.bytes_each(size):.1f} | {one.memory.highest / 1024:.2f} | {error:.4f} |"
         )
     steepness = slope(sizes, [one.warm for one in grown]) if len(sizes) > 1 else float("nan")
-    told = f"2PL, {judges:,} judges, {each} votes an item; slope {steepness:.3f}."
-    return "\n".join([*lines, "", f"{told} {load()}"])
+    text = f"2PL, {judges:,} judges, {each} votes an item; slope {steepness:.3f}."
+    return "\n".join([*lines, "", f"{text} {load()}"])
 
 
 @in_float64
@@ -118,26 +118,26 @@ def simulated(
     return truth, (rng.random(chance.shape) < chance).astype(np.int8)
 
 
-def recovery(found: Parameters, truth: Parameters) -> str:
-    """Return correlations and errors of abilities and difficulties, once on the truth's scale.
+def recovery(fitted: Parameters, truth: Parameters) -> str:
+    """Return correlations and errors of abilities and difficulties, on the truth's scale.
 
-    The model knows abilities and difficulties up to one shift and one stretch of both: those that
-    fit the truth best (least squares) are granted.
+    The model identifies abilities and difficulties up to a common shift and scale; the ones that fit
+    the truth best (least squares) are applied.
     """
     estimates, truths = (
-        np.concatenate([np.asarray(x) for x in (p.ability, p.difficulty)]) for p in (found, truth)
+        np.concatenate([np.asarray(x) for x in (p.ability, p.difficulty)]) for p in (fitted, truth)
     )
     stretch, shift = np.polyfit(estimates, truths, 1)
     parts = []
     for name in ("ability", "difficulty"):
-        estimate, true = (np.asarray(getattr(p, name)) for p in (found, truth))
+        estimate, true = (np.asarray(getattr(p, name)) for p in (fitted, truth))
         error = np.sqrt(np.mean((shift + stretch * estimate - true) ** 2))
         parts.append(f"{name} {np.corrcoef(estimate, true)[0, 1]:.3f}, {error:.3f}")
     return " and ".join(parts)
 
 
 def by_py_irt(right: Int[np.ndarray, "item judge"], epochs: int) -> Parameters:
-    """Return py-irt's estimates by its own trainer, its data set made without a file."""
+    """Return py-irt's estimates from its own trainer, with its data set built in memory."""
     import pyro
     import torch
     from py_irt.config import IrtConfig
@@ -167,13 +167,13 @@ def by_py_irt(right: Int[np.ndarray, "item judge"], epochs: int) -> Parameters:
     config = IrtConfig(model_type="2pl", priors="hierarchical", epochs=epochs)
     trainer = IrtModelTrainer(config=config, data_path=None, dataset=data, verbose=False)
     trainer.train(epochs=epochs)
-    found = trainer.irt_model.export()
-    return in_arrays(found["ability"], found["diff"], np.log(found["disc"]))
+    exported = trainer.irt_model.export()
+    return in_arrays(exported["ability"], exported["diff"], np.log(exported["disc"]))
 
 
 @in_float64
 def in_arrays(
     ability: ArrayLike, difficulty: ArrayLike, log_discrimination: ArrayLike
 ) -> Parameters:
-    """Return parameters as the model takes them."""
+    """Return parameters as JAX arrays in the model's container."""
     return Parameters(*(jnp.asarray(x) for x in (ability, difficulty, log_discrimination)))

@@ -1,4 +1,4 @@
-"""Timing two programs in one run, in turns, with the memory that each takes."""
+"""Time and memory of several programs in one run, in turns."""
 
 import contextlib
 import ctypes
@@ -36,11 +36,11 @@ REST = 0.1
 
 @dataclass
 class Side:
-    """One program: what to run, and for which share of the whole work that stands."""
+    """One program: the function to run, and the share of the whole work that it does."""
 
     run: Callable[[], Any]
     share: float = 1.0
-    """A peer that would take hours runs on a sample; its time is divided by this."""
+    """A slow peer runs on a sample; its time is divided by this share."""
     cold: float = float("nan")
     seconds: list[float] = field(default_factory=list)
     memory: float = float("nan")
@@ -57,7 +57,7 @@ class Row:
     theirs: Side
     bar: float | None
     same: str
-    """How the answers were compared, and what came out."""
+    """The comparison of the answers and its result."""
 
     def cells(self) -> dict[str, str]:
         """Return the line's cells as text."""
@@ -77,21 +77,21 @@ class Row:
 
 
 def race(sides: list[Side], rounds: int) -> None:
-    """Run every side once cold, then in `rounds` rounds in turns, so that all meet the same load.
+    """Run every side once cold, then `rounds` rounds in turns, so that the load is the same for all.
 
-    A round runs a side for `TURN` seconds, as often as it fits in and once at least, and takes the
-    mean: a single short call would measure the caches that the others left behind.
+    A round repeats a side for `TURN` seconds, at least once, and records the mean: a single short
+    call would measure the state of the caches after the other sides.
     """
     for side in sides:
         if side.answer is not None:
             continue
-        with peak() as found:
+        with peak() as usage:
             started = time.perf_counter()
             side.answer = jax.block_until_ready(side.run())
             side.cold = (time.perf_counter() - started) / side.share
-        side.memory = found.megabytes
+        side.memory = usage.megabytes
     gc.collect()
-    gc.freeze()  # what is there by now is no rubbish: to look through it would take 0.2 s now and then
+    gc.freeze()  # else the collector scans all objects, 0.2 s now and then
     for _ in range(rounds):
         for side in sides:
             time.sleep(REST)
@@ -104,14 +104,14 @@ def race(sides: list[Side], rounds: int) -> None:
 
 
 class peak:  # noqa: N801  (used as a verb)
-    """Measure how far memory rises while something runs (Linux; NaN elsewhere)."""
+    """Measure the rise of memory in a `with` block (Linux; NaN elsewhere)."""
 
     megabytes: float = float("nan")
     highest: float = float("nan")
-    """What the whole process took at most, in megabytes."""
+    """The peak memory of the whole process, in megabytes."""
 
     def __enter__(self) -> "peak":
-        """Forget the highest mark so far."""
+        """Reset the recorded peak."""
         _give_back()
         try:
             Path("/proc/self/clear_refs").write_text("5")
@@ -122,20 +122,20 @@ class peak:  # noqa: N801  (used as a verb)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Read the highest mark."""
+        """Read the recorded peak."""
         self.highest = _status("VmHWM")
         self.megabytes = self.highest - self._before
 
 
 def _give_back() -> None:
-    """Return freed memory to the system, else what runs next takes it again unseen (glibc)."""
+    """Return freed memory to the system, so that later allocations are measured (glibc)."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def _status(name: str) -> float:
-    """Return a number of megabytes from the system's account of this process."""
+    """Return a memory field of `/proc/self/status` in megabytes."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -144,7 +144,7 @@ def _status(name: str) -> float:
 
 
 def markdown(rows: list[Row]) -> str:
-    """Return the table, and under it where and when it was measured."""
+    """Return the table, followed by the machine and its load."""
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
     lines += [f"| {' | '.join(row.cells().values())} |" for row in rows]
     lines += ["", f"{load()} Ratios are medians over rounds, least and largest in brackets."]
@@ -152,7 +152,7 @@ def markdown(rows: list[Row]) -> str:
 
 
 def load() -> str:
-    """Return a sentence of the machine, and how busy it is now."""
+    """Return a sentence about the machine and its current load."""
     one, five, _ = os.getloadavg()
     return (
         f"{os.cpu_count()} cores, JAX {jax.__version__} on {jax.devices()[0].platform}; load "

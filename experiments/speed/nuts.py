@@ -1,4 +1,4 @@
-"""Dawid-Skene by NUTS: effective draws a second beside NumPyro's own example, and nutpie."""
+"""Dawid-Skene by NUTS: effective draws per second, compared with NumPyro's example and nutpie."""
 
 import time
 from collections.abc import Callable
@@ -29,14 +29,14 @@ ITEMS, JUDGES, CHAINS, DRAWS, WARMUP = 1000, 10, 4, 1000, 1000
 SHORT_WARMUP = 400
 FLAT = Prior(0.0, 0.0, 0.0)
 START = {"pi": np.full(2, 0.5), "confusion": np.tile([[0.75, 0.25], [0.25, 0.75]], (JUDGES, 1, 1))}
-"""Where the peers' chains begin, so that none of them begins under other names of the classes."""
+"""Start of the peers' chains, so that none starts with permuted class labels."""
 Sampler = Callable[[int], Sites]
-"""A seed -> draws by site, each (chain, draw, ...)."""
+"""A function of a seed that returns draws by site, each of shape (chain, draw, ...)."""
 
 
 @dataclass
-class Found:
-    """One sampler: its first time, its times, and what its draws are worth."""
+class SamplerResult:
+    """One sampler: its cold time, its warm times, and the summary of its draws."""
 
     cold: float
     seconds: list[float]
@@ -44,15 +44,15 @@ class Found:
     """ArviZ's summary of the first run."""
 
     @property
-    def worth(self) -> float:
-        """The least effective sample size of any parameter, of the bulk or the tail."""
+    def least_ess(self) -> float:
+        """The smallest bulk or tail effective sample size of any parameter."""
         return float(self.table[["ess_bulk", "ess_tail"]].min(axis=None))
 
 
 def against_samplers(rounds: int, smoke: bool = False) -> str:
-    """Return a table of effective draws a second; bars: 8 times NumPyro's example, above nutpie.
+    """Return a table of effective draws per second; goals: 8 times NumPyro's example, above nutpie.
 
-    All sample the same posterior, with flat priors, from as many draws.
+    All sample the same posterior, with flat priors and the same number of draws.
     """
     votes, _ = dense_panel(200 if smoke else ITEMS, JUDGES, missing=0.0)
     draws = 100 if smoke else DRAWS
@@ -67,20 +67,20 @@ def against_samplers(rounds: int, smoke: bool = False) -> str:
             samplers[name + bar] = make(votes, draws)
         except ImportError as missing:
             skipped.append(f"{name}: no row, there is no {missing.name} here.")
-    found = raced(samplers, rounds)
-    mine = found["ours"]
+    by_sampler = time_samplers(samplers, rounds)
+    mine = by_sampler["ours"]
     lines = [
         "| sampler | cold, s | warm, s | least ESS | ESS a second | ours over it | means apart |"
     ]
     lines += ["|" + "---|" * 7]
-    for name, one in found.items():
-        rate = one.worth / np.median(one.seconds)
-        each = mine.worth / one.worth * np.array(one.seconds) / np.array(mine.seconds)
+    for name, one in by_sampler.items():
+        rate = one.least_ess / np.median(one.seconds)
+        each = mine.least_ess / one.least_ess * np.array(one.seconds) / np.array(mine.seconds)
         ratio = f"{np.median(each):.3g} ({each.min():.3g} to {each.max():.3g})"
         error = np.hypot(one.table["mcse_mean"], mine.table["mcse_mean"])
         apart = (np.abs(one.table["mean"] - mine.table["mean"]) / error).max()
         lines.append(
-            f"| {name} | {one.cold:.1f} | {np.median(one.seconds):.2f} | {one.worth:.0f} | "
+            f"| {name} | {one.cold:.1f} | {np.median(one.seconds):.2f} | {one.least_ess:.0f} | "
             f"{rate:.0f} | {ratio} | {apart:.1f} |"
         )
     size = f"Dawid-Skene, {len(votes):,} x {JUDGES}, {CHAINS} chains of {draws} draws"
@@ -92,43 +92,43 @@ def against_samplers(rounds: int, smoke: bool = False) -> str:
     return "\n".join(lines)
 
 
-def raced(samplers: dict[str, Sampler], rounds: int) -> dict[str, Found]:
+def time_samplers(samplers: dict[str, Sampler], rounds: int) -> dict[str, SamplerResult]:
     """Run every sampler once cold, then in turns, always with the same seed."""
-    found = {}
+    by_sampler = {}
     for name, sampler in samplers.items():
         started = time.perf_counter()
         draws = sampler(0)
         cold = time.perf_counter() - started
-        found[name] = Found(cold, [], summary(draws))
+        by_sampler[name] = SamplerResult(cold, [], summary(draws))
     for _ in range(rounds):
         for name, sampler in samplers.items():
             started = time.perf_counter()
             sampler(0)
-            found[name].seconds.append(time.perf_counter() - started)
-    return found
+            by_sampler[name].seconds.append(time.perf_counter() - started)
+    return by_sampler
 
 
 def summary(draws: Sites) -> pd.DataFrame:
-    """Return ArviZ's summary of draws; the sampler's own records are not asked for."""
+    """Return ArviZ's summary of draws, without the sampler's statistics."""
     nothing = jnp.zeros(next(iter(draws.values())).shape[:2])
     sites = {name: draws[name] for name in START}
     return posterior.summary(posterior.to_arviz(Chains(sites, nothing, nothing, nothing, nothing)))
 
 
-def given(votes: Int[np.ndarray, "item judge"]) -> Votes:
-    """Return an array of votes as the library takes it."""
+def votes_of(votes: Int[np.ndarray, "item judge"]) -> Votes:
+    """Return an array of votes as `Votes`."""
     with jax.enable_x64(True):
         return Votes(jnp.asarray(votes[..., None]), None, None, None, 2)
 
 
 def ours(votes: Int[np.ndarray, "item judge"], draws: int) -> Sampler:
-    """Return our sampler, as a user calls it; it starts at the mode, so that less warm-up will do.
+    """Return our sampler, as a user calls it; it starts at the mode and so needs less warm-up.
 
-    As many warm-up steps as nutpie's own, and the acceptance that is the default of both peers.
+    It has as many warm-up steps as nutpie, and the target acceptance that both peers have by default.
     """
     sampler = NUTS(draws=draws, warmup=SHORT_WARMUP, chains=CHAINS, target_accept=0.8)
     method = DawidSkene(sampler, prior=FLAT)
-    unknown, panel = np.full(len(votes), -1), given(votes)
+    unknown, panel = np.full(len(votes), -1), votes_of(votes)
 
     def run(seed: int) -> Sites:
         chains = method.fit(panel, unknown, key=jax.random.PRNGKey(seed)).chains
@@ -141,8 +141,8 @@ def ours(votes: Int[np.ndarray, "item judge"], draws: int) -> Sampler:
 def example(chain_method: str, votes: Int[np.ndarray, "item judge"], draws: int) -> Sampler:
     """Return NumPyro's sampler on its example's model: labels summed out by enumeration.
 
-    Written from the description in its documentation (Bayesian models of annotation, Dawid and
-    Skene's), and compiled once, as ours is. NumPyro's settings are its defaults, float64 as ours.
+    The model follows NumPyro's documentation (Bayesian models of annotation, Dawid and Skene's), and
+    is compiled once, like ours. Settings are NumPyro's defaults, in float64 like ours.
     """
     import funsor  # noqa: F401  (enumeration needs it)
     from numpyro.ops.indexing import Vindex
@@ -177,7 +177,7 @@ def example(chain_method: str, votes: Int[np.ndarray, "item judge"], draws: int)
 
 
 def by_nutpie(votes: Int[np.ndarray, "item judge"], draws: int) -> Sampler:
-    """Return nutpie's sampler, with its own warm-up, on our marginal likelihood in PyMC (numba)."""
+    """Return nutpie's sampler, with its default warm-up, on our marginal likelihood in PyMC (numba)."""
     import nutpie
     import pymc
     from pytensor import tensor
@@ -211,15 +211,15 @@ def by_nutpie(votes: Int[np.ndarray, "item judge"], draws: int) -> Sampler:
 
 
 def switched_runs(runs: int) -> str:
-    """Return what the diagnostics say of many seeded runs, of data and of chains: no switching.
+    """Return a sentence about label switching in many seeded runs, with new data and chains each.
 
-    A draw has changed names where most judges are below chance in it; they never are in truth.
+    A draw has switched labels if most judges are below chance in it, which they never are in truth.
     """
     switched, unmixed, changed = 0, 0, 0
     for seed in range(runs):
         votes, _ = dense_panel(ITEMS, JUDGES, missing=0.0, seed=seed)
         method = DawidSkene(NUTS(draws=DRAWS // 2, warmup=WARMUP // 2, chains=CHAINS))
-        fit = method.fit(given(votes), np.full(ITEMS, -1), key=jax.random.PRNGKey(seed))
+        fit = method.fit(votes_of(votes), np.full(ITEMS, -1), key=jax.random.PRNGKey(seed))
         switched += int(fit.status) == Status.SWITCHED
         unmixed += int(fit.status) == Status.UNMIXED
         confusion = np.asarray(fit.draws["confusion"])

@@ -1,4 +1,4 @@
-"""P2's one-coin model and beta map on 100 splits of RewardBench, beside NumPy and betacal."""
+"""P2's one-coin model and beta map on 100 splits of RewardBench, against NumPy and betacal."""
 
 import jax
 import numpy as np
@@ -23,7 +23,7 @@ def one_coin_beta(run: Run, rounds: int, sample: int = 5) -> list[Row]:
     splits = random_splits(votes.n_items, splits=run.splits, calibration=0.5, seed=0)
 
     def ours() -> AnyArray:
-        found = evaluate_calibrators(
+        by_calibrator = evaluate_calibrators(
             OneCoin(),
             {"beta": Beta(penalty=None, free_slopes=True, clip=float(np.finfo(float).eps))},
             votes,
@@ -33,7 +33,7 @@ def one_coin_beta(run: Run, rounds: int, sample: int = 5) -> list[Row]:
             share=None,
             devices=jax.devices(),
         )
-        return found["beta"].log_probs
+        return by_calibrator["beta"].log_probs
 
     index = np.asarray(votes.index)[..., 0]
     chosen = range(min(sample, len(splits)))
@@ -76,6 +76,6 @@ def by_numpy(
 
 
 def nll(p: np.ndarray, truth: np.ndarray) -> float:
-    """Return the mean negative log-likelihood of class 1's probabilities."""
+    """Return the mean negative log-likelihood from probabilities of class 1."""
     sure = np.clip(np.where(truth == 1, p, 1 - p), 1e-12, None)
     return float(-np.log(sure).mean())

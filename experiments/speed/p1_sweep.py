@@ -43,14 +43,18 @@ class Work(NamedTuple):
 def sweep_of(run: Run) -> list[Work]:
     """Return the sweep: 24 cells of RewardBench 2, four and eight votes, 100 splits."""
     cells = [rb2(run, judge, task) for judge in rb2_judges(run) for task in rb2_tasks(run)][:CELLS]
-    found = []
+    tasks = []
     for place, cell in enumerate(run.few(cells)):
-        known = np.flatnonzero(cell.labels >= 0)
+        labelled = np.flatnonzero(cell.labels >= 0)
         parts = random_splits(
-            cell.votes.n_items, splits=run.splits, calibration=CALIBRATION, among=known, seed=place
+            cell.votes.n_items,
+            splits=run.splits,
+            calibration=CALIBRATION,
+            among=labelled,
+            seed=place,
         )
-        found += [Work(cell.votes.first(n), cell.labels, parts) for n in (4, 8)]
-    return found
+        tasks += [Work(cell.votes.first(n), cell.labels, parts) for n in (4, 8)]
+    return tasks
 
 
 def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
@@ -59,21 +63,21 @@ def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
     method = Davidson(DRPS(starts=STARTS))
 
     def ours() -> list[AnyArray]:
-        found = [
+        evaluations = [
             evaluate_splits(
                 method, w.votes, w.labels, w.splits, fit_on="calibration", devices=jax.devices()
             )
             for w in works
         ]
-        return [f.log_probs for f in found]
+        return [f.log_probs for f in evaluations]
 
     share = sample / (len(works) * run.splits)
     chosen = [(works[i % len(works)], i % run.splits) for i in range(sample)]
-    # What the peer is given is made before its time begins; ours includes it, and the answers.
-    given = [(features_of(v), y) for v, y in (calibration_part(*each) for each in chosen)]
+    # The peer's inputs are prepared before its timing; our time includes preparation and answers.
+    problems = [(features_of(v), y) for v, y in (calibration_part(*each) for each in chosen)]
 
     def scipy(analytic: bool) -> Side:
-        return Side(lambda: np.array([by_scipy(e, y, analytic) for e, y in given]), share)
+        return Side(lambda: np.array([by_scipy(e, y, analytic) for e, y in problems]), share)
 
     sides = [Side(ours), scipy(True), scipy(False)]
     race(sides, rounds)
@@ -95,14 +99,14 @@ def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
 
 
 def calibration_part(work: Work, split: int) -> tuple[Votes, Int[np.ndarray, " item"]]:
-    """Return the votes and labels that one fit learns from."""
+    """Return the votes and labels of one fit."""
     items = work.splits.calibration[split]
     return work.votes.take(items), work.labels[items]
 
 
 @in_float64
 def our_minimum(work: Work, split: int) -> float:
-    """Return the objective that our fit ends at."""
+    """Return the objective at the end of our fit."""
     votes, labels = calibration_part(work, split)
     return float(Davidson(DRPS(starts=STARTS)).fit(votes, labels).objective)
 
@@ -110,12 +114,12 @@ def our_minimum(work: Work, split: int) -> float:
 @in_float64
 def features_of(votes: Votes) -> Float[np.ndarray, "item 2"]:
     """Return margin and tie evidence as NumPy arrays."""
-    found = davidson.features(votes.pooled_counts())
-    return np.stack([np.asarray(found.margin), np.asarray(found.tie)[:, 0]], axis=1)
+    table = davidson.features(votes.pooled_counts())
+    return np.stack([np.asarray(table.margin), np.asarray(table.tie)[:, 0]], axis=1)
 
 
 def begins() -> Float[np.ndarray, "start 3"]:
-    """Return five starts: the centre of the priors, and points two deviations around it."""
+    """Return five starts: the centre of the priors, and points two standard deviations around it."""
     prior = davidson.Prior()
     centre, scale = np.array([prior.beta, prior.eta0, prior.gamma]).T
     return np.clip(centre + 2 * scale * spread(STARTS, 3), LOWER, UPPER)
@@ -124,7 +128,7 @@ def begins() -> Float[np.ndarray, "start 3"]:
 def by_scipy(
     evidence: Float[np.ndarray, "item 2"], labels: Int[np.ndarray, " item"], analytic: bool
 ) -> float:
-    """Return the least DRPS of five starts by L-BFGS-B."""
+    """Return the smallest DRPS of five starts by L-BFGS-B."""
     margin, tie = evidence.T
     below = (labels[:, None] <= np.arange(2)).astype(float)
 
@@ -149,9 +153,9 @@ def by_scipy(
 
 @in_float64
 def distance_to_the_limit(run: Run, rounds: int) -> str:
-    """Return the time of 500 fits over that of as many bare passes as the slowest split took.
+    """Return the time of 500 fits divided by the time of as many bare passes as the slowest split.
 
-    A bare pass is one of many in a loop that does nothing else.
+    A bare pass is one evaluation of objective, gradient and Hessian in a loop of nothing else.
     """
     work = sweep_of(run)[0]
     parts = [calibration_part(work, s) for s in range(run.splits)]
@@ -160,9 +164,9 @@ def distance_to_the_limit(run: Run, rounds: int) -> str:
     starts, low, high = jnp.asarray(begins()), jnp.asarray(LOWER), jnp.asarray(UPPER)
 
     def mean_score(evidence: Array, labels: Array) -> Differentiated:
-        seen = davidson.Features(evidence[:, 0], evidence[:, 1:])
+        vote_features = davidson.Features(evidence[:, 0], evidence[:, 1:])
         items = len(labels)
-        design = Design(columns(seen, n_classes=3), 3)
+        design = Design(columns(vote_features, n_classes=3), 3)
         total = score_derivatives(drps, design, labels, jnp.ones(items), 0.0)
         return scaled(total, jnp.asarray(1 / items))
 
@@ -180,7 +184,7 @@ def distance_to_the_limit(run: Run, rounds: int) -> str:
 
             def again(_: Array, x: Array) -> Array:
                 value, gradient, hessian = function(x)
-                # All three are needed, and x stays where it is, as no compiler can know.
+                # All three are needed and x stays constant, but the compiler cannot know this.
                 return jnp.where(value + hessian.sum() > limit, gradient, x)
 
             return jax.lax.fori_loop(0, PASSES, again, x)
@@ -190,7 +194,7 @@ def distance_to_the_limit(run: Run, rounds: int) -> str:
     at = jnp.broadcast_to(starts[0], (run.splits, 3))
     sides = [Side(fits), Side(lambda: bare(at, jnp.asarray(jnp.inf)), PASSES)]
     race(sides, max(rounds, 9))
-    passes = np.asarray(sides[0].answer).sum(1) + STARTS  # a visit of each start comes first
+    passes = np.asarray(sides[0].answer).sum(1) + STARTS  # each start is evaluated once first
     whole, one = (float(np.median(s.seconds)) for s in sides)
     return (
         f"{run.splits * STARTS} fits, the {STARTS} starts of a split one after the other, take "

@@ -1,4 +1,4 @@
-"""P4's Fig 6 to the true optimum: 64 calibration sets and 25 starts, beside SciPy."""
+"""P4's Fig 6 to the true optimum: 64 calibration sets and 25 starts, against SciPy."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.beyond_consensus.common import calibration_sets, levels, matrix, shown
+from judgebayes.experiments.beyond_consensus.common import (
+    calibration_masks,
+    calibration_sets,
+    levels,
+    matrix,
+)
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.generators import as_published, starts, targets, true_minimum
@@ -19,10 +24,10 @@ STARTS = 25
 
 @in_float64
 def p4_fig6(run: Run, rounds: int, sample: int = 4, released: bool = False) -> list[Row]:
-    """Return the rows; peers are timed on `sample` sets, the released loop on a single start."""
+    """Return the rows; peers are timed on `sample` sets, the released loop on one start."""
     cell = matrix(run, levels(run)[0])
     sets = calibration_sets(range(7))
-    masks = jnp.asarray(shown(sets, len(cell.generators)))
+    masks = jnp.asarray(calibration_masks(sets, len(cell.generators)))
     aims = jax.vmap(lambda mask: targets(cell.counts.reveal(mask)))(masks)
     begin = starts(np.asarray(cell.counts.matrix), STARTS)
     some = np.linspace(1, len(sets) - 1, sample).astype(int)
@@ -54,9 +59,9 @@ def p4_fig6(run: Run, rounds: int, sample: int = 4, released: bool = False) -> l
 
 
 def by_loops(aim: Targets, start: object) -> float:
-    """Return where one start ends, the loss in two loops and its gradient by differences."""
+    """Return the end point of one start, with the loss in two loops and a numerical gradient."""
     data = np.asarray(aim.matrix)
-    known, goal = np.asarray(aim.labelled), np.asarray(aim.precision)
+    labelled, goal = np.asarray(aim.labelled), np.asarray(aim.precision)
     rates = np.asarray(aim.tpr), np.asarray(aim.tnr)
     generators, judges = data.shape
 
@@ -68,7 +73,7 @@ def by_loops(aim: Targets, start: object) -> float:
                 fitted = g[i] * tpr[j] + (1 - g[i]) * (1 - tnr[j])
                 total += data[i, j] * np.log(np.clip(fitted, FLOOR, 1))
                 total += (1 - data[i, j]) * np.log(np.clip(1 - fitted, FLOOR, 1))
-        gaps = ((g - goal)[known], tpr - rates[0], tnr - rates[1])
+        gaps = ((g - goal)[labelled], tpr - rates[0], tnr - rates[1])
         terms = (w * np.sqrt((gap**2).mean()) for w, gap in zip(WEIGHTS, gaps, strict=True))
         return -total / data.size + sum(terms)
 

@@ -1,4 +1,4 @@
-"""Simulated panels of any size, generated piece by piece."""
+"""Simulated panels of any size, generated in parts."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,7 +9,7 @@ from judgebayes.votes.sparse import index_type
 __all__ = ["PIECE", "chosen_judges", "dense_panel", "sparse_panel"]
 
 PIECE = 100_000
-"""So many items are generated at a time."""
+"""Number of items generated at a time."""
 
 
 def dense_panel(

@@ -1,4 +1,4 @@
-"""Panels in both orientations, the theory's exact sums, the twin, and what the audits rest on."""
+"""Panels in both orientations, the theory's exact sums, the twin, and the audits' functions."""
 
 from dataclasses import replace
 
@@ -51,7 +51,7 @@ def test_correctness_makes_the_label_constant_and_keeps_who_is_right(panel: Pane
     assert degenerate(constant)
     assert not degenerate(holed)
     assert holed.oriented("true") is holed
-    with pytest.raises(JudgeBayesError, match="no positions left"):
+    with pytest.raises(JudgeBayesError, match="no response positions"):
         constant.oriented("true")
 
 
@@ -87,15 +87,15 @@ def test_the_twin_meets_what_it_was_fitted_to() -> None:
 def test_answers_are_made_once_and_scored_item_by_item(run: Run, panel: Panel) -> None:
     both = answers(run, panel, "one-coin", ("none", "beta"))
     assert answers(run, panel, "one-coin", ("none",))["none"] is both["none"]
-    found = both["beta"]
-    by_hand = [
-        -np.log(found.p[s, i] if panel.labels[item] else 1 - found.p[s, i])
-        for s, row in enumerate(found.items)
+    beta = both["beta"]
+    losses = [
+        -np.log(beta.p[s, i] if panel.labels[item] else 1 - beta.p[s, i])
+        for s, row in enumerate(beta.items)
         for i, item in enumerate(row)
     ]
-    assert found.by_split("nll").mean() == pytest.approx(np.mean(by_hand))
-    assert found.by_item().shape == (len(panel.labels),)
-    assert advantage(found, found) == (0.0, 0.0, 0.0)
+    assert beta.by_split("nll").mean() == pytest.approx(np.mean(losses))
+    assert beta.by_item().shape == (len(panel.labels),)
+    assert advantage(beta, beta) == (0.0, 0.0, 0.0)
 
 
 def test_batches_of_splits_change_nothing(
@@ -132,8 +132,8 @@ def test_permutations_of_many_splits_are_those_of_one() -> None:
     rng = np.random.default_rng(3)
     difference = rng.normal([[0.0], [0.3]], 1.0, (2, 60))
     together = split_p_values(difference, flips=4000)
-    alone = [permutation_test(d, resamples=4000) for d in difference]
-    assert together == pytest.approx(alone, abs=0.03)
+    one_by_one = [permutation_test(d, resamples=4000) for d in difference]
+    assert together == pytest.approx(one_by_one, abs=0.03)
     assert together[1] < together[0]
 
 
@@ -142,9 +142,9 @@ def test_shuffled_votes_say_nothing_and_yet_score_perfectly_on_a_constant_label(
 ) -> None:
     for orientation, nll, right in (("true", np.log(2), 0.5), ("correctness", 0.0, 1.0)):
         own = panel.oriented(orientation)
-        found = answers(run, shuffled_votes(own, 0), "one-coin")["beta"]
-        assert found.by_split("nll").mean() == pytest.approx(nll, abs=0.06)
-        assert found.by_split("accuracy").mean() == pytest.approx(right, abs=0.1)
+        beta = answers(run, shuffled_votes(own, 0), "one-coin")["beta"]
+        assert beta.by_split("nll").mean() == pytest.approx(nll, abs=0.06)
+        assert beta.by_split("accuracy").mean() == pytest.approx(right, abs=0.1)
 
 
 def test_strata_of_agreement_are_ordered(panel: Panel) -> None:
@@ -165,29 +165,31 @@ def test_folds_hold_every_label_out_once_and_keep_groups_whole() -> None:
     calibration = np.array([[4, 1, 7, 0, 9, 3, 2, -1], [5, 6, 8, 9, 0, 1, -1, -1]])
     parts = Parts("two", Splits(calibration, calibration))
     groups = np.arange(10) // 4
-    for kept in (None, groups):
-        inner = audit_stacking.folds(parts, kept, 0)
+    for fold_groups in (None, groups):
+        inner = audit_stacking.folds(parts, fold_groups, 0)
         for s, own in enumerate(calibration):
             rows = range(5 * s, 5 * s + 5)
-            fitted, held = ([set(p[r][p[r] >= 0]) for r in rows] for p in vars(inner).values())
-            assert sorted(x for part in held for x in part) == sorted(own[own >= 0])
-            both = list(zip(fitted, held, strict=True))
+            fitted, held_out = ([set(p[r][p[r] >= 0]) for r in rows] for p in vars(inner).values())
+            assert sorted(x for part in held_out for x in part) == sorted(own[own >= 0])
+            both = list(zip(fitted, held_out, strict=True))
             assert all(a | b == set(own[own >= 0]) and not a & b for a, b in both)
-            if kept is not None:
+            if fold_groups is not None:
                 assert not any({groups[i] for i in a} & {groups[i] for i in b} for a, b in both)
 
 
 def test_auto_takes_each_splits_own_best(run: Run, panel: Panel) -> None:
-    found = answers(run, panel, "one-coin", ("none", "beta"))
+    by_calibrator = answers(run, panel, "one-coin", ("none", "beta"))
     base = np.random.default_rng(0).random((4, 50))
-    # Better for sure, worse, a little better but by chance, better for sure on the few items seen.
+    # Clearly better, worse, slightly better by chance, clearly better on few items.
     noise = np.random.default_rng(1).normal(size=(4, 50)) - [[0.5], [-0.5], [0.0], [0.5]]
     noise[2] += -0.01 - noise[2].mean()
     base[3, 40:] = np.nan
-    auto, taken = audit_stacking.chosen(found, {"none": base, "beta": base + noise}, "none")
-    assert taken.tolist() == [1, 0, 0, 1]
+    auto, choice = audit_stacking.chosen(
+        by_calibrator, {"none": base, "beta": base + noise}, "none"
+    )
+    assert choice.tolist() == [1, 0, 0, 1]
     for s, name in enumerate(["beta", "none", "none", "beta"]):
-        np.testing.assert_array_equal(auto.log_probs[s], found[name].log_probs[s])
+        np.testing.assert_array_equal(auto.log_probs[s], by_calibrator[name].log_probs[s])
 
 
 def test_every_statement_holds(run: Run) -> None:
@@ -207,9 +209,9 @@ def test_jury_error_of_three_equal_judges_is_the_binomial_one() -> None:
 
 
 def test_copied_judges_break_the_pipeline_not_the_proposition() -> None:
-    found = theory.copies()
-    assert found["all votes, best predictor"] < found["strong judge alone"]
-    assert found["all votes, one-coin score, best monotone map"] > found["strong judge alone"]
+    losses = theory.copies()
+    assert losses["all votes, best predictor"] < losses["strong judge alone"]
+    assert losses["all votes, one-coin score, best monotone map"] > losses["strong judge alone"]
 
 
 def test_a_monotone_map_of_a_good_score_is_the_oracle() -> None:
@@ -222,8 +224,10 @@ def test_a_monotone_map_of_a_good_score_is_the_oracle() -> None:
 
 
 def test_weighting_beats_pruning_where_judges_are_alike() -> None:
-    drawn = [h6.replicate(20, 0.65, 0.01, np.random.default_rng(s)) for s in range(20)]
-    lead = [d["log-odds"] - max(d["top half, majority"], d["top third, majority"]) for d in drawn]
+    replicates = [h6.replicate(20, 0.65, 0.01, np.random.default_rng(s)) for s in range(20)]
+    lead = [
+        d["log-odds"] - max(d["top half, majority"], d["top third, majority"]) for d in replicates
+    ]
     assert np.mean(lead) > 0.05
 
 
@@ -248,7 +252,7 @@ def test_a_method_that_sees_fewer_splits_is_compared_on_those(run: Run, panel: P
     both = answers(run, panel, "one-coin", ("none", "beta"))
     few = replace(both["beta"], log_probs=both["beta"].log_probs[:2], items=both["beta"].items[:2])
     lead = advantage(few, both["none"])
-    by_hand = (both["none"].each("nll") - both["beta"].each("nll"))[:2]
-    means = item_means(by_hand, few.items, len(panel.labels))
+    differences = (both["none"].each("nll") - both["beta"].each("nll"))[:2]
+    means = item_means(differences, few.items, len(panel.labels))
     assert lead.mean == pytest.approx(np.nanmean(means))
     assert lead.mean != advantage(both["beta"], both["none"]).mean

@@ -108,7 +108,7 @@ def test_experiments_are_found_by_name_and_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("interval", "given"),
+    ("interval", "expected_grade"),
     [
         ((0.1, 0.3), "replicated"),
         ((-0.3, -0.1), "contradicted"),
@@ -116,8 +116,8 @@ def test_experiments_are_found_by_name_and_in_order() -> None:
         ((np.nan, np.nan), ""),
     ],
 )
-def test_grades_come_from_intervals(interval: tuple[float, float], given: str) -> None:
-    assert grade(Interval(0.0, *interval)) == given
+def test_grades_come_from_intervals(interval: tuple[float, float], expected_grade: str) -> None:
+    assert grade(Interval(0.0, *interval)) == expected_grade
 
 
 def test_printed_numbers_are_whole() -> None:
@@ -217,8 +217,8 @@ def test_results_are_written_tidy_and_readable(tmp_path: Path) -> None:
 
 
 def test_the_matrix_sets_our_number_beside_the_papers() -> None:
-    found = matrix.headline(output().table)
-    assert found == ("mae, davidson", "0.250 [0.150, 0.350]", "0.300")
+    result = matrix.headline(output().table)
+    assert result == ("mae, davidson", "0.250 [0.150, 0.350]", "0.300")
     table = output().table.assign(grade="")
     assert matrix.headline(table) == ("mae, sc, mean of 2", "0.550", "0.300")
     own = matrix.headline(table.assign(paper_value=np.nan))
@@ -237,7 +237,7 @@ def test_the_matrix_sets_our_number_beside_the_papers() -> None:
 
 def test_the_index_page_leads_to_what_was_written(tmp_path: Path) -> None:
     page, *_ = writing.write(an_experiment(), output(), tmp_path)
-    pictures = matrix.drawn(an_experiment(), output())
+    pictures = matrix.figure_markup(an_experiment(), output())
     section = matrix.result_section(an_experiment(), output(), pictures)
     results = [(an_experiment(), output(), section)]
     markup = render(matrix.index_page(results, [an_experiment()], [("seed", "0")]))

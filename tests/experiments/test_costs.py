@@ -1,4 +1,4 @@
-"""What experiments took, kept and read again, and the time that a run still needs."""
+"""Costs of experiments, written and read again, and the time that a run still needs."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_costs_come_back(measured: Path) -> None:
-    kept = known_costs(twins=False)
-    assert kept[f"{planted.PAPER}/two"] == Cost(120.0, 2 * 10**9, 7)
+    known_by_name = known_costs(twins=False)
+    assert known_by_name[f"{planted.PAPER}/two"] == Cost(120.0, 2 * 10**9, 7)
     assert known_costs(twins=True) == {}
 
 

@@ -1,4 +1,4 @@
-"""The engine of the coverage checks: honest intervals pass, and dishonest ones are caught."""
+"""The engine of the coverage checks: right intervals pass, and wrong ones are detected."""
 
 import importlib
 from pathlib import Path
@@ -24,18 +24,18 @@ from judgebayes.experiments.coverage.engine import (
 from judgebayes.experiments.coverage.subjects import SUBJECTS
 from judgebayes.measures.significance import share_interval
 
-KEPT = Path(judgebayes.experiments.coverage.__file__).parent
+RESULTS = Path(judgebayes.experiments.coverage.__file__).parent
 REPLAYS, LABELS = 600, 40
 
 
 def shares(name: str, squeezed: float) -> Trials:
-    """A share from its own prior, in an interval squeezed towards its middle by so much."""
+    """The interval of a share under its prior, narrowed by a factor."""
     rng = np.random.default_rng(3)
     truth = rng.random(REPLAYS)
     hits = rng.binomial(LABELS, truth).astype(float)
 
-    def ends(level: float, seen: float) -> tuple[float, float]:
-        low, high = share_interval(np.asarray(seen), np.asarray(float(LABELS)), level=level)
+    def ends(level: float, count: float) -> tuple[float, float]:
+        low, high = share_interval(np.asarray(count), np.asarray(float(LABELS)), level=level)
         middle, half = (low + high) / 2, squeezed * (high - low) / 2
         return float(middle - half), float(middle + half)
 
@@ -43,26 +43,26 @@ def shares(name: str, squeezed: float) -> Trials:
         name,
         "simulated",
         [
-            (at_levels(lambda level, seen=seen: ends(level, seen)), float(p))
-            for seen, p in zip(hits, truth, strict=True)
+            (at_levels(lambda level, count=count: ends(level, count)), float(p))
+            for count, p in zip(hits, truth, strict=True)
         ],
     )
 
 
 @pytest.fixture(scope="module")
-def found() -> pd.DataFrame:
+def assessed() -> pd.DataFrame:
     return assess([shares("honest", 1.0), shares("narrow", 0.75), shares("wide", 1.3)])
 
 
-def test_an_honest_interval_holds_and_others_are_caught(found: pd.DataFrame) -> None:
-    verdicts = found.groupby("interval")["verdict"].unique()
+def test_an_honest_interval_holds_and_others_are_caught(assessed: pd.DataFrame) -> None:
+    verdicts = assessed.groupby("interval")["verdict"].unique()
     assert list(verdicts["honest"]) == ["holds"]
     assert list(verdicts["narrow"]) == ["too narrow"]
     assert list(verdicts["wide"]) == ["too wide"]
 
 
-def test_misses_are_told_apart_and_add_up(found: pd.DataFrame) -> None:
-    np.testing.assert_allclose(found["coverage"] + found["below"] + found["above"], 1.0)
+def test_misses_below_and_above_are_distinct_and_add_up(assessed: pd.DataFrame) -> None:
+    np.testing.assert_allclose(assessed["coverage"] + assessed["below"] + assessed["above"], 1.0)
     one = trials("x", "y", [([(1.0, 2.0)] * 4, 0.0), ([(1.0, 2.0)] * 4, 3.0)] * 3)
     np.testing.assert_allclose(assess([one])[["below", "above"]], 0.5)
 
@@ -103,8 +103,8 @@ def test_the_command_counts_one_family(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("JUDGEBAYES_DATA", raising=False)
     app = typer.Typer()
     app.command()(importlib.import_module("judgebayes.experiments.coverage.__main__").check)
-    found = CliRunner().invoke(app, ["judges", "--replays", "60", "--out", str(tmp_path)])
-    assert found.exit_code == 0, found.output
+    result = CliRunner().invoke(app, ["judges", "--replays", "60", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
     table = pd.read_csv(tmp_path / "coverage.csv")
     assert list(dict.fromkeys(table["interval"])) == [
         "judge's accuracy",
@@ -114,15 +114,15 @@ def test_the_command_counts_one_family(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(table["level"]) == [*LEVELS] * 3
     assert (table["verdict"] == "holds").all()
     assert (tmp_path / "coverage.png").stat().st_size > 3000
-    assert "| judge's TPR | simulated" in found.output
+    assert "| judge's TPR | simulated" in result.output
     wrong = CliRunner().invoke(app, ["judge"])
     assert wrong.exit_code == 2
     assert "There is no 'judge'" in wrong.output
 
 
 def test_the_kept_table_is_in_the_readme() -> None:
-    table = pd.read_csv(KEPT / "coverage.csv")
-    page = (KEPT / "README.md").read_text()
+    table = pd.read_csv(RESULTS / "coverage.csv")
+    page = (RESULTS / "README.md").read_text()
     for line in report.markdown(table)[2:]:
         assert line in page
     assert all(f"`{name}`" in page for name in SUBJECTS)
@@ -131,9 +131,9 @@ def test_the_kept_table_is_in_the_readme() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_every_family_runs_on_simulated_data(name: str) -> None:
-    found = list(SUBJECTS[name].trials(Setting(Run(), 6)))
-    assert found
-    table = assess(found)
+    all_trials = list(SUBJECTS[name].trials(Setting(Run(), 6)))
+    assert all_trials
+    table = assess(all_trials)
     assert table["data"].str.startswith("simulated").all()
     assert (table["coverage"].dropna() <= 1).all()
 
@@ -141,13 +141,13 @@ def test_every_family_runs_on_simulated_data(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_every_family_runs_on_real_data(name: str, data: Path) -> None:
-    found = list(SUBJECTS[name].trials(Setting(Run(data), 6)))
-    assert all(len(one.truth) == len(one.low) for one in found)
+    all_trials = list(SUBJECTS[name].trials(Setting(Run(data), 6)))
+    assert all(len(one.truth) == len(one.low) for one in all_trials)
 
 
 def test_no_interval_of_a_calibrated_probability_is_too_narrow() -> None:
-    cells = pd.read_csv(KEPT / "maps.csv")
-    page = (KEPT / "README.md").read_text()
+    cells = pd.read_csv(RESULTS / "maps.csv")
+    page = (RESULTS / "README.md").read_text()
     assert "\n".join(maps.markdown(cells)) in page
     assert set(cells["map"]) == set(maps.MAPS)
     again = maps.assess(cells[["method", "map", "classes", "labels", "replays", "inside", "width"]])
@@ -155,17 +155,20 @@ def test_no_interval_of_a_calibrated_probability_is_too_narrow() -> None:
     offered = cells[[maps.METHODS[method].offered for method in cells["method"]]]
     assert (offered["replays"] == 500).all()
     assert (offered["high"] >= maps.LEVEL).all()
-    # Intervals that are too wide are said: both cells, and no other.
+    # The page names the cells with too wide intervals: both of them, and no other.
     wide = offered[offered["excluded"]]
     assert set(zip(wide["map"], wide["world"], wide["input"], strict=True)) == {
         ("beta", "not sure enough", 0.05)
     }
-    said = "the beta map whose intervals hold the truth too often: answers that are not sure enough, at"
-    assert f"{said} the input 0.05" in " ".join(page.split())
+    sentence = (
+        "the beta map whose intervals contain the truth too often: answers that are not sure enough, "
+        "at the input 0.05"
+    )
+    assert sentence in " ".join(page.split())
 
 
 def test_worlds_of_maps_draw_labels_at_their_own_truth() -> None:
     rng = np.random.default_rng(0)
-    given, labels, truth = maps.draw("beta", maps.WORLDS["bent"], 2, 40_000, 1, rng)
-    near = np.abs(given[0, :, 1] - np.log(maps.INPUTS[2][1, 1])) < 0.1
+    log_probs, labels, truth = maps.draw("beta", maps.WORLDS["bent"], 2, 40_000, 1, rng)
+    near = np.abs(log_probs[0, :, 1] - np.log(maps.INPUTS[2][1, 1])) < 0.1
     assert labels[0, near].mean() == pytest.approx(truth[0, 1], abs=0.05)

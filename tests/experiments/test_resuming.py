@@ -1,4 +1,4 @@
-"""`judgebayes reproduce`, interrupted or failing: what is finished stays, the rest still runs."""
+"""`judgebayes reproduce`, interrupted or failing: finished results stay, and the rest runs."""
 
 import os
 import random
@@ -35,7 +35,7 @@ if __name__ == "__main__":
 
 
 class Planted:
-    """The planted experiments: what each is to do, and how often it ran."""
+    """The planted experiments: the behaviour of each, and how often it ran."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,12 +90,12 @@ def test_one_that_raises_or_dies_is_reported_and_the_others_run(
     plant.do("two", "die")
     assert not reproduce(out)
     assert plant.ran() == [1, 1, 1]
-    said = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     logs = out / UNFINISHED / "logs"
     first, second = logs / f"{PAPER}-one.log", logs / f"{PAPER}-two.log"
-    assert f"failed The first: RuntimeError: planted; log: {first}" in said
-    assert f"failed The second: its process was ended by SIGSEGV; log: {second}" in said
-    assert "2 of 3 experiments failed. The same command runs these again" in said
+    assert f"failed The first: RuntimeError: planted; log: {first}" in printed
+    assert f"failed The second: its process was ended by SIGSEGV; log: {second}" in printed
+    assert "2 of 3 experiments failed. The same command runs these again" in printed
     assert "said before it failed" in first.read_text()
     assert "Traceback" in first.read_text()
     assert "Segmentation fault" in second.read_text()
@@ -216,26 +216,26 @@ def test_other_data_make_another_result(tmp_path: Path) -> None:
         PAPER, "one", "one", "c", ("votes",), False, lambda run: Output(rows(PAPER, "one", []))
     )
     (tmp_path / "votes").mkdir()
-    made = []
+    digests = []
     for content in ("a", "bb"):
         (tmp_path / "votes" / "v.csv").write_text(content)
-        made.append(resuming._made_from(one, Run(tmp_path)))
-    made += [resuming._made_from(one, run) for run in (Run(), Run(seed=1), Run(splits=9))]
-    assert len(set(made)) == len(made)
+        digests.append(resuming._made_from(one, Run(tmp_path)))
+    digests += [resuming._made_from(one, run) for run in (Run(), Run(seed=1), Run(splits=9))]
+    assert len(set(digests)) == len(digests)
 
 
 def test_kept_arrays_are_made_once(tmp_path: Path) -> None:
-    made: list[int] = []
+    calls: list[int] = []
 
     def make() -> dict[str, np.ndarray]:
-        made.append(1)
+        calls.append(1)
         return {"x": np.arange(3)}
 
     for run in (Run(checkpoint=tmp_path), Run(checkpoint=tmp_path), Run()):
         for _ in range(2):
             assert run.keep(("a", 1), np.ones(2), make)["x"].tolist() == [0, 1, 2]
-    assert len(made) == 2
+    assert len(calls) == 2
     Run(checkpoint=tmp_path).keep(("a", 1), np.zeros(2), make)
     Run(checkpoint=tmp_path).keep(("a", 2), np.ones(2), make)
     Run(checkpoint=tmp_path, seed=1).keep(("a", 1), np.ones(2), make)
-    assert len(made) == 5
+    assert len(calls) == 5

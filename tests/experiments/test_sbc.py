@@ -1,4 +1,4 @@
-"""The engine of the calibration checks: uniform ranks pass, and wrong posteriors are caught."""
+"""The engine of the calibration checks: uniform ranks pass, and wrong posteriors are detected."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -20,76 +20,76 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import experiments
 from judgebayes.experiments.sbc import engine, report
-from judgebayes.experiments.sbc.subjects import GIVEN, MOST, SUBJECTS
+from judgebayes.experiments.sbc.subjects import MOST, N_VOTES, SUBJECTS
 from judgebayes.inference import PriorImportance
 from judgebayes.inference.problem import Chains
 from judgebayes.majority import BetaBinomial, Counts
 from judgebayes.models.base import Traits, drawn
 
 SIMULATIONS = 400
-KEPT = Path(judgebayes.experiments.sbc.__file__).parent
+RESULTS = Path(judgebayes.experiments.sbc.__file__).parent
 
 
 class Measured(NamedTuple):
-    seen: Array
+    measurement: Array
 
 
 class Measurement:
-    traits = Traits(("seen",), "all cells")
+    traits = Traits(("measurement",), "all cells")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: Measured, *, observed: Collection[str] | None = None) -> None:
         mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
-        given = None if drawn("seen", observed) else data.seen
-        numpyro.sample("seen", dist.Normal(mean, 1.0), obs=given)
+        observation = None if drawn("measurement", observed) else data.measurement
+        numpyro.sample("measurement", dist.Normal(mean, 1.0), obs=observation)
 
 
-def conjugate(counted: float) -> engine.Subject:
-    """A mean with its exact posterior given one measurement, the likelihood counted so often."""
+def conjugate(likelihood_power: float) -> engine.Subject:
+    """A mean with its posterior given one measurement, and a power of the likelihood."""
 
     def fit(data: Measured, key: Array) -> Chains:
-        seen = data.seen
-        precision = 1 + counted
+        observation = data.measurement
+        precision = 1 + likelihood_power
         noise = jax.random.normal(key, (2, 64))
         nothing = jnp.zeros((2, 64))
-        drawn = {"mean": counted * seen / precision + noise / precision**0.5}
-        return Chains(drawn, nothing > 0, nothing, nothing, nothing)
+        draws = {"mean": likelihood_power * observation / precision + noise / precision**0.5}
+        return Chains(draws, nothing > 0, nothing, nothing, nothing)
 
     return engine.of_program("Normal", Measurement(), Measured(jnp.zeros(())), fit)
 
 
 def table(subject: engine.Subject, seed: int = 0) -> pd.DataFrame:
-    found = engine.rank(engine.simulate(subject, SIMULATIONS, batch=SIMULATIONS, seed=seed))
-    return engine.assess(found).set_index("quantity")
+    ranks = engine.rank(engine.simulate(subject, SIMULATIONS, batch=SIMULATIONS, seed=seed))
+    return engine.assess(ranks).set_index("quantity")
 
 
 def test_an_exact_posterior_passes() -> None:
-    found = table(conjugate(1.0))
-    assert list(found.index) == ["mean", "log_likelihood"]
-    assert (found[["chi_square_p", "ecdf_p"]] > 0.01).all(axis=None)
-    assert report.verdict(found) == "uniform"
+    results = table(conjugate(1.0))
+    assert list(results.index) == ["mean", "log_likelihood"]
+    assert (results[["chi_square_p", "ecdf_p"]] > 0.01).all(axis=None)
+    assert report.verdict(results) == "uniform"
 
 
 def test_a_likelihood_counted_twice_is_caught() -> None:
-    found = table(conjugate(2.0))
-    assert found.loc["mean", "chi_square_p"] < 1e-4
-    assert found.loc["mean", "ecdf_p"] < 1e-3
-    assert report.verdict(found) == "not uniform"
+    results = table(conjugate(2.0))
+    assert results.loc["mean", "chi_square_p"] < 1e-4
+    assert results.loc["mean", "ecdf_p"] < 1e-3
+    assert report.verdict(results) == "not uniform"
 
 
 def test_draws_from_the_prior_are_caught_by_the_likelihood_only() -> None:
-    found = table(conjugate(0.0))
-    assert found.loc["mean", "chi_square_p"] > 0.01
-    assert found.loc["log_likelihood", "chi_square_p"] < 1e-4
+    results = table(conjugate(0.0))
+    assert results.loc["mean", "chi_square_p"] > 0.01
+    assert results.loc["log_likelihood", "chi_square_p"] < 1e-4
 
 
 def test_the_truth_and_the_draws_are_named_alike_and_kept_apart() -> None:
-    found = engine.simulate(conjugate(1.0), 6, batch=4)
-    assert found.draws.shape == (6, 2, 2, 64)
-    assert len(np.unique(found.truth[:, 0])) == 6
+    simulated = engine.simulate(conjugate(1.0), 6, batch=4)
+    assert simulated.draws.shape == (6, 2, 2, 64)
+    assert len(np.unique(simulated.truth[:, 0])) == 6
     again = engine.simulate(conjugate(1.0), 6, batch=2)
-    np.testing.assert_allclose(found.truth, again.truth)
-    np.testing.assert_allclose(found.draws, again.draws)
+    np.testing.assert_allclose(simulated.truth, again.truth)
+    np.testing.assert_allclose(simulated.draws, again.draws)
 
 
 def simulations(truth: float, draws: np.ndarray) -> engine.Simulations:
@@ -116,31 +116,31 @@ def test_draws_are_thinned_to_what_is_independent() -> None:
     walk = noise.copy()
     for t in range(1, 1024):  # AR(1) at 0.9: an effective sample size of n (1 - 0.9) / (1 + 0.9)
         walk[..., t] = 0.9 * walk[..., t - 1] + np.sqrt(1 - 0.9**2) * noise[..., t]
-    found = engine.rank(simulations(0.0, walk))
-    assert np.median(found.ess) == pytest.approx(2048 / 19, rel=0.2)
-    assert found.kept in (31, 63)
-    assert found.kept <= np.quantile(found.ess, 0.05)
-    with pytest.raises(JudgeBayesError, match="take more or longer chains"):
+    ranks = engine.rank(simulations(0.0, walk))
+    assert np.median(ranks.ess) == pytest.approx(2048 / 19, rel=0.2)
+    assert ranks.n_draws in (31, 63)
+    assert ranks.n_draws <= np.quantile(ranks.ess, 0.05)
+    with pytest.raises(JudgeBayesError, match="use more or longer chains"):
         engine.rank(simulations(0.0, np.zeros((40, 256))))
 
 
-@pytest.mark.parametrize("kept", [15, 63])
-def test_the_chi_square_is_scipys(kept: int) -> None:
-    ranks = np.random.default_rng(kept).integers(0, kept + 1, 320)
-    n_bins = engine.bins(kept, 320)
-    counts = np.histogram(ranks, np.linspace(-0.5, kept + 0.5, n_bins + 1))[0]
+@pytest.mark.parametrize("n_draws", [15, 63])
+def test_the_chi_square_is_scipys(n_draws: int) -> None:
+    ranks = np.random.default_rng(n_draws).integers(0, n_draws + 1, 320)
+    n_bins = engine.bins(n_draws, 320)
+    counts = np.histogram(ranks, np.linspace(-0.5, n_draws + 0.5, n_bins + 1))[0]
     assert counts.mean() >= 10
-    assert engine.chi_square(ranks, kept) == pytest.approx(stats.chisquare(counts).pvalue)
+    assert engine.chi_square(ranks, n_draws) == pytest.approx(stats.chisquare(counts).pvalue)
 
 
 def test_the_band_holds_95_percent_of_uniform_sets() -> None:
-    kept, n = 31, 200
-    band = engine.ecdf_band(kept, n)
-    z = (np.arange(kept) + 1) / (kept + 1)
+    n_draws, n = 31, 200
+    band = engine.ecdf_band(n_draws, n)
+    z = (np.arange(n_draws) + 1) / (n_draws + 1)
     np.testing.assert_allclose(band.table[:, 0], np.minimum(1, 2 * stats.binom.cdf(0, n, z)))
     rng = np.random.default_rng(9)
-    sets = rng.integers(0, kept + 1, (2000, n))
-    at_most = (sets[:, :, None] <= np.arange(kept)).sum(1)
+    sets = rng.integers(0, n_draws + 1, (2000, n))
+    at_most = (sets[:, :, None] <= np.arange(n_draws)).sum(1)
     inside = ((at_most >= band.low) & (at_most <= band.high)).all(1)
     assert inside.mean() == pytest.approx(0.95, abs=0.02)
     p_values = np.array([band.p_value(ranks) for ranks in sets])
@@ -171,19 +171,19 @@ QUANTITIES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_the_sampler_is_calibrated(name: str) -> None:
-    found = engine.assess(engine.rank(engine.simulate(SUBJECTS[name](), 100, batch=100)))
-    assert report.verdict(found) == "uniform"
-    assert set(found["quantity"]) == QUANTITIES[name]
+    results = engine.assess(engine.rank(engine.simulate(SUBJECTS[name](), 100, batch=100)))
+    assert report.verdict(results) == "uniform"
+    assert set(results["quantity"]) == QUANTITIES[name]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "simulations", "least"), [(1, 500, 1e-4), (7, 3000, 1e-2)])
 @in_float64
 def test_the_mixture_without_a_sampler(seed: int, simulations: int, least: float) -> None:
-    """The same simulations, their posteriors found by weighing draws from the prior.
+    """The same simulations, with posteriors from importance-weighted draws of the prior.
 
-    With seed 1 the ranks of the error stray as far as the sampler's do: it is the draw of these
-    500 simulations and not the sampler. Three thousand others are uniform.
+    With seed 1 the ranks of the error deviate as much as the sampler's, so the deviation is due to
+    these 500 simulations, not to the sampler. Three thousand others are uniform.
     """
     subject = SUBJECTS["beta-binomial-mixture"]()
     pairs = np.array([(given, s) for given in (4, MOST) for s in range(given + 1)])
@@ -193,14 +193,14 @@ def test_the_mixture_without_a_sampler(seed: int, simulations: int, least: float
     def one(key: Array) -> Array:
         truth, data = subject.generate(jax.random.split(key)[0])
         same = (data.correct == cells.correct[:, None]) & (
-            jnp.asarray(GIVEN) == cells.given[:, None]
+            jnp.asarray(N_VOTES) == cells.given[:, None]
         )
         errors = method.fit(cells, weight=same.sum(1).astype(float)).errors((MOST,))[:, 0]
         return (errors < truth["error"]).mean()
 
     keys = jax.random.split(jax.random.PRNGKey(seed), simulations)
-    found = jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=100))(keys)
-    ranks = np.minimum((np.asarray(found) * 128).astype(int), 127)
+    ranks_in_unit_interval = jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=100))(keys)
+    ranks = np.minimum((np.asarray(ranks_in_unit_interval) * 128).astype(int), 127)
     p_value = engine.ecdf_band(127, simulations).p_value(ranks)
     assert p_value > least
     if seed == 1:
@@ -227,10 +227,10 @@ def test_the_command_writes_a_table_and_a_figure(
 
 
 def test_the_readme_holds_the_results_that_are_kept() -> None:
-    text = (KEPT / "README.md").read_text()
-    kept = sorted(KEPT.glob("*.csv"))
-    assert {path.stem for path in kept} == set(SUBJECTS)
-    for path in kept:
+    text = (RESULTS / "README.md").read_text()
+    tables = sorted(RESULTS.glob("*.csv"))
+    assert {path.stem for path in tables} == set(SUBJECTS)
+    for path in tables:
         for line in report.markdown(path.stem, pd.read_csv(path)):
             assert line in text
         assert path.with_suffix(".png").exists()

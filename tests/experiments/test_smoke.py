@@ -1,4 +1,4 @@
-"""Every experiment runs, shrunken: on twins in CI, from the wheel; on real votes by hand."""
+"""Every experiment runs in its smoke version: on twins in CI, from the wheel; on real votes by hand."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ def shared_real(data: object) -> Run:
 
 
 def check(experiment: Experiment, run: Run) -> None:
-    found = experiment.run(run)  # `Output` looks at the table
-    for figure in found.figures.values():
+    output = experiment.run(run)  # `Output` looks at the table
+    for figure in output.figures.values():
         figure.canvas.draw()
 
 

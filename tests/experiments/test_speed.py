@@ -1,4 +1,4 @@
-"""The benchmark's own parts: what is timed gives the answers that it is compared with."""
+"""The parts of the benchmarks: timed programs give the same answers as those compared with them."""
 
 import time
 from functools import partial
@@ -41,15 +41,17 @@ def test_a_turn_is_filled_with_calls_and_their_mean_taken(monkeypatch: pytest.Mo
     assert long.seconds[0] >= 0.1
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells memory")
+@pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="needs Linux's memory statistics"
+)
 def test_memory_that_was_freed_before_is_counted_when_it_is_taken_again() -> None:
     pieces = [np.ones(8000) for _ in range(1000)]
-    above = np.ones(8000)  # memory below what is still in use is not given back by itself
+    above = np.ones(8000)  # the allocator does not return freed memory below memory in use
     del pieces
-    with peak() as risen:
+    with peak() as usage:
         pieces = [np.ones(8000) for _ in range(1000)]
     assert len(above) == len(pieces[0])
-    assert risen.megabytes == pytest.approx(64_000_000 / 2**20, rel=0.2)
+    assert usage.megabytes == pytest.approx(64_000_000 / 2**20, rel=0.2)
 
 
 def test_the_slope_is_the_power_of_the_size() -> None:
@@ -70,13 +72,13 @@ def test_a_sparse_panel_is_what_it_says() -> None:
 
 def test_the_numpy_peer_recovers_the_labels() -> None:
     votes, labels = dense_panel(400, 20, seed=2)
-    belief = numpy_em(votes, 1e-9)
-    assert ((belief[:, 1] > 0.5) == labels).mean() > 0.95
+    responsibilities = numpy_em(votes, 1e-9)
+    assert ((responsibilities[:, 1] > 0.5) == labels).mean() > 0.95
 
 
 def test_scipys_loop_ends_at_our_objective(votes: Votes, labels: np.ndarray) -> None:
-    known = np.flatnonzero(labels >= 0)
-    work = p1_sweep.Work(votes, labels, Splits(known[None, :40], known[None, 40:]))
+    labelled = np.flatnonzero(labels >= 0)
+    work = p1_sweep.Work(votes, labels, Splits(labelled[None, :40], labelled[None, 40:]))
     ours = p1_sweep.our_minimum(work, 0)
     part, truth = p1_sweep.calibration_part(work, 0)
     evidence = p1_sweep.features_of(part)
@@ -91,9 +93,9 @@ def test_the_2pl_data_are_the_models_and_recovery_grants_shift_and_stretch() -> 
         (2 * chance * (1 - chance)).mean(), abs=0.01
     )
     ability, difficulty, slope = (np.asarray(x) for x in truth)
-    moved = item_response.in_arrays(3 * ability + 1, 3 * difficulty + 1, slope)
+    shifted = item_response.in_arrays(3 * ability + 1, 3 * difficulty + 1, slope)
     assert (
-        item_response.recovery(moved, truth) == "ability 1.000, 0.000 and difficulty 1.000, 0.000"
+        item_response.recovery(shifted, truth) == "ability 1.000, 0.000 and difficulty 1.000, 0.000"
     )
 
 

@@ -1,11 +1,11 @@
-"""`--laws-table FILE` writes what every law says of every estimator, as a table."""
+"""`--laws-table FILE` writes a table with the outcome of every law for every estimator."""
 
 from pathlib import Path
 
 import pytest
 
 HOLDS = "holds"
-FOUND = pytest.StashKey[dict[str, dict[str, str]]]()
+RESULTS = pytest.StashKey[dict[str, dict[str, str]]]()
 HEAD = """# Every estimator, every law
 
 {estimators} estimators, {laws} laws: {holds} pairs hold, {reasons} have a reason why not{broken}.
@@ -13,11 +13,11 @@ Made by
 
     python -m pytest tests/laws/test_laws.py -m slow --laws-table tests/laws/README.md
 
-(continuous integration tries a part of the table, of about two minutes).
+(continuous integration tests a part of the table, which takes about two minutes).
 
-`+`: the law holds. A number: the reason below, why the law has nothing to say of the estimator, or
-does not hold of it, which is then tested too. The laws are in [laws.py](laws.py), the estimators,
-a line each, in [registry.py](registry.py).
+`+`: the law holds. A number: the reason below why the law does not apply to the estimator, or does
+not hold for it (a test checks that it does not). The laws are in [laws.py](laws.py), the estimators,
+one line each, in [registry.py](registry.py).
 """
 
 
@@ -26,45 +26,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[FOUND] = {}
-    report = _Report(config.stash[FOUND])
+    config.stash[RESULTS] = {}
+    report = _Report(config.stash[RESULTS])
     if config.getoption("--laws-table") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(report)
 
 
 class _Report:
-    """Collects what tests say of laws, those of other processes too."""
+    """Collects the outcomes of laws from tests, also from tests in other processes."""
 
-    def __init__(self, found: dict[str, dict[str, str]]) -> None:
-        self.found = found
+    def __init__(self, results: dict[str, dict[str, str]]) -> None:
+        self.results = results
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = dict(report.user_properties)
-        if report.when == "call" and "laws" in told:
-            self.found[report.nodeid.split("[")[1].rstrip("]")] = dict(told["laws"])
+        properties = dict(report.user_properties)
+        if report.when == "call" and "laws" in properties:
+            self.results[report.nodeid.split("[")[1].rstrip("]")] = dict(properties["laws"])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self.found:
+        if self.results:
             path = Path(session.config.getoption("--laws-table"))
-            path.write_text(table(self.found), encoding="utf-8")
+            path.write_text(table(self.results), encoding="utf-8")
 
 
-def table(found: dict[str, dict[str, str]]) -> str:
-    """Return the table, laws across and estimators down, and the reasons by number."""
-    laws = list(dict.fromkeys(law for told in found.values() for law in told))
-    told = [(law, says) for each in found.values() for law, says in each.items()]
-    broken = sum(says.startswith("BROKEN") for _, says in told)
-    reasons = list(dict.fromkeys(says for _, says in told if says != HOLDS))
+def table(results: dict[str, dict[str, str]]) -> str:
+    """Return the table with a column per law and a row per estimator, and the numbered reasons."""
+    laws = list(dict.fromkeys(law for outcomes in results.values() for law in outcomes))
+    outcomes = [(law, says) for each in results.values() for law, says in each.items()]
+    broken = sum(says.startswith("BROKEN") for _, says in outcomes)
+    reasons = list(dict.fromkeys(says for _, says in outcomes if says != HOLDS))
     number = {says: str(i + 1) for i, says in enumerate(reasons)} | {HOLDS: "+", None: ""}
     head = HEAD.format(
-        estimators=len(found),
+        estimators=len(results),
         laws=len(laws),
-        holds=sum(says == HOLDS for _, says in told),
-        reasons=sum(says != HOLDS for _, says in told) - broken,
+        holds=sum(says == HOLDS for _, says in outcomes),
+        reasons=sum(says != HOLDS for _, says in outcomes) - broken,
         broken=f", {broken} are BROKEN" if broken else "",
     )
     lines = [head, "| estimator | " + " | ".join(laws) + " |", "|---" * (len(laws) + 1) + "|"]
-    for name, says in found.items():
+    for name, says in results.items():
         cells = " | ".join(number[says.get(law)] for law in laws)
         lines.append(f"| {name} | {cells} |")
     lines += ["", *(f"{i + 1}. {says}" for i, says in enumerate(reasons)), ""]

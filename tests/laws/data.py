@@ -1,4 +1,4 @@
-"""The data that the laws are tried on, and what is done to them: one shape for all variants."""
+"""The data for the laws, and their variants, all of the same shape."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,45 +6,45 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 ITEMS, ROOM = 32, 40
-"""Items that count, and rows of which the last are filled with anything at weight 0."""
+"""Number of items, and of rows; the remaining rows have arbitrary content and weight 0."""
 JUDGES, SAMPLES, GROUPS = 4, 2, 3
 SILENT = 3
-"""The item without a vote."""
+"""The index of the item without votes."""
 SOME = np.arange(8)
-"""The items that are weighed, repeated or silenced."""
+"""The items that get another weight, are repeated, or lose their votes."""
 ACCURACY = (0.9, 0.75, 0.65, 0.55)
 ORDER = (1, 3, 0, 2)
-"""Of the judges, where they are permuted."""
+"""The order of permuted judges."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """All that an estimator can learn from, of which each takes its own part."""
+    """All inputs of estimators; each uses the ones that it needs."""
 
     index: np.ndarray
-    """Votes: item, judge, sample; -1 where missing."""
+    """Votes of shape (item, judge, sample); -1 where missing."""
     score: np.ndarray
     log_probs: np.ndarray
-    """Somebody's answers: item, class."""
+    """Class probabilities of another method, of shape (item, class)."""
     labels: np.ndarray
     weight: np.ndarray
     group: np.ndarray
     """The task or generator of each item."""
     hidden: np.ndarray
-    """Items of the generator that precision is estimated for, by estimators that know generators."""
+    """Items of the generator whose precision is estimated, for estimators with generators."""
     n_classes: int
 
     def take(self, rows: np.ndarray) -> "Data":
-        """Return some items, in the given order."""
+        """Return some items in the given order."""
         arrays = {k: v[rows] for k, v in vars(self).items() if k != "n_classes"}
         return replace(self, **arrays)
 
     def live(self) -> "Data":
-        """Return the items of weight above 0."""
+        """Return the items with a weight above 0."""
         return self.take(np.flatnonzero(self.weight > 0))
 
     def of_judges(self, judges: Sequence[int]) -> "Data":
-        """Return some judges' votes, in the given order."""
+        """Return some judges' votes in the given order."""
         return replace(self, index=self.index[:, judges], score=self.score[:, judges])
 
     def without(self, missing: np.ndarray) -> "Data":
@@ -56,7 +56,7 @@ class Data:
         )
 
     def renamed(self, classes: Sequence[int]) -> "Data":
-        """Return the data with class k called `classes[k]`."""
+        """Return the data with class k renamed to `classes[k]`."""
         to = np.asarray(classes)
         return replace(
             self,
@@ -67,7 +67,7 @@ class Data:
 
 
 def drawn(n_classes: int, rows: int = ROOM, judges: int = JUDGES, seed: int = 0) -> Data:
-    """Return votes of judges of different ability, a tenth of them missing, and their labels."""
+    """Return votes of judges with different abilities, a tenth of them missing, and labels."""
     rng = np.random.default_rng([seed, n_classes])
     truth = rng.integers(0, n_classes, rows)
     other = (truth[:, None, None] + rng.integers(1, n_classes, (rows, judges, SAMPLES))) % n_classes
@@ -81,21 +81,21 @@ def drawn(n_classes: int, rows: int = ROOM, judges: int = JUDGES, seed: int = 0)
     group = np.arange(rows) % GROUPS
     hidden = group == GROUPS - 1
     every = Data(index, score, log_probs, labels, np.ones(rows), group, hidden, n_classes)
-    gone = rng.random(index.shape) < 0.1
-    gone[:1], gone[SILENT : SILENT + 1] = False, True
-    return every.without(gone)
+    missing_votes = rng.random(index.shape) < 0.1
+    missing_votes[:1], missing_votes[SILENT : SILENT + 1] = False, True
+    return every.without(missing_votes)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What is fitted, and what is answered."""
+    """The data to fit, and the data to answer."""
 
     fit: Data
     new: Data
 
 
 def base(n_classes: int) -> Variant:
-    """Return the data as they are: the last rows weigh nothing, and hold what is no number."""
+    """Return the unchanged data; the last rows have weight 0 and contain NaN."""
     data = drawn(n_classes)
     idle = np.arange(ROOM) >= ITEMS
     filled = replace(
@@ -107,7 +107,7 @@ def base(n_classes: int) -> Variant:
 
 
 def lanes(n_classes: int) -> dict[str, Variant]:
-    """Return the variants of the data by name, all of one shape."""
+    """Return the variants of the data by name, all of the same shape."""
     plain = base(n_classes)
     data, new = plain.fit, plain.new
     rng = np.random.default_rng(7)
@@ -125,17 +125,19 @@ def lanes(n_classes: int) -> dict[str, Variant]:
         return Variant(data.without(chance[0] < rate), new.without(chance[1] < rate))
 
     def voted(of: Data, index: np.ndarray) -> Data:
-        said = np.broadcast_to(index, of.index.shape)
-        return replace(of, index=said.astype(np.int8), score=np.full(of.score.shape, 0.5))
+        index_everywhere = np.broadcast_to(index, of.index.shape)
+        return replace(
+            of, index=index_everywhere.astype(np.int8), score=np.full(of.score.shape, 0.5)
+        )
 
     repeated = data.take(
         np.where(np.arange(ROOM) < ITEMS, np.arange(ROOM), np.arange(ROOM) - ITEMS)
     )
-    alone = np.arange(JUDGES)[None, :, None] > 0
+    all_but_first = np.arange(JUDGES)[None, :, None] > 0
     first = np.arange(JUDGES)[None, :, None] == 0
     truth = np.maximum(data.labels, 0)[:, None, None]
-    turned = (np.arange(GROUPS) + 1) % GROUPS
-    found = {
+    next_group = (np.arange(GROUPS) + 1) % GROUPS
+    variants = {
         "base": plain,
         "twice": Variant(weighed(np.where(somewhere, 2.0, 1.0)), new),
         "repeated": Variant(replace(repeated, weight=np.ones(ROOM)), new),
@@ -144,15 +146,15 @@ def lanes(n_classes: int) -> dict[str, Variant]:
         "judges": both(lambda x: x.of_judges(ORDER)),
         "mirrored": both(lambda x: x.renamed(np.arange(n_classes)[::-1])),
         "renamed": both(lambda x: x.renamed(np.roll(np.arange(n_classes), 1))),
-        "groups": both(lambda x: replace(x, group=turned[x.group])),
+        "groups": both(lambda x: replace(x, group=next_group[x.group])),
         "unseen": Variant(data.without(np.broadcast_to(first, data.index.shape)), new),
         "silenced": Variant(data.without(somewhere[:, None, None]), new),
         "left out": Variant(weighed(np.where(somewhere, 0.0, 1.0)), new),
-        "one judge": both(lambda x: x.without(np.broadcast_to(alone, x.index.shape))),
+        "one judge": both(lambda x: x.without(np.broadcast_to(all_but_first, x.index.shape))),
         "one item": Variant(weighed(np.arange(ROOM) == 1), new),
         "constant votes": both(lambda x: voted(x, np.zeros((1, 1, 1)))),
         "unanimous votes": Variant(voted(data, truth), voted(new, truth)),
         "constant labels": Variant(replace(data, labels=np.where(data.labels >= 0, 0, -1)), new),
         "no labels": Variant(replace(data, labels=np.full(ROOM, -1)), new),
     }
-    return found | {f"missing {rate:.0%}": missing(rate) for rate in (0.3, 0.6, 0.95)}
+    return variants | {f"missing {rate:.0%}": missing(rate) for rate in (0.3, 0.6, 0.95)}

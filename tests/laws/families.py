@@ -1,4 +1,4 @@
-"""How the estimators of a kind take the data, and what they answer: axes are named, laws are not."""
+"""The families of estimators: how they take the data, and the named axes of their answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from judgebayes.votes import SparseVotes, Votes
 from judgebayes.votes.sparse import index_type
 
 Answers = dict[str, Any]
-"""Arrays by name; the family says what their axes are."""
+"""Arrays by name; the family defines their axes."""
 
 
 def votes_of(data: Data, samples: int = SAMPLES) -> Votes:
@@ -26,7 +26,7 @@ def votes_of(data: Data, samples: int = SAMPLES) -> Votes:
 
 
 def list_of(data: Data) -> SparseVotes:
-    """Return the votes as a list that is as long however many are missing."""
+    """Return the votes as a list whose length does not depend on missing votes."""
     items, judges, samples = data.index.shape
     item, judge, _ = (x.ravel() for x in np.indices(data.index.shape))
     return SparseVotes(
@@ -42,10 +42,10 @@ def list_of(data: Data) -> SparseVotes:
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of estimators.
+    """A family of estimators.
 
-    `takes` returns on the host what a fit takes; `fit` and `answer` work inside compiled code,
-    unless `lacks` says why the law "vmap = loop" has nothing to speak of.
+    `takes` returns the inputs of a fit, on the host. `fit` and `answer` work in compiled code,
+    unless `lacks` has a reason why the law "vmap = loop" does not apply.
     """
 
     name: str
@@ -54,15 +54,15 @@ class Family:
     fit: Callable[[Any, Any], Any]
     answer: Callable[[Any, Any], Answers]
     classes: tuple[int, ...] = (3, 2, 4, 5)
-    """The numbers of classes that it can have, the usual one first."""
+    """The possible numbers of classes, the usual one first."""
     probabilities: bool = True
-    """Whether the answers lie between 0 and 1, and sum to 1 over an axis of classes."""
+    """Whether the answers are between 0 and 1, and sum to 1 over the axis of classes."""
     lacks: dict[str, str] = field(default_factory=dict)
-    """Laws that say nothing about these estimators, and why."""
+    """Laws that do not apply to these estimators, and why."""
 
     @property
     def compiled(self) -> bool:
-        """Whether a fit can be part of a compiled program."""
+        """Whether a fit can be compiled."""
         return "vmap = loop" not in self.lacks
 
 
@@ -71,19 +71,19 @@ def _aggregator(take: Callable[[Data], Any], name: str, **more: Any) -> Family:
         name,
         {"probabilities": ("item", "class")},
         lambda data: (take(data), data.labels, data.weight),
-        lambda method, given: method.fit(given[0], given[1], weight=given[2]),
-        lambda fitted, given: {"probabilities": jnp.exp(fitted(given[0]))},
+        lambda method, inputs: method.fit(inputs[0], inputs[1], weight=inputs[2]),
+        lambda fitted, inputs: {"probabilities": jnp.exp(fitted(inputs[0]))},
         **more,
     )
 
 
 NO_VOTES = "takes probabilities, not votes"
-NO_WEIGHT = "takes counts, in which items have no weights"
-NO_ITEMS = "answers for generators, not for items"
+NO_WEIGHT = "takes counts, without weights of items"
+NO_ITEMS = "answers about generators, not items"
 
 AGGREGATOR = _aggregator(votes_of, "aggregator")
 LIST = _aggregator(
-    list_of, "aggregator of a list", lacks={"vmap = loop": "reads the list on the host, in slabs"}
+    list_of, "aggregator of a list", lacks={"vmap = loop": "reads the list on the host, in blocks"}
 )
 WITHOUT_VOTES = dict.fromkeys(
     (
@@ -102,18 +102,18 @@ CALIBRATOR = Family(
     "calibrator",
     {"probabilities": ("item", "class")},
     lambda data: (data.log_probs, data.labels, data.weight),
-    lambda method, given: method.fit(given[0], given[1], weight=given[2]),
-    lambda fitted, given: {"probabilities": jnp.exp(fitted(given[0]))},
-    lacks=WITHOUT_VOTES | NOT_SAVED | {"permuting groups": "knows no tasks"},
+    lambda method, inputs: method.fit(inputs[0], inputs[1], weight=inputs[2]),
+    lambda fitted, inputs: {"probabilities": jnp.exp(fitted(inputs[0]))},
+    lacks=WITHOUT_VOTES | NOT_SAVED | {"permuting groups": "does not use tasks"},
 )
 CONFORMAL = Family(
     "conformal",
     {"sets": ("item", "class_in_set"), "threshold": ("group",)},
     lambda data: (data.log_probs, data.labels, data.weight, data.group),
-    lambda method, given: method.fit(given[0], given[1], weight=given[2], groups=given[3]),
-    lambda fitted, given: {
-        "sets": fitted(given[0], groups=given[3]).astype(float),
-        # A threshold that holds every class is infinite; the sets then say so.
+    lambda method, inputs: method.fit(inputs[0], inputs[1], weight=inputs[2], groups=inputs[3]),
+    lambda fitted, inputs: {
+        "sets": fitted(inputs[0], groups=inputs[3]).astype(float),
+        # A threshold whose sets contain every class is infinite, so the sets are compared.
         "threshold": jnp.minimum(fitted.threshold, 1.0),
     },
     lacks=WITHOUT_VOTES | NOT_SAVED,
@@ -122,25 +122,25 @@ SIZES = (1, 3, 7, 11)
 
 
 def _counts(data: Data) -> tuple[Counts, np.ndarray]:
-    found = correct_counts(votes_of(data), data.labels)
+    counts = correct_counts(votes_of(data), data.labels)
     most = data.index.shape[1] * SAMPLES
-    return Counts(np.asarray(found.correct), np.asarray(found.given), most), data.weight
+    return Counts(np.asarray(counts.correct), np.asarray(counts.given), most), data.weight
 
 
 COUNTS_KNOW_NO = {
-    "permuting judges": "counts of correct votes know no judges",
-    "swapping responses": "counts of correct votes know no classes",
-    "renaming classes": "counts of correct votes know no classes",
-    "unseen judge": "counts of correct votes know no judges",
-    "2 to 5 classes": "counts of correct votes know no classes",
+    "permuting judges": "counts of correct votes have no judges",
+    "swapping responses": "counts of correct votes have no classes",
+    "renaming classes": "counts of correct votes have no classes",
+    "unseen judge": "counts of correct votes have no judges",
+    "2 to 5 classes": "counts of correct votes have no classes",
 }
 DISTRIBUTION = Family(
     "distribution of correct votes",
     {"error": ("size",)},
     _counts,
-    lambda method, given: method.fit(given[0], weight=given[1]),
+    lambda method, inputs: method.fit(inputs[0], weight=inputs[1]),
     lambda fitted, _: {"error": fitted.estimate(SIZES[:3])},
-    lacks=COUNTS_KNOW_NO | NOT_SAVED | {"permuting groups": "knows no tasks"},
+    lacks=COUNTS_KNOW_NO | NOT_SAVED | {"permuting groups": "does not use tasks"},
 )
 
 
@@ -153,14 +153,14 @@ POOL = Family(
     "data sets pooled",
     {"error": ("group", "size")},
     _sets,
-    lambda method, given: method.fit(given[0], weight=given[1]),
+    lambda method, inputs: method.fit(inputs[0], weight=inputs[1]),
     lambda fitted, _: {"error": jnp.stack([fitted.of(g).estimate(SIZES) for g in range(GROUPS)])},
     lacks=COUNTS_KNOW_NO | NOT_SAVED,
 )
 
 
 def _hidden(data: Data) -> np.ndarray:
-    """Return the labels of two generators only: the third is what there is to estimate."""
+    """Return the labels of two generators only: the third is estimated."""
     return np.where(data.hidden, -1, data.labels)
 
 
@@ -171,7 +171,7 @@ def _precision_counts(data: Data) -> Any:
 
 def _strata(data: Data) -> StratumCounts:
     data = data.live()
-    # Strata come before labels: their number is the same whatever items there are.
+    # Strata do not depend on labels: their number is the same for all variants.
     stratum = np.digitize(np.exp(data.log_probs[:, -1]), (0.1, 0.4, 0.8))
     strata = Strata(stratum, np.array([-1.2, -0.4, 0.4, 1.2]))
     return count_strata(strata, _hidden(data), data.group, GROUPS)
@@ -184,17 +184,17 @@ OF_GENERATORS: dict[str, Any] = {
 PRECISION_LACKS = NOT_SAVED | {
     "weight 0 = dropped row": NO_WEIGHT,
     "weight 2 = row twice": NO_WEIGHT,
-    "unlabelled rows": "the votes on unlabelled outputs are what the answer rests on",
-    "permuting items": "takes counts, in which items have no order",
+    "unlabelled rows": "the answer depends on the votes on unlabelled outputs",
+    "permuting items": "takes counts, without an order of items",
     "item without votes": NO_ITEMS,
-    "renaming classes": "valid and invalid are not alike",
-    "swapping responses": "valid and invalid are not alike",
-    "2 to 5 classes": "an output is valid or it is not",
+    "renaming classes": "valid and invalid are not interchangeable",
+    "swapping responses": "valid and invalid are not interchangeable",
+    "2 to 5 classes": "an output is either valid or invalid",
 }
 PRECISION = Family(
     "precision from counts",
     takes=_precision_counts,
-    fit=lambda method, given: method.fit(given),
+    fit=lambda method, inputs: method.fit(inputs),
     answer=lambda fitted, _: {"precision": fitted.estimate()},
     lacks=PRECISION_LACKS,
     **OF_GENERATORS,
@@ -202,17 +202,17 @@ PRECISION = Family(
 FORMULA = Family(
     "precision by a formula",
     takes=_precision_counts,
-    fit=lambda function, given: function(given),
-    answer=lambda found, _: {"precision": found},
+    fit=lambda function, inputs: function(inputs),
+    answer=lambda result, _: {"precision": result},
     lacks=PRECISION_LACKS,
     **OF_GENERATORS,
 )
-DENSE = "needs the votes of every judge on every generator, and says so"
+DENSE = "needs the votes of every judge on every generator, and raises an error"
 LOSS = Family(
     "precision by P4's loss",
     takes=lambda data: targets(_precision_counts(data)),
-    fit=lambda function, given: function(given),
-    answer=lambda found, _: {"precision": jnp.atleast_2d(found.precision)[0]},
+    fit=lambda function, inputs: function(inputs),
+    answer=lambda result, _: {"precision": jnp.atleast_2d(result.precision)[0]},
     lacks=PRECISION_LACKS
     | {"vmap = loop": "runs on the host"}
     | dict.fromkeys(
@@ -223,9 +223,9 @@ LOSS = Family(
 )
 STRATIFIED = Family(
     "precision from strata",
-    {"validity": ("generator", "stratum")},  # medians are over draws, which know places
+    {"validity": ("generator", "stratum")},  # medians are over draws, which depend on positions
     takes=_strata,
-    fit=lambda method, given: method.fit(given),
+    fit=lambda method, inputs: method.fit(inputs),
     answer=lambda fitted, _: {"validity": fitted.validity()},
     classes=(2,),
     lacks=PRECISION_LACKS | WITHOUT_VOTES,
@@ -233,12 +233,12 @@ STRATIFIED = Family(
 ITEMS_OF_GENERATORS = Family(
     "precision from items",
     takes=lambda data: (votes_of(data, 1), _hidden(data), data.group, data.weight),
-    fit=lambda method, given: method.fit(*given[:3], GROUPS, weight=given[3]),
+    fit=lambda method, inputs: method.fit(*inputs[:3], GROUPS, weight=inputs[3]),
     answer=lambda fitted, _: {"precision": fitted.estimate()},
     lacks={k: v for k, v in PRECISION_LACKS.items() if "row" not in k and k != "permuting items"}
     | {
         "unlabelled rows": PRECISION_LACKS["unlabelled rows"],
-        "vmap = loop": "finds different items on the host",
+        "vmap = loop": "finds distinct items on the host",
     },
     **OF_GENERATORS,
 )
@@ -258,7 +258,7 @@ def _response(take: Callable[[Data], Any], name: str, **more: Any) -> Family:
         name,
         {"ability": ("judge",), "difficulty": ("item",), "discrimination": ("item",)},
         lambda data: (take(data), data.labels, data.weight),
-        lambda method, given: method.fit(given[0], given[1], weight=given[2]),
+        lambda method, inputs: method.fit(inputs[0], inputs[1], weight=inputs[2]),
         _of_judges_and_items,
         classes=(2, 3, 4, 5),
         probabilities=False,
@@ -267,8 +267,8 @@ def _response(take: Callable[[Data], Any], name: str, **more: Any) -> Family:
 
 
 RESPONSE_LACKS = NOT_SAVED | {
-    "unseen judge": "speaks of the judges and items of the fit only",
-    "permuting groups": "knows no tasks",
+    "unseen judge": "covers only the judges and items of the fit",
+    "permuting groups": "does not use tasks",
 }
 RESPONSE = _response(votes_of, "item response", lacks=RESPONSE_LACKS)
 RESPONSE_LIST = _response(

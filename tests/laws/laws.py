@@ -1,4 +1,4 @@
-"""The laws. Each takes the runs of an estimator and raises an AssertionError where it is broken."""
+"""The laws. Each takes the runs of an estimator and raises AssertionError if it is broken."""
 
 import copy
 import hashlib
@@ -24,11 +24,11 @@ from judgebayes.workflow import fit_file
 
 FLOATS = ("score", "log_probs", "weight")
 Run = tuple[Answers, int]
-"""The answers, and how the fit ended."""
+"""The answers, and the status of the fit."""
 
 
 def status_of(fitted: Any) -> Any:
-    """Return how a fit ended; CONVERGED where it says nothing."""
+    """Return the status of a fit; CONVERGED if it has none."""
     return jnp.max(jnp.asarray(getattr(fitted, "status", int(Status.CONVERGED))))
 
 
@@ -39,17 +39,17 @@ def run(case: Case, fit: Any, new: Any) -> tuple[Answers, Any]:
 
 
 def host(case: Case, variant: Variant) -> Run:
-    """Fit and answer outside compiled code, the rows of weight 0 left out."""
+    """Fit and answer outside compiled code, without the rows of weight 0."""
     takes = case.family.takes
     answers, status = run(case, takes(variant.fit.live()), takes(variant.new))
     return jax.tree.map(np.asarray, answers), int(status)
 
 
 def at_once(case: Case, variants: dict[str, Variant]) -> dict[str, Run]:
-    """Fit and answer all variants in one program, a lane each."""
+    """Fit and answer all variants in one program, by `vmap`."""
     takes = case.family.takes
-    given = {name: (takes(v.fit), takes(v.new)) for name, v in variants.items()}
-    stacked = jax.tree.map(lambda *x: np.stack(x), *given.values())
+    inputs = {name: (takes(v.fit), takes(v.new)) for name, v in variants.items()}
+    stacked = jax.tree.map(lambda *x: np.stack(x), *inputs.values())
     answers, status = jax.jit(jax.vmap(lambda pair: run(case, *pair)))(stacked)
     answers, status = jax.tree.map(np.asarray, (answers, status))
     return {
@@ -60,13 +60,13 @@ def at_once(case: Case, variants: dict[str, Variant]) -> dict[str, Run]:
 
 @dataclass
 class Runs:
-    """The runs of an estimator that its laws compare, each made once."""
+    """The runs of an estimator that its laws compare, each computed once."""
 
     case: Case
     thorough: bool
     folder: Path
     n_classes: int = field(init=False)
-    alone: dict[str, Run] = field(default_factory=dict)
+    separate_runs: dict[str, Run] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.n_classes = self.case.n_classes[0]
@@ -80,66 +80,68 @@ class Runs:
         return at_once(self.case, self.variants)
 
     def lanes(self, name: str) -> Run:
-        """Return the run of a variant with its rows of weight 0, inside compiled code if it can be."""
+        """Return the run of a variant with its rows of weight 0, compiled if possible."""
         if self.case.family.compiled:
             return self.compiled[name]
-        if name not in self.alone:
+        if name not in self.separate_runs:
             takes, of = self.case.family.takes, self.variants[name]
             answers, status = run(self.case, takes(of.fit), takes(of.new))
-            self.alone[name] = jax.tree.map(np.asarray, answers), int(status)
-        return self.alone[name]
+            self.separate_runs[name] = jax.tree.map(np.asarray, answers), int(status)
+        return self.separate_runs[name]
 
     @cached_property
-    def given(self) -> tuple[Any, Any]:
+    def inputs(self) -> tuple[Any, Any]:
         plain, takes = self.variants["base"], self.case.family.takes
         return takes(plain.fit.live()), takes(plain.new)
 
     @cached_property
     def fitted(self) -> Any:
-        return self.case.family.fit(self.case.estimator, self.given[0])
+        return self.case.family.fit(self.case.estimator, self.inputs[0])
 
     @cached_property
     def again(self) -> Any:
-        return self.case.family.fit(self.case.estimator, self.given[0])
+        return self.case.family.fit(self.case.estimator, self.inputs[0])
 
     @cached_property
     def host(self) -> Answers:
-        found = self.case.family.answer(self.fitted, self.given[1])
-        return jax.tree.map(np.asarray, found)
+        arrays = self.case.family.answer(self.fitted, self.inputs[1])
+        return jax.tree.map(np.asarray, arrays)
 
     def lane(self, name: str) -> Answers:
         return self.lanes(name)[0]
 
     def alike(self, one: Answers, other: Answers) -> None:
-        """Assert that two answers are the same, on the items that count in both."""
+        """Assert that two answers are the same on the items with a weight in both."""
         for name, axes in self.case.family.axes.items():
             a, b = _cut(one[name], axes), _cut(other[name], axes)
             np.testing.assert_allclose(a, b, rtol=0, atol=self.case.apart, err_msg=name)
 
-    def moved(self, answers: Answers, **places: np.ndarray) -> Answers:
+    def permuted(self, answers: Answers, **places: np.ndarray) -> Answers:
         """Return the answers with some axes in another order."""
-        found = {}
+        result = {}
         for name, axes in self.case.family.axes.items():
             value = answers[name]
             for axis, order in places.items():
                 if axis in axes:
                     value = np.take(value, order, axes.index(axis))
-            found[name] = value
-        return found
+            result[name] = value
+        return result
 
 
 def _cut(value: np.ndarray, axes: tuple[str, ...]) -> np.ndarray:
-    """Return the answers on the items that count: those of a fit speak of filled rows, too."""
+    """Return the answers without the padding rows."""
     return value[:ITEMS] if axes[0] == "item" and len(axes) == 1 else value
 
 
 def valid(family: Family, answers: Answers) -> None:
-    """Assert that answers are finite, and probabilities where they should be."""
+    """Assert that answers are finite, and are probabilities where they should be."""
     for name, axes in family.axes.items():
         value = _cut(answers[name], axes)
         assert np.isfinite(value).all(), f"{name} is not finite: {value}"
         if family.probabilities:
-            assert ((value >= -1e-12) & (value <= 1 + 1e-12)).all(), f"{name} is no share: {value}"
+            assert ((value >= -1e-12) & (value <= 1 + 1e-12)).all(), (
+                f"{name} is not in [0, 1]: {value}"
+            )
         if "class" in axes:
             np.testing.assert_allclose(value.sum(-1), 1, atol=1e-9, err_msg=name)
 
@@ -161,7 +163,7 @@ def answers_are_valid(runs: Runs) -> None:
 
 
 def weight_0(runs: Runs) -> None:
-    """Inside compiled code, where rows cannot be dropped, and outside, where they are."""
+    """Compiled code, which cannot drop rows, gives the same as dropping them outside."""
     runs.alike(runs.lane("base"), runs.host)
     plain, takes = runs.variants["base"], runs.case.family.takes
     answers, _ = run(runs.case, takes(plain.fit), takes(plain.new))
@@ -174,57 +176,59 @@ def weight_2(runs: Runs) -> None:
 
 def unlabelled(runs: Runs) -> None:
     if runs.case.family in (RESPONSE, RESPONSE_LIST):  # their own parameters stay at the prior
-        kept = np.flatnonzero(runs.variants["base"].fit.labels[:ITEMS] >= 0)
-        one, other = (runs.moved(runs.lane(n), item=kept) for n in ("labelled", "base"))
+        labelled_items = np.flatnonzero(runs.variants["base"].fit.labels[:ITEMS] >= 0)
+        one, other = (
+            runs.permuted(runs.lane(n), item=labelled_items) for n in ("labelled", "base")
+        )
         return runs.alike(one, other)
     return runs.alike(runs.lane("labelled"), runs.lane("base"))
 
 
 def permuting_items(runs: Runs) -> None:
     order = np.random.default_rng(7).permutation(len(runs.variants["base"].fit.labels))
-    back = runs.moved(runs.lane("items"), item=np.argsort(order))
+    back = runs.permuted(runs.lane("items"), item=np.argsort(order))
     runs.alike(back, runs.lane("base"))
 
 
 def permuting_judges(runs: Runs) -> None:
-    runs.alike(runs.lane("judges"), runs.moved(runs.lane("base"), judge=np.array(ORDER)))
+    runs.alike(runs.lane("judges"), runs.permuted(runs.lane("base"), judge=np.array(ORDER)))
 
 
 def swapping(runs: Runs) -> None:
     back = np.arange(runs.n_classes)[::-1]
     runs.alike(
         runs.lane("mirrored"),
-        runs.moved(runs.lane("base"), **{"class": back, "class_in_set": back}),
+        runs.permuted(runs.lane("base"), **{"class": back, "class_in_set": back}),
     )
 
 
 def renaming(runs: Runs) -> None:
     to = np.argsort(np.roll(np.arange(runs.n_classes), 1))
     runs.alike(
-        runs.lane("renamed"), runs.moved(runs.lane("base"), **{"class": to, "class_in_set": to})
+        runs.lane("renamed"), runs.permuted(runs.lane("base"), **{"class": to, "class_in_set": to})
     )
 
 
 def permuting_groups(runs: Runs) -> None:
     back = np.argsort((np.arange(GROUPS) + 1) % GROUPS)
-    runs.alike(runs.lane("groups"), runs.moved(runs.lane("base"), group=back, generator=back))
+    runs.alike(runs.lane("groups"), runs.permuted(runs.lane("base"), group=back, generator=back))
 
 
 def vmap_is_a_loop(runs: Runs) -> None:
     for name in ("missing 30%", "mirrored", "unanimous votes"):
-        alone, status = host(runs.case, runs.variants[name])
-        runs.alike(runs.lane(name), alone)
+        unbatched, status = host(runs.case, runs.variants[name])
+        runs.alike(runs.lane(name), unbatched)
         assert status == runs.lanes(name)[1], f"{name}: the status differs"
 
 
 def jit_is_eager(runs: Runs) -> None:
-    """Inside `jax.jit` and outside; without any compilation where that does not take minutes."""
+    """`jax.jit` gives the same as no `jit`, and as no compilation if that does not take minutes."""
     if runs.case.family.compiled:
-        jitted = jax.jit(lambda fit, new: run(runs.case, fit, new)[0])(*runs.given)
+        jitted = jax.jit(lambda fit, new: run(runs.case, fit, new)[0])(*runs.inputs)
         runs.alike(jax.tree.map(np.asarray, jitted), runs.host)
     if not runs.case.costly:
         with jax.disable_jit():
-            runs.alike(run(runs.case, *runs.given)[0], runs.host)
+            runs.alike(run(runs.case, *runs.inputs)[0], runs.host)
 
 
 def unseen_judge(runs: Runs) -> None:
@@ -232,7 +236,7 @@ def unseen_judge(runs: Runs) -> None:
 
 
 def silent_item(runs: Runs) -> None:
-    """An item without votes has the prior; where items are not answered it counts for nothing."""
+    """An item without votes gets the prior; if answers are not about items, it has no effect."""
     family, case = runs.case.family, runs.case
     if family in (RESPONSE, RESPONSE_LIST):
         for name in ("difficulty", "discrimination"):
@@ -245,23 +249,23 @@ def silent_item(runs: Runs) -> None:
     if "probabilities" not in family.axes:
         runs.alike(runs.lane("silenced"), runs.lane("left out"))
         return
-    assert case.prior is not None, "the registry does not tell the prior"
+    assert case.prior is not None, "the registry has no prior"
     group = int(runs.variants["base"].new.group[SILENT])
     expected = case.prior(runs.fitted, runs.n_classes, group)
     np.testing.assert_allclose(runs.host["probabilities"][SILENT], expected, atol=1e-9)
 
 
 def small(runs: Runs, rows: int, judges: int) -> None:
-    """Trace a fit of few rows and judges, which finds what shapes break; thoroughly, run it."""
+    """Trace a fit of few rows and judges, which detects errors of shapes; if thorough, run it."""
     takes = runs.case.family.takes
     data = drawn(runs.n_classes, rows, judges)
     data = replace(data, labels=np.maximum(data.labels, 0), group=np.zeros_like(data.group))
-    given = takes(data), takes(drawn(runs.n_classes, rows, judges, seed=1))
+    inputs = takes(data), takes(drawn(runs.n_classes, rows, judges, seed=1))
     if runs.thorough or not runs.case.family.compiled:
-        answers, _ = run(runs.case, *given)
+        answers, _ = run(runs.case, *inputs)
         valid(runs.case.family, jax.tree.map(np.asarray, answers))
     else:
-        jax.eval_shape(lambda fit, new: run(runs.case, fit, new), *given)
+        jax.eval_shape(lambda fit, new: run(runs.case, fit, new), *inputs)
 
 
 def one_judge(runs: Runs) -> None:
@@ -303,7 +307,7 @@ EXTREMES = ("base", *RATES, "constant votes", "unanimous votes", "constant label
 
 
 def of_classes(runs: Runs) -> None:
-    """Other numbers of classes: all of them, or by default one, by turns."""
+    """Other numbers of classes: all of them, or by default one, which differs by estimator."""
     others = runs.case.n_classes[1:]
     if not runs.thorough and others:
         others = (others[list(CASES.values()).index(runs.case) % len(others)],)
@@ -321,27 +325,27 @@ def of_classes(runs: Runs) -> None:
 
 
 def fit_changes_nothing(runs: Runs) -> None:
-    """Fitted once more, the estimator and the data are as they were."""
-    estimator, given = copy.deepcopy(runs.case.estimator), jax.tree.map(np.array, runs.given)
+    """A fit changes neither the estimator nor the data."""
+    estimator, inputs = copy.deepcopy(runs.case.estimator), jax.tree.map(np.array, runs.inputs)
     _ = runs.again
     assert runs.case.estimator == estimator
-    same(runs.given, given)
+    same(runs.inputs, inputs)
 
 
 def deterministic(runs: Runs) -> None:
-    """Bit by bit: fitted twice, and thoroughly in another process."""
+    """Two fits are equal bit by bit; if thorough, also in another process."""
     same(runs.fitted, runs.again)
     if runs.thorough:
         name = next(name for name, case in CASES.items() if case is runs.case)
-        assert elsewhere()[name] == digest(runs.host), "another process answers otherwise"
+        assert elsewhere()[name] == digest(runs.host), "another process gives different answers"
 
 
 def digest(answers: Answers) -> str:
-    """Return what tells answers apart, to the last bit."""
-    found = hashlib.sha256()
+    """Return a digest of the exact bits of answers."""
+    hash_state = hashlib.sha256()
     for name in sorted(answers):
-        found.update(np.ascontiguousarray(answers[name]).tobytes())
-    return found.hexdigest()
+        hash_state.update(np.ascontiguousarray(answers[name]).tobytes())
+    return hash_state.hexdigest()
 
 
 @cache
@@ -352,8 +356,8 @@ def elsewhere() -> dict[str, str]:
         "from laws.laws import Runs, digest\n"
         "from laws.registry import CASES\n"
         "with jax.enable_x64(True):\n"
-        "    found = {k: digest(Runs(v, False, None).host) for k, v in CASES.items()}\n"
-        "print(json.dumps(found))"
+        "    digests = {k: digest(Runs(v, False, None).host) for k, v in CASES.items()}\n"
+        "print(json.dumps(digests))"
     )
     tests = Path(__file__).parents[1]
     done = subprocess.run(
@@ -363,7 +367,7 @@ def elsewhere() -> dict[str, str]:
 
 
 def single_precision(runs: Runs) -> None:
-    """Inputs in single precision are answered in double: as the same numbers in double are."""
+    """Inputs in single precision give the same answers as the same numbers in double precision."""
 
     def cast(data: Data, to: type) -> Data:
         rounded = {k: getattr(data, k).astype(np.float32).astype(to) for k in FLOATS}
@@ -390,29 +394,29 @@ def tree_round_trip(runs: Runs) -> None:
         jax.tree.unflatten(*jax.tree.flatten(x)[::-1]) for x in (runs.case.estimator, runs.fitted)
     )
     assert estimator == runs.case.estimator
-    answers = runs.case.family.answer(fitted, runs.given[1])
+    answers = runs.case.family.answer(fitted, runs.inputs[1])
     same(jax.tree.map(np.asarray, answers), runs.host)
 
 
 def file_round_trip(runs: Runs) -> None:
     names = tuple(range(runs.n_classes))
-    votes = runs.given[0][0]
-    kept = fit_file.SavedFit("law", runs.fitted, Classes(names, True), fit_file.profile(votes))
+    votes = runs.inputs[0][0]
+    saved = fit_file.SavedFit("law", runs.fitted, Classes(names, True), fit_file.profile(votes))
     path = runs.folder / "fit.json"
-    fit_file.save_fit(path, kept)
+    fit_file.save_fit(path, saved)
     again = fit_file.load_fit(path).fitted
-    answers = runs.case.family.answer(again, runs.given[1])
+    answers = runs.case.family.answer(again, runs.inputs[1])
     same(jax.tree.map(np.asarray, answers), runs.host)
 
 
 class Law(NamedTuple):
-    """A property, and when it is tried."""
+    """A property, and when it is tested."""
 
     holds: Callable[[Runs], None]
     slow: bool = False
-    """By hand only."""
+    """Only in the slow tests."""
     more: bool = False
-    """Compiles more programs: by default not tried on the costly."""
+    """Compiles more programs: by default not tested on costly estimators."""
 
 
 LAWS: dict[str, Law] = {
@@ -444,4 +448,4 @@ LAWS: dict[str, Law] = {
     "tree round trip": Law(tree_round_trip),
     "save and apply": Law(file_round_trip),
 }
-"""By name, in the order of the table."""
+"""Laws by name, in the order of the table."""

@@ -1,4 +1,4 @@
-"""Every estimator that the laws are tried on. A new one joins by a line."""
+"""Every estimator for which the laws are tested. A new estimator needs one line."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -78,32 +78,32 @@ from judgebayes.panel.sparse_logistic import L1Logistic
 from judgebayes.workflow import methods
 
 Prior = Callable[[Any, int, int], Any]
-"""(fit, number of classes, group) -> the probabilities of an item without votes."""
+"""A function (fit, number of classes, group) -> probabilities of an item without votes."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """An estimator, and the laws that it is known not to obey."""
+    """An estimator, and the laws that do not apply to it or do not hold."""
 
     family: Family
     estimator: Any
     prior: Prior | None = None
     lacks: dict[str, str] = field(default_factory=dict)
-    """Laws that have nothing to say about it, and why; the family's come on top."""
+    """Laws that do not apply, and why, in addition to the family's."""
     breaks: dict[str, str] = field(default_factory=dict)
-    """Laws that do not hold, and why: it is a failure if they do hold."""
+    """Laws that do not hold, and why; the test fails if one does hold."""
     classes: tuple[int, ...] = ()
-    """The numbers of classes, where they are not the family's."""
+    """The numbers of classes, if they are not the family's."""
     apart: float = 1e-6
-    """What two fits of the same may differ by."""
+    """The tolerance between two fits of the same data."""
     costly: bool = False
-    """Takes seconds to compile: by default tried on one number of classes, in one precision."""
-    by_hand: bool = False
-    """Not tried by default at all: others that are tried share most of its code."""
+    """Takes seconds to compile: by default tested with one number of classes, in one precision."""
+    slow_only: bool = False
+    """Tested only in the slow tests, since other estimators share most of its code."""
 
     @property
     def reasons(self) -> dict[str, str]:
-        """All laws that are not tried, and why."""
+        """All laws that are not tested, and why."""
         return self.family.lacks | self.lacks
 
     @property
@@ -113,18 +113,18 @@ class Case:
 
 
 def uniform(_: Any, n_classes: int, __: int) -> Any:
-    """Nothing is known without votes."""
+    """Uniform probabilities."""
     return np.full(n_classes, 1 / n_classes)
 
 
 def middle(_: Any, n_classes: int, __: int) -> Any:
-    """A rule without votes takes the middle of the scale, or both middles."""
+    """The middle class of the scale, or both middle classes."""
     inside = np.isin(np.arange(n_classes), [(n_classes - 1) // 2, n_classes // 2])
     return inside / inside.sum()
 
 
 def lowest(_: Any, n_classes: int, __: int) -> Any:
-    """The first vote of none is the lowest class."""
+    """The lowest class."""
     return np.eye(n_classes)[0]
 
 
@@ -133,7 +133,7 @@ def _ends(inner: Any) -> Any:
 
 
 def of_levels(n_classes: int, at_level: Any, offset: float, symmetric: bool) -> Any:
-    """Return Davidson's probabilities at no margin: x delta + eta0 by level."""
+    """Return Davidson's probabilities at margin zero: x delta + eta0 by level."""
     from judgebayes.models.davidson import level_of_class, positions
 
     levels = np.asarray(level_of_class(n_classes, symmetric))
@@ -142,31 +142,31 @@ def of_levels(n_classes: int, at_level: Any, offset: float, symmetric: bool) -> 
 
 
 def davidson(fit: Any, n_classes: int, _: int) -> Any:
-    """Neither margin nor ties."""
+    """Davidson's probabilities without votes: margin zero, no tie votes."""
     draws = {k: np.asarray(v)[0] for k, v in fit.draws.items()}
     return of_levels(n_classes, draws.get("eta0", []), draws.get("delta", 0.0), fit.symmetric)
 
 
 def by_task(fit: Any, n_classes: int, group: int) -> Any:
-    """Return the same for one task."""
+    """Davidson's probabilities without votes, for one task."""
     eta0 = np.asarray(fit.by_task()["eta0"])
     return of_levels(n_classes, eta0[group] if eta0.size else [], 0.0, fit.symmetric)
 
 
 def stacking(fit: Any, n_classes: int, _: int) -> Any:
-    """No judge says anything; in the free form their silence does."""
+    """Stacking's probabilities without votes; the free form has terms for absent votes."""
     draws = {k: np.asarray(v)[0] for k, v in fit.draws.items()}
     offset = draws.get("offset", 0.0) + np.sum(draws.get("absent", 0.0))
     return of_levels(n_classes, draws.get("level", []), offset / 2, fit.symmetric)
 
 
 def curated(inner: Prior) -> Prior:
-    """Return the aggregator's prior behind a choice of judges."""
+    """Return the aggregator's prior, for an aggregator on chosen judges."""
     return lambda fit, n_classes, group: inner(fit.aggregator, n_classes, group)
 
 
 def mapped(inner: Prior) -> Prior:
-    """Return the aggregator's prior as the map behind it answers."""
+    """Return the aggregator's prior after its calibration map."""
 
     def prior(fit: Any, n_classes: int, group: int) -> Any:
         with np.errstate(divide="ignore"):
@@ -177,55 +177,58 @@ def mapped(inner: Prior) -> Prior:
 
 
 def coin(fit: Any, *_: int) -> Any:
-    """The classes' prior."""
+    """The class prior of the one-coin model."""
     return softmax(np.asarray(fit.log_prior))
 
 
 def shares(fit: Any, *_: int) -> Any:
-    """The classes' shares."""
+    """The class shares of Dawid and Skene's model."""
     return np.asarray(fit.draws["pi"])[0]
 
 
 def rates(fit: Any, *_: int) -> Any:
-    """The labels' frequencies."""
+    """The frequencies of the labels."""
     return np.exp(np.asarray(fit.log_rates))
 
 
-ASYMMETRIC = {"swapping responses": "the two ends of the scale are not alike to it"}
-ORDERED = {"renaming classes": "its classes are ordered, or their middle is"}
-BY_NUMBER = {"renaming classes": "ties go by the classes' order"}
+ASYMMETRIC = {"swapping responses": "treats the two ends of the scale differently"}
+ORDERED = {"renaming classes": "its classes are ordered, or their middle is special"}
+BY_NUMBER = {"renaming classes": "breaks ties by the order of the classes"}
 POOLS = {
-    "permuting groups": "knows no tasks",
+    "permuting groups": "does not use tasks",
     "unseen judge": "pools the votes of all judges",
 }
-ONE_TASK = {"permuting groups": "knows no tasks"}
-PANEL_OF_TWO = {"one item of one judge": "a panel of two takes two judges, and says so"}
+ONE_TASK = {"permuting groups": "does not use tasks"}
+PANEL_OF_TWO = {"one item of one judge": "a panel of two needs two judges, and raises an error"}
 REFERENCE = dict.fromkeys(
     ("swapping responses", "renaming classes"),
-    "of three classes and more, the penalty and the bounds know a reference class",
+    "with three classes or more, the penalty and the bounds depend on a reference class",
 )
 OTHER_DRAWS = dict.fromkeys(
     ("swapping responses", "renaming classes"),
-    "mirrored draws are other draws, of the same posterior",
+    "mirrored draws are different draws from the same posterior",
 )
-COPIES = {"weight 2 = row twice": "an item of weight 2 is one item seen twice, not two items"}
-FEW_VOTES = {
-    "one judge": "says NaN of majorities of more votes than there are",
-    "missing 0 to 95 %": "says NaN of majorities of more votes than there are",
-    "no labels": "says NaN without labels: it has no prior",
+COPIES = {
+    "weight 2 = row twice": "an item of weight 2 is one item with doubled votes, not two items"
 }
-NOT_RUN = "NaN where no judge was run on a generator"
-ALONE = {"one item of one judge": "NaN for the generators that the item is not of"}
-NO_RATES = "NaN where labels or judges leave no rates to correct by"
+FEW_VOTES = {
+    "one judge": "returns NaN for majorities of more votes than there are",
+    "missing 0 to 95 %": "returns NaN for majorities of more votes than there are",
+    "no labels": "returns NaN without labels, since it has no prior",
+}
+NOT_RUN = "returns NaN where no judge was run on a generator"
+ONE_GENERATOR = {"one item of one judge": "returns NaN for generators without items"}
+NO_RATES = "returns NaN where labels or judges do not determine the rates"
 STOPS_SHORT = dict.fromkeys(
-    ("permuting judges", "permuting groups"), "stops near a kink where differences end, as released"
+    ("permuting judges", "permuting groups"),
+    "stops near a kink of the loss, as the released code does",
 )
 RATES = dict.fromkeys(
     ("one item", "constant votes", "constant labels", "no labels", "missing 0 to 95 %"), NO_RATES
 )
 BEST_JUDGE = {
     "one item": NOT_RUN,
-    "no labels": "NaN without labels, which tell who is best",
+    "no labels": "returns NaN without labels, which determine the best judge",
     "missing 0 to 95 %": NOT_RUN,
 }
 LEARNS_NOTHING = {
@@ -234,32 +237,32 @@ LEARNS_NOTHING = {
     "weight 2 = row twice": "learns nothing",
     "unseen judge": "learns nothing",
 }
-UNSUPERVISED = {"unlabelled rows": "learns from the agreement on unlabelled rows, too"}
+UNSUPERVISED = {"unlabelled rows": "also learns from the agreement on unlabelled rows"}
 RANDOM = {
-    "permuting items": "a random division of the items, by their places",
-    "weight 2 = row twice": "a random division, in which a row of weight 2 stays whole",
+    "permuting items": "divides items at random, by position",
+    "weight 2 = row twice": "divides items at random, and a row of weight 2 is not divided",
 }
 
 
 def rule(estimator: Any, prior: Prior, **more: Any) -> Case:
-    """Return a rule: it learns nothing."""
+    """Return the case of a rule, which learns nothing."""
     lacks = ONE_TASK | LEARNS_NOTHING | more.pop("lacks", {})
     return Case(AGGREGATOR, estimator, prior, lacks=lacks, **more)
 
 
 def curator(chosen: Any, **more: Any) -> Case:
-    """Return the one-coin model on a chosen panel."""
+    """Return the case of the one-coin model on a chosen panel."""
     lacks = ONE_TASK | more.pop("lacks", {})
     return Case(AGGREGATOR, Curated(OneCoin(), chosen), curated(coin), lacks=lacks, **more)
 
 
 def vote(estimator: Any, prior: Prior, **more: Any) -> Case:
-    """Return an aggregator without tasks."""
+    """Return the case of an aggregator that does not use tasks."""
     return Case(AGGREGATOR, estimator, prior, lacks=ONE_TASK | more.pop("lacks", {}), **more)
 
 
 def pooling(estimator: Any, prior: Prior, **more: Any) -> Case:
-    """Return an aggregator that knows neither tasks nor judges."""
+    """Return the case of an aggregator that uses neither tasks nor judges."""
     lacks = POOLS | more.pop("lacks", {})
     return Case(
         AGGREGATOR, estimator, prior, lacks=lacks, breaks=more.pop("breaks", ORDERED), **more
@@ -267,17 +270,17 @@ def pooling(estimator: Any, prior: Prior, **more: Any) -> Case:
 
 
 def listed(estimator: Any, prior: Prior, **more: Any) -> Case:
-    """Return an aggregator of votes in a list."""
+    """Return the case of an aggregator of votes in a list."""
     return Case(LIST, estimator, prior, lacks=ONE_TASK | more.pop("lacks", {}), **more)
 
 
 def true_minimum_from_one_start(aim: Any) -> Any:
-    """Return the minimum of P4's loss that the released start leads to."""
+    """Return the minimum of P4's loss from the released start."""
     return true_minimum(aim, starts(aim.matrix, 1))
 
 
 def as_published_from_one_start(aim: Any) -> Any:
-    """Return what the released procedure finds from it."""
+    """Return the result of the released procedure from that start."""
     return as_published(aim, restarts=1)
 
 
@@ -286,10 +289,10 @@ CASES: dict[str, Case] = {
     "davidson-ml": pooling(
         Davidson(MinimumScore(nll, starts=1), label_noise=0.05), davidson, costly=True
     ),
-    "davidson-map": pooling(Davidson(MAP(starts=1)), davidson, costly=True, by_hand=True),
+    "davidson-map": pooling(Davidson(MAP(starts=1)), davidson, costly=True, slow_only=True),
     "davidson-mae": pooling(Davidson(MinimumLoss(candidates=256)), davidson, costly=True),
     "davidson-free": pooling(
-        Davidson(DRPS(starts=1), symmetric=False), davidson, costly=True, by_hand=True
+        Davidson(DRPS(starts=1), symmetric=False), davidson, costly=True, slow_only=True
     ),
     "hierarchical": Case(
         AGGREGATOR,
@@ -322,7 +325,7 @@ CASES: dict[str, Case] = {
         lacks={"item without votes": "averages over the Gaussian approximation of the levels"},
         breaks=ORDERED,
         costly=True,
-        by_hand=True,
+        slow_only=True,
     ),
     "stacking-free": vote(
         Stacking(symmetric=False, label_noise=0.05), stacking, breaks=ORDERED, costly=True
@@ -338,7 +341,7 @@ CASES: dict[str, Case] = {
         MajorityVote("first"),
         lowest,
         breaks={"permuting judges": "the first judge's vote breaks a tie"},
-        lacks={"swapping responses": "ties without votes go to the lowest", **BY_NUMBER},
+        lacks={"swapping responses": "decides for the lowest class without votes", **BY_NUMBER},
     ),
     "soft-sc": rule(SoftVote(), middle, breaks=BY_NUMBER),
     "soft-sc-min": rule(SoftVote("min"), middle, breaks=BY_NUMBER),
@@ -348,7 +351,7 @@ CASES: dict[str, Case] = {
     "verdict": rule(
         Verdict(judge=0),
         uniform,
-        breaks={"permuting judges": "names a judge by its place"},
+        breaks={"permuting judges": "identifies a judge by its position"},
         lacks={"save and apply": "has no file format"},
     ),
     "calibrated": vote(
@@ -363,67 +366,79 @@ CASES: dict[str, Case] = {
         Calibrated(OneCoin(), Platt(), cross_fit=3),
         mapped(coin),
         lacks=RANDOM | ASYMMETRIC,
-        by_hand=True,
+        slow_only=True,
     ),
     "top-2": Case(AGGREGATOR, top_k(OneCoin(), 2), curated(coin), lacks=ONE_TASK | PANEL_OF_TWO),
     "family": curator(
         OnePerFamily((0, 0, 1, 1)),
-        lacks={"one item of one judge": "is told the families of four judges"},
-        breaks={"permuting judges": "families are told by place"},
-        by_hand=True,
+        lacks={"one item of one judge": "needs the families of four judges"},
+        breaks={"permuting judges": "identifies families by position"},
+        slow_only=True,
     ),
     "beam": curator(Beam(2, width=2), lacks=PANEL_OF_TWO),
     "beam-folds": curator(
-        Beam(2, width=1, criterion=CrossValidated(3)), lacks=RANDOM | PANEL_OF_TWO, by_hand=True
+        Beam(2, width=1, criterion=CrossValidated(3)), lacks=RANDOM | PANEL_OF_TWO, slow_only=True
     ),
-    "backward": curator(BackwardElimination(), by_hand=True),
-    "exhaustive": curator(Exhaustive(TopAccuracy(2)), lacks=PANEL_OF_TWO, by_hand=True),
-    "l1": curator(L1Logistic(0.05), classes=(2,), by_hand=True),
+    "backward": curator(BackwardElimination(), slow_only=True),
+    "exhaustive": curator(Exhaustive(TopAccuracy(2)), lacks=PANEL_OF_TWO, slow_only=True),
+    "l1": curator(L1Logistic(0.05), classes=(2,), slow_only=True),
     "random-panel": curator(
         RandomPanel(2),
         lacks=PANEL_OF_TWO,
-        breaks={"permuting judges": "the key decides which places are taken"},
-        by_hand=True,
+        breaks={"permuting judges": "the key chooses judges by position"},
+        slow_only=True,
     ),
     "sc-list": listed(MajorityVote(), middle, lacks=LEARNS_NOTHING, breaks=BY_NUMBER),
     "sc-first-list": listed(
         MajorityVote("first"),
         lowest,
-        lacks=LEARNS_NOTHING | BY_NUMBER | {"swapping responses": "ties without votes go low"},
+        lacks=LEARNS_NOTHING
+        | BY_NUMBER
+        | {"swapping responses": "without votes, decides for the lowest class"},
         breaks={"permuting judges": "the first judge's vote breaks a tie"},
     ),
     "vote-share-list": listed(VoteShare(), uniform, lacks=LEARNS_NOTHING),
-    "accuracy-weighted-list": listed(AccuracyWeighted(), uniform, by_hand=True),
-    "log-odds-weighted-list": listed(LogOddsWeighted(), uniform, by_hand=True),
+    "accuracy-weighted-list": listed(AccuracyWeighted(), uniform, slow_only=True),
+    "log-odds-weighted-list": listed(LogOddsWeighted(), uniform, slow_only=True),
     "one-coin-list": listed(OneCoin(), coin),
-    "dawid-skene-list": listed(DawidSkene(), shares, lacks=UNSUPERVISED, costly=True, by_hand=True),
+    "dawid-skene-list": listed(
+        DawidSkene(), shares, lacks=UNSUPERVISED, costly=True, slow_only=True
+    ),
     "identity": Case(CALIBRATOR, Identity()),
     "temperature": Case(CALIBRATOR, Temperature()),
     "platt": Case(CALIBRATOR, Platt()),
-    "platt-symmetric": Case(CALIBRATOR, Platt(symmetric=True), breaks=ORDERED, by_hand=True),
+    "platt-symmetric": Case(CALIBRATOR, Platt(symmetric=True), breaks=ORDERED, slow_only=True),
     "isotonic": Case(CALIBRATOR, Isotonic()),
     "isotonic-symmetric": Case(CALIBRATOR, Isotonic(symmetric=True), breaks=ORDERED),
     "temperature-posterior": Case(CALIBRATOR, BayesianMap(Temperature()), costly=True),
     "platt-posterior": Case(
-        CALIBRATOR, BayesianMap(Platt()), lacks=OTHER_DRAWS, costly=True, by_hand=True
+        CALIBRATOR, BayesianMap(Platt()), lacks=OTHER_DRAWS, costly=True, slow_only=True
     ),
     "beta-posterior": Case(CALIBRATOR, BayesianMap(Beta()), lacks=OTHER_DRAWS, costly=True),
     "beta": Case(CALIBRATOR, Beta(), breaks=REFERENCE),
-    "beta-unpenalised": Case(CALIBRATOR, Beta(penalty=None), by_hand=True),
+    "beta-unpenalised": Case(CALIBRATOR, Beta(penalty=None), slow_only=True),
     "beta-ridge": Case(
-        CALIBRATOR, Beta(penalty=0.05, l1_share=0.0), breaks=REFERENCE, by_hand=True
+        CALIBRATOR, Beta(penalty=0.05, l1_share=0.0), breaks=REFERENCE, slow_only=True
     ),
-    "beta-lasso": Case(CALIBRATOR, Beta(penalty=0.05, l1_share=1.0), lacks=REFERENCE, by_hand=True),
-    "beta-free": Case(CALIBRATOR, Beta(free_slopes=True), breaks=REFERENCE, by_hand=True),
-    "beta-symmetric": Case(CALIBRATOR, Beta(symmetric=True), breaks=ORDERED, by_hand=True),
-    "chain": Case(CALIBRATOR, Chain((Platt(), Beta())), breaks=REFERENCE, by_hand=True),
-    "conformal": Case(CONFORMAL, SplitConformal(0.8), lacks={"permuting groups": "one group"}),
+    "beta-lasso": Case(
+        CALIBRATOR, Beta(penalty=0.05, l1_share=1.0), lacks=REFERENCE, slow_only=True
+    ),
+    "beta-free": Case(CALIBRATOR, Beta(free_slopes=True), breaks=REFERENCE, slow_only=True),
+    "beta-symmetric": Case(CALIBRATOR, Beta(symmetric=True), breaks=ORDERED, slow_only=True),
+    "chain": Case(CALIBRATOR, Chain((Platt(), Beta())), breaks=REFERENCE, slow_only=True),
+    "conformal": Case(
+        CONFORMAL, SplitConformal(0.8), lacks={"permuting groups": "has only one group"}
+    ),
     "conformal-full": Case(
-        CONFORMAL, SplitConformal(0.8, no_empty=True), lacks={"permuting groups": "one group"}
+        CONFORMAL,
+        SplitConformal(0.8, no_empty=True),
+        lacks={"permuting groups": "has only one group"},
     ),
     "conformal-groups": Case(CONFORMAL, SplitConformal(0.7, n_groups=3)),
     "binomial": Case(DISTRIBUTION, Binomial()),
-    "beta-binomial": Case(DISTRIBUTION, BetaBinomial(1, MAP(starts=1)), costly=True, by_hand=True),
+    "beta-binomial": Case(
+        DISTRIBUTION, BetaBinomial(1, MAP(starts=1)), costly=True, slow_only=True
+    ),
     "mixture": Case(DISTRIBUTION, BetaBinomial(2, MAP(starts=3)), costly=True),
     "em": Case(DISTRIBUTION, PaperEM()),
     "em-printed": Case(DISTRIBUTION, PaperEM("printed")),
@@ -433,28 +448,32 @@ CASES: dict[str, Case] = {
         lacks={"one item of one judge": FEW_VOTES["one judge"]},
         breaks=FEW_VOTES,
     ),
-    "pooled": Case(POOL, PooledBetaBinomial(MAP(starts=2)), costly=True, by_hand=True),
+    "pooled": Case(POOL, PooledBetaBinomial(MAP(starts=2)), costly=True, slow_only=True),
     "impression": Case(PRECISION, Impression(), costly=True),
     "generator-validator": Case(
-        PRECISION, GeneratorValidator("flat", MAP(starts=1)), costly=True, by_hand=True
+        PRECISION, GeneratorValidator("flat", MAP(starts=1)), costly=True, slow_only=True
     ),
     "stratified": Case(STRATIFIED, Stratified(), costly=True),
-    "item-level": Case(ITEMS_OF_GENERATORS, ItemLevel(MAP(starts=1)), costly=True, by_hand=True),
-    "mean-prediction": Case(FORMULA, mean_prediction, lacks=ALONE, breaks={"one item": NOT_RUN}),
-    "best-judge": Case(FORMULA, best_judge, lacks=ALONE, breaks=BEST_JUDGE),
-    "logit-shift": Case(FORMULA, logit_shift, lacks=ALONE, breaks={"one item": NOT_RUN}),
-    "rogan-gladen": Case(FORMULA, rogan_gladen, lacks=ALONE, breaks=RATES),
-    "rogan-gladen-by-judge": Case(FORMULA, rogan_gladen_by_judge, lacks=ALONE, breaks=RATES),
+    "item-level": Case(ITEMS_OF_GENERATORS, ItemLevel(MAP(starts=1)), costly=True, slow_only=True),
+    "mean-prediction": Case(
+        FORMULA, mean_prediction, lacks=ONE_GENERATOR, breaks={"one item": NOT_RUN}
+    ),
+    "best-judge": Case(FORMULA, best_judge, lacks=ONE_GENERATOR, breaks=BEST_JUDGE),
+    "logit-shift": Case(FORMULA, logit_shift, lacks=ONE_GENERATOR, breaks={"one item": NOT_RUN}),
+    "rogan-gladen": Case(FORMULA, rogan_gladen, lacks=ONE_GENERATOR, breaks=RATES),
+    "rogan-gladen-by-judge": Case(
+        FORMULA, rogan_gladen_by_judge, lacks=ONE_GENERATOR, breaks=RATES
+    ),
     "true-minimum": Case(LOSS, true_minimum_from_one_start, costly=True),
     "as-published": Case(LOSS, as_published_from_one_start, breaks=STOPS_SHORT),
     "irt": Case(RESPONSE, ItemResponse(), costly=True, breaks=COPIES),
     "irt-noisy": Case(
-        RESPONSE, ItemResponse(label_noise=0.1), costly=True, breaks=COPIES, by_hand=True
+        RESPONSE, ItemResponse(label_noise=0.1), costly=True, breaks=COPIES, slow_only=True
     ),
-    "irt-learnt": Case(RESPONSE, ItemResponse(None), costly=True, breaks=COPIES, by_hand=True),
-    "irt-list": Case(RESPONSE_LIST, ItemResponse(), costly=True, breaks=COPIES, by_hand=True),
+    "irt-learnt": Case(RESPONSE, ItemResponse(None), costly=True, breaks=COPIES, slow_only=True),
+    "irt-list": Case(RESPONSE_LIST, ItemResponse(), costly=True, breaks=COPIES, slow_only=True),
 }
-"""By name."""
+"""Estimators by name."""
 
 
 def with_declared(

@@ -1,4 +1,4 @@
-"""Every estimator, map and sampler lowers for CUDA, on a machine that may have none."""
+"""Every estimator, map and sampler lowers for CUDA, also on a machine without it."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,18 +31,18 @@ COMPILED = {name: case for name, case in CASES.items() if case.family.compiled} 
 
 
 def lowered(case: Case, tmp_path: Any) -> str:
-    """Return the program that a machine with CUDA would compile."""
-    given = Runs(case, False, tmp_path).given
+    """Return the program, lowered for CUDA."""
+    inputs = Runs(case, False, tmp_path).inputs
     with jax.enable_x64(True):
-        traced = jax.jit(lambda fit, new: run(case, fit, new)).trace(*given)
+        traced = jax.jit(lambda fit, new: run(case, fit, new)).trace(*inputs)
         return str(traced.lower(lowering_platforms=("cuda",)).as_text())
 
 
-def test_what_cuda_cannot_run_is_seen(tmp_path: Any) -> None:
-    def fit(estimator: Any, given: Any) -> Any:
-        found = CALIBRATOR.fit(estimator, given)
-        decomposed = jax.lax.linalg.schur(jax.numpy.eye(2))[0]  # of the CPU only
-        return replace(found, objective=found.objective + decomposed[0, 0])
+def test_what_cuda_cannot_run_is_detected(tmp_path: Any) -> None:
+    def fit(estimator: Any, inputs: Any) -> Any:
+        result = CALIBRATOR.fit(estimator, inputs)
+        decomposed = jax.lax.linalg.schur(jax.numpy.eye(2))[0]  # implemented for the CPU only
+        return replace(result, objective=result.objective + decomposed[0, 0])
 
     def answer(fitted: Any, new: Any) -> Any:
         return {"objective": fitted.objective}

@@ -1,4 +1,4 @@
-"""Every estimator obeys every law, or the registry says why not."""
+"""Every estimator obeys every law, or the registry has a reason why not."""
 
 import dataclasses
 import importlib
@@ -19,48 +19,48 @@ each = pytest.mark.parametrize("name", list(CASES))
 
 
 def outcomes(name: str, thorough: bool, folder: Path) -> dict[str, str]:
-    """Return by law that it holds, the reason why it is not tried or does not, or the failure."""
-    case, found = CASES[name], {}
+    """Return the outcome of each law: that it holds, the reason why not, or the failure."""
+    case, results = CASES[name], {}
     runs = Runs(case, thorough, folder)
     for law, (holds, slow, more) in LAWS.items():
         if law in case.reasons:
-            found[law] = case.reasons[law]
+            results[law] = case.reasons[law]
             continue
         if not thorough and (slow or (more and case.costly)):
             continue
-        found[law] = tried(holds, runs, case.breaks.get(law))
-    return found
+        results[law] = outcome(holds, runs, case.breaks.get(law))
+    return results
 
 
-def tried(holds: Callable[[Runs], None], runs: Runs, why: str | None) -> str:
-    """Return that a law holds, or how it fails; with a reason why it should, the reason."""
+def outcome(holds: Callable[[Runs], None], runs: Runs, why: str | None) -> str:
+    """Return that a law holds, or its failure; if a failure is expected, the reason."""
     try:
         holds(runs)
     except AssertionError as error:
         return why or f"BROKEN: {error}"[:1000]
     except Exception as error:
         return f"BROKEN: {type(error).__name__}: {error}"[:1000]
-    return HOLDS if why is None else f"BROKEN: it holds, though it should not: {why}"
+    return HOLDS if why is None else f"BROKEN: it holds, but should not: {why}"
 
 
 def obeys(name: str, thorough: bool, folder: Path) -> dict[str, str]:
-    """Return the outcomes, where none is a failure."""
+    """Return the outcomes, computed in double precision."""
     with jax.enable_x64(True):
         return outcomes(name, thorough, folder)
 
 
-def broken(found: dict[str, str]) -> str:
-    """Return the laws that are broken, in lines."""
-    return "\n".join(f"{law}: {told}" for law, told in found.items() if told.startswith("BROKEN"))
+def broken(results: dict[str, str]) -> str:
+    """Return the broken laws, one per line."""
+    return "\n".join(f"{law}: {text}" for law, text in results.items() if text.startswith("BROKEN"))
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.by_hand])
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.slow_only])
 def test_an_estimator_obeys_the_laws(
     name: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    found = obeys(name, False, tmp_path)
-    record_property("laws", found)
-    assert not broken(found), broken(found)
+    results = obeys(name, False, tmp_path)
+    record_property("laws", results)
+    assert not broken(results), broken(results)
 
 
 @pytest.mark.slow
@@ -68,9 +68,9 @@ def test_an_estimator_obeys_the_laws(
 def test_an_estimator_obeys_the_laws_at_all_classes_and_uncompiled(
     name: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    found = obeys(name, True, tmp_path)
-    record_property("laws", found)
-    assert not broken(found), broken(found)
+    results = obeys(name, True, tmp_path)
+    record_property("laws", results)
+    assert not broken(results), broken(results)
 
 
 PUBLIC = (
@@ -87,14 +87,14 @@ PUBLIC = (
     ".panel.sparse_logistic",
 )
 NO_ESTIMATORS = {
-    "Labelling": "holds the labels as they come in; `Stratified` is what it fits",
-    "OracleTop": "is told the labels that it should not see",
-    "SklearnCalibrator": "a map in other clothes, changed by fit as scikit-learn has it",
+    "Labelling": "collects labels and fits `Stratified`",
+    "OracleTop": "uses the labels of the evaluation items",
+    "SklearnCalibrator": "wraps a map; `fit` changes it, as in scikit-learn",
 }
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """Yield a value and all values that it is made of."""
+    """Yield a value and all values that it contains."""
     yield value
     if dataclasses.is_dataclass(value):
         for each in dataclasses.fields(value):
@@ -115,14 +115,14 @@ def test_every_estimator_of_the_public_api_is_in_the_registry() -> None:
         and (hasattr(value, "fit") or hasattr(value, "choose"))
     }
     learns |= set(baselines.__all__) | {"as_published", "true_minimum"}
-    found = [value for case in CASES.values() for value in parts(case.estimator)]
-    tried = {type(value).__name__ for value in found} | {
-        value.__name__ for value in found if inspect.isfunction(value)
+    estimators = [value for case in CASES.values() for value in parts(case.estimator)]
+    tested = {type(value).__name__ for value in estimators} | {
+        value.__name__ for value in estimators if inspect.isfunction(value)
     }
-    tried |= {
-        name for name in ("as_published", "true_minimum") if f"{name}_from_one_start" in tried
+    tested |= {
+        name for name in ("as_published", "true_minimum") if f"{name}_from_one_start" in tested
     }
-    assert learns - tried == set(NO_ESTIMATORS)
+    assert learns - tested == set(NO_ESTIMATORS)
 
 
 def test_a_law_that_is_excused_exists() -> None:

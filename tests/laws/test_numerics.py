@@ -1,4 +1,4 @@
-"""Extreme but valid inputs, derivatives against differences, and one precision for all."""
+"""Extreme but valid inputs, derivatives against finite differences, and precision."""
 
 from collections.abc import Callable
 from typing import Any
@@ -75,36 +75,41 @@ Function = Callable[[np.ndarray], Any]
 
 
 def along(function: Function, at: np.ndarray, way: np.ndarray) -> np.ndarray:
-    """Return the derivative along a way, by central differences."""
-    ahead, behind = (np.asarray(function(at + s * STEP * way), float) for s in (1, -1))
-    return (ahead - behind) / (2 * STEP)
+    """Return the directional derivative by central differences."""
+    forward, backward = (np.asarray(function(at + s * STEP * way), float) for s in (1, -1))
+    return (forward - backward) / (2 * STEP)
 
 
 def assert_differentiated(
     value: Function, gradient: Function, at: np.ndarray, hessian: Function | None = None
 ) -> None:
-    """Compare a gradient, and a Hessian, with differences along three random ways."""
+    """Compare a gradient and a Hessian with differences along three random directions."""
     ways = np.random.default_rng(0).normal(size=(3, len(at)))
-    slope = np.asarray(gradient(at))
-    assert np.abs(slope).max() > 1e-3  # or there would be nothing to see
-    scale = np.abs(slope).max()
+    gradient_at = np.asarray(gradient(at))
+    assert np.abs(gradient_at).max() > 1e-3  # so that the comparison is meaningful
+    scale = np.abs(gradient_at).max()
     for way in ways:
-        np.testing.assert_allclose(slope @ way, along(value, at, way), rtol=1e-6, atol=1e-7 * scale)
+        np.testing.assert_allclose(
+            gradient_at @ way, along(value, at, way), rtol=1e-6, atol=1e-7 * scale
+        )
         if hessian is not None:
-            bent = np.asarray(hessian(at)) @ way
+            hessian_along = np.asarray(hessian(at)) @ way
             np.testing.assert_allclose(
-                bent, along(gradient, at, way), rtol=1e-6, atol=1e-7 * np.abs(bent).max()
+                hessian_along,
+                along(gradient, at, way),
+                rtol=1e-6,
+                atol=1e-7 * np.abs(hessian_along).max(),
             )
 
 
 def panel(n_classes: int) -> tuple[Votes, np.ndarray, np.ndarray]:
-    """Return votes, labels and weights, of which some are unknown or 0."""
+    """Return votes, labels and weights; some labels are unknown, some weights 0."""
     data = base(n_classes).fit
     return votes_of(data), data.labels, data.weight * (1 + np.arange(len(data.weight)) % 3)
 
 
 def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
-    """Return every program with the data that it is tried on."""
+    """Return every program with its test data."""
 
     def of_panel(n_classes: int = 3) -> tuple[Votes, PanelData]:
         votes, labels, weight = panel(n_classes)
@@ -176,7 +181,7 @@ def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
 @pytest.mark.parametrize("name", list(models()))
 @in_float64
 def test_the_gradient_of_a_models_density_is_its_slope(name: str) -> None:
-    """At a draw of the prior, as a function of numbers without bounds."""
+    """Test at a draw of the prior, as a function of unconstrained parameters."""
     model, data = models()[name]()
     trace = handlers.trace(handlers.seed(model, 1)).get_trace(data)
     sites = {k: v for k, v in trace.items() if v["type"] == "sample" and not v["is_observed"]}
@@ -228,7 +233,7 @@ def test_fishers_information_of_stacking_is_the_hessian_without_noise() -> None:
 
 @in_float64
 def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
-    """Without label noise; with it the curvature is that of the votes given the classes."""
+    """Test without label noise; with it the curvature is that of the votes given the classes."""
     votes, labels, weight = panel(2)
     prior = irt.Prior((0.3, 1.2), (0.1, 0.4))
     table = Table(evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight)))
@@ -241,15 +246,15 @@ def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     def at(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         p = parted(x)
         there = table.visit(p, prior)
-        bent = table._curvature(p, prior, 1.0)
+        curvature = table._curvature(p, prior, 1.0)
         n, j = len(labels), JUDGES
-        whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(bent.outer)
+        whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(curvature.outer)
         for a in range(2):
             rows = j + a * n + jnp.arange(n)
-            whole = whole.at[rows[:, None], jnp.arange(j)].set(bent.cross[:, a])
-            whole = whole.at[jnp.arange(j)[:, None], rows].set(bent.cross[:, a].T)
+            whole = whole.at[rows[:, None], jnp.arange(j)].set(curvature.cross[:, a])
+            whole = whole.at[jnp.arange(j)[:, None], rows].set(curvature.cross[:, a].T)
             for b in range(2):
-                whole = whole.at[rows, j + b * n + jnp.arange(n)].set(bent.block[:, a, b])
+                whole = whole.at[rows, j + b * n + jnp.arange(n)].set(curvature.block[:, a, b])
         return there.value, jnp.concatenate(there.gradient), whole
 
     start = 0.5 * np.random.default_rng(3).normal(size=JUDGES + 2 * len(labels))
@@ -294,7 +299,7 @@ def test_slopes_of_the_impressions_least_squares() -> None:
 
 @in_float64
 def test_em_ends_where_the_log_posterior_is_level() -> None:
-    """EM takes no gradient: at its end no way inside the simplexes leads up."""
+    """EM uses no gradient: at its end no direction inside the simplexes increases the density."""
     votes, labels, weight = panel(3)
     fit = DawidSkene(EM(tolerance=1e-15), label_noise=0.1).fit(votes, labels, weight=weight)
     count = dawid_skene.counts(jnp.asarray(votes.index), 3)
@@ -321,12 +326,12 @@ MANY = 1_000_000
 
 
 def assert_sound(fit: Any, log_probs: Any, *statuses: Status) -> np.ndarray:
-    """Assert that answers are probabilities, and that the fit says how it ended; return them."""
-    found = np.exp(np.asarray(log_probs))
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found.sum(1), 1, atol=1e-9)
+    """Assert that answers are probabilities and that the status is one of these; return them."""
+    probabilities = np.exp(np.asarray(log_probs))
+    assert np.isfinite(probabilities).all()
+    np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-9)
     assert Status(int(fit.status)) in statuses, Status(int(fit.status)).name
-    return found
+    return probabilities
 
 
 FINE = (Status.CONVERGED,)
@@ -339,13 +344,13 @@ SEPARABLE = (Status.CONVERGED, Status.STALLED)
     ids=lambda m: type(m).__name__,
 )
 def test_a_million_votes_of_one_class_on_an_item(method: Any) -> None:
-    """Of one judge, beside items with a handful."""
+    """Test a million votes of one judge on one item, and a few on the others."""
     counts = np.array([[0, MANY], [3, 1], [1, 2], [2, 0], [0, 0], [1, 1]])
     labels = np.array([1, 0, 1, 0, -1, 1])
     votes = from_counts(counts)
-    found = assert_sound(fit := method.fit(votes, labels), fit(votes), *FINE)
-    assert found[0, 1] > 0.9
-    assert found[0, 1] == found[:, 1].max()
+    probabilities = assert_sound(fit := method.fit(votes, labels), fit(votes), *FINE)
+    assert probabilities[0, 1] > 0.9
+    assert probabilities[0, 1] == probabilities[:, 1].max()
 
 
 @pytest.mark.parametrize(
@@ -354,11 +359,11 @@ def test_a_million_votes_of_one_class_on_an_item(method: Any) -> None:
     ids=lambda m: type(m).__name__,
 )
 def test_a_million_items_of_one_class(method: Any) -> None:
-    """All votes agree, and all labels: weights make a million items of three."""
+    """Test with all votes and labels equal; weights turn three items into a million."""
     votes = Votes(jnp.asarray([[[1], [1]]] * 3, jnp.int8), None, None, None, 2)
     fit = method.fit(votes, np.ones(3, int), weight=np.array([1e6, 1.0, 0.0]))
-    found = assert_sound(fit, fit(votes), Status.CONVERGED, Status.DEGENERATE)
-    assert (found[:, 1] > 0.8).all()
+    probabilities = assert_sound(fit, fit(votes), Status.CONVERGED, Status.DEGENERATE)
+    assert (probabilities[:, 1] > 0.8).all()
 
 
 @pytest.mark.parametrize("correct", [0, MANY])
@@ -403,10 +408,10 @@ def certain_panel(items: int = 40) -> tuple[Votes, np.ndarray]:
 )
 def test_accuracies_of_0_and_1(method: Any, statuses: tuple[Status, ...]) -> None:
     votes, labels = certain_panel()
-    found = assert_sound(fit := method.fit(votes, labels), fit(votes), *statuses)
+    probabilities = assert_sound(fit := method.fit(votes, labels), fit(votes), *statuses)
     if not isinstance(method, AccuracyWeighted):  # its votes never count against a class
-        assert (found.argmax(1) == labels).all()
-    # New votes on which the two contradict what they always did.
+        assert (probabilities.argmax(1) == labels).all()
+    # New votes on which the two judges contradict their behaviour so far.
     odd = Votes(1 - votes.index.at[:, 0].set(1 - votes.index[:, 0]), None, None, None, 2)
     assert_sound(fit, fit(odd), *statuses)
 
@@ -417,7 +422,7 @@ def test_without_smoothing_a_judge_always_right_would_decide_alone() -> None:
         LogOddsWeighted(smoothing=0.0).fit(votes, labels)
     silent = Votes(votes.index.at[:, 2].set(-1), None, None, None, 2)
     fit = AccuracyWeighted(smoothing=0.0).fit(silent, labels)
-    np.testing.assert_allclose(fit.accuracy, [1.0, 0.0, 0.5])  # of a judge without votes: the limit
+    np.testing.assert_allclose(fit.accuracy, [1.0, 0.0, 0.5])  # the limit for a judge without votes
     assert_sound(fit, fit(votes), *FINE)
 
 
@@ -432,7 +437,7 @@ def test_item_response_of_judges_always_right_or_wrong() -> None:
 
 
 def rare(items: int = 1000) -> tuple[np.ndarray, np.ndarray]:
-    """Return votes and labels of which one in a thousand is of the other class."""
+    """Return votes and labels; one label in a thousand is of the other class."""
     rng = np.random.default_rng(8)
     labels = np.zeros(items, int)
     labels[17] = 1
@@ -455,8 +460,8 @@ def test_labels_of_which_999_in_1000_are_of_one_class(
 ) -> None:
     index, labels = rare()
     votes = Votes(jnp.asarray(index, jnp.int8), None, None, None, 2)
-    found = assert_sound(fit := method.fit(votes, labels), fit(votes), *statuses)
-    assert 0 < found[:, 1].mean() < 0.1
+    probabilities = assert_sound(fit := method.fit(votes, labels), fit(votes), *statuses)
+    assert 0 < probabilities[:, 1].mean() < 0.1
 
 
 MAPS = [Temperature(), Platt(), Platt(symmetric=True), Isotonic(), Beta(), Beta(penalty=None)]
@@ -464,16 +469,18 @@ MAPS = [Temperature(), Platt(), Platt(symmetric=True), Isotonic(), Beta(), Beta(
 
 @pytest.mark.parametrize("calibrator", MAPS, ids=lambda m: type(m).__name__)
 def test_maps_of_certain_answers_and_rare_labels(calibrator: Calibrator) -> None:
-    """Scores at 0 and 1, some of them wrong; 999 labels of 1,000 in one class."""
+    """Test scores of 0 and 1, some of them wrong, with 999 of 1,000 labels in one class."""
     index, labels = rare()
-    share = index[:, :, 0].mean(1)  # 0, 1/3, 2/3, 1: of single judges and of all
+    share = index[:, :, 0].mean(1)  # 0, 1/3, 2/3, 1: single judges and all judges
     with np.errstate(divide="ignore"):
         log_probs = np.log(np.stack([1 - share, share], 1))
     assert np.isneginf(log_probs).any()
     fit = calibrator.fit(log_probs, labels)
-    found = assert_sound(fit, fit(log_probs), *FINE)
+    probabilities = assert_sound(fit, fit(log_probs), *FINE)
     if not getattr(calibrator, "symmetric", False) and not isinstance(calibrator, Temperature):
-        assert found[:, 1].mean() == pytest.approx(0.001, abs=3e-3)  # Beta's penalty pulls
+        assert probabilities[:, 1].mean() == pytest.approx(
+            0.001, abs=3e-3
+        )  # Beta's penalty shrinks it
 
 
 def test_scores_and_sets_of_certain_answers() -> None:
@@ -484,7 +491,7 @@ def test_scores_and_sets_of_certain_answers() -> None:
         each = jax.vmap(score)(jnp.asarray(log_probs), jnp.maximum(labels, 0))
         assert np.isfinite(each).all()
         assert float(each.max()) == pytest.approx(worst)
-    assert float(scores.mean_score(nll, log_probs, labels)) == np.inf  # it is, and is not hidden
+    assert float(scores.mean_score(nll, log_probs, labels)) == np.inf  # its true value
     assert 0 <= float(scores.ece(log_probs, labels)) <= 1
     assert np.isfinite(float(scores.ece_debiased(log_probs, labels)))
     assert (np.asarray(bayes_action(log_probs, absolute_loss(2)))[:2] == [0, 1]).all()
@@ -496,7 +503,7 @@ def test_scores_and_sets_of_certain_answers() -> None:
 
 def test_impressions_of_judges_who_accept_everything_or_nothing() -> None:
     valid = np.array([[50.0, 50.0], [0.0, 0.0], [25.0, 25.0], [0.0, 0.0]])
-    accepted = np.array([1.0, 0.0])  # of everything, whatever it is
+    accepted = np.array([1.0, 0.0])  # share of accepted items by judge
     labelled = np.array([[1.0], [1.0], [1.0], [0.0]])
     n, rest = np.full((4, 2), 50.0), np.where(labelled > 0, 0.0, 50.0) + np.zeros((4, 2))
     bad = np.where(labelled > 0, n - valid, 0.0)
@@ -511,7 +518,7 @@ def test_impressions_of_judges_who_accept_everything_or_nothing() -> None:
     middle = np.asarray(fit.estimate())
     assert np.isfinite([low, middle, high]).all()
     np.testing.assert_allclose(middle[:3], [1.0, 0.0, 0.5], atol=1e-9)
-    assert low[3] < 0.5 < high[3]  # such judges tell nothing
+    assert low[3] < 0.5 < high[3]  # such judges are uninformative
 
 
 # --- one precision --------------------------------------------------------------------------------
@@ -561,8 +568,8 @@ SINGLE = {
         2e-5,
     ),
 }
-"""What models and scores answer in single precision, which callers may ask of them, and how far it
-may be from the answer in double precision, relative to its size (at least 1)."""
+"""Models and scores in single precision, which callers may request, and the largest allowed difference
+from double precision, relative to the size of the answer (at least 1)."""
 
 
 @pytest.mark.parametrize("name", list(SINGLE))

@@ -1,10 +1,10 @@
-"""Fast routes by law: what is written out by hand is what the program says, on random data.
+"""Fast implementations agree with the model programs, on random data.
 
-Three kinds of law, one line a route. *Log-density*: the route's objective is the program's log-density
-up to a constant, with its gradient. *Score*: loss, gradient and Hessian are those of the program's
-`predict`. *Exact posterior*: moments are those of the program, by quadrature.
+Three kinds of law, one line per implementation. *Log-density*: its objective is the program's
+log-density up to a constant, with its gradient. *Score*: loss, gradient and Hessian are those of the
+program's `predict`. *Exact posterior*: moments are those of the program, by quadrature.
 
-Data have missing votes, weights (0 among them), labels that are known in part and wrong in part.
+Data have missing votes, weights (some of them 0), and labels that are partly unknown and partly wrong.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ Function = Callable[[Any], jax.Array]
 
 
 def panel(classes: int, samples: int, seed: int) -> PanelData:
-    """Return random votes of judges who are right in most cases."""
+    """Return random votes of judges that are mostly right."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, classes, ITEMS)
     shape = (ITEMS, JUDGES, samples)
@@ -73,7 +73,7 @@ def panel(classes: int, samples: int, seed: int) -> PanelData:
 
 @dataclass(frozen=True)
 class Pair:
-    """A route and the program's own, as functions of the same free parameters."""
+    """A fast implementation and the program, as functions of the same free parameters."""
 
     route: Function
     program: Function
@@ -81,7 +81,7 @@ class Pair:
 
 
 def em(classes: int, noise: float, packed: bool) -> Pair:
-    """Dawid and Skene by counts, as EM has them; on the unconstrained scale."""
+    """Dawid and Skene's objective from counts, as in EM, on the unconstrained scale."""
     data = panel(classes, 1 if packed else 2, seed=1)
     prior = Prior(1.5, 0.7, 1.2)
     count = pack(data.votes, classes) if packed else dawid_skene.counts(data.votes, classes)
@@ -115,15 +115,15 @@ def em(classes: int, noise: float, packed: bool) -> Pair:
 
 
 def two_parameters(classes: int, noise: float) -> Pair:
-    """The 2PL's table of votes, as its Newton has it, with the gradient written out."""
+    """The 2PL's objective from its table of votes, as in Newton's method, with analytic gradient."""
     data = panel(classes, 2, seed=3)
     counts = jnp.stack([(data.votes == k).sum(2) for k in range(classes)], axis=2)
-    given = evidence(counts, data.labels, data.weight, noise)
+    vote_evidence = evidence(counts, data.labels, data.weight, noise)
     prior = irt.Prior()
     model = ItemResponseModel(classes, prior, noise)
 
     def written(p: irt.Parameters) -> tuple[jax.Array, irt.Parameters]:
-        at = Table(given).visit(p, prior)
+        at = Table(vote_evidence).visit(p, prior)
         return -at.value, jax.tree.map(jnp.negative, at.gradient)
 
     @jax.custom_vjp
@@ -142,7 +142,7 @@ def two_parameters(classes: int, noise: float) -> Pair:
 
 
 def linear(classes: int, noise: float, symmetric: bool) -> Pair:
-    """Stacking's likelihood of a linear design, as its Laplace approximation has it."""
+    """Stacking's likelihood of a linear design, as in its Laplace approximation."""
     votes = panel(classes, 2, seed=5)
     form = Form(JUDGES, classes, symmetric)
     design = stacking.features(votes.votes, form)
@@ -187,15 +187,15 @@ LOG_DENSITIES: dict[str, Callable[[int, float], Pair]] = {
 
 
 def agree(pair: Pair) -> bool:
-    """Tell whether values differ by one constant, and gradients not at all."""
+    """Return whether values differ by one constant, and gradients are equal."""
     both = [jax.value_and_grad(f) for f in (pair.route, pair.program)]
-    found = [[f(x) for x in pair.points] for f in both]
-    apart = np.array([float(a[0]) - float(b[0]) for a, b in zip(*found, strict=True)])
-    scale = max(abs(float(b[0])) for b in found[1])
-    slopes = [[np.asarray(ravel_pytree(each[1])[0]) for each in own] for own in found]
+    values = [[f(x) for x in pair.points] for f in both]
+    apart = np.array([float(a[0]) - float(b[0]) for a, b in zip(*values, strict=True)])
+    scale = max(abs(float(b[0])) for b in values[1])
+    gradient_lists = [[np.asarray(ravel_pytree(each[1])[0]) for each in own] for own in values]
     gradients = all(
         np.allclose(a, b, rtol=1e-8, atol=1e-8 * max(1.0, np.abs(b).max()))
-        for a, b in zip(*slopes, strict=True)
+        for a, b in zip(*gradient_lists, strict=True)
     )
     return bool(np.ptp(apart) < 1e-11 * max(scale, 1.0)) and gradients
 
@@ -230,9 +230,9 @@ def test_em_ends_where_the_programs_density_is_stationary(noise: float) -> None:
         at = {name: jax.nn.softmax(value, axis=-1) for name, value in x.items()}
         return log_density(model, (data,), {}, at)[0]
 
-    top, slope = jax.value_and_grad(density)(free)
-    assert max(float(jnp.abs(x).max()) for x in slope.values()) < 1e-4
-    # No worse than a generic optimiser from the same place.
+    top, gradient = jax.value_and_grad(density)(free)
+    assert max(float(jnp.abs(x).max()) for x in gradient.values()) < 1e-4
+    # Not worse than a generic optimiser from the same point.
     solver = optax.lbfgs()
     loss = lambda x: -density(x)  # noqa: E731
     both = optax.value_and_grad_from_state(loss)
@@ -270,10 +270,10 @@ def test_the_written_out_score_is_the_programs(
     for _ in range(2):
         x = jnp.asarray(rng.normal(size=blank.shape[0]))
         loss = lambda x: problem.loss(score, unravel(x))  # noqa: E731
-        found = written(x)
-        np.testing.assert_allclose(found[0], loss(x), rtol=1e-11)
-        np.testing.assert_allclose(found[1], jax.grad(loss)(x), rtol=1e-7, atol=1e-9)
-        np.testing.assert_allclose(found[2], jax.hessian(loss)(x), rtol=1e-7, atol=1e-8)
+        values = written(x)
+        np.testing.assert_allclose(values[0], loss(x), rtol=1e-11)
+        np.testing.assert_allclose(values[1], jax.grad(loss)(x), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(values[2], jax.hessian(loss)(x), rtol=1e-7, atol=1e-8)
 
 
 @in_float64
@@ -332,10 +332,10 @@ def test_another_prior_would_be_noticed() -> None:
 @in_float64
 def test_counts_times_weights_are_the_programs(sets: int) -> None:
     rng = np.random.default_rng(13)
-    given = rng.integers(1, 8, ITEMS)
-    correct = np.where(rng.random(ITEMS) < 0.2, -1, rng.integers(0, given + 1))
+    n_votes = rng.integers(1, 8, ITEMS)
+    correct = np.where(rng.random(ITEMS) < 0.2, -1, rng.integers(0, n_votes + 1))
     member = jnp.asarray(np.arange(ITEMS) % sets)
-    counts = CountData(*map(jnp.asarray, (correct, given, rng.choice([0.0, 0.5, 2.0], ITEMS))))
+    counts = CountData(*map(jnp.asarray, (correct, n_votes, rng.choice([0.0, 0.5, 2.0], ITEMS))))
     whole = PooledData(counts.correct, counts.given, member, counts.weight)
     model: Model = BetaBinomialModel(7) if sets == 1 else PooledBetaBinomialModel(sets, 7)
     data = counts if sets == 1 else whole

@@ -1,4 +1,4 @@
-"""P4's released data: exact equality where it is due, and the measured leads."""
+"""P4's released data: exact equality where numbers are released, and the measured claims."""
 
 import jax
 import jax.numpy as jnp
@@ -8,10 +8,10 @@ import pytest
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus import audit_labelling, fig5, fig6, fig7
 from judgebayes.experiments.beyond_consensus.common import (
+    calibration_masks,
     calibration_sets,
     errors,
     matrix,
-    shown,
 )
 from judgebayes.experiments.core import Run
 from judgebayes.generators import as_published, starts, targets, true_minimum
@@ -47,13 +47,13 @@ MINIMUM = {1: 19.3, 2: 15.1, 3: 12.4, 4: 9.6, 5: 6.6}
 def test_the_measured_leads_are_met(real: Run) -> None:
     cell = matrix(real, "noRepair")
     sets = calibration_sets(range(1, 6))
-    masks = shown(sets, len(cell.generators))
-    found = fig6.estimates(cell, masks)
-    found["true-minimum"] = fig6._minimum(cell, masks)[0]
+    masks = calibration_masks(sets, len(cell.generators))
+    estimate_by_rule = fig6.estimates(cell, masks)
+    estimate_by_rule["true-minimum"] = fig6._minimum(cell, masks)[0]
     for name, leads in (("logit-shift", SHIFT), ("true-minimum", MINIMUM)):
         for size, lead in leads.items():
             each = [
-                errors(found[name][r], cell.truth, s)["max error"]
+                errors(estimate_by_rule[name][r], cell.truth, s)["max error"]
                 for r, s in enumerate(sets)
                 if len(s) == size
             ]
@@ -62,7 +62,7 @@ def test_the_measured_leads_are_met(real: Run) -> None:
         rows = [r for r, s in enumerate(sets) if len(s) == size]
         for metric in ("max error", "mean error"):
             ours, shift = (
-                np.mean([errors(found[n][r], cell.truth, sets[r])[metric] for r in rows])
+                np.mean([errors(estimate_by_rule[n][r], cell.truth, sets[r])[metric] for r in rows])
                 for n in ("impression", "logit-shift")
             )
             assert ours <= shift
@@ -71,13 +71,13 @@ def test_the_measured_leads_are_met(real: Run) -> None:
 @in_float64
 def test_all_sets_and_starts_are_at_a_proven_minimum(real: Run) -> None:
     cell = matrix(real, "noRepair")
-    masks = shown(calibration_sets(range(7)), len(cell.generators))
+    masks = calibration_masks(calibration_sets(range(7)), len(cell.generators))
     aims = jax.vmap(lambda m: targets(cell.counts.reveal(m)))(jnp.asarray(masks))
     fit = true_minimum(aims, starts(np.asarray(cell.counts.matrix), 25))
     assert fit.loss.shape == (64, 25)
     assert (np.asarray(fit.status) == 0).all()
     assert float(fit.certificate.max()) <= 1e-7
-    # Without labels (the first set) the minimum is a valley, nearly level at its bottom.
+    # Without labels (the first set) the loss is nearly flat at its minimum.
     spread = np.asarray(fit.loss).max(1) - np.asarray(fit.loss).min(1)
     assert spread.max() < 1e-3
     assert spread[1:].max() < 1e-10
@@ -98,10 +98,10 @@ def test_chosen_labels_need_fewer_than_random_ones(real: Run) -> None:
     needed, inside = {True: [], False: []}, []
     for setting in audit_labelling.settings(real)[1:3]:
         truth = setting.truth[setting.targets]
-        for choose, found in needed.items():
-            got = audit_labelling.replay(setting, 12, choose=choose, seed=1)
-            width = (got.high - got.low).mean(2)
-            found.append(audit_labelling.needed(width, got.labels, 0.05).mean())
-            inside.append(((got.low <= truth) & (truth <= got.high)).mean())
+        for choose, means in needed.items():
+            result = audit_labelling.replay(setting, 12, choose=choose, seed=1)
+            width = (result.high - result.low).mean(2)
+            means.append(audit_labelling.needed(width, result.labels, 0.05).mean())
+            inside.append(((result.low <= truth) & (truth <= result.high)).mean())
     assert np.mean(needed[True]) < 0.75 * np.mean(needed[False])
     assert np.mean(inside) > 0.8

@@ -1,4 +1,4 @@
-"""P2 on real panels: the measured leads, in both orientations."""
+"""P2 on real panels: the measured claims, in both orientations."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from judgebayes.panel.diagnostics import diagnose
 
 def mean(run: Run, panel: object, method: str, calibrator: str = "beta", **parts: object) -> tuple:
     where = halves(run, panel, **parts)
-    found = answers(run, panel, method, (calibrator,), parts=where)[calibrator]
-    return float(found.by_split("nll").mean()), float(found.by_split("accuracy").mean())
+    answer_set = answers(run, panel, method, (calibrator,), parts=where)[calibrator]
+    return float(answer_set.by_split("nll").mean()), float(answer_set.by_split("accuracy").mean())
 
 
 def test_panels_are_whole(real: Run) -> None:
@@ -39,8 +39,8 @@ def test_llmbar_in_both_orientations(real: Run) -> None:
         nll, accuracy = mean(real, constant, method)
         assert nll < 0.03
         assert accuracy == 1.0
-    said = diagnose(constant.votes, constant.labels, constant.judges)
-    assert [f.severity for f in said if f.topic == "labels"] == ["bad"]
+    findings = diagnose(constant.votes, constant.labels, constant.judges)
+    assert [f.severity for f in findings if f.topic == "labels"] == ["bad"]
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_papers_top_k_rows_come_from_the_constant_label(real: Run) -> None:
 
 def test_the_broken_judge_is_named(real: Run) -> None:
     panel = rewardbench_panel(real, broken=True)
-    said = diagnose(panel.votes, panel.labels, panel.judges)
-    leaks = [f for f in said if f.topic == "leak"]
+    findings = diagnose(panel.votes, panel.labels, panel.judges)
+    leaks = [f for f in findings if f.topic == "leak"]
     assert any(BROKEN in name for f in leaks for name in f.judges)
     clean = rewardbench_panel(real)
     assert not [f for f in diagnose(clean.votes, clean.labels, clean.judges) if f.topic == "leak"]
@@ -75,8 +75,8 @@ def test_the_broken_judge_is_named(real: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("labels", "nll"), [(50, 0.15), (100, 0.13), (1492, 0.095)])
 def test_stacking_needs_few_labels(real: Run, labels: int, nll: float) -> None:
-    found = mean(real, rewardbench_panel(real), "stacking", "none", labels=labels, count=20)
-    assert found[0] <= nll
+    means = mean(real, rewardbench_panel(real), "stacking", "none", labels=labels, count=20)
+    assert means[0] <= nll
 
 
 def test_stacking_beats_the_one_coin_model_on_llmbar(real: Run) -> None:

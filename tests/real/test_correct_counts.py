@@ -1,33 +1,33 @@
-"""P3 on the real counts of correct votes: the measured leads, and the coverage of intervals."""
+"""P3 on the real counts of correct votes: the measured claims, and the coverage of intervals."""
 
 import numpy as np
 import pytest
 
-from judgebayes.experiments.betaconform.common import Judged, estimates, everything, histograms
+from judgebayes.experiments.betaconform.common import DataSet, all_data_sets, estimates, histograms
 from judgebayes.experiments.core import Run
 from judgebayes.inference import MAP
 from judgebayes.majority import BetaBinomial, Binomial, PaperEM, Thinning, counts_of
 
 
 @pytest.fixture(scope="module")
-def judged(real: Run) -> dict[str, Judged]:
-    return {j.name: j for j in everything(real)}
+def data_sets(real: Run) -> dict[str, DataSet]:
+    return {j.name: j for j in all_data_sets(real)}
 
 
-def test_all_data_sets_are_read(judged: dict[str, Judged]) -> None:
-    assert len(judged) == 35
-    assert {j.votes for j in judged.values()} == {8, 11}
-    assert len(judged["code-feedback cross-model"].correct) == 4958
+def test_all_data_sets_are_read(data_sets: dict[str, DataSet]) -> None:
+    assert len(data_sets) == 35
+    assert {j.votes for j in data_sets.values()} == {8, 11}
+    assert len(data_sets["code-feedback cross-model"].correct) == 4958
     # The data set's own README: P(S = 11) of GPT-5.4 on Focus.
-    assert (judged["rb2 Focus gpt-5.4"].correct == 11).mean() == pytest.approx(0.72, abs=0.005)
+    assert (data_sets["rb2 Focus gpt-5.4"].correct == 11).mean() == pytest.approx(0.72, abs=0.005)
 
 
-def test_the_measured_leads_are_met(judged: dict[str, Judged]) -> None:
-    """FINDINGS, on other panels of the same data: the Binomial 6 to 8 points off, the others 3.5
-    to 4.6, thinning level with the mixture; here the reward model panels and LLMBar's LLMs.
+def test_the_measured_leads_are_met(data_sets: dict[str, DataSet]) -> None:
+    """FINDINGS, on other panels of the same data: the Binomial is wrong by 6 to 8 points, the others
+    by 3.5 to 4.6, and thinning is as good as the mixture; here the reward model panels and LLMBar.
     """
     off: dict[str, list[float]] = {}
-    for one in (j for j in judged.values() if j.votes == 11):
+    for one in (j for j in data_sets.values() if j.votes == 11):
         rng = np.random.default_rng(0)
         parts = [rng.choice(len(one.correct), 50, replace=False) for _ in range(30)]
         weights = histograms(one, parts)
@@ -45,12 +45,12 @@ def test_the_measured_leads_are_met(judged: dict[str, Judged]) -> None:
     assert abs(mean["mixture"] - mean["thinning"]) < 0.6
 
 
-def test_intervals_cover(judged: dict[str, Judged]) -> None:
+def test_intervals_cover(data_sets: dict[str, DataSet]) -> None:
     """90 % intervals from 57 labels cover 85 to 95 %, up to the noise of 200 replays.
 
     Every fifth data set here; all of them in betaconform/audit-intervals.
     """
-    for one in list(judged.values())[::5]:
+    for one in list(data_sets.values())[::5]:
         rng = np.random.default_rng(1)
         covered = []
         for _ in range(200):

@@ -1,4 +1,4 @@
-"""Readers on public votes: what they count is what the sources' own summaries say."""
+"""Readers on public votes: their counts agree with the sources' own summaries."""
 
 from pathlib import Path
 
@@ -18,9 +18,9 @@ def test_tidy_votes_give_the_confusion_counts_of_p4(data: Path, tmp_path: Path) 
     chosen = (votes["repair"] == "fcnhp") & votes["validator"].isin(some)
     repaired = votes[chosen].drop(columns="repair")
     repaired.to_parquet(tmp_path / "votes.parquet")
-    found = import_votes("tidy", tmp_path / "votes.parquet", Options(judge="validator"))
+    imported = import_votes("tidy", tmp_path / "votes.parquet", Options(judge="validator"))
     labels = pd.read_parquet(data / P4 / "labels.parquet").astype({"item": str, "generator": str})
-    both = found.votes.merge(labels, on="item")
+    both = imported.votes.merge(labels, on="item")
     cells = both.groupby(["generator", "judge", "label", "vote"]).size()
     assert len(counts) == 6 * 4
     for row in counts.itertuples():
@@ -34,10 +34,10 @@ def test_wide_votes_are_the_long_ones(data: Path, tmp_path: Path) -> None:
     long = long[long["item"].astype(int) % 20 == 0].astype({"judge": str})
     wide = long.pivot(index="item", columns="judge", values="correct").reset_index()
     wide.to_csv(tmp_path / "wide.csv", index=False)
-    found = import_votes("wide", tmp_path / "wide.csv")
-    assert found.read == wide.shape[0] * (wide.shape[1] - 1)
-    assert len(found.votes) - found.missing["empty cell"] == len(long)
-    means = found.votes.groupby("judge")["vote"].mean()
+    imported = import_votes("wide", tmp_path / "wide.csv")
+    assert imported.read == wide.shape[0] * (wide.shape[1] - 1)
+    assert len(imported.votes) - imported.missing["empty cell"] == len(long)
+    means = imported.votes.groupby("judge")["vote"].mean()
     expected = long.groupby("judge")["correct"].mean()
     names = expected.index[expected.index.isin(means.index)]
     assert len(names) == long["judge"].nunique()

@@ -1,4 +1,4 @@
-"""Diagnostics and the 2PL model on the public panels, against what is known of them."""
+"""Diagnostics and the 2PL model on the public panels, against known facts."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def correct(real: Run) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def rewardbench(real: Run, correct: pd.DataFrame) -> Panel:
-    """The same, each item with a seeded position of the chosen response."""
+    """Votes on RewardBench, with a seeded position of the chosen response for each item."""
     assert real.data is not None
     labels = pd.read_parquet(real.data / "rewardbench_rm149" / "labels.parquet")
     place = labels.astype({"item": str}).set_index("item")["seeded_chosen_pos"].astype(str)
@@ -52,27 +52,27 @@ def llmbar(real: Run) -> Panel:
     return encoded, coding, coding.labels(gold)
 
 
-def about(found: list[Finding], topic: str) -> list[Finding]:
-    return [f for f in found if f.topic == topic]
+def about(findings: list[Finding], topic: str) -> list[Finding]:
+    return [f for f in findings if f.topic == topic]
 
 
 def test_the_broken_reward_model_is_named_and_nothing_else_is_bad(rewardbench: Panel) -> None:
     votes, coding, labels = rewardbench
-    found = diagnose(votes, labels, coding)
-    assert [f.topic for f in found if f.severity == "bad"] == ["leak"]
-    assert about(found, "leak")[0].judges == (BROKEN,)
-    assert len(about(found, "parseability")[0].judges) == 16  # the old models without math-prm
-    copies = about(found, "redundancy")[0].judges
+    findings = diagnose(votes, labels, coding)
+    assert [f.topic for f in findings if f.severity == "bad"] == ["leak"]
+    assert about(findings, "leak")[0].judges == (BROKEN,)
+    assert len(about(findings, "parseability")[0].judges) == 16  # the old models without math-prm
+    copies = about(findings, "redundancy")[0].judges
     assert {"ContextualAI/archangel_sft-dpo_pythia6-9b_ref_free"} <= set(copies)
-    assert about(found, "saturation")
-    # A seeded position knows no preference for a side: the one-coin model holds.
-    assert not about(found, "one-coin")
+    assert about(findings, "saturation")
+    # Seeded positions leave no preference for a side: the one-coin model holds.
+    assert not about(findings, "one-coin")
 
 
 def test_the_correctness_encoding_is_named_as_degenerate(correct: pd.DataFrame) -> None:
     votes, coding = encode_wide(correct, classes=(0, 1))
-    found = diagnose(votes, np.ones(votes.n_items, int), coding)
-    assert "learns that constant and looks perfect" in about(found, "labels")[0].sentence
+    findings = diagnose(votes, np.ones(votes.n_items, int), coding)
+    assert "learns that constant and looks perfect" in about(findings, "labels")[0].sentence
 
 
 def test_accuracies_are_those_of_the_published_file(real: Run, llmbar: Panel) -> None:
@@ -82,18 +82,18 @@ def test_accuracies_are_those_of_the_published_file(real: Run, llmbar: Panel) ->
     theirs = pd.read_csv(real.data / "llmbar_evaluators" / "judge_accuracy_core419.csv")
     theirs = theirs.set_index("judge").loc[table.index]
     assert table["votes"].tolist() == theirs["votes"].tolist()
-    # Theirs counts votes, the table items: equal where a judge voted in both orders everywhere.
+    # The source counts votes, the table items: equal if a judge voted in both orders on all items.
     full = theirs["votes"] == 838
     np.testing.assert_allclose(table["accuracy"][full], theirs["acc"][full], atol=1e-6)
 
 
 def test_llmbar_has_many_judges_below_chance_and_biased_ones(llmbar: Panel) -> None:
     votes, coding, labels = llmbar
-    found = diagnose(votes, labels, coding)
-    below = about(found, "below-chance")[0].judges
+    findings = diagnose(votes, labels, coding)
+    below = about(findings, "below-chance")[0].judges
     assert len(below) == 9
     assert all(name.split("/")[0] in ("ChatGPT", "LLaMA2") for name in below)
-    assert "Falcon/CoT" in about(found, "position-bias")[0].judges
+    assert "Falcon/CoT" in about(findings, "position-bias")[0].judges
     one_order = diagnose(votes.in_order(0), labels, coding)
     assert len(about(one_order, "one-coin")[0].judges) > 20
 

@@ -1,4 +1,4 @@
-"""Davidson's model on real repeated votes, against SciPy and the measured leads."""
+"""Davidson's model on real repeated votes, against SciPy and the measured claims."""
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +67,7 @@ def test_every_fit_is_at_scipys_best_of_five(cell: Cell, parts: Splits) -> None:
             return float(value), np.asarray(gradient)
 
         starts = [np.array([1.0, 0.0, 1.0]), *rng.uniform([0.1, -2, -1], [3, 4, 3], (4, 3))]
-        found = min(
+        scipy_fit = min(
             (
                 optimize.minimize(
                     call, x, jac=True, bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10}
@@ -76,9 +76,9 @@ def test_every_fit_is_at_scipys_best_of_five(cell: Cell, parts: Splits) -> None:
             ),
             key=lambda r: r.fun,
         )
-        worse = max(worse, float(fits.objective[split]) - found.fun)
-        if abs(float(fits.objective[split]) - found.fun) < 1e-12:
-            theirs = (found.x == low) | (found.x == high)
+        worse = max(worse, float(fits.objective[split]) - scipy_fit.fun)
+        if abs(float(fits.objective[split]) - scipy_fit.fun) < 1e-12:
+            theirs = (scipy_fit.x == low) | (scipy_fit.x == high)
             mine = (ours[split] == low) | (ours[split] == high)
             bound_mismatch += int((theirs != mine).any())
     assert worse <= 1e-9
