@@ -13,7 +13,7 @@ from judgebayes.evaluate.splits import Splits
 from judgebayes.measures.decide import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.progress import shown
-from judgebayes.votes import Votes
+from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.calibrating import chosen_words
 from judgebayes.workflow.comparing import (
     Compared,
@@ -21,9 +21,11 @@ from judgebayes.workflow.comparing import (
     comparison_rows,
     comparison_words,
 )
+from judgebayes.workflow.losses import losses_of
 from judgebayes.workflow.methods import Choice
 
 ITEMS = 60
+TERNARY = Classes((-1, 0, 1), pairwise=True)
 PARTS = Splits(np.tile(np.arange(40), (2, 1)), np.tile(np.arange(ITEMS), (2, 1)))
 
 
@@ -140,7 +142,9 @@ def test_extra_loss_is_the_difference_of_the_metric_that_its_explanation_names(
     own, other = (comparison.means[name][metric] for name in ("sc", "best-constant"))
     assert leads["best-constant"].mean == pytest.approx(sign * (other - own), abs=1e-9)
     assert leads["best-constant"].low < leads["best-constant"].mean < leads["best-constant"].high
-    words = comparison_words(comparison, leads, loss, hide_nll=False)
+    words = comparison_words(
+        comparison, leads, losses_of(loss, None, None, TERNARY), hide_nll=False
+    )
     assert {"mae": "its mean is the MAE", "accuracy": "its mean is 1 - accuracy"}[metric] in words[
         0
     ]
@@ -188,7 +192,8 @@ def test_methods_done_are_counted_on_the_terminal(
 def test_the_explanation_of_nll_agrees_with_the_rows_of_rules() -> None:
     def words(**p_label: float) -> str:
         comparison = compared(**{name: np.full(ITEMS, p) for name, p in p_label.items()})
-        return comparison_words(comparison, {}, "absolute", hide_nll=False)[0]
+        losses = losses_of("absolute", None, None, TERNARY)
+        return comparison_words(comparison, {}, losses, hide_nll=False)[0]
 
     assert "certain and wrong: a rule has no probabilities." in words(own=0.9, sc=0.0)
     right = words(own=0.9, sc=1.0)

@@ -354,13 +354,13 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
     said = files.said["one-coin"]
     for part in (
         "18 of 24 items are labelled",
-        "2 chains of 200 steps to warm up and 2000 draws, seed 3",
+        "2 chains of 200 warm-up steps and 2000 draws, seed 3",
         "accuracy[ann]",
         "accuracy: how often a judge's vote is the label.",
         "two votes on an item agree",
         "Predicting the label of an item, given its votes, from all other items",
         "on 18 items, the probability 0.",
-        "arviz.from_netcdf opens it",
+        "open it with arviz.from_netcdf",
     ):
         assert part in said, part
     for name in ("forest", "ranks", "predictive"):
