@@ -1,7 +1,7 @@
 """The command line: `judgebayes --help`.
 
-Heavy imports wait until a command runs. This package may import every other. Only `__main__`
-may import it.
+Heavy imports wait until a command runs. This package may import all others; only `__main__`
+imports it.
 """
 
 import gc
@@ -31,7 +31,7 @@ app = typer.Typer(
     help="Aggregate and calibrate the votes of LLM judges, and reproduce four papers about them.",
     no_args_is_help=True,
     add_completion=True,
-    rich_markup_mode=None,  # its tables cut options and words off at 80 columns
+    rich_markup_mode=None,  # its tables truncate options and words at 80 columns
     pretty_exceptions_enable=False,
 )
 
@@ -43,29 +43,30 @@ data_command = partial(data_app.command, cls=CommandWithHeadings)
 
 Cache = Annotated[
     Path | None,
-    typer.Option(help="Folder that gets a folder per data set; the user's cache, if not given."),
+    typer.Option(help="Where to store the data sets; by default the user's cache folder."),
 ]
 
 
 def _import_help() -> str:
-    """Return the help of `judgebayes import`: the formats, a line each."""
+    """Return the help of `judgebayes import`, with one line per format."""
     listed = "\n".join(
-        textwrap.fill(f"* {name}: {known.says}", 76, subsequent_indent="  ")
-        for name, known in FORMATS.items()
+        textwrap.fill(f"* {name}: {form.says}", 76, subsequent_indent="  ")
+        for name, form in FORMATS.items()
     )
     return (
-        "Bring votes from other tools' files into a tidy table that every other command reads.\n\n"
+        "Convert votes from other tools' files into a tidy table that every other command reads.\n\n"
         f"FORMAT is one of\n\n\b\n{listed}\n\n"
-        "What cannot be read as a vote stays a missing vote, and every record is accounted for."
+        "An answer that cannot be read as a vote becomes a missing vote. The counts of all records are "
+        "printed."
     )
 
 
 @command()
 @taking_records
 def reproduce(context: Context, request: requests.ReproduceRequest) -> None:
-    """Reproduce the papers' tables and figures, beside the paper's numbers and an audit.
+    """Reproduce the papers' tables and figures, next to the published numbers and an audit.
 
-    Experiments run in processes of their own. If one fails, the others still run; the failed ones are
+    Each experiment runs in its own process. If one fails, the others still run; the failed ones are
     listed with their logs at the end, and the exit status is 1.
     """
     from judgebayes.cli.reproducing import list_experiments, reproduce_papers
@@ -79,7 +80,7 @@ def reproduce(context: Context, request: requests.ReproduceRequest) -> None:
 @command()
 @taking_records
 def collect(request: requests.CollectRequest) -> None:
-    """Ask judges for votes, again and again; an interrupted run goes on without paying twice."""
+    """Ask judges for votes, several times per item; an interrupted run resumes without paying twice."""
     from judgebayes.cli.collecting import collect as collect_from
 
     collect_from(request)
@@ -88,7 +89,7 @@ def collect(request: requests.CollectRequest) -> None:
 @command()
 @taking_records
 def calibrate(context: Context, request: options.CalibrateRequest) -> None:
-    """Calibrate your own votes: probabilities, a decision and its expected loss for every item."""
+    """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating
 
     diagnosing, reporting = (other_command(context, name) for name in ("diagnose", "report"))
@@ -98,7 +99,7 @@ def calibrate(context: Context, request: options.CalibrateRequest) -> None:
 @command()
 @taking_records
 def report(context: Context, request: requests.ReportRequest) -> None:
-    """Write one HTML page on your votes: what is wrong, who judges well, what to believe and why."""
+    """Write an HTML report: problems, accuracy of the judges, calibrated answers, and why."""
     from judgebayes.cli.reporting import write_report
 
     write_report(request, command_line(context))
@@ -107,7 +108,7 @@ def report(context: Context, request: requests.ReportRequest) -> None:
 @command()
 @taking_records
 def apply(request: options.ApplyRequest) -> None:
-    """Apply a kept fit to new votes, and say whether they have drifted from the fitted ones."""
+    """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones."""
     from judgebayes.cli.calibrating import apply_fit
 
     apply_fit(request)
@@ -116,7 +117,7 @@ def apply(request: options.ApplyRequest) -> None:
 @command()
 @taking_records
 def diagnose(request: options.DiagnoseRequest) -> None:
-    """Say what is wrong with judges and labels: leaks, copies, bias, constant labels, saturation."""
+    """Find problems of judges and labels: leaks, copies, bias, constant labels, saturation."""
     from judgebayes.cli.diagnosing import diagnose_votes
 
     diagnose_votes(request)
@@ -125,7 +126,7 @@ def diagnose(request: options.DiagnoseRequest) -> None:
 @command()
 @taking_records
 def ensemble(request: options.EnsembleRequest) -> None:
-    """Tell how wrong a majority vote of k is on your items, and how many labels to know it."""
+    """Estimate the error of a majority vote of k on your items, and how many labels that takes."""
     from judgebayes.cli.ensembling import ensemble_error
 
     ensemble_error(request)
@@ -134,7 +135,7 @@ def ensemble(request: options.EnsembleRequest) -> None:
 @command()
 @taking_records
 def precision(request: options.PrecisionRequest) -> None:
-    """Tell what share of each generator's items is valid, corrected for the judges' bias."""
+    """Estimate the share of each generator's items that is valid, corrected for the judges' bias."""
     from judgebayes.cli.precision import estimate_precision
 
     estimate_precision(request)
@@ -143,7 +144,7 @@ def precision(request: options.PrecisionRequest) -> None:
 @command()
 @taking_records
 def posterior(context: Context, request: requests.PosteriorRequest) -> None:
-    """Sample a model's posterior, check it against the data in words, and keep it for ArviZ."""
+    """Sample a model's posterior, check its fit to the data, and save it for ArviZ."""
     from judgebayes.cli.sampling import sample_posterior
 
     sample_posterior(request, command_line(context))
@@ -154,17 +155,18 @@ def posterior_compare(
     files: Annotated[
         list[Path], typer.Argument(help="Two or more files that `judgebayes posterior` wrote.")
     ],
-    foretell: Annotated[
+    site: Annotated[
         str | None,
         typer.Option(
-            help="What they are to foretell: label, votes or correct; all that they share if not given."
+            help="Which observed site to compare: label, votes or correct; all that the files share "
+            "if not given."
         ),
     ] = None,
 ) -> None:
-    """Say which posterior foretells an item better from all the others (PSIS-LOO)."""
+    """Compare how well posteriors predict each item from all the others (PSIS-LOO)."""
     from judgebayes.cli.sampling import compare_posteriors
 
-    compare_posteriors(files, foretell)
+    compare_posteriors(files, site)
 
 
 @command("import", help=_import_help())
@@ -183,7 +185,7 @@ def _data_names(incomplete: str) -> list[str]:
 
 @data_command("list")
 def data_list(cache: Cache = None) -> None:
-    """List the data sets: what they are, which are here, licence and source."""
+    """List the data sets: what they are, which ones are downloaded, licence and source."""
     from judgebayes.cli.getting import list_data
 
     list_data(cache)
@@ -195,7 +197,7 @@ def data_get(
         list[str],
         typer.Argument(
             metavar="NAME...",
-            help="Which: `judgebayes data list` names them; `all` is all of them.",
+            help="Names from `judgebayes data list`, or `all`.",
             autocompletion=_data_names,
         ),
     ],
@@ -204,14 +206,14 @@ def data_get(
         Path | None,
         typer.Option(
             "--from",
-            help="A clone of the data set's repository, or a folder with its files, to read instead "
-            "of the network.",
+            help="Read a clone of the data set's repository, or a folder with its files, instead of "
+            "downloading.",
         ),
     ] = None,
 ) -> None:
     """Fetch data sets at their pinned commits, check every file, and convert them.
 
-    What is here and whole is not fetched again; a download that broke goes on where it ended.
+    Complete data sets are not fetched again; an interrupted download resumes.
     """
     from judgebayes.cli.getting import get_data
 
@@ -225,7 +227,7 @@ def example(
     ),
     seed: Annotated[int, typer.Option(help="Seed of the simulated votes.")] = 0,
 ) -> None:
-    """Write small simulated votes and labels to try the other commands on."""
+    """Write small simulated files of votes and labels, to try the other commands on."""
     from judgebayes.cli.examples import write_example
 
     write_example(folder, seed)
@@ -240,38 +242,38 @@ def version() -> None:
 
 
 def _list_whole_summaries(*apps: typer.Typer) -> None:
-    """Let lists of commands show each one's first sentence whole, not what fits on a line."""
+    """Show the whole first sentence of each command in lists, not only what fits on a line."""
     for registered in (one for each in apps for one in each.registered_commands):
-        words = registered.help or inspect.getdoc(registered.callback) or ""
-        registered.short_help = " ".join(words.partition("\n\n")[0].split())
+        text = registered.help or inspect.getdoc(registered.callback) or ""
+        registered.short_help = " ".join(text.partition("\n\n")[0].split())
 
 
 _list_whole_summaries(app, data_app)
 
 
-def _helped(words: list[str]) -> bool:
-    """Print the help that is asked for; Typer imports pydantic, a fifth of a second, to see `--help`."""
+def _print_help(words: list[str]) -> bool:
+    """Print help if it was requested, without Typer, which takes 0.2 s to import pydantic."""
     if "--help" not in words or "--" in words or "_JUDGEBAYES_COMPLETE" in os.environ:
         return False
-    asked: Any = typer.main.get_command(app)
-    context = asked.context_class(asked, info_name="judgebayes")
+    shown: Any = typer.main.get_command(app)
+    context = shown.context_class(shown, info_name="judgebayes")
     for word in words[: words.index("--help")]:
-        if word not in getattr(asked, "commands", {}):
+        if word not in getattr(shown, "commands", {}):
             break
-        asked = asked.commands[word]
-        context = asked.context_class(asked, info_name=word, parent=context)
+        shown = shown.commands[word]
+        context = shown.context_class(shown, info_name=word, parent=context)
     else:
-        typer.echo(asked.get_help(context))
+        typer.echo(shown.get_help(context))
         return True
     return False
 
 
 def main() -> None:
-    """Run the command line; a known error is one sentence, without a traceback."""
+    """Run the command line; an expected error is printed as one sentence, without a traceback."""
     _set_environment()
-    # To look for rubbish every 700 objects takes a tenth of the time in which programs are traced.
+    # At the default threshold, garbage collection takes a tenth of the time of tracing programs.
     gc.set_threshold(100_000, 20, 100)
-    if _helped(sys.argv[1:]):
+    if _print_help(sys.argv[1:]):
         return
     try:
         app()
@@ -279,21 +281,21 @@ def main() -> None:
         from rich.console import Console
 
         console = Console(stderr=True)
-        said = f"[bold red]Error:[/] {_escaped(str(error))}"
-        console.print(said, soft_wrap=not console.is_terminal)
+        message = f"[bold red]Error:[/] {_escaped(str(error))}"
+        console.print(message, soft_wrap=not console.is_terminal)
         raise SystemExit(2) from None
 
 
 def _set_environment() -> None:
-    """Let JAX keep compiled programs in the user's cache folder, unless told otherwise.
+    """Set defaults of JAX, XLA and OpenBLAS that the user's environment does not set.
 
-    The second call of a command then starts in a fraction of the time; small programs are kept
-    too, because there are a hundred of them. Factorisations are small and many, so that threads
-    inside one would only wait for one another. Queued execution gains nothing where every method
-    has a thread of its own. The compiler's log is silenced: some versions print a page for every
-    program taken from the cache, about features of the processor that are no features. The newer
-    of two code generators of JAX 0.9, the last for Python 3.11, takes a quarter longer to compile
-    programs that are no faster; later versions have no such choice.
+    Compiled programs are cached in the user's cache folder, so that later calls start faster; small
+    ones too, because there are a hundred of them. Matrix factorisations are small and many, so
+    threads inside one only wait for each other. Asynchronous dispatch gains nothing where every
+    method has its own thread. The compiler's log is silenced, because some versions print a page of
+    wrong warnings about processor features for every cached program. JAX 0.9, the last version for
+    Python 3.11, has two code generators; the newer one takes a quarter longer to compile programs
+    that are no faster.
     """
     from platformdirs import user_cache_dir
 

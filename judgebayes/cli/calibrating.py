@@ -1,4 +1,4 @@
-"""`judgebayes calibrate` and `judgebayes apply`: answers on a user's own files, printed and written."""
+"""`judgebayes calibrate` and `judgebayes apply`: print and write answers on a user's files."""
 
 from pathlib import Path
 
@@ -18,57 +18,62 @@ from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
 __all__ = ["apply_fit", "calibrate_votes"]
 
 JUDGES = 6
-"""How many judges are printed at most, from both ends."""
+"""The largest number of judges to print: the best and the worst."""
 SHOWN = ("judge", "votes", "accuracy", "accuracy_low", "accuracy_high")
-"""What is printed of them."""
+"""The printed columns of the table of judges."""
 
 
 @in_float64
 def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) -> None:
-    """Calibrate, print the summary, write what was asked for.
+    """Calibrate, print the summary, and write the requested files.
 
-    The two commands are what to run next on the same files.
+    `diagnosing` and `reporting` are the commands to run next on the same files.
     """
     console = Console()
     check_writable(request.out)
     check_writable(request.save, table=False)
-    given = read_request(request)
-    say(console, read_words(given))
+    data = read_request(request)
+    say(console, read_words(data))
     with shown() as progress:
-        found = answer(request, given, progress)
-    if given.labelled:
-        print_judges(console, found.judges[list(SHOWN)], JUDGES)
-    say(console, found.chosen)
-    if found.compared is not None:
+        result = answer(request, data, progress)
+    if data.labelled:
+        print_judges(console, result.judges[list(SHOWN)], JUDGES)
+    say(console, result.chosen)
+    if result.compared is not None:
         print_comparison(
-            console, found.compared, found.leads, found.losses, hide_nll=found.hide_nll
+            console, result.compared, result.leads, result.losses, hide_nll=result.hide_nll
         )
-    say(console, [f.sentence for f in found.unsound] + found.warnings, WARNING)
-    say(console, [] if found.sets is None else found.sets.sentences)
-    say(console, found.decided)
-    _write(console, request.out, found.answers)
+    say(console, [f.sentence for f in result.unsound] + result.warnings, WARNING)
+    say(console, [] if result.sets is None else result.sets.sentences)
+    say(console, result.decided)
+    _write(console, request.out, result.answers)
     if request.save is not None:
-        applying.save(found, request.save)
-        say(console, [f"The fit is in {request.save}: judgebayes apply {request.save} NEW_VOTES."])
+        applying.save(result, request.save)
+        say(
+            console,
+            [
+                f"The fit is in {request.save}. Use it with: judgebayes apply {request.save} NEW_VOTES"
+            ],
+        )
     console.print()
     say_commands(
         console,
         [
-            (f"Next, every judge, and what is wrong ({found.counted}):", diagnosing),
-            ("All of this as a page, with figures and what more labels would buy:", reporting),
+            (f"Next, a check of all judges ({result.counted}):", diagnosing),
+            ("The same as an HTML page, with figures and the value of more labels:", reporting),
         ],
     )
 
 
 def apply_fit(request: ApplyRequest) -> None:
-    """Apply a kept fit to new votes, say what has drifted, and write the answers."""
+    """Apply a saved fit to new votes, print what has drifted, and write the answers."""
     console = Console()
     check_writable(request.out)
-    found = applying.apply_request(request)
-    say(console, found.said)
-    say(console, found.warnings, WARNING)
-    say(console, [found.decided])
-    _write(console, request.out, found.answers)
+    result = applying.apply_request(request)
+    say(console, result.said)
+    say(console, result.warnings, WARNING)
+    say(console, [result.decided])
+    _write(console, request.out, result.answers)
 
 
 def _write(console: Console, out: Path | None, answers: pd.DataFrame) -> None:
@@ -76,5 +81,5 @@ def _write(console: Console, out: Path | None, answers: pd.DataFrame) -> None:
         write_table(answers, out)
         say(console, [f"Probabilities, decision and expected loss of every item are in {out}."])
         return
-    say(console, ["The first items (--out FILE writes all):"])
+    say(console, ["The first items (use --out FILE for all):"])
     console.print(answers.head(5).to_string(index=False), markup=False, highlight=False)

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["collect"]
 
 VOTES = 12
-"""Votes of a judge on an item, as P1 asks for, if nothing is said."""
-GIVEN_UP = 0.002
-"""Loss that settling may cost, if nothing is said."""
+"""Default number of votes of a judge on an item, as in P1."""
+GIVE_UP = 0.002
+"""Default increase of the mean loss that stopping early may cause."""
 LABELS = "labels.csv"
 FIT = "fit.json"
 UNFINISHED, INTERRUPTED = 1, 130
@@ -48,24 +48,24 @@ NOT_BODY = ("messages", "model", "stream", "n")
 
 
 def collect(request: CollectRequest) -> None:
-    """Collect votes, say what came in, and what to run next.
+    """Collect votes, print a summary and the next command.
 
     Raises
     ------
     JudgeBayesError
-        For bad input, a missing key, or a file that was begun with other settings.
+        For bad input, a missing key, or a file that was started with other settings.
     typer.Exit
-        With code 1 where votes are missing in the end, 130 after Ctrl-C.
+        With code 1 if votes are missing at the end, 130 after Ctrl-C.
     """
     settled = request.settled
     if settled is None and request.settling != UntilSettled():
         raise JudgeBayesError(
-            "--fit, --price, --give-up, --min and --answers belong to --until-settled, which is missing."
+            "--fit, --price, --give-up, --min and --answers need --until-settled."
         )
     require_client()
     if request.out.suffix.lower() != ".jsonl":
         raise JudgeBayesError(
-            f"Answers are written line by line: {str(request.out)!r} has to end with .jsonl."
+            f"--out {str(request.out)!r} must end in .jsonl: answers are written line by line."
         )
     check_writable(request.out)
     check_writable(settled.answers if settled is not None else None)
@@ -83,15 +83,21 @@ def collect(request: CollectRequest) -> None:
     say_plainly(console, *_intention(plan, request.out))
     for judge in judges:
         if in_the_clear(judge):
-            say_plainly(console, f"! The key of {judge.name} travels unencrypted to {judge.url}.")
+            say_plainly(console, f"! The key of {judge.name} is sent unencrypted to {judge.url}.")
     if request.dry_run:
         prompt = fill_template(plan.template, plan.items[0].fields, "AB")
-        say_plainly(console, f"Nothing is asked. The prompt of item {plan.items[0].name}:", prompt)
+        say_plainly(
+            console,
+            f"Dry run: no requests are sent. The prompt of item {plan.items[0].name}:",
+            prompt,
+        )
         return
     with Ledger(request.out, _settings(plan)) as ledger:
         if ledger.torn:
             say_plainly(
-                console, f"A last line of {ledger.torn} bytes was cut off: it is asked for again."
+                console,
+                f"The last line of the file was incomplete ({ledger.torn} bytes) and was removed; "
+                "its vote is requested again.",
             )
         outcome = _with_progress(plan, ledger)
         lines = [line for line in ledger.lines if _wanted(line, plan)]
@@ -121,12 +127,12 @@ def _plan(
     orders = len(table.task.orders)
     if votes < 1 or votes % orders:
         raise JudgeBayesError(
-            f"-n {votes} cannot be divided between two orders; right would be {votes + 1}."
+            f"-n {votes} cannot be divided equally between two orders; use -n {votes + 1}."
         )
     budget = Budget(request.budget_calls, request.budget_tokens)
     for name, limit in (("calls", budget.calls), ("tokens", budget.tokens)):
         if limit is not None and limit < 1:
-            raise JudgeBayesError(f"--budget-{name} is {limit}; right would be 1 or more.")
+            raise JudgeBayesError(f"--budget-{name} is {limit}; it must be 1 or more.")
     body = {"temperature": request.temperature, "max_tokens": request.max_tokens}
     fewest = 0 if request.settled is None else request.settled.fewest or orders
     return Plan(
@@ -146,23 +152,21 @@ def _plan(
 
 
 def _body(text: str | None) -> dict[str, Any]:
-    """Return the fields that the user adds to a request; null takes one away."""
+    """Return the JSON fields that the user adds to each request; null removes a field."""
     if text is None:
         return {}
     try:
-        found = json.loads(text)
+        fields = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        fields = None
+    if not isinstance(fields, dict):
         raise JudgeBayesError(
-            '--body is no JSON object; right would be \'{"max_tokens": null, "top_p": 0.9}\'.'
+            '--body must be a JSON object, for example \'{"max_tokens": null, "top_p": 0.9}\'.'
         )
     for name in NOT_BODY:
-        if name in found:
-            raise JudgeBayesError(
-                f"--body cannot hold {name!r}: judgebayes collect sets it itself."
-            )
-    return found
+        if name in fields:
+            raise JudgeBayesError(f"--body cannot contain {name!r}: judgebayes collect sets it.")
+    return fields
 
 
 def _read_template(path: Path) -> str:
@@ -178,7 +182,7 @@ def _read_template(path: Path) -> str:
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
-    """Return what must stay the same for votes to be one sample."""
+    """Return the settings that must not change between runs into one file."""
     models = {f"model of judge {judge.name!r}": judge.model for judge in plan.judges}
     return {"task": plan.task.name, "template": plan.template, **models, "body": plan.body}
 
@@ -186,18 +190,18 @@ def _settings(plan: Plan) -> dict[str, Any]:
 def _rule(
     settled: UntilSettled, votes: int | None, table: ItemTable, judges: list[Judge]
 ) -> "tuple[int, StoppingRule, tuple[str, ...]]":
-    """Return the votes at most, the rule, and what a vote for each of its classes is called."""
+    """Return the largest number of votes, the stopping rule, and the vote name of each class."""
     if settled.fit is None:
         raise JudgeBayesError(
-            "--until-settled needs --fit FIT: a Davidson fit to items with all their votes, as "
-            "judgebayes calibrate --method davidson --save keeps it."
+            "--until-settled needs --fit FIT: a Davidson fit to items with all their votes, saved by "
+            "judgebayes calibrate --method davidson --save."
         )
     if settled.price is not None and settled.give_up is not None:
-        raise JudgeBayesError("--price and --give-up say the same in two ways: give one of them.")
+        raise JudgeBayesError("--price and --give-up set the same thing; use one of them.")
     if len(judges) > 1:
         raise JudgeBayesError(
-            "--until-settled asks one judge, the one that was fitted; collect the votes of others "
-            "without it."
+            "--until-settled takes one judge, the one that the fit is of; collect the votes of other "
+            "judges without it."
         )
     from judgebayes.aggregators import FittedDavidson
     from judgebayes.workflow.adaptive import price_within, share_prior, stopping_rule
@@ -212,32 +216,32 @@ def _rule(
     most = round(saved.profile.votes_per_item)
     if votes is not None and votes != most:
         raise JudgeBayesError(
-            f"-n {votes} is not the number of votes that {str(settled.fit)!r} was fitted at, {most}: "
-            "its parameters hold for that number. Leave -n away."
+            f"-n {votes} differs from the {most} votes per item that {str(settled.fit)!r} was fitted "
+            "to; its parameters hold for that number only. Omit -n."
         )
     orders = len(table.task.orders)
     prior = share_prior(saved.profile, symmetric=saved.fitted.symmetric)
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "batch": orders,
         "fewest": orders if settled.fewest is None else settled.fewest,
     }
     if settled.price is not None:
-        rule = stopping_rule(saved.fitted, prior, most, settled.price, **given)
+        rule = stopping_rule(saved.fitted, prior, most, settled.price, **options)
     else:
-        give_up = GIVEN_UP if settled.give_up is None else settled.give_up
-        rule = price_within(saved.fitted, prior, most, give_up, **given)
-    return most, rule, _named(saved.classes, table.task.votes, settled.fit)
+        give_up = GIVE_UP if settled.give_up is None else settled.give_up
+        rule = price_within(saved.fitted, prior, most, give_up, **options)
+    return most, rule, _vote_names(saved.classes, table.task.votes, settled.fit)
 
 
-def _named(classes: Classes, votes: tuple[str, ...], fit: Path) -> tuple[str, ...]:
-    """Return the task's votes in the order of a fit's classes."""
+def _vote_names(classes: Classes, votes: tuple[str, ...], fit: Path) -> tuple[str, ...]:
+    """Return the vote names of the task, in the order of the fit's classes."""
     places = {vote: classes.index(vote) for vote in votes}
     numbers = all(isinstance(value, int) for value in classes.values)
     if len(classes) == len(votes) and numbers:
         return votes  # -1, 0, 1 and 0, 1 stand for B, tie, A and invalid, valid
     if sorted(i for i in places.values() if i is not None) != list(range(len(classes))):
         raise JudgeBayesError(
-            f"{str(fit)!r} is of the classes {', '.join(classes.names)}; these votes are "
+            f"{str(fit)!r} has the classes {', '.join(classes.names)}, but the votes of this task are "
             f"{', '.join(votes)}."
         )
     return tuple(sorted(votes, key=lambda vote: places[vote] or 0))
@@ -254,10 +258,9 @@ def _intention(plan: Plan, out: Path) -> list[str]:
     if plan.rule is not None:
         forecast = plan.rule.forecast
         lines.append(
-            f"A vote is priced at {plan.rule.price:.2g} of a class step: an item is expected to take "
-            f"{forecast.votes:.1f} of {plan.votes} votes, and settling early to cost "
-            f"{forecast.loss - forecast.full_loss:.4f} (loss {forecast.loss:.3f} against "
-            f"{forecast.full_loss:.3f})."
+            f"Price of a vote: {plan.rule.price:.2g} class steps. Expected: {forecast.votes:.1f} of "
+            f"{plan.votes} votes per item, and a mean loss of {forecast.loss:.3f} instead of "
+            f"{forecast.full_loss:.3f} (+{forecast.loss - forecast.full_loss:.4f})."
         )
     return lines
 
@@ -281,8 +284,8 @@ def _with_progress(plan: Plan, ledger: Ledger) -> Outcome:
 
         def interrupted(waiting: int) -> None:
             progress.console.print(
-                f"Interrupted: waiting for {waiting} answers that are on their way and paid for; "
-                "Ctrl-C again abandons them.",
+                f"Interrupted: waiting for {waiting} answers that are already paid for; press Ctrl-C "
+                "again to abandon them.",
                 soft_wrap=True,
             )
 
@@ -290,53 +293,57 @@ def _with_progress(plan: Plan, ledger: Ledger) -> Outcome:
 
 
 def _wanted(line: Line, plan: Plan) -> bool:
-    """Tell whether an answer of the file is of this plan's judges."""
+    """Return whether an answer of the file is by one of this plan's judges."""
     return any(line.judge == judge.name for judge in plan.judges)
 
 
 def _account(plan: Plan, outcome: Outcome, lines: list[Line]) -> list[str]:
-    told = [f"Answers: {outcome.asked} new, {outcome.kept} kept from before."]
+    sentences = [f"Answers: {outcome.asked} new, {outcome.kept} kept from before."]
     for judge in plan.judges:
         own = [line for line in lines if line.judge == judge.name]
         why = Counter(line.missing for line in own if line.missing is not None)
         read = len(own) - why.total()
         if own:
             reasons = ", ".join(f"{reason} {count}" for reason, count in why.most_common())
-            told.append(
-                f"{judge.name}: {read} of {len(own)} answers hold a vote ({read / len(own):.1%})"
+            sentences.append(
+                f"{judge.name}: {read} of {len(own)} answers contain a vote ({read / len(own):.1%})"
                 + (f"; missing votes: {reasons}." if why else ".")
             )
     counted = [line.tokens for line in lines if line.tokens is not None]
     if counted:
         silent = len(lines) - len(counted)
-        told.append(
+        sentences.append(
             f"Tokens: {sum(counted):,}"
-            + (f", and {silent} answers whose tokens the server did not count." if silent else ".")
+            + (
+                f", without {silent} answers whose tokens the server did not count."
+                if silent
+                else "."
+            )
         )
     if outcome.retried:
-        told.append(f"{outcome.retried} questions were asked again after a failure.")
-    return told
+        sentences.append(f"{outcome.retried} requests were sent again after a failure.")
+    return sentences
 
 
 def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:
     least = "at least " if plan.rule is not None else ""
-    told = [
-        f"{judge} left {count} question(s) unanswered: {outcome.reasons[judge]}."
+    sentences = [
+        f"{judge} did not answer {count} request(s): {outcome.reasons[judge]}."
         for judge, count in outcome.unanswered.items()
     ]
     if outcome.spent is not None:
         limit = plan.budget.calls if outcome.spent == "calls" else plan.budget.tokens
-        told.append(f"The budget of {limit:,} {outcome.spent} does not allow another question.")
+        sentences.append(f"The budget of {limit:,} {outcome.spent} does not allow another request.")
     if outcome.uncounted is not None:
-        told.append(
-            f"The server of {outcome.uncounted} does not count tokens: a budget of them cannot be kept; "
-            "use --budget-calls."
+        sentences.append(
+            f"The server of {outcome.uncounted} does not count tokens, so --budget-tokens cannot be "
+            "enforced; use --budget-calls."
         )
     if outcome.interrupted:
-        told.append("Interrupted; every answer that came is kept.")
+        sentences.append("Interrupted; every answer that was received is saved.")
     return [
-        *told,
-        f"Missing: {least}{outcome.missing:,} answer(s). The same command goes on from here.",
+        *sentences,
+        f"Missing: {least}{outcome.missing:,} answer(s). Run the same command again to continue.",
     ]
 
 
@@ -358,13 +365,13 @@ def _settling(plan: Plan, lines: list[Line]) -> list[str]:
     full = plan.votes * len(plan.items)
     settled = plan.rule.settled(counts) & (counts.sum(1) >= plan.fewest)
     return [
-        f"Settled: {int(settled.sum())} of {len(counts)} items, by {used:,} answers of {full:,}: "
-        f"{1 - used / full:.0%} fewer than {plan.votes} for each."
+        f"Settled: {int(settled.sum())} of {len(counts)} items, with {used:,} answers instead of "
+        f"{full:,} ({1 - used / full:.0%} fewer than {plan.votes} votes for each item)."
     ]
 
 
 def _answers(plan: Plan, lines: list[Line]) -> pd.DataFrame:
-    """Return probabilities, decision and expected loss of every item, from the votes it has."""
+    """Return the class probabilities, decision and expected loss of every item, from its votes."""
     from judgebayes.measures.decide import absolute_loss, bayes_action, risk
     from judgebayes.votes.coding import Coding
 
@@ -384,7 +391,7 @@ def _answers(plan: Plan, lines: list[Line]) -> pd.DataFrame:
 
 def _next_command(request: CollectRequest, table: ItemTable, lines: list[Line]) -> str:
     labels: list[str] = [LABELS]
-    if table.label is not None and _joins(request.items, table):
+    if table.label is not None and _labels_readable(request.items, table):
         labels = [str(request.items), "--label", table.label]
     pair = ["--votes-as", "original"] if len(table.task.orders) > 1 else []
     cast = {line.vote for line in lines}
@@ -397,12 +404,12 @@ def _next_command(request: CollectRequest, table: ItemTable, lines: list[Line]) 
     return shlex.join(["judgebayes", *words])
 
 
-def _joins(path: Path, table: ItemTable) -> bool:
-    """Tell whether another command would find the items' labels in their own table."""
+def _labels_readable(path: Path, table: ItemTable) -> bool:
+    """Return whether `calibrate` can read the labels from the table of items itself."""
     frame = read_table(path)
     try:
-        found = guess_columns(frame.columns, {"item": None, "label": table.label})
+        columns = guess_columns(frame.columns, {"item": None, "label": table.label})
         infer_classes(list(frame[str(table.label)].unique()), "labels")
     except JudgeBayesError:
         return False
-    return found["item"] == table.columns["item"]
+    return columns["item"] == table.columns["item"]

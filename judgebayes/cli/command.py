@@ -1,4 +1,4 @@
-"""The command that is running, as it would be typed again."""
+"""The running command as words, to print it or a similar one."""
 
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -10,35 +10,35 @@ __all__ = ["Context", "command_line", "other_command"]
 if TYPE_CHECKING:
     from typer import Context
 else:
-    Context = typer.Context.__base__  # what Typer passes is of its base class
+    Context = typer.Context.__base__  # Typer passes an instance of the base class
 
 
 def command_line(context: Any) -> list[str]:
-    """Return the command with the arguments and options that were given, word by word."""
-    return ["judgebayes", context.info_name, *_given(context, {*context.params})]
+    """Return the running command with its arguments and options, as a list of words."""
+    return ["judgebayes", context.info_name, *_words_of(context, {*context.params})]
 
 
 def other_command(context: Any, name: str) -> str:
-    """Return the line that runs another command on the same input, with the options that it knows.
+    """Return the line that runs another command on the same input, with the options they share.
 
-    What the running command writes is not repeated.
+    Options that name output files are left out.
     """
     other = context.parent.command.get_command(context.parent, name)
     shared = {parameter.name for parameter in other.params} - {"out", "save", "plot"}
-    return shlex.join(["judgebayes", name, *_given(context, shared)])
+    return shlex.join(["judgebayes", name, *_words_of(context, shared)])
 
 
-def _given(context: Any, names: set[str]) -> list[str]:
-    """Return the words of what was given on the command line, as far as it is among the names."""
+def _words_of(context: Any, names: set[str]) -> list[str]:
+    """Return the words of those parameters that were set on the command line, if named."""
     words = []
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name)
         if parameter.name in names and source is not None and source.name == "COMMANDLINE":
-            words += _spelled(parameter, context.params[parameter.name])
+            words += _as_words(parameter, context.params[parameter.name])
     return words
 
 
-def _spelled(parameter: Any, value: object) -> list[str]:
+def _as_words(parameter: Any, value: object) -> list[str]:
     if parameter.param_type_name == "argument":
         return [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""A comparison on held-out labels, printed."""
+"""Print a comparison of methods on held-out labels."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ def print_comparison(
     *,
     hide_nll: bool,
 ) -> None:
-    """Print a row per method, metrics and extra loss, and what they mean."""
+    """Print a row per method with its metrics and extra loss, and explain the columns."""
     table = Table(box=None, pad_edge=False)
     for name in HEAD:
         table.add_column(name, justify="left" if name == "method" else "right")

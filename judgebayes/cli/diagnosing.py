@@ -17,48 +17,44 @@ from judgebayes.workflow.options import DiagnoseRequest
 __all__ = ["diagnose_votes", "print_judges"]
 
 LEAST_NEEDED = ("votes", "not asked", "TNR", "TPR")
-"""What a narrow console does without, in this order."""
+"""Columns that a narrow console leaves out, in this order."""
 SHORTEST_NAME = 22
-"""Names may be shortened to so many characters, or as many as tell them apart."""
+"""Names are shortened to this many characters, or to as many as keep them distinct."""
 
 
 def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
-    """Print a row per judge and the findings, write what was asked for.
-
-    Returns the findings.
-    """
+    """Print a row per judge and the findings, write the requested files, and return the findings."""
     console = Console()
     check_writable(request.out)
     check_writable(request.plot, table=False)
-    found = diagnose_request(request)
-    say(console, found.said)
-    print_judges(console, found.judges, request.judges)
-    if found.grouped:
-        say(console, found.grouped)
+    diagnosis = diagnose_request(request)
+    say(console, diagnosis.said)
+    print_judges(console, diagnosis.judges, request.judges)
+    if diagnosis.grouped:
+        say(console, diagnosis.grouped)
         console.print()
-    for finding in found.findings:
+    for finding in diagnosis.findings:
         say(console, [finding.sentence], MARKS[finding.severity])
     if request.out is not None:
-        write_table(found.judges, request.out)
+        write_table(diagnosis.judges, request.out)
         console.print(escape(f"The table of all judges is in {request.out}."), highlight=False)
     if request.plot is not None:
         from judgebayes.plots import judge_map  # Matplotlib takes half a second to import
 
-        figure = judge_map(found.judges, title="Judges, with 90 % intervals")
+        figure = judge_map(diagnosis.judges, title="Judges, with 90 % intervals")
         figure.savefig(request.plot, dpi=150)
         console.print(escape(f"The map of judges is in {request.plot}."), highlight=False)
-    return found.findings
+    return diagnosis.findings
 
 
 def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
-    """Print a line per judge, the most accurate first; of many, those at both ends.
+    """Print a line per judge, the most accurate first; of many, only the best and the worst.
 
-    Shares are in per cent. Where the console is narrow, long names lose their middle, and columns
-    that would not fit are left out, and named. Columns of which nothing is known are not there, nor
-    those that the table lacks.
+    Shares are in per cent. On a narrow console, long names lose their middle, and columns that do
+    not fit are left out and named below. Columns without values are not shown.
     """
     labelled = bool(np.isfinite(judges["accuracy"]).any())
-    weighed = labelled and "weight" in judges
+    weighted = labelled and "weight" in judges
     ranked = judges.sort_values("accuracy", ascending=False, kind="stable")
     shown = f"{min(most, len(judges))}"
     if len(ranked) > most:
@@ -83,37 +79,39 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
             for name, head in SHARES.items()
             if name in judges and np.isfinite(judges[name]).any()
         },
-        **({"weight": [f"{weight:+.2f}" for weight in ranked["weight"]]} if weighed else {}),
+        **({"weight": [f"{weight:+.2f}" for weight in ranked["weight"]]} if weighted else {}),
     }
-    taken = {head: max(len(cell) for cell in (head, *column)) for head, column in cells.items()}
+    widths = {head: max(len(cell) for cell in (head, *column)) for head, column in cells.items()}
     left_out = []
     needed = _least_room([str(name) for name in ranked["judge"]])
     for head in LEAST_NEEDED:
-        if head in cells and console.width - sum(taken.values()) - 2 * len(taken) < needed:
+        if head in cells and console.width - sum(widths.values()) - 2 * len(widths) < needed:
             left_out.append(head)
-            del cells[head], taken[head]
-    room = max(console.width - sum(taken.values()) - 2 * len(taken), needed)
+            del cells[head], widths[head]
+    width = max(console.width - sum(widths.values()) - 2 * len(widths), needed)
     of = "The judge" if len(judges) == 1 else f"{shown} of {len(judges)} judges"
     table = Table(box=None, pad_edge=False)
     table.add_column("judge", no_wrap=True)
     numbers(table, *cells)
     for name, *row in zip(ranked["judge"], *cells.values(), strict=True):
-        table.add_row(escape(shortened(str(name), room)), *row)
+        table.add_row(escape(shortened(str(name), width)), *row)
     show(console, f"{of}, in % with 90 % intervals", table)
     if left_out:
         columns = " and ".join(", ".join(left_out).rsplit(", ", 1))
-        console.print(f"Too wide to show here: {columns} (--out FILE).", highlight=False)
-    if weighed:
-        words = (
-            "Weight: what one vote of the judge adds to the log-odds of its class, by its accuracy."
+        console.print(f"Not shown, for lack of width: {columns} (--out FILE).", highlight=False)
+    if weighted:
+        say(
+            console,
+            ["Weight: what a vote adds to the log-odds of its class, given the judge's accuracy."],
         )
-        say(console, [words])
     console.print()
 
 
 def _least_room(names: list[str]) -> int:
-    """Return how many characters the names need so that none looks like another."""
+    """Return how many characters the names need to stay distinct."""
     longest = max(map(len, names))
-    rooms = range(min(SHORTEST_NAME, longest), longest)
-    apart = (room for room in rooms if len({shortened(n, room) for n in names}) == len(names))
-    return next(apart, longest)
+    widths = range(min(SHORTEST_NAME, longest), longest)
+    distinct = (
+        width for width in widths if len({shortened(n, width) for n in names}) == len(names)
+    )
+    return next(distinct, longest)

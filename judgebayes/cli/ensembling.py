@@ -1,4 +1,4 @@
-"""`judgebayes ensemble`: how wrong a majority vote is on a user's items, and the labels to know it."""
+"""`judgebayes ensemble`: the error of a majority vote on a user's items, printed and plotted."""
 
 from pathlib import Path
 
@@ -17,45 +17,45 @@ from judgebayes.workflow.options import EnsembleRequest
 __all__ = ["ensemble_error"]
 
 COLUMNS = (
-    "mixture: hard and easy items, fitted to the labels. model-free: smaller panels drawn from the "
-    "votes there are. independent: what it would be if the votes on an item were independent."
+    "mixture: a model of hard and easy items, fitted to the labels. model-free: smaller panels drawn "
+    "from the observed votes. independent: the error if the votes on an item were independent."
 )
 
 
 def ensemble_error(request: EnsembleRequest) -> None:
-    """Print the error against the number of votes, write what was asked for.
+    """Print the error by number of votes, and write the requested files.
 
     Raises
     ------
     JudgeBayesError
-        If there are no labels, or the numbers of votes or the level make no sense.
+        If there are no labels, or the numbers of votes or the level are invalid.
     """
     console = Console()
     check_writable(request.out)
     check_writable(request.plot, table=False)
     with shown() as progress:
-        found = ensemble_request(request, progress)
-    say(console, found.said)
-    _print(console, found)
-    say(console, found.labels_to_go)
-    say(console, found.warnings, WARNING)
+        result = ensemble_request(request, progress)
+    say(console, result.said)
+    _print(console, result)
+    say(console, result.labels_to_go)
+    say(console, result.warnings, WARNING)
     if request.out is not None:
-        write_table(found.errors, request.out)
+        write_table(result.errors, request.out)
         say(console, [f"The table is in {request.out}."])
     if request.plot is not None:
-        _plot(found, request.plot)
+        _plot(result, request.plot)
         say(console, [f"The plot is in {request.plot}."])
 
 
-def _print(console: Console, found: MajorityError) -> None:
+def _print(console: Console, result: MajorityError) -> None:
     table = Table(box=None, pad_edge=False)
-    numbers(table, "votes", *found.curves, "independent", "")
-    first = next(iter(found.curves.values()))
+    numbers(table, "votes", *result.curves, "independent", "")
+    first = next(iter(result.curves.values()))
     for i, size in enumerate(first.size):
-        cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in found.curves.values()]
+        cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in result.curves.values()]
         note = "extrapolated" if first.extrapolated[i] else ""
-        table.add_row(str(size), *cells, f"{found.independent[i]:.3f}", note)
-    show(console, f"Error of a majority vote, with {found.request.level:.0%} intervals", table)
+        table.add_row(str(size), *cells, f"{result.independent[i]:.3f}", note)
+    show(console, f"Error of a majority vote, with {result.request.level:.0%} intervals", table)
     console.print()
     say(console, [COLUMNS])
 
@@ -64,20 +64,20 @@ def _interval(error: float, low: float, high: float) -> str:
     return f"{error:.3f} [{low:.3f}, {high:.3f}]" if np.isfinite(error) else "-"
 
 
-def _plot(found: MajorityError, path: Path) -> None:
+def _plot(result: MajorityError, path: Path) -> None:
     from judgebayes.plots import error_curves
 
-    like = next(iter(found.curves.values()))
-    none = np.full(len(found.independent), np.nan)
-    line = ErrorCurve(like.size, found.independent, none, none, like.extrapolated)
+    like = next(iter(result.curves.values()))
+    none = np.full(len(result.independent), np.nan)
+    line = ErrorCurve(like.size, result.independent, none, none, like.extrapolated)
     figure = error_curves(
-        found.curves | {"independent votes": line},
-        title=f"Error of a majority vote ({found.request.level:.0%} intervals)",
+        result.curves | {"independent votes": line},
+        title=f"Error of a majority vote ({result.request.level:.0%} intervals)",
     )
     try:
         figure.savefig(path, dpi=130)
     except (OSError, ValueError) as error:
         raise JudgeBayesError(
-            f"{str(path)!r} cannot be written: {error}. Right would be a path that ends in "
-            ".png, .pdf or .svg."
+            f"{str(path)!r} cannot be written: {error}. Choose a path that ends in .png, .pdf or "
+            ".svg."
         ) from error

@@ -1,4 +1,4 @@
-"""`judgebayes example`: small files to try the other commands on, drawn from an embedded twin."""
+"""`judgebayes example`: small simulated files to try the other commands on."""
 
 from pathlib import Path
 
@@ -21,12 +21,12 @@ LABELLED = 100
 
 
 def write_example(folder: Path, seed: int) -> None:
-    """Write `votes.csv` and `labels.csv`, and say what they are.
+    """Write `votes.csv` and `labels.csv`, and print what they contain.
 
     Raises
     ------
     JudgeBayesError
-        If the folder cannot be written, or holds such files already.
+        If the folder cannot be written, or contains such files.
     """
     votes, labels = example_tables(seed)
     paths = folder / "votes.csv", folder / "labels.csv"
@@ -41,14 +41,14 @@ def write_example(folder: Path, seed: int) -> None:
         write_table(table, path)
     say_plainly(
         Console(),
-        f"{paths[0]}: {SAMPLES} simulated votes of a twin of {JUDGE} on {ITEMS} pairs",
-        f"{paths[1]}: labels of {LABELLED} of them",
+        f"{paths[0]}: {SAMPLES} simulated votes on each of {ITEMS} pairs, modelled on {JUDGE}",
+        f"{paths[1]}: labels of {LABELLED} of these pairs",
         f"Try: judgebayes calibrate {paths[0]} --labels {paths[1]}",
     )
 
 
 def example_tables(seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return simulated votes, a row each, and the labels of some items."""
+    """Return simulated votes, one per row, and the labels of some items."""
     rng = np.random.default_rng(seed)
     share = published_labels(TASK)
     labels = rng.choice(3, ITEMS, p=share / share.sum())
@@ -59,5 +59,5 @@ def example_tables(seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     long = pd.DataFrame(
         {"item": names[item], "judge": JUDGE, "sample": sample + 1, "vote": index.ravel() - 1}
     )
-    known = np.sort(rng.choice(ITEMS, LABELLED, replace=False))
-    return long, pd.DataFrame({"item": names[known], "label": labels[known] - 1})
+    labelled = np.sort(rng.choice(ITEMS, LABELLED, replace=False))
+    return long, pd.DataFrame({"item": names[labelled], "label": labels[labelled] - 1})

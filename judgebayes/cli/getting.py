@@ -1,4 +1,4 @@
-"""`judgebayes data`: the public data sets, fetched, checked and converted; and their list."""
+"""`judgebayes data`: list the public data sets; fetch, check and convert them."""
 
 import shlex
 from pathlib import Path
@@ -19,7 +19,7 @@ ALL = "all"
 
 
 def list_data(cache: Path | None) -> None:
-    """Print a table of the data sets, and where they are."""
+    """Print a table of the data sets, and the folder they are stored in."""
     place = cache or cache_folder()
     console = Console()
     table = Table(box=None, pad_edge=False)
@@ -33,31 +33,33 @@ def list_data(cache: Path | None) -> None:
 
 
 def get_data(names: list[str], cache: Path | None, local: Path | None) -> None:
-    """Get data sets one after another; say licence, citation and how `reproduce` finds them.
+    """Get data sets one by one; print licence, citation and how to use them in `reproduce`.
 
     Raises
     ------
     JudgeBayesError
-        If there is no such data set, one folder is given for several, or one cannot be got.
+        If a data set does not exist or cannot be fetched, or one folder is given for several.
     """
     wanted = list(SOURCES) if ALL in names else list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in SOURCES]
     if unknown:
         raise JudgeBayesError(
-            f"There is no data set {unknown[0]!r}; there are {', '.join(SOURCES)}, and {ALL}."
+            f"There is no data set {unknown[0]!r}; choose from {', '.join(SOURCES)}, or {ALL}."
         )
     if local is not None and len(wanted) > 1:
-        raise JudgeBayesError("--from is a clone of one repository: name one data set with it.")
+        raise JudgeBayesError(
+            "--from takes a clone of one repository: name only one data set with it."
+        )
     place = cache or cache_folder()
     console = Console()
     for name in wanted:
         _get(SOURCES[name], place, local, console)
-    say_plainly(console, _how_found(place))
+    say_plainly(console, _reproduce_hint(place))
 
 
 def _get(source: Source, place: Path, local: Path | None, console: Console) -> None:
     if is_whole(source, place):
-        say_plainly(console, f"{source.name}: here already, whole, in {place / source.folder}.")
+        say_plainly(console, f"{source.name}: already complete in {place / source.folder}.")
     else:
         with Progress(
             TextColumn("{task.description}"),
@@ -83,13 +85,13 @@ def _get(source: Source, place: Path, local: Path | None, console: Console) -> N
     if source.drawn:
         say_plainly(
             console,
-            f"  The source leaves open, and the conversion drew from names: {source.drawn}.",
+            f"  Not in the source, so the conversion drew it from the names: {source.drawn}.",
         )
 
 
-def _how_found(place: Path) -> str:
-    """Return how `judgebayes reproduce` comes to a folder of data sets."""
-    found = data_folder()
-    if found is not None and found.resolve() == place.resolve():
-        return "`judgebayes reproduce` finds it by itself."
+def _reproduce_hint(place: Path) -> str:
+    """Return the command with which `judgebayes reproduce` reads this folder."""
+    default = data_folder()
+    if default is not None and default.resolve() == place.resolve():
+        return "`judgebayes reproduce` reads this folder by default."
     return f"judgebayes reproduce --data {shlex.quote(str(place))}"

@@ -29,7 +29,7 @@ HEADINGS = {
     "Classes": ("classes", "pairwise", "verdicts", "votes_from"),
     "Method": (
         *("method", "calibrator", "inference", "plugin", "label_noise", "splits", "batch_size"),
-        *("smoke", "seed", "k", "target_width", "level", "these_items", "judges", "foretell"),
+        *("smoke", "seed", "k", "target_width", "level", "these_items", "judges", "site"),
     ),
     "Model": ("model", "variant", "prior", "draws", "warmup", "chains", "target_accept"),
     "Decisions": ("loss", "losses", "abstain_cost", "conformal"),
@@ -43,9 +43,9 @@ HEADINGS = {
         *("next_labels", "next_out", "listed", "costs"),
     ),
 }
-"""The headings in order, with the names of the options under each. What is under none is "Other"."""
+"""The headings in order, with the options under each. Options without a heading are under "Other"."""
 
-_IN_COLLECT = {"judge": "Requests", "task": "Requests"}  # no columns there
+_IN_COLLECT = {"judge": "Requests", "task": "Requests"}  # they name no columns there
 
 
 class CommandWithHeadings(TyperCommand):

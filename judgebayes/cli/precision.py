@@ -1,4 +1,4 @@
-"""`judgebayes precision`: how many of each generator's items are valid."""
+"""`judgebayes precision`: the share of each generator's items that is valid, printed."""
 
 from pathlib import Path
 
@@ -21,71 +21,72 @@ SHOWN = 20
 
 
 def estimate_precision(request: PrecisionRequest) -> None:
-    """Print the tables, write what was asked for.
+    """Print the tables, and write the requested files.
 
     Raises
     ------
     JudgeBayesError
-        For bad input, or if the generator of an item cannot be told.
+        For bad input, or if the generator of an item is unknown.
     """
     console = Console()
     check_writable(request.out)
     check_writable(request.next_out)
     check_writable(request.plot, table=False)
-    found = precision_request(request)
-    say(console, found.said)
-    title = "Generators" if found.systems is None else "Win rates"
-    readable = _readable(found.shares, found.noun)
-    if found.systems is not None:  # which of two win rates is larger is nobody's question
+    result = precision_request(request)
+    say(console, result.said)
+    title = "Generators" if result.systems is None else "Win rates"
+    readable = _readable(result.shares, result.noun)
+    if result.systems is not None:  # neighbouring pairs need no comparison
         readable = readable.drop(columns="beats next")
     _print(console, readable, title, percent=("estimate", "raw mean"))
     lines = []
-    if (found.shares["labelled"] > 0).any():
+    if (result.shares["labelled"] > 0).any():
         lines.append(
-            "Estimate: corrected for the judges' errors; known where every item is labelled. Raw mean: "
-            "of the votes as they are."
+            "Estimate: corrected for the judges' errors; "
+            "exact (known) where every item is labelled. Raw mean: the mean of the votes, uncorrected."
         )
     if "beats next" in readable:
         lines.append(
-            f"Beats next: the probability of being better than the row below, settled from {SETTLED:g}."
+            f"Beats next: the probability of being better than the next row; settled if at least "
+            f"{SETTLED:g}."
         )
     say(console, lines)
-    if found.systems is not None:
-        _print(console, _ranking(found.systems), "Systems", percent=("mean win rate",))
-    _print(console, found.judges, "Judges", percent=("TPR", "TNR", "voted on"))
-    good, poor = ("valid", "invalid") if found.systems is None else ("won", "lost")
+    if result.systems is not None:
+        _print(console, _ranking(result.systems), "Systems", percent=("mean win rate",))
+    _print(console, result.judges, "Judges", percent=("TPR", "TNR", "voted on"))
+    good, poor = ("valid", "invalid") if result.systems is None else ("won", "lost")
     say(
         console,
         [
-            f"TPR: the share of {good} items (on valid) that the judge votes {good} for, TNR: of "
-            f"{poor} items (on invalid) {poor}, pooled over generators."
+            f"TPR: the share of {good} items (their number: on valid) that the judge calls {good}. TNR: "
+            f"the share of {poor} items (on invalid) that it calls {poor}. Both over all generators."
         ],
     )
-    say(console, found.warnings, WARNING)
-    if found.next_items is not None:
-        _propose(console, found, found.next_items)
+    say(console, result.warnings, WARNING)
+    if result.next_items is not None:
+        _print_next_items(console, result, result.next_items)
     if request.out is not None:
-        write_table(found.shares, request.out)
+        write_table(result.shares, request.out)
     if request.plot is not None:
-        title = "Generator precision" if found.systems is None else "Win rates"
-        _plot(found.shares, found.noun, request.plot, title)
+        title = "Generator precision" if result.systems is None else "Win rates"
+        _plot(result.shares, result.noun, request.plot, title)
 
 
-def _propose(console: Console, found: Precision, table: pd.DataFrame) -> None:
-    """Print and write which items to label next."""
-    out = found.request.next_out
+def _print_next_items(console: Console, result: Precision, table: pd.DataFrame) -> None:
+    """Print the items to label next, and write them if a file was named."""
+    out = result.request.next_out
     title = f"Label next: {len(table)} item(s)"
     _print(console, table.head(SHOWN), title, percent=("valid votes",))
     if len(table) > SHOWN:
         more = " --next-out FILE writes all." if out is None else ""
         say(console, [f"{len(table) - SHOWN} more are not shown.{more}"])
     if out is not None:
-        write_table(table[["item", found.noun]].assign(label=""), out)
+        write_table(table[["item", result.noun]].assign(label=""), out)
         say(
             console,
             [
-                f"{out} has a row for each: fill in its label column, add its rows to "
-                "the labels, and run again."
+                f"{out} has a row for each item: fill in the label column, add the rows to the labels, "
+                "and run again."
             ],
         )
 

@@ -1,6 +1,7 @@
-"""The priors of `judgebayes posterior` by name: their help, and the numbers that are typed.
+"""The priors of `judgebayes posterior`: names, defaults, help, and parsing.
 
-Without the models, which take a second to import: a test compares this table with their classes.
+The table repeats the models' defaults, because importing the models takes a second; a test compares
+them.
 """
 
 import math
@@ -23,23 +24,24 @@ PRIORS = {
     "log_tau=0,0.7 log_sigma_invalid=-1.204,0.5 log_sigma_valid=-1.204,0.5; "
     "scale judge_spread=0.7 quality_spread=1.5",
 }
-"""The names and defaults of every model's prior, each kind of prior before its names."""
+"""The priors of each model: the kind of prior, then names with defaults."""
 KINDS: dict[str, tuple[str, tuple[float, ...]]] = {
     "Normal": ("a location and a scale above 0", (-math.inf, 0.0)),
     "Beta": ("two numbers above 0", (0.0, 0.0)),
     "scale": ("a number above 0", (0.0,)),
     "weight": ("a number from 0", (-math.ulp(0.0),)),
 }
-"""What the numbers of a prior are, and what each must be above."""
-_LISTED = "\n\n".join(f"{model}: {priors}" for model, priors in PRIORS.items())
+"""For each kind: the numbers it takes, in words, and the exclusive lower bound of each."""
+_DEFAULTS = "\n\n".join(f"{model}: {priors}" for model, priors in PRIORS.items())
 HELP = (
-    "A prior other than the default, `beta=0.1,0.5` say; again for every further name. A Normal prior "
-    f"has a location and a scale, a Beta prior a and b. The defaults of each model:\n\n{_LISTED}"
+    "A prior to use instead of the default, for example `beta=0.1,0.5`; repeat the option for further "
+    "priors. A Normal prior has a location and a scale, a Beta prior has a and b. The defaults of each "
+    f"model:\n\n{_DEFAULTS}"
 )
 
 
 def usual_priors(model: str) -> dict[str, tuple[str, tuple[float, ...]]]:
-    """Return the kind and the default numbers of a model's priors by name."""
+    """Return the kind and the default numbers of each of a model's priors."""
     priors = {}
     for part in PRIORS[model].split("; "):
         kind, *words = part.split()
@@ -49,34 +51,32 @@ def usual_priors(model: str) -> dict[str, tuple[str, tuple[float, ...]]]:
 
 
 def read_priors(model: str, given: Sequence[str]) -> dict[str, Numbers]:
-    """Return the numbers of the priors that were given, by name.
+    """Return the numbers of each prior set on the command line, by name.
 
     Raises
     ------
     JudgeBayesError
-        If a name is none of the model's or is given twice, or its numbers are not as many as they
-        should be, are not finite, or are too small.
+        If a name is unknown to the model or is set twice, or its numbers are too few, too many, not
+        finite, or too small.
     """
     usual, priors = usual_priors(model), dict[str, Numbers]()
     for word in given:
         name, _, numbers = word.partition("=")
         if name not in usual:
             raise JudgeBayesError(
-                f"--prior {name!r} is no prior of {model}; right would be {', '.join(usual)}."
+                f"--prior {name!r} is not a prior of {model}; choose one of: {', '.join(usual)}."
             )
         if name in priors:
-            raise JudgeBayesError(f"--prior {name} is given twice; right would be once.")
+            raise JudgeBayesError(f"--prior {name} is set twice; set it once.")
         kind, default = usual[name]
         words, above = KINDS[kind]
         try:
             values = tuple(map(float, numbers.split(",")))
         except ValueError:
             values = ()
-        fit = len(values) == len(above) and all(map(math.isfinite, values))
-        if not fit or any(x <= low for x, low in zip(values, above, strict=True)):
+        valid = len(values) == len(above) and all(map(math.isfinite, values))
+        if not valid or any(x <= low for x, low in zip(values, above, strict=True)):
             example = ",".join(f"{x:g}" for x in default)
-            raise JudgeBayesError(
-                f"--prior {word!r} should give {words}; right would be {name}={example}, for one."
-            )
+            raise JudgeBayesError(f"--prior {word!r} needs {words}, for example {name}={example}.")
         priors[name] = values if len(values) > 1 else values[0]
     return priors

@@ -1,4 +1,4 @@
-"""Groups of options as records: declared once, taken whole by the commands."""
+"""Turn records of options (dataclasses) into the options of Typer commands."""
 
 import inspect
 import operator
@@ -15,23 +15,23 @@ __all__ = ["completing", "taking_records"]
 
 
 def taking_records(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of its records in their place, for Typer.
+    """Return the command with its record parameters replaced by their fields, for Typer.
 
-    Fields of records are annotated with an `Option`, with a text alone, the help of an option (a flag,
-    if it is a bool), or as parameters of Typer's commands are.
+    A field is annotated with an `Option`, with its help text alone (a bool is then a flag), or like a
+    parameter of a Typer command.
     """
-    taken = inspect.signature(command, eval_str=True).parameters
-    kinds = {name: record_of(each.annotation) for name, each in taken.items()}
+    parameters = inspect.signature(command, eval_str=True).parameters
+    kinds = {name: record_of(each.annotation) for name, each in parameters.items()}
     flat: list[inspect.Parameter] = []
     for name, kind in kinds.items():
-        own = [taken[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+        own = [parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)]
         flat += own if kind is None else [_parameter(leaf) for leaf in leaves(*kind)]
 
     @wraps(command)
-    def run(**given: object) -> None:
+    def run(**values: object) -> None:
         command(
             **{
-                name: given[name] if kind is None else filled(*kind, given)
+                name: values[name] if kind is None else filled(*kind, values)
                 for name, kind in kinds.items()
             }
         )
@@ -41,7 +41,7 @@ def taking_records(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameter(leaf: Leaf) -> inspect.Parameter:
-    """Return what Typer takes for an option: its default with its help and its names."""
+    """Return a parameter that Typer reads as this option."""
     kind, own = inspect.Parameter.KEYWORD_ONLY, leaf.option
     if not isinstance(own, str | Option):
         typed: Any = operator.getitem(Annotated, (leaf.type, own))
@@ -59,10 +59,10 @@ def _parameter(leaf: Leaf) -> inspect.Parameter:
 
 
 def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return what the shell asks for the names that a word may become."""
-    known = list(names)
+    """Return a function that completes the beginning of a word to these names."""
+    candidates = list(names)
 
     def complete(incomplete: str) -> list[str]:
-        return [name for name in known if name.startswith(incomplete)]
+        return [name for name in candidates if name.startswith(incomplete)]
 
     return complete

@@ -1,4 +1,4 @@
-"""`judgebayes report`: one HTML page on a user's votes."""
+"""`judgebayes report`: an HTML page on a user's votes."""
 
 import hashlib
 import shlex
@@ -53,33 +53,35 @@ __all__ = ["write_report"]
 
 @in_float64
 def write_report(request: ReportRequest, command: Sequence[str]) -> None:
-    """Calibrate, measure what fewer labels would have given, and write the page.
+    """Calibrate, measure the learning curve over numbers of labels, and write the page.
 
     Raises
     ------
     JudgeBayesError
-        For bad input, as `judgebayes calibrate`, or if the page cannot be written.
+        For bad input, as in `judgebayes calibrate`, or if the page cannot be written.
     """
     console = Console()
     check_writable(request.out, table=False)
     if request.conformal is not None and request.labels is None and request.method == "sc":
         request = replace(request, conformal=None)
-    given = _presentable(read_request(request))
-    if (given.labels >= 0).sum() < LEAST_FOR_SPLITS:
+    data = _presentable(read_request(request))
+    if (data.labels >= 0).sum() < LEAST_FOR_SPLITS:
         request = replace(request, conformal=None)
-    say(console, read_words(given))
+    say(console, read_words(data))
     with shown() as progress:
-        found = answer(request, given, progress)
-        curve = None if found.compared is None else _curve(request, found, progress)
-    page = _page(request, given, found, curve, command)
-    with atomically(request.out) as beside:
-        beside.write_text(render(page), encoding="utf-8")
-    say(console, [f"The report is in {request.out}: method {found.choice.name}, {found.counted}."])
+        result = answer(request, data, progress)
+        curve = None if result.compared is None else _curve(request, result, progress)
+    page = _page(request, data, result, curve, command)
+    with atomically(request.out) as temporary:
+        temporary.write_text(render(page), encoding="utf-8")
+    say(
+        console, [f"The report is in {request.out}: method {result.choice.name}, {result.counted}."]
+    )
 
 
-def _presentable(given: Data) -> Data:
-    """Return what was read with names of judges and classes that sentences and figures can bear."""
-    coding = given.read.coding
+def _presentable(data: Data) -> Data:
+    """Return the data with names of judges and classes made fit to print, by `presentable`."""
+    coding = data.read.coding
     values, named = coding.classes.values, presentable(coding.classes.names)
     shown = Classes(
         tuple(n if isinstance(v, str) else v for v, n in zip(values, named, strict=True)),
@@ -90,23 +92,23 @@ def _presentable(given: Data) -> Data:
         each.set_axis(judges[: len(each)]) for each in (coding.missing, coding.recorded)
     )
     coding = replace(coding, judges=judges, classes=shown, missing=missing, recorded=recorded)
-    return replace(given, read=replace(given.read, coding=coding))
+    return replace(data, read=replace(data.read, coding=coding))
 
 
-def _curve(request: ReportRequest, found: Calibration, progress: Progress) -> Curve:
-    assert found.compared is not None
-    name, loss = found.choice.name, found.losses.matrix
+def _curve(request: ReportRequest, result: Calibration, progress: Progress) -> Curve:
+    assert result.compared is not None
+    name, loss = result.choice.name, result.losses.matrix
     growth = grow(
-        found.compared,
+        result.compared,
         name,
-        found.method,
-        found.table.votes,
-        found.labels,
+        result.method,
+        result.table.votes,
+        result.labels,
         loss,
         seed=request.seed,
         progress=progress,
     )
-    compared, constant = found.compared, "best-constant"
+    compared, constant = result.compared, "best-constant"
     level = (
         compared.means[constant]["nll"],
         compared.interval(constant, compared.evaluations[constant].losses(loss)).mean,
@@ -116,37 +118,39 @@ def _curve(request: ReportRequest, found: Calibration, progress: Progress) -> Cu
 
 def _page(
     request: ReportRequest,
-    given: Data,
-    found: Calibration,
+    data: Data,
+    result: Calibration,
     curve: Curve | None,
     command: Sequence[str],
 ) -> Page:
-    """Return the whole page."""
-    coding, votes = given.read.coding, given.read.votes
+    """Return the page with all its sections."""
+    coding, votes = data.read.coding, data.read.votes
     names = coding.classes.names
-    judges = found.judges
-    known = judges["accuracy"][np.isfinite(judges["accuracy"])]
-    labels = given.labels[given.labels >= 0]
-    words = read_words(given)
-    if isinstance(given.read, Listing):
-        words.append("Diagnostics and judges below are those of the votes on labelled items.")
-    decisions, expected = (np.asarray(x) for x in decide(found.log_probs, found.losses.matrix))
-    probs = np.exp(np.asarray(found.log_probs))
-    # A rule answers 0 or 1, or shares where it cannot tell: that says nothing of its errors.
-    rule = traits_of(found.choice.name).rule or bool(np.isin(probs, (0.0, 1.0)).all())
-    gone = found.losses.sent(probs, expected)
-    risk: list[Block] = [] if found.abstention is None else [Paragraph(found.abstention.sentence)]
-    if found.compared is not None and not rule and not found.hide_nll:
+    judges = result.judges
+    accuracies = judges["accuracy"][np.isfinite(judges["accuracy"])]
+    labels = data.labels[data.labels >= 0]
+    words = read_words(data)
+    if isinstance(data.read, Listing):
+        words.append("Diagnostics and judges below use only the votes on labelled items.")
+    decisions, expected = (np.asarray(x) for x in decide(result.log_probs, result.losses.matrix))
+    probs = np.exp(np.asarray(result.log_probs))
+    # The answers of a rule are 0 or 1, or shares of tied classes: they do not measure its errors.
+    rule = traits_of(result.choice.name).rule or bool(np.isin(probs, (0.0, 1.0)).all())
+    abstained = result.losses.sent(probs, expected)
+    risk: list[Block] = [] if result.abstention is None else [Paragraph(result.abstention.sentence)]
+    if result.compared is not None and not rule and not result.hide_nll:
         risk.append(
             risk_drawing(
-                risk_curve(found.compared, found.choice.name, found.losses), found.losses.price
+                risk_curve(result.compared, result.choice.name, result.losses), result.losses.price
             )
         )
-    sets = None if found.sets is None else found.sets.inside
-    few = [] if found.sets or not given.labelled else ["Too few labels for conformal sets."]
+    sets = None if result.sets is None else result.sets.inside
+    few = (
+        [] if result.sets or not data.labelled else ["There are too few labels for conformal sets."]
+    )
     return Page(
         "Judge report: " + presentable([request.votes.name])[0],
-        _summary(given, found, decisions),
+        _summary(data, result, decisions),
         [
             data_section(
                 words,
@@ -155,32 +159,32 @@ def _page(
                 counts_by_item(votes).sum(0),
                 np.bincount(labels, minlength=len(names)),
             ),
-            diagnostics_section(found.findings),
+            diagnostics_section(result.findings),
             judges_section(judges),
             probabilities_section(
-                _held_out(found), names, found.choice.name, degenerate=found.hide_nll
+                _held_out(result), names, result.choice.name, degenerate=result.hide_nll
             ),
             decisions_section(
-                coding.decode(found.log_probs),
+                coding.decode(result.log_probs),
                 names,
                 decisions,
                 None if rule else expected,
                 sets,
-                found.sets.sentences if found.sets is not None else few,
-                f"{found.losses.name} loss: {found.losses.meaning}",
-                given.labels >= 0,
-                gone,
+                result.sets.sentences if result.sets is not None else few,
+                f"{result.losses.name} loss: {result.losses.meaning}",
+                data.labels >= 0,
+                abstained,
                 risk,
             ),
             labels_section(
-                None if found.hide_nll else curve,
+                None if result.hide_nll else curve,
                 len(labels),
-                len(given.labels),
-                float(known.median()) if len(known) else None,
-                request.conformal if found.sets is not None else None,
-                found.choice.name,
+                len(data.labels),
+                float(accuracies.median()) if len(accuracies) else None,
+                request.conformal if result.sets is not None else None,
+                result.choice.name,
             ),
-            _method(request, found),
+            _method(request, result),
             rerun_section(
                 shlex.join(command), shlex.join(_as_calibrate(command, request)), versions()
             ),
@@ -188,73 +192,73 @@ def _page(
     )
 
 
-def _summary(given: Data, found: Calibration, decisions: Int[np.ndarray, " item"]) -> list[Block]:
-    coding, labels = given.read.coding, given.labels
-    made = np.bincount(decisions, minlength=len(coding.classes))
+def _summary(data: Data, result: Calibration, decisions: Int[np.ndarray, " item"]) -> list[Block]:
+    coding, labels = data.read.coding, data.labels
+    decided = np.bincount(decisions, minlength=len(coding.classes))
     facts = [
         (
             "Votes",
-            f"{int((np.asarray(given.read.votes.index) >= 0).sum()):,} of "
+            f"{int((np.asarray(data.read.votes.index) >= 0).sum()):,} of "
             f"{len(coding.judges):,} judge(s) on {len(labels):,} items",
         ),
         ("Labels", f"{int((labels >= 0).sum()):,} of {len(labels):,} items"),
-        ("Diagnostics", found.counted),
-        ("Method", found.choice.name),
+        ("Diagnostics", result.counted),
+        ("Method", result.choice.name),
     ]
-    compared, name = found.compared, found.choice.name
-    if compared is not None and not found.hide_nll:
+    compared, name = result.compared, result.choice.name
+    if compared is not None and not result.hide_nll:
         majority = compared.means.get("sc", {}).get("accuracy")
-        beside = "" if majority is None or name == "sc" else f"; a majority vote {majority:.1%}"
+        others = "" if majority is None or name == "sc" else f"; majority vote: {majority:.1%}"
         nll = compared.interval(name, compared.nll(name), least=0.0)
         facts += [
             (
-                "Right on held-out labels [95 %]",
-                with_interval(compared.right(name), percent=True) + beside,
+                "Held-out accuracy [95 %]",
+                with_interval(compared.right(name), percent=True) + others,
             ),
             (
                 "Held-out NLL [95 %]",
-                f"{with_interval(nll)}; a constant {compared.means['best-constant']['nll']:z.3f}",
+                f"{with_interval(nll)}; constant: {compared.means['best-constant']['nll']:z.3f}",
             ),
         ]
-    shares = ", ".join(f"{n}: {k:,}" for n, k in zip(coding.classes.names, made, strict=True))
+    shares = ", ".join(f"{n}: {k:,}" for n, k in zip(coding.classes.names, decided, strict=True))
     blocks: list[Block] = [Facts([*facts, ("Decisions", shares)], large=True)]
-    if found.warnings:
-        blocks.append(Findings([Finding("note", sentence) for sentence in found.warnings]))
+    if result.warnings:
+        blocks.append(Findings([Finding("note", sentence) for sentence in result.warnings]))
     return blocks
 
 
-def _held_out(found: Calibration) -> HeldOut | None:
-    if found.compared is None:
+def _held_out(result: Calibration) -> HeldOut | None:
+    if result.compared is None:
         return None
-    own = found.compared.evaluations[found.choice.name]
+    own = result.compared.evaluations[result.choice.name]
     labels = np.asarray(own.labels)
     here = labels >= 0
     return HeldOut(
         np.asarray(own.items)[here],
         labels[here],
         np.asarray(own.log_probs)[here],
-        found.compared.groups,
+        result.compared.groups,
         len(labels),
     )
 
 
-def _method(request: ReportRequest, found: Calibration) -> Section:
-    compared, table, words = found.compared, None, []
+def _method(request: ReportRequest, result: Calibration) -> Section:
+    compared, table, words = result.compared, None, []
     if compared is not None:
-        rows = comparison_rows(compared, found.leads, hide_nll=found.hide_nll)
+        rows = comparison_rows(compared, result.leads, hide_nll=result.hide_nll)
         table = Table(compared.title, HEAD, rows)
-        words = comparison_words(compared, found.leads, found.losses, hide_nll=found.hide_nll)
-    said = found.chosen or [f"Method: {found.choice.name}, as asked for."]
-    return method_section(said, table, words, _settings(request, found))
+        words = comparison_words(compared, result.leads, result.losses, hide_nll=result.hide_nll)
+    reasons = result.chosen or [f"Method: {result.choice.name}, as requested."]
+    return method_section(reasons, table, words, _settings(request, result))
 
 
-def _settings(request: ReportRequest, found: Calibration) -> list[tuple[str, str]]:
+def _settings(request: ReportRequest, result: Calibration) -> list[tuple[str, str]]:
     yes = {True: "yes", False: "no"}
-    given = [
-        ("method", f"{request.method} (taken: {found.choice.name})"),
-        ("calibration map", f"{request.calibrator} (taken: {found.choice.map_name})"),
+    settings = [
+        ("method", f"{request.method} (used: {result.choice.name})"),
+        ("calibration map", f"{request.calibrator} (used: {result.choice.map_name})"),
         ("inference", request.inference),
-        ("loss", found.losses.name),
+        ("loss", result.losses.name),
         (
             "coverage of conformal sets",
             "-" if request.conformal is None else f"{request.conformal:g}",
@@ -262,23 +266,23 @@ def _settings(request: ReportRequest, found: Calibration) -> list[tuple[str, str
         ("splits", str(request.splits)),
         ("seed", str(request.seed)),
         ("share of wrong labels", f"{request.label_noise:g}"),
-        ("ends could change places", yes[found.table.coding.classes.pairwise]),
+        ("ends can be swapped (pairwise)", yes[result.table.coding.classes.pairwise]),
         ("wide table", yes[request.reading.wide]),
         ("repeated votes", yes[request.columns.repeats]),
     ]
     optional = {
         "only judge": request.reading.only_judge,
-        "votes given as": request.columns.votes_as,
+        "votes name the response as": request.columns.votes_as,
         "classes": request.classes,
     }
-    return given + [(name, value) for name, value in optional.items() if value is not None]
+    return settings + [(name, value) for name, value in optional.items() if value is not None]
 
 
 def _files(request: ReportRequest) -> list[tuple[str, str]]:
-    named = {"votes": request.votes, "labels": request.labels}
+    paths = {"votes": request.votes, "labels": request.labels}
     return [
         (f"file of {what}", f"{path.name}, {path.stat().st_size:,} bytes, SHA-256 {_digest(path)}")
-        for what, path in named.items()
+        for what, path in paths.items()
         if path is not None
     ]
 
@@ -289,13 +293,13 @@ def _digest(path: Path) -> str:
 
 
 def _as_calibrate(command: Sequence[str], request: ReportRequest) -> list[str]:
-    """Return the command of `judgebayes calibrate` that gives the same answers, as a table."""
+    """Return the `judgebayes calibrate` command that writes the same answers as a table."""
     words = iter(command[2:])
-    kept = []
+    options = []
     for word in words:
         if word in ("--out", "-o", "--conformal"):
             next(words)
             continue
-        kept.append(word)
+        options.append(word)
     level = [] if request.conformal is None else ["--conformal", f"{request.conformal:g}"]
-    return ["judgebayes", "calibrate", *kept, *level, "--out", "answers.csv"]
+    return ["judgebayes", "calibrate", *options, *level, "--out", "answers.csv"]

@@ -1,4 +1,4 @@
-"""`judgebayes reproduce`: experiments, with progress, into a folder of results."""
+"""`judgebayes reproduce`: run experiments into a folder of results, with progress."""
 
 import shlex
 import shutil
@@ -38,21 +38,21 @@ NO_CLAIM = "no claim to grade"
 
 SHORT_AUDIT = 100
 WIDE_ENOUGH = 140
-"""Columns of a console that shows what each number is of, and what the audit says."""
+"""The least width of a console on which the columns "of" and "audit" are shown."""
 
 
 def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
-    """Run the experiments that were named, or all; return whether all that could run have results.
+    """Run the named experiments, or all; return whether all that could run have results.
 
-    Each is written as soon as it is done, and the index, in Markdown and as a page, with it. If none
-    was named, the matrix of all results is printed too. A run that was interrupted, or in which
-    experiments failed, goes on where it was. What each experiment took goes into the table of costs.
+    Each result is written as soon as it is done, together with the index in Markdown and HTML. If no
+    experiment is named, the matrix of all results is printed too. A run that was interrupted, or in
+    which experiments failed, resumes. `--costs` writes the time and memory of each experiment.
 
     Raises
     ------
     JudgeBayesError
         If the data folder or an experiment does not exist, another run is writing to the folder, or
-        the results cannot be written: what is finished stays.
+        the results cannot be written. Finished results are kept.
     """
     console = Console()
     what, data, out = request.what or [], request.data, request.out
@@ -107,15 +107,15 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
                 soft_wrap=True,
             )
         console.print(
-            f"{len(failed)} of {len(chosen)} experiments failed. The same command runs these again "
-            "and keeps the others.",
+            f"{len(failed)} of {len(chosen)} experiments failed. Run the same command again to repeat "
+            "only these.",
             soft_wrap=True,
         )
     return not failed
 
 
 class _Reproduction:
-    """What has been run, skipped and failed so far, and how long the rest may take."""
+    """The state of a run: results, skipped and failed experiments, costs, and the time left."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Reproduction:
         self.costs: dict[Experiment, Cost] = {}
 
     def run_all(self) -> None:
-        """Run what can be run and is not finished yet; say how each came out."""
+        """Run the experiments that can run and are not finished; print the outcome of each."""
         waiting = [e for e in self.chosen if e not in self.skipped]
         remaining = TimeLeft(waiting, twins=self.run.data is None)
         logs = self.out / UNFINISHED / "logs"
@@ -142,7 +142,7 @@ class _Reproduction:
             for number, experiment in enumerate(self.chosen, start=1):
                 if experiment in waiting:
                     result = finished(experiment, self.run, self.out)
-                    how = " (finished by the run before)"
+                    how = " (finished in an earlier run)"
                     if result is None:
                         say(experiment.title)
                         result, how = self._run(experiment, runner, say, remaining)
@@ -169,7 +169,7 @@ class _Reproduction:
         say: Callable[[str], None],
         remaining: TimeLeft,
     ) -> tuple[Finished | None, str]:
-        """Run one experiment; return its result, if it has one, and how it went."""
+        """Run one experiment; return its result, or None if it failed, and a note."""
         cost = runner(experiment, say)
         if isinstance(cost, Cost):
             result = finished(experiment, self.run, self.out)
@@ -185,7 +185,7 @@ class _Reproduction:
 
     def _say(self, progress: Progress, bar: TaskID, text: str) -> None:
         progress.update(bar, description=text)
-        if not self.console.is_terminal:  # no bar is drawn there, and hours of silence are no log
+        if not self.console.is_terminal:  # without a progress bar, a log needs lines
             progress.console.print(f"  {text}", soft_wrap=True, markup=False)
 
 
@@ -203,7 +203,7 @@ def _bar(console: Console) -> Progress:
 
 
 def list_experiments(what: list[str]) -> None:
-    """Print the experiments that were named, or all, with their estimated time and memory.
+    """Print the named experiments, or all, with their estimated time and memory.
 
     Raises
     ------
@@ -232,13 +232,13 @@ def list_experiments(what: list[str]) -> None:
         Console().print(f"All of these {where}: about {duration(total)}.", highlight=False)
     say_plainly(
         Console(),
-        "Measured with 100 splits on two cores, two papers at a time; memory is the largest that the "
-        "process held.",
+        "Measured with 100 splits on two cores, two papers at a time; memory is the peak of the "
+        "process.",
     )
 
 
 def where_from(needs: Sequence[str]) -> str:
-    """Return how to come by data sets: the command that gets them all, or the option for a folder."""
+    """Return how to get data sets: a command that fetches them all, or the option for a folder."""
     names = {source.folder: source.name for source in SOURCES.values()}
     if all(name in names for name in needs):
         return f"judgebayes data get {' '.join(names[name] for name in needs)}"
@@ -255,13 +255,13 @@ def _write_page(
 
 
 def _print_matrix(console: Console, done: list[Finished]) -> None:
-    """Print a table per paper; a narrow console does without what the page says at length."""
+    """Print a table per paper; a narrow console leaves out columns that the HTML page has."""
     wide = console.width >= WIDE_ENOUGH
-    kept = [k for k, name in enumerate(HEAD) if wide or name not in ("of", "audit")]
+    columns = [k for k, name in enumerate(HEAD) if wide or name not in ("of", "audit")]
     results = [(d.experiment, d.output) for d in done]
     for paper, places in ordered(results).items():
         table = Table(title=paper, title_justify="left", box=None, pad_edge=False)
-        for k in kept:
+        for k in columns:
             number = HEAD[k] in ("ours", "paper")
             table.add_column(
                 HEAD[k],
@@ -271,6 +271,6 @@ def _print_matrix(console: Console, done: list[Finished]) -> None:
                 ratio=2 if HEAD[k] == "audit" else None,
             )
         for row in matrix_rows([results[place] for place in places], SHORT_AUDIT):
-            table.add_row(*(escape(row[k]) for k in kept))
+            table.add_row(*(escape(row[k]) for k in columns))
         console.print(table, highlight=False)
         console.print()

@@ -1,4 +1,4 @@
-"""`judgebayes posterior` and `judgebayes posterior-compare`: models sampled, checked, compared."""
+"""`judgebayes posterior` and `judgebayes posterior-compare`: sample, check and compare models."""
 
 import json
 import shlex
@@ -56,31 +56,31 @@ from judgebayes.workflow.reading import (
 __all__ = ["compare_posteriors", "read_data", "sample_posterior"]
 
 FAULTS = "faults_of_sampling"
-"""The attribute of a file that keeps what was bad about its chains."""
+"""The attribute of a file with the problems of its chains, as JSON."""
 ROWS = 24
-"""Rows of the summary that are printed."""
+"""The largest number of rows of the printed summary."""
 CHECKS = 12
 FIXED = 1e-9
 PLOTS = ("forest", "ranks", "predictive")
 FORMS = ("svg", "png")
 FOREST_ROWS = 40
-"""Rows of one variable in the forest plot, from both ends."""
+"""The largest number of rows per variable in the forest plot: the highest and the lowest."""
 RANKED = 9
 CHECKED_ROWS = 40
 VOTE_MODELS = ("dawid-skene", "one-coin", "irt", "beta-binomial", "generator-validator")
-"""They compare votes with labels, and learn nothing from labels that are all the same."""
+"""Models of votes given labels; labels that are all the same are accepted for them."""
 UNLABELLED = ("dawid-skene", "generator-validator")
-"""They learn from votes without any label."""
+"""Models that can be fitted to votes without labels."""
 
 
 @in_float64
 def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
-    """Read, sample, write the file, and say what came out.
+    """Read the data, sample, write the file, and print summary and checks.
 
     Raises
     ------
     JudgeBayesError
-        For bad input, a model that does not suit it, or a file that would be lost.
+        For bad input, a model that does not suit it, or an existing file without `--overwrite`.
     """
     console = Console()
     variant = variant_of(request.model, request.variant)
@@ -93,8 +93,8 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     say(
         console,
         [
-            f"Sampling {what}: {nuts.chains} chains of {nuts.warmup} steps to warm up and "
-            f"{nuts.draws} draws, seed {request.seed}."
+            f"Sampling {what}: {nuts.chains} chains of {nuts.warmup} warm-up steps and {nuts.draws} "
+            f"draws, seed {request.seed}."
         ],
     )
     attributes = _attributes(request, data, variant, command)
@@ -102,25 +102,27 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     drawn = _sampled(request, story, attributes)
     kept = drawn.attrs["draws_kept"]
     if kept < nuts.draws:
-        note = f"Interrupted: {kept} of {nuts.draws} draws of each chain are kept."
-        _tell(console, [Finding("bad", note)])
+        note = f"Interrupted: {kept} of {nuts.draws} draws of each chain are saved."
+        _print_findings(console, [Finding("bad", note)])
     findings = posterior.diagnose(drawn, story.watched)
-    bad = [found.sentence for found in findings if found.severity == "bad"]
+    bad = [each.sentence for each in findings if each.severity == "bad"]
     drawn.attrs[FAULTS] = json.dumps(bad)
     posterior.save(drawn, request.out, overwrite=request.overwrite)
     table = posterior.summary(drawn)
     shown = _rows_of(table, story.shown)
     _print_summary(console, shown, story)
-    _tell(console, findings)
+    _print_findings(console, findings)
     if bad:
-        _tell(console, [Finding("bad", "Until that is mended, nothing below can be relied on.")])
+        _print_findings(
+            console, [Finding("bad", "Until that is fixed, no result below is reliable.")]
+        )
     checks = check(drawn)
     _print_checks(console, checks)
-    said = in_words(checks, story.advice)
-    # Draws that are not from the posterior speak neither for the model nor against it.
-    _tell(console, [replace(found, severity="note") for found in said] if bad else said)
+    messages = in_words(checks, story.advice)
+    # Draws that are not from the posterior are evidence neither for the model nor against it.
+    _print_findings(console, [replace(m, severity="note") for m in messages] if bad else messages)
     for target in targets(drawn):
-        _tell(console, one_left_out(drawn, target))
+        _print_findings(console, one_left_out(drawn, target))
     if request.table is not None:
         write_table(table.rename_axis("parameter").reset_index(), request.table)
         say(console, [f"The summary of all {len(table)} parameters is in {request.table}."])
@@ -130,17 +132,22 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     size = request.out.stat().st_size / 1e6
     say(
         console,
-        [f"The posterior is in {request.out} ({size:.1f} MB): arviz.from_netcdf opens it."],
+        [f"The posterior is in {request.out} ({size:.1f} MB); open it with arviz.from_netcdf."],
     )
     if bad:
-        _tell(console, [Finding("bad", "Do not use it: the chains failed, as said above.")])
+        _print_findings(console, [Finding("bad", "Do not use it: the chains failed (see above).")])
         again = shlex.join(_longer(command, nuts))
-        say_commands(console, [("Next, more draws, into the same file:", again)])
+        say_commands(console, [("Next, more draws into the same file:", again)])
         return
-    beside = f"judgebayes posterior-compare {shlex.quote(str(request.out))} OTHER.nc"
+    comparison = f"judgebayes posterior-compare {shlex.quote(str(request.out))} OTHER.nc"
     say_commands(
         console,
-        [("Next, a second model of the same data, and which foretells them better:", beside)],
+        [
+            (
+                "Next, sample a second model of the same data, and compare their predictions:",
+                comparison,
+            )
+        ],
     )
 
 
@@ -154,55 +161,55 @@ def _nuts(request: PosteriorRequest) -> NUTS:
 
 
 def _longer(command: Sequence[str], nuts: NUTS) -> list[str]:
-    """Return the command with twice the steps, the default at least, over the same files."""
-    words, kept = iter(command), []
+    """Return the command with twice the steps, at least the defaults, and `--overwrite`."""
+    words, others = iter(command), []
     for word in words:
         if word in ("--draws", "--warmup"):
             next(words)
         elif word != "--overwrite":
-            kept.append(word)
+            others.append(word)
     draws, warmup = (
-        max(2 * given, usual)
-        for given, usual in ((nuts.draws, NUTS().draws), (nuts.warmup, NUTS().warmup))
+        max(2 * steps, default)
+        for steps, default in ((nuts.draws, NUTS().draws), (nuts.warmup, NUTS().warmup))
     )
-    return [*kept, "--draws", str(draws), "--warmup", str(warmup), "--overwrite"]
+    return [*others, "--draws", str(draws), "--warmup", str(warmup), "--overwrite"]
 
 
-def compare_posteriors(paths: Sequence[Path], target: str | None) -> None:
-    """Read posteriors of the same data, and say which foretells it best.
+def compare_posteriors(paths: Sequence[Path], site: str | None) -> None:
+    """Read posteriors of the same data, and print which predicts it best (PSIS-LOO).
 
     Raises
     ------
     JudgeBayesError
-        If a file cannot be read, they are of different data, or foretell nothing in common.
+        If a file cannot be read, or the files are of different data or share no site.
     """
     console = Console()
     if len(paths) < 2:
-        raise JudgeBayesError("Name two files or more to compare.")
+        raise JudgeBayesError("Name two or more files to compare.")
     if len(set(paths)) < len(paths):
-        raise JudgeBayesError("A file is named twice; a posterior equals itself.")
-    if target is not None:
-        known("foretell", target, TARGETS)
+        raise JudgeBayesError("A file is named twice; name different files.")
+    if site is not None:
+        known("site", site, TARGETS)
     files = {str(path): posterior.load(path) for path in paths}
-    compared = compare(files, target)
+    compared = compare(files, site)
     say(console, [f"All of {next(iter(files.values())).attrs['data']}."])
     for name, data in files.items():
         faults = json.loads(data.attrs.get(FAULTS, "[]"))
-        _tell(console, [Finding("bad", f"{name}: {sentence}") for sentence in faults])
-    for found in compared:
-        _print_comparison(console, found, files)
-        _tell(console, found.words())
+        _print_findings(console, [Finding("bad", f"{name}: {sentence}") for sentence in faults])
+    for comparison in compared:
+        _print_comparison(console, comparison, files)
+        _print_findings(console, comparison.words())
 
 
 def _check(request: PosteriorRequest) -> None:
-    """Raise now what would be raised after minutes of sampling."""
+    """Check options and output files before sampling, which takes minutes."""
     if request.plots_as not in FORMS:
         raise JudgeBayesError(
-            f"--plots-as {request.plots_as!r} is not known; right would be {' or '.join(FORMS)}."
+            f"--plots-as {request.plots_as!r} is unknown; choose one of: {', '.join(FORMS)}."
         )
     if not 0.5 <= request.target_accept < 1:
         raise JudgeBayesError(
-            f"--target-accept {request.target_accept:g}; right would be 0.9, or up to 0.99."
+            f"--target-accept is {request.target_accept:g}; it must be between 0.5 and 1, such as 0.9."
         )
     check_writable(request.out, table=False)
     check_writable(request.table)
@@ -215,17 +222,17 @@ def _check(request: PosteriorRequest) -> None:
     for path in written:
         if path is not None and path.exists() and not request.overwrite:
             raise JudgeBayesError(
-                f"{str(path)!r} exists already; name another, or say --overwrite."
+                f"{str(path)!r} exists already; name another file, or use --overwrite."
             )
 
 
 def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
-    """Return the data by name, and what was read, in sentences.
+    """Return the data with its names, and sentences about what was read.
 
     Raises
     ------
     JudgeBayesError
-        For bad input, or where the model needs labels or generators and there are none.
+        For bad input, or if the model needs labels or generators and there are none.
     """
     named = tuple(split_names(request.generator or ""))
     source = Source(request.votes, request.columns, request.reading, ignored=named)
@@ -239,8 +246,8 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     )
     if opened.labels is None and request.model not in UNLABELLED:
         raise JudgeBayesError(
-            f"--model {request.model} learns from labels, and there are none: give them with "
-            "--labels FILE or --label COLUMN."
+            f"--model {request.model} needs labels, and there are none; add them with --labels FILE or "
+            "--label COLUMN."
         )
     generators: list[str] = []
     of_item = None
@@ -259,14 +266,14 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     )
     words = [*read.words(), labelled_words(labels, classes)]
     if generators:
-        words.append(f"{len(generators)} generators; a vote for {classes.names[-1]!r} is valid.")
+        words.append(f"{len(generators)} generators; a vote for {classes.names[-1]!r} means valid.")
     return data, words
 
 
 def _attributes(
     request: PosteriorRequest, data: Data, variant: str, command: Sequence[str]
 ) -> dict[str, str | int]:
-    """Return what the file should know of itself."""
+    """Return the attributes of the file: model, data, settings, command and versions."""
     settings = {k: v for k, v in asdict(_nuts(request)).items() if k != "score"}
     return {
         "model": request.model,
@@ -305,13 +312,13 @@ def _sampled(
             )
         except KeyboardInterrupt:
             raise JudgeBayesError(
-                f"Interrupted with fewer than {LEAST_KEPT} draws of each chain, or before all was "
-                "computed from the draws: nothing was kept and nothing was written."
+                f"Interrupted with fewer than {LEAST_KEPT} draws of each chain, or before the results "
+                "were computed from them: no file was written."
             ) from None
 
 
 def _in_words(so_far: Sampling, nuts: NUTS) -> str:
-    """Return what stands beside the bar: how fast, and how well the chains agree."""
+    """Return the text of the progress bar: the speed, and how well the chains agree."""
     draws = so_far.steps - nuts.warmup
     rate = f"{so_far.per_second:,.0f} a second"
     if draws <= 0:
@@ -327,7 +334,7 @@ def _in_words(so_far: Sampling, nuts: NUTS) -> str:
 
 
 def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of some variables, in the order of these, with the variable of each row."""
+    """Return the rows of these variables, in their order, with a column `variable`."""
     variable = table.index.str.replace(r"\[.*", "", regex=True)
     table = table.assign(variable=variable)
     parts = [table[table["variable"] == name] for name in shown]
@@ -337,23 +344,21 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
 def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> None:
     table = _table("")
     numbers(table, "mean", "sd", "5 %", "95 %", "ESS", "R-hat")
-    kept = _both_ends(shown, ROWS)
-    for name, row in kept.iterrows():
-        fixed = row["sd"] < FIXED  # known, up to rounding
+    printed = _both_ends(shown, ROWS)
+    for name, row in printed.iterrows():
+        fixed = row["sd"] < FIXED  # constant, up to rounding
         sd = 0.0 if fixed else row["sd"]
         cells = [f"{x:.3g}" for x in (row["mean"], sd, row["low"], row["high"])]
-        worth = np.nan if fixed else min(row["ess_bulk"], row["ess_tail"])
+        ess = np.nan if fixed else min(row["ess_bulk"], row["ess_tail"])
         agree = f"{row['r_hat']:.3f}" if np.isfinite(row["r_hat"]) else "-"
-        table.add_row(
-            escape(str(name)), *cells, f"{worth:.0f}" if np.isfinite(worth) else "-", agree
-        )
-    show(console, "Posterior: mean, 90 % interval, and what the draws are worth", table)
-    if len(kept) < len(shown):
+        table.add_row(escape(str(name)), *cells, f"{ess:.0f}" if np.isfinite(ess) else "-", agree)
+    show(console, "Posterior: mean, 90 % interval, effective sample size (ESS) and R-hat", table)
+    if len(printed) < len(shown):
         say(
             console,
             [
-                f"{len(shown) - len(kept)} of {len(shown)} rows are not shown, those between the "
-                "highest and the lowest; --table FILE writes all."
+                f"{len(shown) - len(printed)} of {len(shown)} rows, between the highest and the lowest, "
+                "are not shown; --table FILE writes all."
             ],
         )
     names = dict.fromkeys(shown["variable"])
@@ -362,7 +367,7 @@ def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> N
 
 
 def _both_ends(shown: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Return the rows of every variable, of long ones those with the highest and lowest means."""
+    """Return the rows of each variable; of long ones, those with the highest and lowest means."""
     sizes = shown["variable"].value_counts()
     each = max(most // max(len(sizes), 1), 4)
     parts = []
@@ -377,53 +382,57 @@ def _both_ends(shown: pd.DataFrame, most: int) -> pd.DataFrame:
 
 def _print_checks(console: Console, checks: Sequence[Check]) -> None:
     table = _table("share or rate")
-    numbers(table, "observed", "drawn anew [90 %]", "p")
-    kept = _most_telling(checks, CHECKS)
-    for each in kept:
+    numbers(table, "observed", "replicated [90 %]", "p")
+    printed = _most_extreme(checks, CHECKS)
+    for each in printed:
         low, high = np.quantile(each.replicated, (0.05, 0.95))
-        anew = f"{each.replicated.mean():.3f} [{low:.3f}, {high:.3f}]"
-        table.add_row(escape(each.name), f"{each.observed:.3f}", anew, f"{each.p:.3f}")
-    show(console, "Data drawn anew from the fitted model, beside those observed", table)
-    rest = len(checks) - len(kept)
+        replicated = f"{each.replicated.mean():.3f} [{low:.3f}, {high:.3f}]"
+        table.add_row(escape(each.name), f"{each.observed:.3f}", replicated, f"{each.p:.3f}")
+    show(
+        console,
+        "Posterior predictive checks: replicated data from the fitted model, and observed",
+        table,
+    )
+    rest = len(checks) - len(printed)
     lines = [
-        "p: the share of replications above what was observed; near 0 or 1 the model misses it."
+        "p: the share of replications above the observed value; near 0 or 1, the model does not fit it."
     ]
     if rest:
-        lines.append(f"{rest} more, nearer to what the model expects, are not shown.")
+        lines.append(f"{rest} more checks, closer to the model, are not shown.")
     say(console, lines)
 
 
-def _most_telling(checks: Sequence[Check], most: int) -> list[Check]:
-    """Return the first few checks and those that are farthest off, in their order."""
+def _most_extreme(checks: Sequence[Check], most: int) -> list[Check]:
+    """Return the first four checks and those farthest from the model, in their order."""
     if len(checks) <= most:
         return list(checks)
     rest = sorted(range(4, len(checks)), key=lambda i: -checks[i].distance)
     return [checks[i] for i in sorted([*range(4), *rest[: most - 4]])]
 
 
-def _print_comparison(console: Console, found: Compared, files: dict[str, Any]) -> None:
+def _print_comparison(console: Console, comparison: Compared, files: dict[str, Any]) -> None:
     table = _table("posterior")
     table.add_column("model", overflow="fold")
     numbers(table, "log score", "per item", "behind", "k > 0.7")
-    for place, (name, own) in enumerate(zip(found.names, found.each, strict=True)):
-        gap, error = found.behind(place)
-        total, attributes = found.total(place), files[name].attrs
+    for place, (name, own) in enumerate(zip(comparison.names, comparison.each, strict=True)):
+        gap, error = comparison.behind(place)
+        total, attributes = comparison.total(place), files[name].attrs
         table.add_row(
             escape(name),
             ", ".join(attributes[key] for key in ("model", "variant") if key in attributes),
             f"{total:.1f}",
-            f"{total / found.n_items:.3f}",
+            f"{total / comparison.n_items:.3f}",
             f"{gap:.1f} ± {error:.1f}" if place else "",
             str(len(own.unreliable)),
         )
-    what = TARGETS[found.target]
+    what = TARGETS[comparison.target]
     show(
         console,
-        f"Foretelling {what}, from all other items (PSIS-LOO, {found.n_items} items)",
+        f"Predicting {what}, from all other items (PSIS-LOO, {comparison.n_items} items)",
         table,
     )
-    if found.only_common:
-        say(console, ["Items that only some of them foretell are left out."])
+    if comparison.only_common:
+        say(console, ["Items that only some of the models predict are left out."])
 
 
 def _plot(
@@ -449,7 +458,7 @@ def _plot(
             label="statistic",
             series="data",
             xlabel="share or rate, replications with 90 % intervals",
-            title=f"Data drawn anew beside those observed: {what}",
+            title=f"Data drawn from the model, and observed: {what}",
         ),
     }
     try:
@@ -492,7 +501,7 @@ def _quartiles(drawn: Any, shown: pd.DataFrame) -> dict[str, tuple[float, float]
 
 
 def _worst_draws(drawn: Any, shown: pd.DataFrame, story: ModelSpec) -> dict[str, np.ndarray]:
-    """Return the draws on which the chains agree least."""
+    """Return the draws of the parameters with the highest R-hat."""
     names = list(story.watched or dict.fromkeys(shown["variable"]))
     ranked = _rows_of(posterior.summary(drawn, names), names)["r_hat"].dropna()
     worst = ranked.sort_values(ascending=False, kind="stable").index[:RANKED]
@@ -502,7 +511,7 @@ def _worst_draws(drawn: Any, shown: pd.DataFrame, story: ModelSpec) -> dict[str,
 
 def _checks_table(checks: Sequence[Check]) -> pd.DataFrame:
     rows: list[tuple[str, str, float, float, float]] = []
-    for each in _most_telling(checks, CHECKED_ROWS):
+    for each in _most_extreme(checks, CHECKED_ROWS):
         for series, x in (("prior", each.before), ("fitted model", each.replicated)):
             low, high = np.quantile(x, (0.05, 0.95))
             rows.append((each.name, series, float(x.mean()), float(low), float(high)))
@@ -511,14 +520,14 @@ def _checks_table(checks: Sequence[Check]) -> pd.DataFrame:
 
 
 def _table(first: str) -> Table:
-    """Return a table whose first column gives way where the console is narrow."""
+    """Return a table whose first column shrinks on a narrow console."""
     table = Table(box=None, pad_edge=False)
     table.add_column(first, overflow="fold", min_width=12)
     return table
 
 
-def _tell(console: Console, findings: Sequence[Finding]) -> None:
-    """Print findings behind their marks; what is no fault has none."""
-    for found in findings:
-        mark = "" if found.severity == "note" else MARKS[found.severity]
-        say(console, [found.sentence], mark)
+def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """Print findings behind their marks; notes have no mark."""
+    for finding in findings:
+        mark = "" if finding.severity == "note" else MARKS[finding.severity]
+        say(console, [finding.sentence], mark)

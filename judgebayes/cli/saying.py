@@ -1,4 +1,4 @@
-"""Sentences on the console: in a terminal broken between words, in a file a line each."""
+"""Print sentences: wrapped between words on a terminal, one per line in a file."""
 
 from collections.abc import Sequence
 
@@ -16,41 +16,41 @@ MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": 
 
 
 def say(console: Console, lines: Sequence[str], mark: str = "") -> None:
-    """Print sentences behind a mark, in rich's markup; what they quote is no markup."""
+    """Print sentences behind a mark. The mark is rich markup; the sentences are escaped."""
     for line in lines:
-        said = escape(sentence(line))
+        text = escape(sentence(line))
         if not console.is_terminal:
-            console.print(f"{mark} {said}" if mark else said, soft_wrap=True, highlight=False)
+            console.print(f"{mark} {text}" if mark else text, soft_wrap=True, highlight=False)
             continue
         hanging = Table.grid(padding=(0, 1, 0, 0))
         if mark:
             hanging.add_column()
         hanging.add_column(overflow="fold")
-        hanging.add_row(*([mark] if mark else []), said)
+        hanging.add_row(*([mark] if mark else []), text)
         console.print(hanging, highlight=False)
 
 
 def say_plainly(console: Console, *lines: str) -> None:
-    """Print lines as they are: never broken, no markup."""
+    """Print lines unchanged: not wrapped, without markup."""
     for line in lines:
         console.print(escape(line), highlight=False, soft_wrap=True)
 
 
 def show(console: Console, title: str, table: Table) -> None:
-    """Print a table below its title, which may be wider."""
+    """Print a title and, below it, a table; the title may be wider than the table."""
     console.print()
     say(console, [f"{title}:"])
     console.print(table, highlight=False)
 
 
 def numbers(table: Table, *heads: str) -> None:
-    """Add columns of numbers, which stand on the right and are never broken."""
+    """Add columns of numbers: right-aligned and not wrapped."""
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
 
 
 def say_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:
-    """Print what can be run next, each command on a line that can be copied, behind what it is for."""
+    """Print commands to run next, each below its purpose, on a line of its own to copy."""
     for purpose, command in commands:
         say(console, [purpose])
         console.print(f"  {escape(sentence(command))}", soft_wrap=True, highlight=False)

@@ -1,7 +1,7 @@
-"""What a user can ask of the workflow: options in groups, each worded once, with their defaults.
+"""The options of the workflow, in groups, each with its help and default.
 
-The functions of this package take these records; the command line makes its options of them
-(`judgebayes.cli.records`).
+The functions of this package take these records; `judgebayes.cli.records` turns them into the
+options of the command line.
 """
 
 from collections.abc import Collection, Mapping
@@ -31,84 +31,89 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Option:
-    """What the command line has to know of an option beside its type and its help."""
+    """How the command line shows an option: its help, names, bounds and completions."""
 
     help: str
     names: tuple[str, ...] = ()
-    """Its names there, where they are not the field's."""
+    """Its names on the command line, if they differ from the field's."""
     least: float | None = None
     values: tuple[str, ...] = ()
-    """The values that a shell may complete."""
+    """The values for completion in a shell."""
     positional: bool = False
     type: Any = None
-    """Its type there, where it is not the field's: a path, where functions take tables too."""
+    """Its type on the command line, if it differs: a path where functions also take tables."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Marks a record within a record: these of its fields are no options here, but have a value."""
+    """Marks a nested record: these of its fields are not options here, but have fixed values."""
 
     values: Mapping[str, object]
 
 
 Tabular = Any
-"""The path of a table, or a table: of pandas, or any with the Arrow interface (polars, PyArrow)."""
+"""The path of a table, or a table: pandas, or any with the Arrow interface (polars, PyArrow)."""
 VotesFile = Annotated[
     Tabular,
-    Option("Votes: .csv, .tsv, .txt, .jsonl or .parquet, a row each.", positional=True, type=Path),
+    Option("Votes, one per row: .csv, .tsv, .txt, .jsonl or .parquet.", positional=True, type=Path),
 ]
 ItemColumn = Annotated[str | None, "Column of the item."]
-JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if one judged."]
+JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if there is one judge."]
 VoteColumn = Annotated[str | None, "Column of the vote."]
 SampleColumn = Annotated[str | None, "Column that numbers a judge's repeated votes on an item."]
-OrderColumn = Annotated[str | None, "Column of the presentation order: AB or BA; 'none' to ignore."]
+OrderColumn = Annotated[
+    str | None, "Column of the presentation order, AB or BA; 'none' to ignore it."
+]
 GeneratorColumn = Annotated[str | None, "Column of the generator, in the votes or in the labels."]
 ClassNames = Annotated[
     str | None,
-    "The classes from lowest to highest, separated by commas: 1,2,3,4,5. A name that holds a "
-    "comma stands in double quotes.",
+    "The classes from lowest to highest, separated by commas: 1,2,3,4,5. Put a name with a comma "
+    "in double quotes.",
 ]
 Pairwise = Annotated[
     bool | None,
     Option(
-        "Whether the scale's ends are two responses that could change places.",
+        "Whether the lowest and the highest class stand for two responses that could be swapped.",
         ("--pairwise/--no-pairwise",),
     ),
 ]
 Ignore = Annotated[
-    str | None, "Columns to leave out, separated by commas: notes,date of a --wide file."
+    str | None, "Columns of a --wide file to leave out, separated by commas: notes,date."
 ]
 Missing = Annotated[
     str | None,
-    "Values that mean no vote (or no label), separated by commas: partial,unsure. Empty "
-    "cells always do.",
+    "Values that mean no vote (or no label), separated by commas: partial,unsure. Empty cells "
+    "always mean that.",
 ]
-Encoding = Annotated[str | None, "Encoding of text files that are not UTF-8: cp1252, for one."]
+Encoding = Annotated[str | None, "Encoding of text files that are not UTF-8, for example cp1252."]
 SkipRows = Annotated[
     int | None,
-    Option("Rows above the header of the votes; titles are told by themselves.", least=0),
+    Option(
+        "Rows above the header of the votes. Title rows are detected automatically.",
+        least=0,
+    ),
 ]
-DropUnknownLabels = Annotated[bool, "Accept labels of items without votes."]
+DropUnknownLabels = Annotated[bool, "Accept labels of items without votes; they are left out."]
 AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
 Loss = Annotated[str, "Loss of a decision: absolute (class steps) or zero-one."]
 OwnLosses = Annotated[
     Any,
     Option(
-        "Your own loss of every decision: a table whose first column names the decision, with a column "
-        "per class; a row 'person' is the price of asking a person. In Python a matrix too.",
+        "Your own losses: a table with the decision in the first column and a column per class. A row "
+        "'person' gives the price of asking a person. In Python also a matrix.",
         type=Path | None,
     ),
 ]
 Plugin = Annotated[
     Path | None,
-    "A Python file with methods of your own, declared by @judgebayes.aggregator or .calibrator. It "
-    "is run.",
+    "A Python file with your own methods, declared by @judgebayes.aggregator or .calibrator. The "
+    "file is executed.",
 ]
 AbstainCost = Annotated[
     float | None,
     Option(
-        "Price of asking a person, in units of the loss: items whose expected loss is higher are sent "
-        "to one.",
+        "Price of asking a person, in units of the loss. Items with a higher expected loss are sent to "
+        "a person.",
         least=0,
     ),
 ]
@@ -120,38 +125,39 @@ ROLES = ("item", "judge", "vote", "sample", "order", "label", "task", "group")
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns as the user named them, by `ROLES`; None to guess, "none" where there is none."""
+    """Column names by `ROLES`; None means to guess, "none" that there is no such column."""
 
     item: ItemColumn = None
     judge: JudgeColumn = None
     vote: VoteColumn = None
     sample: SampleColumn = None
-    repeats: Annotated[bool, "Rows of one judge on one item are repeated votes, in file order."] = (
-        False
-    )
+    repeats: Annotated[
+        bool, "Several rows of one judge on one item are repeated votes, in file order."
+    ] = False
     order: OrderColumn = None
     votes_as: Annotated[
         str | None,
-        "With an order: 'shown' if a vote names the response shown first or second, "
-        "'original' if it was mapped back already.",
+        "With an order column: 'shown' if votes name the response by its position as shown, "
+        "'original' if they were already mapped back.",
     ] = None
     label: Annotated[str | None, "Column of the label."] = None
     task: Annotated[str | None, "Column of the task, for a hierarchical model."] = None
     group: Annotated[
-        str | None, "Column of what items share (a question, a program): kept together."
+        str | None,
+        "Column of what items share (a question, a program): splits keep its items together.",
     ] = None
 
     def named(self) -> dict[str, str | None]:
-        """Return the columns by role."""
+        """Return the column names by role."""
         return {role: getattr(self, role) for role in ROLES}
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How a file of votes is to be read, beside its columns."""
+    """How to read a file of votes, apart from its columns."""
 
-    only_judge: Annotated[str | None, "Use the votes of this judge only."] = None
-    wide: Annotated[bool, "The votes file has a row per item, a column per judge."] = False
+    only_judge: Annotated[str | None, "Use only the votes of this judge."] = None
+    wide: Annotated[bool, "The votes file has a row per item and a column per judge."] = False
     ignore: Ignore = None
     missing: Missing = None
     encoding: Encoding = None
@@ -168,13 +174,15 @@ class LabelledVotes:
     votes: VotesFile
     labels: Annotated[
         Tabular,
-        Option("Labels, if they are not a column of the votes: a row per item.", type=Path | None),
+        Option(
+            "Labels, one item per row, if they are not a column of the votes.", type=Path | None
+        ),
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRequest(LabelledVotes):
-    """What `judgebayes.read` was asked for."""
+    """The options of `judgebayes.read`."""
 
     columns: Columns = field(default_factory=Columns)
     classes: ClassNames = None
@@ -185,57 +193,58 @@ class ReadRequest(LabelledVotes):
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrateRequest(LabelledVotes):
-    """What `judgebayes calibrate` was asked for."""
+    """The options of `judgebayes calibrate`."""
 
     method: Annotated[
         str,
         Option(
-            "auto (stacking for a panel, davidson for one judge, unless another that suits the "
-            f"votes has clearly less held-out NLL), {', '.join(METHODS[1:-1])} or {METHODS[-1]}.",
+            "auto (stacking for several judges, davidson for one, unless another suitable method has "
+            f"clearly less held-out NLL), {', '.join(METHODS[1:-1])} or {METHODS[-1]}.",
             values=METHODS,
         ),
     ] = "auto"
     calibrator: Annotated[
         str,
         Option(
-            f"The calibration map behind the method: {', '.join(CALIBRATORS[1:])}; auto puts beta "
-            "behind methods that are overconfident.",
+            f"The calibration map after the method: {', '.join(CALIBRATORS[1:])}; auto adds beta to "
+            "methods that are overconfident.",
             values=CALIBRATORS,
         ),
     ] = "auto"
     inference: Annotated[
         str,
         Option(
-            "How davidson is fitted: drps (the paper's), ml, map or nuts; nuts samples "
-            "dawid-skene and stacking too.",
+            "How davidson is fitted: drps (as in the paper), ml, map or nuts; nuts also samples "
+            "dawid-skene and stacking.",
             values=INFERENCES,
         ),
     ] = "drps"
     plugin: Plugin = None
     conformal: Annotated[
-        float | None, "Add to each item the set of classes that holds the label this often."
+        float | None,
+        "Add a conformal set of classes to each item; this is its coverage, such as 0.9.",
     ] = None
     columns: Columns = field(default_factory=Columns)
     classes: ClassNames = None
     pairwise: Pairwise = None
     reading: ReadingOptions = field(default_factory=ReadingOptions)
-    label_noise: Annotated[float, "The share of the labels that are wrong, if it is known."] = 0.0
+    label_noise: Annotated[float, "The share of wrong labels, if it is known."] = 0.0
     loss: Loss = "absolute"
     losses: OwnLosses = None
     abstain_cost: AbstainCost = None
-    splits: Annotated[int, Option("Splits of the held-out comparison.", least=2)] = 100
+    splits: Annotated[int, Option("Number of splits of the held-out comparison.", least=2)] = 100
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
-    save: Annotated[Path | None, "Where to keep the fit (JSON), for `judgebayes apply`."] = None
+    save: Annotated[Path | None, "Where to save the fit (JSON), for `judgebayes apply`."] = None
     drop_unknown_labels: DropUnknownLabels = False
     allow_degenerate: AllowDegenerate = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApplyRequest:
-    """What `judgebayes apply` was asked for."""
+    """The options of `judgebayes apply`."""
 
-    fit: Annotated[Path, Option("A fit that `judgebayes calibrate --save` kept.", positional=True)]
+    fit: Annotated[Path, Option("A fit that `judgebayes calibrate --save` wrote.", positional=True)]
     votes: VotesFile
     columns: Annotated[Columns, Fixed({"label": None, "group": "none"})]
     reading: ReadingOptions
@@ -248,13 +257,13 @@ class ApplyRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnoseRequest(LabelledVotes):
-    """What `judgebayes diagnose` was asked for."""
+    """The options of `judgebayes diagnose`."""
 
     columns: Annotated[Columns, Fixed({"task": None})]
     classes: ClassNames = None
     pairwise: Pairwise = None
     reading: Annotated[ReadingOptions, Fixed({"only_judge": None})]
-    judges: Annotated[int, Option("How many judges to print at most.", least=2)] = 20
+    judges: Annotated[int, Option("Greatest number of judges to print.", least=2)] = 20
     seed: Annotated[int, "Seed of the random panels (saturation)."] = 0
     out: Out = None
     plot: Plot = None
@@ -263,19 +272,20 @@ class DiagnoseRequest(LabelledVotes):
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleRequest(LabelledVotes):
-    """What `judgebayes ensemble` was asked for."""
+    """The options of `judgebayes ensemble`."""
 
     k: Annotated[
-        str | None, "Numbers of votes: 1:21, or 3,5,11; all odd ones there are by default."
+        str | None,
+        "Numbers of votes: 1:21, or 3,5,11; by default all odd numbers in the data.",
     ] = None
     target_width: Annotated[
-        float, "How wide the interval may be: says how many labels it takes."
+        float, "Target width of the interval, to compute how many labels it needs."
     ] = 0.05
     level: Annotated[float, "Probability of the intervals."] = 0.9
     these_items: Annotated[
         bool,
-        "Ask for the error on the items of the file, not on all items there could be: "
-        "narrower where a large share is labelled.",
+        "Estimate the error on the items of the file, not on all items like these; the interval is "
+        "narrower if a large share is labelled.",
     ] = False
     columns: Ungrouped
     classes: ClassNames = None
@@ -288,7 +298,7 @@ class EnsembleRequest(LabelledVotes):
 
 @dataclass(frozen=True, kw_only=True)
 class PrecisionRequest(LabelledVotes):
-    """What `judgebayes precision` was asked for."""
+    """The options of `judgebayes precision`."""
 
     columns: Annotated[
         Columns,
@@ -299,13 +309,14 @@ class PrecisionRequest(LabelledVotes):
     ]
     generator: GeneratorColumn = None
     systems: Annotated[
-        str | None, "Two columns, A,B, if each item compares two systems: win rates and a ranking."
+        str | None,
+        "Two columns, A,B, if each item compares two systems: win rates and a ranking.",
     ] = None
     classes: Annotated[
         str | None, "The classes, invalid first: invalid,valid. With --systems: B,tie,A."
     ] = None
     next_labels: Annotated[
-        int | None, Option("Say which items to label next, this many.", ("--next",), least=1)
+        int | None, Option("Propose this many items to label next.", ("--next",), least=1)
     ] = None
     next_out: Annotated[
         Path | None, "Where to write the items of --next, with an empty label column."
@@ -319,14 +330,12 @@ class PrecisionRequest(LabelledVotes):
 
 
 def known(name: str, value: str, values: Collection[str]) -> None:
-    """Check the value of an option.
+    """Check that the value of an option is one of the allowed values.
 
     Raises
     ------
     JudgeBayesError
-        If it is none of the known ones.
+        If it is not.
     """
     if value not in values:
-        raise JudgeBayesError(
-            f"--{name} {value!r} is not known; right would be {', '.join(values)}."
-        )
+        raise JudgeBayesError(f"--{name} {value!r} is unknown; choose one of: {', '.join(values)}.")

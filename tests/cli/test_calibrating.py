@@ -203,12 +203,12 @@ def test_repeats_without_a_sample_column(
 
 BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], str]] = [
     ("no labels", lambda v, g: None, ["NOGOLD"], "Calibration needs labels"),
-    ("unknown method", lambda v, g: None, ["--method", "magic"], "right would be auto, davidson"),
-    ("unknown inference", lambda v, g: None, ["--inference", "x"], "right would be drps, ml"),
-    ("unknown loss", lambda v, g: None, ["--loss", "x"], "right would be absolute, zero-one"),
+    ("unknown method", lambda v, g: None, ["--method", "magic"], "choose one of: auto, davidson"),
+    ("unknown inference", lambda v, g: None, ["--inference", "x"], "choose one of: drps, ml"),
+    ("unknown loss", lambda v, g: None, ["--loss", "x"], "choose one of: absolute, zero-one"),
     ("unknown judge", lambda v, g: None, ["--only-judge", "x"], "no judge 'x'; there are 'gpt'"),
     ("unknown column", lambda v, g: None, ["--vote", "x"], "no column 'x' for the vote"),
-    ("tasks not told", lambda v, g: None, ["--method", "hierarchical"], "--task"),
+    ("no column of tasks", lambda v, g: None, ["--method", "hierarchical"], "--task"),
     (
         "mixed kinds",
         lambda v, g: v.update(v[["Verdict"]].abs()),

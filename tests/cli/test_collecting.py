@@ -60,11 +60,11 @@ def run(fake: Fake, items: Path, *words: object, code: int = 0) -> str:
     out = [] if "-o" in words else ["-o", items.parent / "votes.jsonl"]
     judge = [] if "--judge" in words else ["--judge", f"small@{fake.url}"]
     command = ["collect", items, *judge, *out, *QUICK, *words]
-    found = CliRunner().invoke(cli.app, [str(word) for word in command])
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    assert found.exit_code == code, found.output
-    return found.output
+    result = CliRunner().invoke(cli.app, [str(word) for word in command])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.output
 
 
 def votes(folder: Path) -> pd.DataFrame:
@@ -82,17 +82,17 @@ def test_half_in_each_order_in_the_labels_frame_and_the_command_that_reads_it(
     items = pairs(tmp_path)
     with serving(first_is_better) as fake:
         said = run(fake, items, "-n", "4", "--temperature", "0.7", "--concurrency", "3")
-    found = votes(tmp_path)
-    assert len(found) == 16
-    assert set(found["vote"]) == {"A"}
-    assert Counter(found["order"]) == {"AB": 8, "BA": 8}
-    assert not found.duplicated(["item", "judge", "sample", "order"]).any()
+    table = votes(tmp_path)
+    assert len(table) == 16
+    assert set(table["vote"]) == {"A"}
+    assert Counter(table["order"]) == {"AB": 8, "BA": 8}
+    assert not table.duplicated(["item", "judge", "sample", "order"]).any()
     assert Counter(map(swapped, fake.asked.elements())) == {True: 8, False: 8}
     assert fake.most_at_once <= 3
     assert {body["temperature"] for body in fake.bodies} == {0.7}
     assert {body["model"] for body in fake.bodies} == {"small"}
     assert fake.keys == [None] * 16
-    assert "16 of 16 answers hold a vote (100.0%)" in said
+    assert "16 of 16 answers contain a vote (100.0%)" in said
     assert "Tokens: 160." in said
     command = shlex.split(said.split("Next: ")[1])
     assert command[:3] == ["judgebayes", "calibrate", str(tmp_path / "votes.jsonl")]
@@ -143,19 +143,19 @@ def test_what_cannot_be_read_is_a_missing_vote(tmp_path: Path) -> None:
     items = pairs(tmp_path, len(replies))
     with serving(lambda prompt, _: replies[item_of(prompt)]) as fake:
         said = run(fake, items, "-n", "2", "--judge", f"llm=org/m@{fake.url}")
-    found = votes(tmp_path)
+    table = votes(tmp_path)
     by_item = {
         name: list(part.sort_values("order")["vote"].fillna("-"))
-        for name, part in found.groupby("item")
+        for name, part in table.groupby("item")
     }
     nothing = ["-", "-"]
     assert by_item["q0"] == ["tie", "tie"]
     assert by_item["q1"] == by_item["q2"] == by_item["q3"] == by_item["q4"] == nothing
-    assert by_item["q5"] == ["B", "A"]  # AB, then BA turned round
-    assert "llm: 4 of 12 answers hold a vote (33.3%)" in said
+    assert by_item["q5"] == ["B", "A"]  # AB, then BA mapped back
+    assert "llm: 4 of 12 answers contain a vote (33.3%)" in said
     for why in ("no verdict found 2", "verdicts contradict 2", "cut off at max_tokens 2"):
         assert why in said
-    raw = found[(found["item"] == "q5")]["text"]
+    raw = table[(table["item"] == "q5")]["text"]
     assert set(raw) == {"<think>[[A]]</think> [[B]]"}
     with serving(lambda prompt, _: Reply("tie")) as fake:
         out = tmp_path / "binary.jsonl"
@@ -180,7 +180,7 @@ def test_failures_are_tried_again_with_patience_and_paid_once(tmp_path: Path) ->
         said = run(fake, items, "-n", "2", "--concurrency", "4", "--timeout", "1")
     assert len(votes(tmp_path)) == 10
     assert set(fake.asked.values()) == {2}
-    assert "10 questions were asked again" in said
+    assert "10 requests were sent again" in said
     limited = [times for prompt, times in fake.times.items() if item_of(prompt) == 1]
     assert all(second - first >= 0.2 for first, second in limited)
 
@@ -190,15 +190,15 @@ def test_a_refusal_ends_the_asking_and_never_shows_the_key(
 ) -> None:
     items = pairs(tmp_path)
     monkeypatch.setenv("SOME_KEY", KEY)
-    told = json.dumps(
+    refusal = json.dumps(
         {"error": {"message": f"Incorrect key {KEY}, that is {KEY[:6]}****{KEY[-4:]}"}}
     )
-    with serving(lambda *_: Reply(status=401, body=told)) as fake:
+    with serving(lambda *_: Reply(status=401, body=refusal)) as fake:
         refused = run(fake, items, "-n", "2", "--key-env", "SOME_KEY", "--concurrency", "1", code=1)
     assert set(fake.keys) == {f"Bearer {KEY}"}
     assert len(fake.asked) == 1
     assert "HTTP 401 (Incorrect key [key], that is [key])" in refused
-    assert "Missing: 8 answer(s). The same command goes on from here." in refused
+    assert "Missing: 8 answer(s). Run the same command again to continue." in refused
     with serving(lambda *_: Reply(f"You sent {KEY}. [[A]]")) as fake:
         accepted = run(fake, items, "-n", "2", "--key-env", "small=SOME_KEY")
     assert len(votes(tmp_path)) == 8
@@ -232,7 +232,7 @@ def test_budgets_are_kept_over_runs(tmp_path: Path) -> None:
     with serving(first_is_better) as fake:
         said = run(fake, items, "-n", "4", "--budget-calls", "6", code=1)
         assert sum(fake.paid.values()) == 6
-        assert "The budget of 6 calls does not allow another question." in said
+        assert "The budget of 6 calls does not allow another request." in said
         assert "Missing: 14 answer(s)." in said
         # Each answer is ten tokens, of which the first run paid 60.
         said = run(fake, items, "-n", "4", "--budget-tokens", "95", code=1)
@@ -243,7 +243,7 @@ def test_budgets_are_kept_over_runs(tmp_path: Path) -> None:
     # The first votes are those of all items, not all votes of the first items.
     assert votes(tmp_path).head(6)["item"].nunique() >= 3
     with serving(lambda *_: Reply("[[A]]", usage=False)) as fake:
-        out = tmp_path / "untold.jsonl"
+        out = tmp_path / "uncounted.jsonl"
         said = run(fake, items, "-n", "2", "--budget-tokens", "95", "-o", out, code=1)
     assert sum(fake.paid.values()) == 1
     assert "does not count tokens" in said
@@ -270,11 +270,11 @@ def test_killed_and_resumed_nothing_is_paid_twice(tmp_path: Path) -> None:
             time.sleep(0.005)
         paid = fake.paid.copy()
         said = run(fake, items, "-n", "2")
-        assert "was cut off" in said
+        assert "The last line of the file was incomplete" in said
         assert f"{24 - len(whole)} new, {len(whole)} kept" in said
-        found = votes(tmp_path)
-        assert len(found) == 24
-        assert not found.duplicated(["item", "sample", "order"]).any()
+        table = votes(tmp_path)
+        assert len(table) == 24
+        assert not table.duplicated(["item", "sample", "order"]).any()
         assert out.read_bytes().startswith(kept)
         for line in whole:
             prompt = next(
@@ -299,7 +299,7 @@ def test_ctrl_c_keeps_what_is_on_its_way(tmp_path: Path) -> None:
     with serving(answering) as fake:
         said = run(fake, items, "-n", "2", "--concurrency", "3", code=130)
     assert sum(fake.paid.values()) == len(votes(tmp_path)) < 20
-    assert "Interrupted; every answer that came is kept." in said
+    assert "Interrupted; every answer that was received is saved." in said
 
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:
@@ -341,9 +341,9 @@ def test_one_response_is_valid_or_invalid(tmp_path: Path) -> None:
     items.write_text("\n".join(map(json.dumps, rows)))
     with serving(lambda p, _: Reply(("[[invalid]]", "Verdict: valid")[item_of(p)])) as fake:
         said = run(fake, items, "-n", "3", "--body", '{"max_tokens": null, "seed": 1}')
-    found = votes(tmp_path)
-    assert Counter(found["vote"]) == {"invalid": 3, "valid": 3}
-    assert "order" not in found.columns
+    table = votes(tmp_path)
+    assert Counter(table["vote"]) == {"invalid": 3, "valid": 3}
+    assert "order" not in table.columns
     assert "Items have no names" in said
     assert all("max_tokens" not in body and body["seed"] == 1 for body in fake.bodies)
     # Braces in an item's own text are text.
@@ -359,12 +359,12 @@ def test_one_response_is_valid_or_invalid(tmp_path: Path) -> None:
         (("--judge", "m@http://h/v1", "--judge", "m@http://i/v1"), "Two judges are called 'm'"),
         (("--task", "rank"), "no task 'rank'"),
         (("--response-a", "answer"), "no column 'answer'"),
-        (("-o", "votes.csv"), r"has to end with \.jsonl"),
-        (("--body", '{"n": 3}'), "cannot hold 'n'"),
-        (("--body", "n=3"), "no JSON object"),
-        (("--price", "0.1"), "--until-settled, which is missing"),
+        (("-o", "votes.csv"), r"must end in \.jsonl"),
+        (("--body", '{"n": 3}'), "cannot contain 'n'"),
+        (("--body", "n=3"), "must be a JSON object"),
+        (("--price", "0.1"), "need --until-settled"),
         (("--until-settled",), "needs --fit"),
-        (("--budget-calls", "0"), "right would be 1 or more"),
+        (("--budget-calls", "0"), "must be 1 or more"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(
@@ -413,7 +413,7 @@ def fit(tmp_path: Path) -> Path:
     return path
 
 
-def test_settled_items_are_left_alone_and_answered(tmp_path: Path, fit: Path) -> None:
+def test_settled_items_are_not_asked_again_and_are_answered(tmp_path: Path, fit: Path) -> None:
     items = pairs(tmp_path, 6)
 
     def answering(prompt: str, before: int) -> Reply:
@@ -430,19 +430,21 @@ def test_settled_items_are_left_alone_and_answered(tmp_path: Path, fit: Path) ->
         answers = tmp_path / "answers.csv"
         said = run(fake, items, *adaptive, "--answers", answers)
         asked = sum(fake.paid.values())
-    found = votes(tmp_path)
-    assert len(found) == asked < 48
-    each = found.groupby("item").size()
+    table = votes(tmp_path)
+    assert len(table) == asked < 48
+    each = table.groupby("item").size()
     assert each[["q0", "q1", "q2"]].max() < each[["q3", "q4", "q5"]].min()
     # Every vote in one order has its like in the other.
-    assert (found.groupby(["item", "sample"])["order"].nunique() == 2).all()
-    assert f"by {asked} answers of 48: {1 - asked / 48:.0%} fewer than 8 for each" in said
+    assert (table.groupby(["item", "sample"])["order"].nunique() == 2).all()
+    assert f"with {asked} answers instead of 48 ({1 - asked / 48:.0%} fewer than 8 votes" in said
     assert "judgebayes apply" in said
-    table = pd.read_csv(answers).set_index("item")
-    assert set(table.loc[["q0", "q1", "q2"], "decision"]) == {"A"}
-    assert (table.loc[["q0", "q1", "q2"], "p(A)"] > 0.7).all()
-    assert table["settled"].sum() >= 3
-    assert table["votes"].to_dict() == found.dropna(subset="vote").groupby("item").size().to_dict()
+    answered = pd.read_csv(answers).set_index("item")
+    assert set(answered.loc[["q0", "q1", "q2"], "decision"]) == {"A"}
+    assert (answered.loc[["q0", "q1", "q2"], "p(A)"] > 0.7).all()
+    assert answered["settled"].sum() >= 3
+    assert (
+        answered["votes"].to_dict() == table.dropna(subset="vote").groupby("item").size().to_dict()
+    )
 
 
 def test_a_price_decides_how_often_is_asked(tmp_path: Path, fit: Path) -> None:
@@ -458,10 +460,10 @@ def test_a_price_decides_how_often_is_asked(tmp_path: Path, fit: Path) -> None:
     nowhere = Fake("http://127.0.0.1:9/v1")
     two = ("--judge", "a@http://h/v1", "--judge", "b@http://h/v1")
     for words, match in (
-        (("-n", "12"), "number of votes that .* was fitted at, 8"),
-        (("--price", "1", "--give-up", "0.1"), "give one of them"),
-        (two, "asks one judge"),
-        (("--task", "binary"), "is of the classes B, tie, A; these votes are B, A"),
+        (("-n", "12"), "differs from the 8 votes per item that .* was fitted"),
+        (("--price", "1", "--give-up", "0.1"), "use one of them"),
+        (two, "takes one judge"),
+        (("--task", "binary"), "has the classes B, tie, A, but the votes of this task are B, A"),
     ):
         with pytest.raises(JudgeBayesError, match=match):
             run(nowhere, items, "--until-settled", "--fit", fit, *words)

@@ -42,11 +42,11 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
         "except SystemExit: pass\n"
         f"print(*(m for m in {HEAVY} if m in sys.modules), file=sys.stderr)"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert found.stderr.strip() == ""
-    assert found.stdout
+    assert result.stderr.strip() == ""
+    assert result.stdout
 
 
 @pytest.mark.parametrize(
@@ -59,33 +59,33 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
 )
 def test_importing_loads_nothing_that_can_wait(imported: str, unneeded: tuple[str, ...]) -> None:
     script = f"import {imported}, sys; print(*(m for m in {unneeded} if m in sys.modules))"
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert found.stdout.strip() == ""
+    assert result.stdout.strip() == ""
 
 
 def test_the_compiler_knows_the_options_that_it_is_given() -> None:
     # One that it does not know ends the process.
     script = "from judgebayes import cli; cli._set_environment(); import jax; print(jax.devices())"
     environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=False,
         env={**environment, "JAX_PLATFORMS": "cpu"},
     )
-    assert "Cpu" in found.stdout, found.stderr
+    assert "Cpu" in result.stdout, result.stderr
 
 
 def test_help_names_the_commands() -> None:
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "judgebayes", "--help"], capture_output=True, text=True, check=True
     )
     commands = ("reproduce", "calibrate", "report", "apply", "diagnose", "example", "import")
     for command in commands:
-        assert command in found.stdout
+        assert command in result.stdout
 
 
 def below(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -162,10 +162,10 @@ def test_example_writes_files_that_calibrate_reads(tmp_path: Path) -> None:
     said = CliRunner().invoke(cli.app, ["example", str(folder)])
     assert said.exit_code == 0, said.output
     votes, labels = (str(folder / name) for name in ("votes.csv", "labels.csv"))
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         cli.app, ["calibrate", votes, "--labels", labels, "--splits", "2", "--method", "sc"]
     )
-    assert "4800 votes of 1 judge(s) on 600 items" in found.output
-    assert "100 of 600 items are labelled" in found.output
+    assert "4800 votes of 1 judge(s) on 600 items" in result.output
+    assert "100 of 600 items are labelled" in result.output
     again = CliRunner().invoke(cli.app, ["example", str(folder)])
     assert "exists already" in str(again.exception)

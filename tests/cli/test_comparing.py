@@ -1,4 +1,4 @@
-"""Which method `auto` takes, from held-out answers made up by hand."""
+"""Which method `auto` chooses, given made-up held-out answers."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from judgebayes.evaluate.splits import Splits
 from judgebayes.measures.decide import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.progress import shown
-from judgebayes.votes import Votes
+from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.calibrating import chosen_words
 from judgebayes.workflow.comparing import (
     Compared,
@@ -21,9 +21,11 @@ from judgebayes.workflow.comparing import (
     comparison_rows,
     comparison_words,
 )
+from judgebayes.workflow.losses import losses_of
 from judgebayes.workflow.methods import Choice
 
 ITEMS = 60
+TERNARY = Classes((-1, 0, 1), pairwise=True)
 PARTS = Splits(np.tile(np.arange(40), (2, 1)), np.tile(np.arange(ITEMS), (2, 1)))
 
 
@@ -41,10 +43,10 @@ def answered(p_label: np.ndarray) -> Evaluation:
 
 
 def compared(label_noise: float = 0.0, **p_label: np.ndarray) -> Compared:
-    found = {name: answered(p) for name, p in p_label.items()}
-    one = Compared(PARTS, {}, found, ITEMS, None, label_noise)
-    means = {name: {"nll": float(np.nanmean(one.nll(name)))} for name in found}
-    return Compared(PARTS, means, found, ITEMS, None, label_noise)
+    evaluations = {name: answered(p) for name, p in p_label.items()}
+    one = Compared(PARTS, {}, evaluations, ITEMS, None, label_noise)
+    means = {name: {"nll": float(np.nanmean(one.nll(name)))} for name in evaluations}
+    return Compared(PARTS, means, evaluations, ITEMS, None, label_noise)
 
 
 def test_the_default_stays_unless_another_is_clearly_ahead() -> None:
@@ -52,11 +54,11 @@ def test_the_default_stays_unless_another_is_clearly_ahead() -> None:
     own = rng.uniform(0.5, 0.9, ITEMS)
     swing = rng.normal(0, 0.1, ITEMS)
     luck = np.exp(np.minimum(np.log(own) + swing - swing.mean() + 0.005, -0.01))
-    found = compared(own=own, lucky=luck, better=own + 0.05, worse=own - 0.2)
-    assert found.means["lucky"]["nll"] < found.means["own"]["nll"]
-    assert found.best(["own", "lucky", "worse"], "own") == "own"
-    assert found.best(["own", "lucky", "better", "worse"], "own") == "better"
-    assert found.best(["own", "worse"], "worse") == "own"
+    comparison = compared(own=own, lucky=luck, better=own + 0.05, worse=own - 0.2)
+    assert comparison.means["lucky"]["nll"] < comparison.means["own"]["nll"]
+    assert comparison.best(["own", "lucky", "worse"], "own") == "own"
+    assert comparison.best(["own", "lucky", "better", "worse"], "own") == "better"
+    assert comparison.best(["own", "worse"], "worse") == "own"
 
 
 def test_a_default_that_is_certain_and_wrong_goes() -> None:
@@ -65,15 +67,15 @@ def test_a_default_that_is_certain_and_wrong_goes() -> None:
     assert compared(own=own, other=np.full(ITEMS, 0.5)).best(["own", "other"], "own") == "other"
 
 
-def test_nll_is_that_of_the_labels_as_they_were_seen() -> None:
-    found = compared(0.1, own=np.full(ITEMS, 0.8))
-    assert found.means["own"]["nll"] == pytest.approx(-np.log(0.9 * 0.8 + 0.1 * 0.2))
+def test_nll_is_that_of_the_observed_labels() -> None:
+    comparison = compared(0.1, own=np.full(ITEMS, 0.8))
+    assert comparison.means["own"]["nll"] == pytest.approx(-np.log(0.9 * 0.8 + 0.1 * 0.2))
 
 
 def test_decisions_that_are_all_right_are_not_certain_to_be() -> None:
-    found = compared(own=np.full(ITEMS, 0.9)).right("own")
-    assert (found.mean, found.high) == (1.0, 1.0)
-    assert found.low == pytest.approx(beta(1 + ITEMS, 1).ppf(0.025))  # however many splits
+    accuracy = compared(own=np.full(ITEMS, 0.9)).right("own")
+    assert (accuracy.mean, accuracy.high) == (1.0, 1.0)
+    assert accuracy.low == pytest.approx(beta(1 + ITEMS, 1).ppf(0.025))  # however many splits
 
 
 def test_an_accuracy_is_the_hull_of_both_intervals_within_its_bounds() -> None:
@@ -85,10 +87,10 @@ def test_an_accuracy_is_the_hull_of_both_intervals_within_its_bounds() -> None:
         hits = (own.decisions == 1).astype(float)
         normal = two_way_interval(hits, own.items, ITEMS)
         low, high = beta(1 + ITEMS - wrong, 1 + wrong).ppf([0.025, 0.975])
-        found = one.right("own")
-        assert found.mean == pytest.approx(1 - wrong / ITEMS)
-        assert found.low == pytest.approx(min(low, normal.low))
-        assert found.high == pytest.approx(min(max(high, normal.high), 1.0))
+        accuracy = one.right("own")
+        assert accuracy.mean == pytest.approx(1 - wrong / ITEMS)
+        assert accuracy.low == pytest.approx(min(low, normal.low))
+        assert accuracy.high == pytest.approx(min(max(high, normal.high), 1.0))
         sides[wrong] = normal.high > 1
     assert sides == {2: True, 30: False}
     groups = np.arange(ITEMS) // 10
@@ -97,33 +99,33 @@ def test_an_accuracy_is_the_hull_of_both_intervals_within_its_bounds() -> None:
     assert grouped.low == pytest.approx(beta(1 + 6, 1).ppf(0.025))  # six sources, not sixty items
 
 
-def test_a_mean_loss_is_no_surer_than_the_share_of_its_errors() -> None:
-    found = compared(own=np.full(ITEMS, 0.9))
-    labels = found.evaluations["own"].labels
+def test_a_mean_loss_has_the_uncertainty_of_the_share_of_errors() -> None:
+    comparison = compared(own=np.full(ITEMS, 0.9))
+    labels = comparison.evaluations["own"].labels
     errors = np.zeros(labels.shape)
-    none = found.mean_loss("own", errors, 2.0)
+    none = comparison.mean_loss("own", errors, 2.0)
     assert none[:2] == (0.0, 0.0)
     assert none.high == pytest.approx(2 * beta(1, 1 + ITEMS).ppf(0.975))
     # Zero-one loss is what accuracy leaves; steps of one or two lie between that and its double.
     errors[:, :3] = 1.0
-    few, right = found.mean_loss("own", errors, 1.0), found.share("own", 1 - errors)
+    few, right = comparison.mean_loss("own", errors, 1.0), comparison.share("own", 1 - errors)
     np.testing.assert_allclose(few, [1 - right.mean, 1 - right.high, 1 - right.low], atol=1e-12)
     errors[:, 0] = 2.0
-    steps = found.mean_loss("own", errors, 2.0)
+    steps = comparison.mean_loss("own", errors, 2.0)
     assert few.high < steps.high < 2 * few.high
 
 
 def test_a_loss_has_no_interval_below_zero() -> None:
     p = np.full(ITEMS, 0.999)
     p[0] = 0.01
-    found = compared(own=p)
-    assert found.interval("own", found.nll("own")).low < 0
-    cut = found.interval("own", found.nll("own"), least=0.0)
+    comparison = compared(own=p)
+    assert comparison.interval("own", comparison.nll("own")).low < 0
+    cut = comparison.interval("own", comparison.nll("own"), least=0.0)
     assert cut.low == 0.0 < cut.mean < cut.high
 
 
 @pytest.fixture(scope="module")
-def found(votes: Votes, labels: np.ndarray) -> Compared:
+def comparison(votes: Votes, labels: np.ndarray) -> Compared:
     methods = {"sc": MajorityVote(), "best-constant": BaseRate()}
     with jax.enable_x64(True):
         return compare(methods, votes, labels, None, absolute_loss(3), splits=7, seed=5)
@@ -134,13 +136,15 @@ def found(votes: Votes, labels: np.ndarray) -> Compared:
     [("absolute", absolute_loss, "mae", 1), ("zero-one", zero_one_loss, "accuracy", -1)],
 )
 def test_extra_loss_is_the_difference_of_the_metric_that_its_explanation_names(
-    found: Compared, loss: str, matrix: Callable[[int], np.ndarray], metric: str, sign: int
+    comparison: Compared, loss: str, matrix: Callable[[int], np.ndarray], metric: str, sign: int
 ) -> None:
-    leads = found.leads("sc", matrix(3))
-    own, other = (found.means[name][metric] for name in ("sc", "best-constant"))
+    leads = comparison.leads("sc", matrix(3))
+    own, other = (comparison.means[name][metric] for name in ("sc", "best-constant"))
     assert leads["best-constant"].mean == pytest.approx(sign * (other - own), abs=1e-9)
     assert leads["best-constant"].low < leads["best-constant"].mean < leads["best-constant"].high
-    words = comparison_words(found, leads, loss, hide_nll=False)
+    words = comparison_words(
+        comparison, leads, losses_of(loss, None, None, TERNARY), hide_nll=False
+    )
     assert {"mae": "its mean is the MAE", "accuracy": "its mean is 1 - accuracy"}[metric] in words[
         0
     ]
@@ -148,16 +152,16 @@ def test_extra_loss_is_the_difference_of_the_metric_that_its_explanation_names(
     assert "on 10 held-out labels a split" in words[1]  # 50 labels, a fifth held out
     assert "best-constant: one answer for all, the best on the labels it was fitted on." in words[2]
     assert "margin-threshold" not in words[2]
-    row = comparison_rows(found, leads, hide_nll=False)[1]
+    row = comparison_rows(comparison, leads, hide_nll=False)[1]
     assert row[0] == "best-constant"
     assert row[-1].startswith(f"{leads['best-constant'].mean:+.3f} [")
 
 
-def test_the_best_constant_sees_no_label_that_it_is_judged_on(
-    found: Compared, labels: np.ndarray
+def test_the_best_constant_is_fitted_without_held_out_labels(
+    comparison: Compared, labels: np.ndarray
 ) -> None:
     for part, answers in zip(
-        found.parts.calibration, found.evaluations["best-constant"].log_probs, strict=True
+        comparison.parts.calibration, comparison.evaluations["best-constant"].log_probs, strict=True
     ):
         share = np.bincount(labels[part[part >= 0]], minlength=3) / (part >= 0).sum()
         np.testing.assert_allclose(np.exp(answers), np.tile(share, (len(answers), 1)), atol=1e-9)
@@ -185,10 +189,11 @@ def test_methods_done_are_counted_on_the_terminal(
     assert "2/2" in seen
 
 
-def test_an_nll_of_a_rule_is_not_denied_below_its_own_row() -> None:
+def test_the_explanation_of_nll_agrees_with_the_rows_of_rules() -> None:
     def words(**p_label: float) -> str:
-        found = compared(**{name: np.full(ITEMS, p) for name, p in p_label.items()})
-        return comparison_words(found, {}, "absolute", hide_nll=False)[0]
+        comparison = compared(**{name: np.full(ITEMS, p) for name, p in p_label.items()})
+        losses = losses_of("absolute", None, None, TERNARY)
+        return comparison_words(comparison, {}, losses, hide_nll=False)[0]
 
     assert "certain and wrong: a rule has no probabilities." in words(own=0.9, sc=0.0)
     right = words(own=0.9, sc=1.0)
@@ -211,15 +216,15 @@ def test_all_that_have_less_nll_are_named() -> None:
         "irt + beta": own - 0.3,
         "sc": np.minimum(own + 0.1, 1.0),
     }
-    found = compared(**p)
+    comparison = compared(**p)
     choices = [
         Choice("stacking", "none"),
         *(Choice(n, "beta") for n in ("one-coin", "dawid-skene")),
     ]
     choices.append(Choice("irt", "beta"))
     assert {c.name for c in choices} == set(p) - {"sc"}
-    nll = {name: f"{name} {m['nll']:.3f}" for name, m in found.means.items()}
-    said = chosen_words(choices[0], choices, found, 40)
+    nll = {name: f"{name} {m['nll']:.3f}" for name, m in comparison.means.items()}
+    said = chosen_words(choices[0], choices, comparison, 40)
     assert said.startswith(
         f"Method: stacking, the default, with a held-out NLL of {nll['stacking'][9:]}."
     )
@@ -227,9 +232,9 @@ def test_all_that_have_less_nll_are_named() -> None:
     both = f"{nll['one-coin + beta']}, {nll['dawid-skene + beta']}"
     assert f"{both} have less, but not clearly: the 95 % interval of each difference" in said
     assert "irt" not in said
-    # The best of the candidates is told of the rule that has less still.
-    said = chosen_words(choices[1], choices, found, 40)
+    # The rule with even less NLL is named beside the best of the candidates.
+    said = chosen_words(choices[1], choices, comparison, 40)
     assert "one-coin + beta, with the least held-out NLL" in said
     assert said.count("(a rule) has") == 1
-    said = chosen_words(choices[2], choices, found, 40)
+    said = chosen_words(choices[2], choices, comparison, 40)
     assert "dawid-skene + beta, clearly ahead of stacking, the default" in said

@@ -13,30 +13,30 @@ from judgebayes.public import SOURCES
 from judgebayes.workflow import methods, names
 
 
-def test_the_list_says_what_is_here(tmp_path: Path) -> None:
-    found = CliRunner().invoke(app, ["data", "list", "--cache", str(tmp_path)])
-    assert found.exit_code == 0
+def test_the_list_marks_data_sets_that_are_downloaded(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["data", "list", "--cache", str(tmp_path)])
+    assert result.exit_code == 0
     for name in SOURCES:
-        assert name in found.output
-    assert "whole" not in found.output
+        assert name in result.output
+    assert "whole" not in result.output
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["llmbra"], "There is no data set 'llmbra'; there are llmbar, "),
-        (["all", "--from", "."], "one repository: name one data set"),
+        (["llmbra"], "There is no data set 'llmbra'; choose from llmbar, "),
+        (["all", "--from", "."], "one repository: name only one data set"),
         (["llmbar", "--from", "nowhere"], "There is no folder 'nowhere'"),
     ],
 )
-def test_what_cannot_be_got_is_one_sentence(
+def test_a_request_that_fails_is_one_sentence(
     arguments: list[str], sentence: str, tmp_path: Path
 ) -> None:
     words = ["data", "get", *arguments, "--cache", str(tmp_path)]
-    found = CliRunner().invoke(app, words)
-    assert isinstance(found.exception, JudgeBayesError)
-    assert sentence in str(found.exception)
+    result = CliRunner().invoke(app, words)
+    assert isinstance(result.exception, JudgeBayesError)
+    assert sentence in str(result.exception)
 
 
 def test_a_changed_source_leaves_no_data_set(tmp_path: Path) -> None:
@@ -45,8 +45,8 @@ def test_a_changed_source_leaves_no_data_set(tmp_path: Path) -> None:
         (clone / path).parent.mkdir(parents=True, exist_ok=True)
         (clone / path).write_text("model,0\na,1\n")
     words = ["data", "get", "rewardbench", "--from", str(clone), "--cache", str(cache)]
-    found = CliRunner().invoke(app, words)
-    assert "is not the file that was pinned" in str(found.exception)
+    result = CliRunner().invoke(app, words)
+    assert "is not the file that was pinned" in str(result.exception)
     assert list(cache.iterdir()) == []
 
 
@@ -68,9 +68,13 @@ def test_a_result_that_was_not_run_names_the_command_that_gets_its_data() -> Non
 )
 def test_the_shell_completes_names(words: str, expected: str) -> None:
     count = str(len(words.split()) - 1)
-    asked = {"_JUDGEBAYES_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}
-    found = CliRunner().invoke(app, [], prog_name="judgebayes", env=asked)
-    assert found.output.split() == [expected]
+    environment = {
+        "_JUDGEBAYES_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": count,
+    }
+    result = CliRunner().invoke(app, [], prog_name="judgebayes", env=environment)
+    assert result.output.split() == [expected]
 
 
 def test_the_names_are_those_of_the_methods() -> None:

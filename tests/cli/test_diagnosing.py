@@ -23,9 +23,9 @@ def wide(tmp_path: Path) -> pd.DataFrame:
 
 def run(tmp_path: Path, table: pd.DataFrame, *args: str) -> str:
     table.to_csv(tmp_path / "votes.csv", index=False)
-    found = CliRunner().invoke(app, ["diagnose", str(tmp_path / "votes.csv"), "--wide", *args])
-    assert found.exit_code == 0, (found.output, found.exception)
-    return found.output
+    result = CliRunner().invoke(app, ["diagnose", str(tmp_path / "votes.csv"), "--wide", *args])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
 
 
 def test_judges_are_listed_and_faults_named(tmp_path: Path, wide: pd.DataFrame) -> None:
@@ -82,10 +82,10 @@ def test_a_line_per_judge_on_a_narrow_console(
     assert all(len(line) <= 80 for line in said[start : start + 5])
     assert [row.split()[0][-2:] for row in rows[:2]] == ["-1", "-2"]
     assert "…" in rows[0]
-    assert said[start + 5].startswith("Too wide to show here: votes (--out FILE)")
+    assert said[start + 5].startswith("Not shown, for lack of width: votes (--out FILE)")
 
 
-def test_names_that_look_alike_get_more_room(
+def test_similar_names_get_more_width(
     tmp_path: Path, wide: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")

@@ -15,11 +15,11 @@ from judgebayes.io import FORMATS
 
 
 def run(*words: object) -> str:
-    found = CliRunner().invoke(cli.app, [str(word) for word in words])
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    assert found.exit_code == 0, found.output
-    return found.output
+    result = CliRunner().invoke(cli.app, [str(word) for word in words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def next_command(said: str) -> list[str]:
@@ -79,7 +79,7 @@ def test_inspect_votes_and_labels_of_ones_own(tmp_path: Path) -> None:
     gold.to_csv(tmp_path / "labels.csv", index=False)
     command = [tmp_path / word if word == "labels.csv" else word for word in next_command(said)]
     assert "12 of 20 items are labelled" in run(*command, *QUICK)
-    # A join that finds nothing is loud, not a table of NaN.
+    # A join without matches is an error, not a table of NaN.
     gold.assign(item="q" + gold["item"]).to_csv(tmp_path / "labels.csv", index=False)
     with pytest.raises(JudgeBayesError, match="both tables use the same names"):
         run(*command, *QUICK)

@@ -115,11 +115,11 @@ def test_what_a_list_cannot_hold_is_one_sentence(
     assert "takes --calibrator none" in str(run(*ask).exception)
     tasks = folder / "tasks.parquet"
     pd.read_parquet(votes).assign(task="a").to_parquet(tasks)
-    found = run("calibrate", tasks, "--labels", gold, "--task", "task").exception
-    assert "holds no task: say --task none" in str(found)
+    result = run("calibrate", tasks, "--labels", gold, "--task", "task").exception
+    assert "holds no task: say --task none" in str(result)
     monkeypatch.setattr(reading, "DENSE_BYTES", 20)
-    found = run("calibrate", votes, "--labels", gold).exception
-    assert "do not fit into a table; label fewer" in str(found)
+    result = run("calibrate", votes, "--labels", gold).exception
+    assert "do not fit into a table; label fewer" in str(result)
 
 
 def test_a_label_column_and_groups_are_read_from_the_pieces(

@@ -55,8 +55,8 @@ def opened(
     return open_source(source, labels)
 
 
-def read(found: Opened, classes: str | None = None) -> Reading:
-    return read_votes(found, classes_of(found, classes, None))
+def read(source: Opened, classes: str | None = None) -> Reading:
+    return read_votes(source, classes_of(source, classes, None))
 
 
 def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) -> None:
@@ -69,10 +69,10 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
         read(opened(path, wide=True, encoding="cp1252"))
     with pytest.raises(JudgeBayesError, match=r"'Notes' of .* --ignore=Notes,Date\."):
         read(opened(path, wide=True, encoding="cp1252"), "no,yes")
-    found = opened(
+    files = opened(
         path, labels=gold, wide=True, encoding="cp1252", ignore="Notes,Date", missing="unsure"
     )
-    votes = read(found)
+    votes = read(files)
     words = votes.words()
     assert words[:5] == [
         "Row 1 of a.csv, 'Judge results, March 2026', is above the header and is left out.",
@@ -83,8 +83,8 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
     ]
     assert "Judges: 'GPT 5', 'Claude'." in words
     assert np.asarray(votes.votes.index)[:, :, 0].tolist() == [[1, 0], [0, -1], [1, 1], [0, 0]]
-    assert found.labels is not None
-    labels = votes.coding.labels(found.labels.table, item="Item No.", label="label")
+    assert files.labels is not None
+    labels = votes.coding.labels(files.labels.table, item="Item No.", label="label")
     assert labels.tolist() == [1, 0, -1, -1]
     alone = read(opened(path, wide=True, only="Claude", encoding="cp1252", ignore="Notes"))
     assert list(alone.coding.judges) == ["Claude"]
@@ -94,23 +94,25 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
 
 @pytest.mark.parametrize("strays", [1, 20])
 @pytest.mark.parametrize("wide", [False, True])
-def test_stray_votes_are_told_and_can_be_missing(tmp_path: Path, strays: int, wide: bool) -> None:
+def test_stray_votes_are_reported_and_can_be_missing(
+    tmp_path: Path, strays: int, wide: bool
+) -> None:
     votes = ["no", "yes"] * 40
     votes[9 : 9 + strays] = ["Partial, perhaps"] * strays
     table = pd.DataFrame({"item": range(80), ("judge" if wide else "vote"): votes})
     table.to_csv(tmp_path / "v.csv", index=False)
-    told = (
+    message = (
         rf"Row 11 of v.csv holds 'Partial, perhaps'; {strays} of 80 votes are none of no, yes: "
         rf"'Partial, perhaps' {strays}\. Correct them, read them as missing votes, (--missing=\S.*'), or"
     )
-    with pytest.raises(JudgeBayesError, match=told) as caught:
+    with pytest.raises(JudgeBayesError, match=message) as caught:
         read(opened(tmp_path / "v.csv", wide=wide))
     said = re.search(r"--missing=(.*), or name", str(caught.value))
     assert said is not None
     (missing,) = shlex.split(said.group(1))
-    found = read(opened(tmp_path / "v.csv", wide=wide, missing=missing.casefold()))
-    assert int((np.asarray(found.votes.index) >= 0).sum()) == 80 - strays
-    assert f"Read as no vote: 'Partial, perhaps' {strays}." in found.words()
+    reading = read(opened(tmp_path / "v.csv", wide=wide, missing=missing.casefold()))
+    assert int((np.asarray(reading.votes.index) >= 0).sum()) == 80 - strays
+    assert f"Read as no vote: 'Partial, perhaps' {strays}." in reading.words()
     classes = f"no,{missing},yes"
     with_them = read(opened(tmp_path / "v.csv", wide=wide), classes)
     assert with_them.coding.classes.values == ("no", "Partial, perhaps", "yes")
@@ -119,7 +121,7 @@ def test_stray_votes_are_told_and_can_be_missing(tmp_path: Path, strays: int, wi
             read(opened(tmp_path / "v.csv"), "no,Partial, perhaps,yes")
 
 
-def test_a_labels_file_with_names_of_its_own_is_told_by_its_items(tmp_path: Path) -> None:
+def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) -> None:
     votes = pd.DataFrame(
         {"item": [f"t{n}" for n in range(20)], "vote": ["incorrect", "correct"] * 10}
     )
@@ -128,15 +130,15 @@ def test_a_labels_file_with_names_of_its_own_is_told_by_its_items(tmp_path: Path
         {"sample": [f"t{n}" for n in range(19)] + ["t99"], "ok?": ["no", "Yes"] * 10}
     )
     checked.to_csv(tmp_path / "by hand.csv", index=False)
-    found = opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
-    assert read(found).words()[:2] == [
+    files = opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
+    assert read(files).words()[:2] == [
         "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item is told by its values, items "
         "of the votes.",
         "The labels 'Yes', 'no' of column 'ok?' are read as the votes' 'correct', 'incorrect'.",
     ]
-    assert found.labels is not None
-    labels = read(found).coding.labels(
-        found.labels.table, item="sample", label="ok?", unknown_items="drop"
+    assert files.labels is not None
+    labels = read(files).coding.labels(
+        files.labels.table, item="sample", label="ok?", unknown_items="drop"
     )
     assert labels.tolist() == [0, 1] * 9 + [0, -1]
     checked["sample"] = [f"u{n}" for n in range(20)]
@@ -156,10 +158,10 @@ def test_labels_in_other_words_of_the_same_ends(
 ) -> None:
     table = pd.DataFrame({"item": range(4), "a": [*vote, *vote], "label": [None, *label, None]})
     table.to_csv(tmp_path / "v.csv", index=False)
-    found = opened(tmp_path / "v.csv", wide=True)
-    votes = read(found)
-    assert found.labels is not None
-    labels = votes.coding.labels(found.labels.table, item="item", label="label")
+    files = opened(tmp_path / "v.csv", wide=True)
+    votes = read(files)
+    assert files.labels is not None
+    labels = votes.coding.labels(files.labels.table, item="item", label="label")
     assert labels.tolist() == [-1, 0, 1, -1]
     assert "of column 'label' are read as the votes' " in votes.words()[0]
 
@@ -212,9 +214,9 @@ def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> Non
     how = ReadingOptions(wide=True, encoding="cp1252", skip_rows=1, ignore="Date,Note")
     source = Source(tmp_path / "v.csv", Columns(item="Nr"), how)
     notes = remembered(read(open_source(source, None)), source)
-    found = open_source(recalled(Source(tmp_path / "v.csv"), notes), None)
-    assert found.judges == ("a",)
-    assert "Columns 'Date', 'Note' are not read as judges'." in found.notes
+    files = open_source(recalled(Source(tmp_path / "v.csv"), notes), None)
+    assert files.judges == ("a",)
+    assert "Columns 'Date', 'Note' are not read as judges'." in files.notes
     # What the next file is said to be comes first.
     (tmp_path / "v.csv").write_text("Nr,a,Prüfer\n1,no,yes\n2,yes,no\n", "cp1250")
     said = ReadingOptions(encoding="cp1250", skip_rows=0)
@@ -242,11 +244,11 @@ def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:
 
 
 def invoke(*words: str) -> str:
-    found = CliRunner().invoke(cli.app, words)
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    assert found.exit_code == 0, found.output
-    return found.output
+    result = CliRunner().invoke(cli.app, words)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 TABLES = {
@@ -287,7 +289,7 @@ def test_the_command_that_an_import_prints_can_be_run(
         known[["item", "label"]].to_csv("labels.csv", index=False)
     command = re.search(r"^Next: judgebayes (.*)$", said, re.MULTILINE)
     if form == "openai-evals":  # all votes of the file are the same
-        assert "Next: every vote is 'Y'; name the other classes" in said
+        assert "Next: every vote is 'Y'; name all classes" in said
         return
     assert command is not None
     invoke(*shlex.split(command.group(1)), "--allow-degenerate")
@@ -299,7 +301,7 @@ def test_the_command_that_an_import_prints_can_be_run(
     assert (given.labels >= 0).any()
 
 
-def test_an_import_says_what_is_no_vote_and_why(tmp_path: Path) -> None:
+def test_an_import_reports_missing_votes_and_their_reasons(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text(TABLES["tidy"][1] + "u,j,\n")
     said = invoke("import", "tidy", str(tmp_path / "v.csv"), "-o", str(tmp_path / "o.csv"))
     assert "6 votes" not in said
@@ -309,7 +311,7 @@ def test_an_import_says_what_is_no_vote_and_why(tmp_path: Path) -> None:
     scores = "".join(f"x{n},{n}\n" for n in range(20))
     (tmp_path / "v.csv").write_text("item,vote\n" + scores)
     said = invoke("import", "tidy", str(tmp_path / "v.csv"), "-o", str(tmp_path / "o.csv"))
-    assert "Next: the votes take 20 different values; make a few classes of them" in said
+    assert "Next: the votes have 20 different values; group them into a few classes" in said
     assert "Next: judgebayes" not in said
 
 
@@ -324,9 +326,9 @@ def test_every_format_takes_missing(tmp_path: Path, form: str) -> None:
     first = import_votes(form, path)
     vote = first.votes["vote"].dropna().iloc[0]
     try:
-        found = import_votes(form, path, Options(missing=f"nothing, {vote}"))
+        imported = import_votes(form, path, Options(missing=f"nothing, {vote}"))
     except JudgeBayesError as error:
         assert f"vote {str(vote)!r}" in str(error)  # noqa: PT017
         return
-    assert (found.votes["vote"].dropna() != vote).all()
-    assert (found.missing, found.dropped) != (first.missing, first.dropped)
+    assert (imported.votes["vote"].dropna() != vote).all()
+    assert (imported.missing, imported.dropped) != (first.missing, first.dropped)

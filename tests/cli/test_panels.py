@@ -74,16 +74,16 @@ def test_label_noise_reaches_every_fit_that_learns_from_labels(
     votes, coding = encode(panel[0])
     # The first needs several methods, the others tasks, three classes and ten judges.
     elsewhere = ("auto", "hierarchical", "margin-threshold", "top-5", "top-10")
-    deaf = []
+    without_noise = []
     for name in METHODS:
         if name not in elsewhere:
             method = build(Choice(name, "none", label_noise=0.2), coding.classes, votes)
             if 0.2 not in jax.tree.leaves(method):
-                deaf.append(name)
-    assert deaf == ["vote-share", "sc"]  # they learn nothing
+                without_noise.append(name)
+    assert without_noise == ["vote-share", "sc"]  # they learn nothing from labels
     ternary, graded = encode(panel[0].assign(vote=np.arange(len(panel[0])) % 3 - 1))
-    told = Choice("margin-threshold", "none", label_noise=0.2)
-    assert 0.2 in jax.tree.leaves(build(told, graded.classes, ternary))
+    choice = Choice("margin-threshold", "none", label_noise=0.2)
+    assert 0.2 in jax.tree.leaves(build(choice, graded.classes, ternary))
     for name in CALIBRATORS:
         method = build(Choice("sc", name, label_noise=0.2), coding.classes, votes)
         assert (0.2 in jax.tree.leaves(method)) == (name not in ("auto", "none"))
@@ -138,7 +138,7 @@ def test_nearly_constant_labels_get_no_nll(
 @pytest.mark.parametrize(
     ("option", "value", "sentence"),
     [
-        ("--calibrator", "magic", "--calibrator 'magic' is not known; right would be auto, none"),
+        ("--calibrator", "magic", "--calibrator 'magic' is unknown; choose one of: auto, none"),
         ("--conformal", "90", "right would be a coverage between 0 and 1: 0.9"),
         ("--method", "top-10", "--method top-10 needs 10 judges; there are 4"),
     ],

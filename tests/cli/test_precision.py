@@ -34,16 +34,16 @@ def test_tables_file_and_plot(tables: tuple[pd.DataFrame, pd.DataFrame], tmp_pat
     tables[0].to_csv(votes, index=False)
     tables[1].to_csv(labels, index=False)
     out, plot = tmp_path / "out.csv", tmp_path / "plot.png"
-    found = run(votes, "--labels", labels, "--out", out, "--plot", plot)
-    assert found.exit_code == 0, (found.output, found.exception)
-    assert "300 items of 2 generator(s) are labelled" in found.output
-    assert "Judges" in found.output
-    lines = found.output.splitlines()
+    result = run(votes, "--labels", labels, "--out", out, "--plot", plot)
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "300 items of 2 generator(s) are labelled" in result.output
+    assert "Judges" in result.output
+    lines = result.output.splitlines()
     alpha = next(line for line in lines if line.startswith("alpha "))
     assert " known " in alpha  # all of its items are labelled
     assert alpha.endswith("1.00, settled")
-    assert "known where every item is labelled" in found.output
-    assert "settled from 0.95" in found.output
+    assert "exact (known) where every item is labelled" in result.output
+    assert "settled if at least 0.95" in result.output
     assert plot.stat().st_size > 5000
     table = pd.read_csv(out).set_index("generator")
     assert list(table.index) == ["alpha", "beta", "gamma"]
@@ -53,23 +53,23 @@ def test_tables_file_and_plot(tables: tuple[pd.DataFrame, pd.DataFrame], tmp_pat
     assert table.loc["alpha", "order settled"] == "yes"
 
 
-def test_without_labels_it_says_what_the_intervals_are(
+def test_without_labels_a_warning_explains_the_intervals(
     tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
 ) -> None:
     tables[0].to_csv(tmp_path / "votes.csv", index=False)
-    found = run(tmp_path / "votes.csv")
-    assert found.exit_code == 0, (found.output, found.exception)
-    assert "No item is labelled" in found.output
-    assert "corrected for the judges' errors" not in found.output
+    result = run(tmp_path / "votes.csv")
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "No item is labelled" in result.output
+    assert "corrected for the judges' errors" not in result.output
 
 
-def test_what_cannot_be_told_is_asked_for(
+def test_a_missing_generator_column_is_asked_for(
     tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
 ) -> None:
     tables[0].drop(columns="generator").to_csv(tmp_path / "votes.csv", index=False)
-    found = run(tmp_path / "votes.csv")
-    assert isinstance(found.exception, JudgeBayesError)
-    assert "Which column is the generator?" in str(found.exception)
+    result = run(tmp_path / "votes.csv")
+    assert isinstance(result.exception, JudgeBayesError)
+    assert "Which column is the generator?" in str(result.exception)
 
 
 def test_labels_of_a_part_are_estimated_by_strata(
@@ -78,10 +78,10 @@ def test_labels_of_a_part_are_estimated_by_strata(
     votes, labels, chosen = (tmp_path / f"{n}.csv" for n in ("votes", "labels", "chosen"))
     tables[0].to_csv(votes, index=False)
     tables[1].to_csv(labels, index=False)
-    found = run(votes, "--labels", labels, "--next", 30, "--next-out", chosen)
-    assert found.exit_code == 0, (found.output, found.exception)
-    assert "Label next: 30 item(s)" in found.output
-    assert "10 more are not shown" in found.output
+    result = run(votes, "--labels", labels, "--next", 30, "--next-out", chosen)
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "Label next: 30 item(s)" in result.output
+    assert "10 more are not shown" in result.output
     template = pd.read_csv(chosen)
     # The other two generators are labelled in full.
     assert set(template["generator"]) == {"gamma"}
@@ -89,9 +89,9 @@ def test_labels_of_a_part_are_estimated_by_strata(
     assert template["label"].isna().all()
     template["label"] = np.arange(30) % 2
     pd.concat([tables[1], template]).to_csv(labels, index=False)
-    found = run(votes, "--labels", labels)
-    assert found.exit_code == 0, (found.output, found.exception)
-    assert "by strata of votes" in found.output.replace("\n", " ")
+    result = run(votes, "--labels", labels)
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "by strata of votes" in result.output.replace("\n", " ")
 
 
 def test_win_rates_and_a_ranking_of_systems(tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ def test_win_rates_and_a_ranking_of_systems(tmp_path: Path) -> None:
     table = pd.DataFrame(rows, columns=["item", "left", "right", "judge", "vote", "label"])
     table.to_csv(tmp_path / "votes.csv", index=False)
     out = tmp_path / "out.csv"
-    found = run(tmp_path / "votes.csv", "--systems", "left,right", "--out", out)
-    assert found.exit_code == 0, (found.output, found.exception)
-    assert "vote(s) for a tie count as none" in found.output
+    result = run(tmp_path / "votes.csv", "--systems", "left,right", "--out", out)
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "vote(s) for a tie count as none" in result.output
     rates = pd.read_csv(out).set_index("pair")
     assert rates.loc["middling over strong", "high"] < 0.5
     assert rates.loc["strong over weak", "low"] > 0.5
-    ranking = found.output[found.output.index("Systems") :]
+    ranking = result.output[result.output.index("Systems") :]
     assert ranking.index("strong") < ranking.index("middling") < ranking.index("weak")
     wrong = run(tmp_path / "votes.csv", "--systems", "left")
     assert "names two columns" in str(wrong.exception)

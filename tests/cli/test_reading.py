@@ -35,18 +35,18 @@ def test_the_label_of_a_wide_file_is_told_unless_it_may_be_a_judge(
     table = pd.DataFrame({"item": range(4), "j": ["yes", "no"] * 2, "k": ["no", "yes"] * 2})
     table[name] = ["yes", None, "no", None]
     table.to_csv(tmp_path / "wide.csv", index=False)
-    found, label = read(tmp_path / "wide.csv", wide=True)
+    reading, label = read(tmp_path / "wide.csv", wide=True)
     assert label == (name if is_label else None)
-    assert found.votes.n_judges == (2 if is_label else 3)
-    assert found.coding.classes.values == ("no", "yes")
-    assert f"label = {name!r}" in found.words()[0] or not is_label
+    assert reading.votes.n_judges == (2 if is_label else 3)
+    assert reading.coding.classes.values == ("no", "yes")
+    assert f"label = {name!r}" in reading.words()[0] or not is_label
     asks = f"Column {name!r} is read as a judge; if it holds labels, say --label {name!r}."
-    assert (asks in found.words()) is (name in ("human", "target"))
+    assert (asks in reading.words()) is (name in ("human", "target"))
     table[["item", name]].dropna().to_csv(tmp_path / "g.csv", index=False)
-    found, label = read(tmp_path / "wide.csv", tmp_path / "g.csv", wide=True)
-    assert (label, found.votes.n_judges) == (None, 2 if is_label else 3)
+    reading, label = read(tmp_path / "wide.csv", tmp_path / "g.csv", wide=True)
+    assert (label, reading.votes.n_judges) == (None, 2 if is_label else 3)
     aside = f"Column {name!r} is named like labels, which are in another file: it is left out."
-    assert (aside in found.notes) is is_label
+    assert (aside in reading.notes) is is_label
 
 
 def test_judges_that_are_named_like_labels_stay_judges(tmp_path: Path) -> None:
@@ -54,8 +54,8 @@ def test_judges_that_are_named_like_labels_stay_judges(tmp_path: Path) -> None:
     table.to_csv(tmp_path / "wide.csv", index=False)
     assert read(tmp_path / "wide.csv", wide=True)[0].votes.n_judges == 2
     table.assign(gold=[1, 0]).to_csv(tmp_path / "wide.csv", index=False)
-    found, label = read(tmp_path / "wide.csv", wide=True)
-    assert (label, found.votes.n_judges) == ("gold", 2)
+    reading, label = read(tmp_path / "wide.csv", wide=True)
+    assert (label, reading.votes.n_judges) == ("gold", 2)
     # One that voted in a kept fit is a judge in the next file, too.
     kept = {"judges": ["ann_label"], "columns": {"label": "gold"}}
     source = Source(tmp_path / "wide.csv", reading=ReadingOptions(wide=True))

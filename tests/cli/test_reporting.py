@@ -28,7 +28,7 @@ def run(*args: object) -> Result:
     return result
 
 
-def test_the_example_as_a_page_that_can_be_made_again(
+def test_the_page_of_the_example_is_reproducible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -71,7 +71,7 @@ def test_the_example_as_a_page_that_can_be_made_again(
     sets = table["set"].value_counts()
     assert f"{sets.iloc[0]}" in page.said("td")
     assert "Conformal sets at 70%" in said
-    # Where a decision is not in its set, the number of such items is told, here and on the page.
+    # The number of items whose decision is not in their set is printed, here and on the page.
     inside = [
         name in held.split(" | ")
         for name, held in zip(
@@ -79,9 +79,11 @@ def test_the_example_as_a_page_that_can_be_made_again(
         )
     ]
     assert not all(inside)
-    told = f"On {inside.count(False)} of 60 items, '{table['item'][inside.index(False)]}' the first"
-    assert f"{told}, the decision is not in the set" in said
-    assert any(told in words for words in page.said("p"))
+    sentence = (
+        f"On {inside.count(False)} of 60 items, '{table['item'][inside.index(False)]}' the first"
+    )
+    assert f"{sentence}, the decision is not in the set" in said
+    assert any(sentence in words for words in page.said("p"))
 
 
 def test_hostile_files_make_a_harmless_page(tmp_path: Path) -> None:
@@ -103,22 +105,22 @@ def test_hostile_files_make_a_harmless_page(tmp_path: Path) -> None:
     assert len(markup) < 300_000
     assert "x" * 100 not in markup
     assert page.said("h1") == ["Judge report: <b>votes.jsonl"]
-    assert "Too few labels for conformal sets." in page.said("p")
+    assert "There are too few labels for conformal sets." in page.said("p")
 
 
-def test_bad_requests_are_told_before_anything_is_fitted(tmp_path: Path) -> None:
-    found = run("report", tmp_path / "no.csv", "-o", tmp_path / "there is no folder" / "x.html")
-    assert "There is no folder" in str(found.exception)
+def test_bad_requests_fail_before_anything_is_fitted(tmp_path: Path) -> None:
+    result = run("report", tmp_path / "no.csv", "-o", tmp_path / "there is no folder" / "x.html")
+    assert "There is no folder" in str(result.exception)
 
 
 def test_growth_is_that_of_nested_labels(votes: Votes, labels: np.ndarray) -> None:
     loss, method = absolute_loss(3), BaseRate()
     with jax.enable_x64(True):
         compared = compare({"best-constant": method}, votes, labels, None, loss, splits=3, seed=5)
-        found = grow(compared, "best-constant", method, votes, labels, loss, seed=5)
-        assert found.labels == (10, 20, 40)
-        assert found.nll[-1].mean == pytest.approx(compared.means["best-constant"]["nll"])
-        for size, nll in zip(found.labels, found.nll, strict=True):
+        growth = grow(compared, "best-constant", method, votes, labels, loss, seed=5)
+        assert growth.labels == (10, 20, 40)
+        assert growth.nll[-1].mean == pytest.approx(compared.means["best-constant"]["nll"])
+        for size, nll in zip(growth.labels, growth.nll, strict=True):
             parts = compared.parts.with_calibration(size)
             own = evaluate_splits(
                 method, votes, labels, parts, fit_on="calibration", loss=loss, seed=5
@@ -130,8 +132,8 @@ def test_growth_is_that_of_nested_labels(votes: Votes, labels: np.ndarray) -> No
             ]
             assert nll.mean == pytest.approx(np.mean(scores), abs=1e-9)
             assert np.isinf(nll.mean) or nll.low < nll.mean < nll.high
-        assert np.isfinite(found.nll[-2].mean)
-        gain = found.nll[-2].mean - found.nll[-1].mean
-        assert found.gain.mean == pytest.approx(gain, abs=1e-9)
-        gain = found.loss[-2].mean - found.loss[-1].mean
-        assert found.loss_gain.mean == pytest.approx(gain, abs=1e-9)
+        assert np.isfinite(growth.nll[-2].mean)
+        gain = growth.nll[-2].mean - growth.nll[-1].mean
+        assert growth.gain.mean == pytest.approx(gain, abs=1e-9)
+        gain = growth.loss[-2].mean - growth.loss[-1].mean
+        assert growth.loss_gain.mean == pytest.approx(gain, abs=1e-9)

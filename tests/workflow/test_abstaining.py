@@ -1,4 +1,4 @@
-"""Items that are sent to a person: which, what is left, and what the tables say of them."""
+"""Items that are sent to a person: which items, the risk of the others, and their rows in tables."""
 
 import re
 from pathlib import Path
@@ -66,11 +66,11 @@ def test_share_and_risk_are_those_of_the_definition(compared: Compared) -> None:
             else:
                 kept += 1
                 lost += LOSS[decision, label]
-    found = abstention(compared, "own", asking(0.3))
-    assert found.share.mean == pytest.approx(n_sent / (n_sent + kept))
-    assert found.risk.mean == pytest.approx(lost / kept)
-    assert 0 <= found.risk.low <= found.risk.mean <= found.risk.high
-    assert f"{found.risk.mean:.3f}" in found.sentence
+    summary = abstention(compared, "own", asking(0.3))
+    assert summary.share.mean == pytest.approx(n_sent / (n_sent + kept))
+    assert summary.risk.mean == pytest.approx(lost / kept)
+    assert 0 <= summary.risk.low <= summary.risk.mean <= summary.risk.high
+    assert f"{summary.risk.mean:.3f}" in summary.sentence
 
 
 def test_a_price_of_nothing_sends_all_and_a_high_one_nobody(compared: Compared) -> None:
@@ -91,26 +91,26 @@ def test_the_curve_ends_at_the_whole_and_passes_through_every_price(compared: Co
     last = curve.iloc[-1]
     assert last["decided"] == 1
     assert last["risk"] == pytest.approx(compared.evaluations["own"].losses(LOSS).mean())
-    found = abstention(compared, "own", asking(0.3))
+    summary = abstention(compared, "own", asking(0.3))
     row = curve[curve["cost"] <= 0.3].iloc[-1]
-    assert row["decided"] == pytest.approx(1 - found.share.mean)
-    assert row["risk"] == pytest.approx(found.risk.mean)
+    assert row["decided"] == pytest.approx(1 - summary.share.mean)
+    assert row["risk"] == pytest.approx(summary.risk.mean)
 
 
 def test_the_tables_name_who_decides_and_the_fit_goes_on_sending(tmp_path: Path) -> None:
     CliRunner().invoke(app, ["example", str(tmp_path)])
     votes, labels, fit = tmp_path / "votes.csv", tmp_path / "labels.csv", tmp_path / "fit.json"
     plain = jb.calibrate(votes, labels, method="davidson", splits=5)
-    found = jb.calibrate(votes, labels, method="davidson", splits=5, abstain_cost=0.3)
-    gone = plain.answers["expected_loss"] > 0.3
-    assert 0 < gone.mean() < 1
-    assert (found.answers["decision"] == PERSON).equals(gone)
-    kept = found.answers["decision"][~gone].astype(int)
-    assert kept.tolist() == plain.answers["decision"][~gone].astype(int).tolist()
-    assert f"sent to a person: {gone.sum()}" in str(found)
-    jb.save(found, fit)
+    result = jb.calibrate(votes, labels, method="davidson", splits=5, abstain_cost=0.3)
+    to_person = plain.answers["expected_loss"] > 0.3
+    assert 0 < to_person.mean() < 1
+    assert (result.answers["decision"] == PERSON).equals(to_person)
+    kept = result.answers["decision"][~to_person].astype(int)
+    assert kept.tolist() == plain.answers["decision"][~to_person].astype(int).tolist()
+    assert f"sent to a person: {to_person.sum()}" in str(result)
+    jb.save(result, fit)
     again = jb.apply(fit, votes, abstain_cost=0.3)
-    pd.testing.assert_frame_equal(again.answers, found.answers)
+    pd.testing.assert_frame_equal(again.answers, result.answers)
     with pytest.raises(jb.JudgeBayesError, match="--abstain-cost -1 is no price"):
         jb.calibrate(votes, labels, abstain_cost=-1.0)
 
@@ -130,8 +130,8 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_table_of_losses_decides_and_prices_a_person_by_class(example: Path) -> None:
     files = example / "votes.csv", example / "labels.csv"
-    found = jb.calibrate(*files, method="davidson", splits=5, losses=ONE_SIDED)
-    table = found.answers
+    result = jb.calibrate(*files, method="davidson", splits=5, losses=ONE_SIDED)
+    table = result.answers
     probs = table[[f"p({name})" for name in ("-1", "0", "+1")]].to_numpy()
     risks = probs @ ONE_SIDED.to_numpy().T
     best = risks[:, :3].min(1)
@@ -141,14 +141,14 @@ def test_a_table_of_losses_decides_and_prices_a_person_by_class(example: Path) -
     assert 0 < to_person.sum() < len(table)
     own = table["decision"][~to_person].astype(int).to_numpy() + 1
     np.testing.assert_allclose(risks[~to_person][np.arange(len(own)), own], best[~to_person])
-    assert "Loss of a decision: as --losses gives it. Extra loss" in str(found)
+    assert "Loss of a decision: as --losses gives it. Extra loss" in str(result)
     assert "whose expected loss is above the expected price of asking goes to a person" in str(
-        found
+        result
     )
 
 
 @pytest.mark.parametrize("form", ["shuffled", "file", "matrix", "first column"])
-def test_losses_are_one_however_they_are_given(form: str, tmp_path: Path) -> None:
+def test_losses_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
     expected = ONE_SIDED.to_numpy()
     shuffled = ONE_SIDED.loc[[PERSON, "+1", "-1", "0"], ["0", "+1", "-1"]]
     given: object
@@ -189,7 +189,7 @@ def test_losses_are_one_however_they_are_given(form: str, tmp_path: Path) -> Non
         (ONE_SIDED.rename(index={"0": "tie"}), None, "the classes -1, 0, +1, and may have a row"),
     ],
 )
-def test_losses_that_are_none_are_refused_in_a_sentence(
+def test_invalid_losses_are_refused_in_a_sentence(
     given: object, cost: float | None, message: str
 ) -> None:
     with pytest.raises(jb.JudgeBayesError, match=re.escape(message)):
@@ -199,7 +199,7 @@ def test_losses_that_are_none_are_refused_in_a_sentence(
 def test_a_table_of_losses_and_the_name_of_a_loss_exclude_one_another() -> None:
     with pytest.raises(jb.JudgeBayesError, match="leave out --loss zero-one"):
         losses_of("zero-one", LOSS.tolist(), None, CLASSES)
-    with pytest.raises(jb.JudgeBayesError, match="--loss 'none' is not known; choose one of: abs"):
+    with pytest.raises(jb.JudgeBayesError, match="--loss 'none' is unknown; choose one of: abs"):
         losses_of("none", None, None, CLASSES)
 
 
@@ -211,5 +211,7 @@ def test_the_command_takes_the_losses_from_a_file(example: Path, tmp_path: Path)
     words += ["--splits", "5", "--losses", str(tmp_path / "losses.csv"), "--out", str(out)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
-    found = jb.calibrate(*files, method="davidson", splits=5, losses=ONE_SIDED)
-    assert pd.read_csv(out)["decision"].tolist() == found.answers["decision"].astype(str).tolist()
+    expected = jb.calibrate(*files, method="davidson", splits=5, losses=ONE_SIDED)
+    assert (
+        pd.read_csv(out)["decision"].tolist() == expected.answers["decision"].astype(str).tolist()
+    )

@@ -1,4 +1,4 @@
-"""When to stop asking, beside a brute-force twin, simulated items, and what must hold."""
+"""The stopping rule against a brute-force twin and simulated items, and its laws."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def fitted() -> FittedDavidson:
 
 
 def davidson(low: int, tie: int, high: int) -> np.ndarray:
-    """P1 eqs 2 to 5, by hand."""
+    """P1 eqs 2 to 5."""
     margin = 0.5 * np.log((high + 1) / (low + 1))
     evidence = np.log((tie + 1) / (low + tie + high + 1))
     p = np.exp([-BETA * margin, ETA0 + GAMMA * evidence, BETA * margin])
@@ -42,36 +42,36 @@ class Twin:
 
     def __init__(self, price: float, batch: int, fewest: int) -> None:
         self.price, self.batch, self.fewest = price, batch, fewest
-        self.seen: dict[tuple[int, ...], tuple[float, float, float, bool]] = {}
+        self.cache: dict[tuple[int, ...], tuple[float, float, float, bool]] = {}
 
     def chances(self, counts: tuple[int, ...], ahead: int) -> dict[tuple[int, ...], float]:
-        found: dict[tuple[int, ...], float] = {}
+        chances: dict[tuple[int, ...], float] = {}
         for order in itertools.product(range(3), repeat=ahead):
             now, chance = list(counts), 1.0
             for vote in order:
                 chance *= (PRIOR[vote] + now[vote]) / (PRIOR.sum() + sum(now))
                 now[vote] += 1
-            found[tuple(now)] = found.get(tuple(now), 0.0) + chance
-        return found
+            chances[tuple(now)] = chances.get(tuple(now), 0.0) + chance
+        return chances
 
-    def belief(self, counts: tuple[int, ...]) -> np.ndarray:
+    def responsibilities(self, counts: tuple[int, ...]) -> np.ndarray:
         later = self.chances(counts, N - sum(counts))
         return sum((p * davidson(*then) for then, p in later.items()), np.zeros(3))
 
     def value(self, counts: tuple[int, ...]) -> tuple[float, float, float, bool]:
-        """Return cost to come, loss and votes in the end, and whether the item is settled."""
-        if counts not in self.seen:
-            risk, votes = float((LOSS @ self.belief(counts)).min()), sum(counts)
-            found = (risk, risk, float(votes), True)
+        """Return expected cost, final loss and votes, and whether the item is settled."""
+        if counts not in self.cache:
+            risk, votes = float((LOSS @ self.responsibilities(counts)).min()), sum(counts)
+            value = (risk, risk, float(votes), True)
             if votes < N:
                 ahead = min(self.batch, N - votes)
                 later = [(p, self.value(then)) for then, p in self.chances(counts, ahead).items()]
                 cost = self.price * ahead + sum(p * v[0] for p, v in later)
                 if risk > cost + 1e-12 or votes < self.fewest:
                     loss, used = (sum(p * v[k] for p, v in later) for k in (1, 2))
-                    found = (cost, loss, used, False)
-            self.seen[counts] = found
-        return self.seen[counts]
+                    value = (cost, loss, used, False)
+            self.cache[counts] = value
+        return self.cache[counts]
 
 
 def states(most: int = N) -> np.ndarray:
@@ -88,7 +88,7 @@ def test_the_rule_is_that_of_the_recursion(
     every = states()
     np.testing.assert_allclose(
         np.exp(rule.log_probs(every)),
-        [twin.belief(tuple(c)) for c in every.tolist()],
+        [twin.responsibilities(tuple(c)) for c in every.tolist()],
         rtol=0,
         atol=1e-12,
     )
@@ -130,12 +130,12 @@ def test_the_forecast_comes_true_on_items_of_the_model(fitted: FittedDavidson) -
 
 
 def test_dearer_votes_are_fewer_and_the_tolerance_is_kept(fitted: FittedDavidson) -> None:
-    found = [stopping_rule(fitted, PRIOR, N, p).forecast for p in (0.0, 0.001, 0.01, 0.1, 1.0)]
-    assert found[0].loss == pytest.approx(found[0].full_loss, abs=1e-12)
+    forecasts = [stopping_rule(fitted, PRIOR, N, p).forecast for p in (0.0, 0.001, 0.01, 0.1, 1.0)]
+    assert forecasts[0].loss == pytest.approx(forecasts[0].full_loss, abs=1e-12)
     assert all(
-        a.votes >= b.votes and a.loss <= b.loss + 1e-12 for a, b in itertools.pairwise(found)
+        a.votes >= b.votes and a.loss <= b.loss + 1e-12 for a, b in itertools.pairwise(forecasts)
     )
-    assert found[-1].votes == pytest.approx(1)
+    assert forecasts[-1].votes == pytest.approx(1)
     for tolerance in (0.001, 0.004):
         rule = price_within(fitted, PRIOR, N, tolerance)
         assert 0 <= rule.forecast.loss - rule.forecast.full_loss <= tolerance
@@ -145,7 +145,7 @@ def test_dearer_votes_are_fewer_and_the_tolerance_is_kept(fitted: FittedDavidson
 
 
 def test_it_looks_further_than_one_vote(fitted: FittedDavidson) -> None:
-    """Where no single vote changes the decision, one step ahead nothing is to be gained."""
+    """A rule that looks one vote ahead stops where no single vote changes the decision."""
     every = states(N - 2)
     rule = stopping_rule(fitted, PRIOR, N, 1e-4, fewest=0)
     risk = {
@@ -162,18 +162,18 @@ def test_it_looks_further_than_one_vote(fitted: FittedDavidson) -> None:
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_the_prior_of_the_shares_is_found_from_their_moments(symmetric: bool) -> None:
+def test_the_prior_of_the_shares_is_estimated_from_their_moments(symmetric: bool) -> None:
     rng = np.random.default_rng(5)
     truth = np.array([0.6, 0.4, 0.6 if symmetric else 1.4])
     shares = rng.dirichlet(truth, 40_000)
     counts = np.stack([rng.multinomial(8, p) for p in shares]) / 8
     if symmetric:
         counts = np.concatenate([counts[:20_000], counts[20_000:, ::-1]])
-    seen = VoteProfile(len(counts), counts.mean(0).tolist(), np.cov(counts.T).tolist(), 8.0)
-    np.testing.assert_allclose(share_prior(seen, symmetric=symmetric), truth, rtol=0.05)
+    votes = VoteProfile(len(counts), counts.mean(0).tolist(), np.cov(counts.T).tolist(), 8.0)
+    np.testing.assert_allclose(share_prior(votes, symmetric=symmetric), truth, rtol=0.05)
 
 
-def test_what_has_no_answer_is_refused(fitted: FittedDavidson) -> None:
+def test_invalid_arguments_are_refused(fitted: FittedDavidson) -> None:
     once = VoteProfile(10, [0.5, 0.0, 0.5], np.eye(3).tolist(), 1.0)
     with pytest.raises(JudgeBayesError, match="takes two or more"):
         share_prior(once, symmetric=True)

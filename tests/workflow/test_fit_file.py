@@ -124,18 +124,19 @@ def test_the_same_votes_have_not_drifted(votes: Votes) -> None:
     assert drift(profile(votes), profile(votes), TERNARY) == []
 
 
-def test_chance_is_no_drift_and_a_change_is() -> None:
+def test_drift_is_reported_for_a_change_and_not_for_chance() -> None:
     rng = np.random.default_rng(0)
 
-    def seen(p: list[float], n: int = 6) -> VoteProfile:
+    def votes_profile(p: list[float], n: int = 6) -> VoteProfile:
         return profile(from_counts(rng.multinomial(n, p, 400)))
 
     same = sum(
-        bool(drift(seen([0.3, 0.2, 0.5]), seen([0.3, 0.2, 0.5]), TERNARY)) for _ in range(40)
+        bool(drift(votes_profile([0.3, 0.2, 0.5]), votes_profile([0.3, 0.2, 0.5]), TERNARY))
+        for _ in range(40)
     )
     assert same == 0
-    found = drift(seen([0.3, 0.2, 0.5]), seen([0.2, 0.4, 0.4]), TERNARY)
-    assert any("votes for 0 was" in line and "drifted" in line for line in found)
-    assert "has 6" not in " ".join(found)
-    fewer = drift(seen([0.3, 0.2, 0.5]), seen([0.3, 0.2, 0.5], 3), TERNARY)
+    drifted = drift(votes_profile([0.3, 0.2, 0.5]), votes_profile([0.2, 0.4, 0.4]), TERNARY)
+    assert any("votes for 0 was" in line and "drifted" in line for line in drifted)
+    assert "has 6" not in " ".join(drifted)
+    fewer = drift(votes_profile([0.3, 0.2, 0.5]), votes_profile([0.3, 0.2, 0.5], 3), TERNARY)
     assert any("made on 6 votes per item (median), these have 3" in line for line in fewer)

@@ -1,4 +1,4 @@
-"""Fits that version 0.1 kept are read, and answer as they did then."""
+"""Fits that version 0.1 saved are read, and give the same answers."""
 
 import json
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ def test_the_command_applies_it(name: str, answers: pd.DataFrame, tmp_path: Path
     command = ["apply", HOME / f"{name}.json", votes_of(name), "--out", out]
     result = CliRunner().invoke(app, [str(word) for word in command])
     assert result.exit_code == 0, result.output
-    found = pd.read_csv(out).set_index("item").filter(regex=r"^p\(")
-    assert found.shape[1] == len(load_fit(HOME / f"{name}.json").classes)
-    expected = np.exp(answers.loc[name].loc[list(found.index)].iloc[:, : found.shape[1]])
-    np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=0)
+    answered = pd.read_csv(out).set_index("item").filter(regex=r"^p\(")
+    assert answered.shape[1] == len(load_fit(HOME / f"{name}.json").classes)
+    expected = np.exp(answers.loc[name].loc[list(answered.index)].iloc[:, : answered.shape[1]])
+    np.testing.assert_allclose(answered, expected, rtol=ROUNDING, atol=0)

@@ -1,4 +1,4 @@
-"""Functions of `judgebayes` give what their commands write, of files and tables, and print nothing."""
+"""Functions of `judgebayes` return what their commands write, and print nothing."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -109,15 +109,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(folder: Path) -> Callable[[Case], Any]:
-    """What each function makes of the files."""
-    known: dict[int, Any] = {}
+def result_of(folder: Path) -> Callable[[Case], Any]:
+    """Return the result of each function on the files, computed once."""
+    results: dict[int, Any] = {}
 
     def of(case: Case) -> Any:
         key = list(CASES.values()).index(case)
-        if key not in known:
-            known[key] = case.function(*case.files(folder), **case.options)
-        return known[key]
+        if key not in results:
+            results[key] = case.function(*case.files(folder), **case.options)
+        return results[key]
 
     return of
 
@@ -130,7 +130,7 @@ def different(a: dict[str, pd.DataFrame], b: dict[str, pd.DataFrame]) -> list[st
 
 @each_case
 def test_the_command_writes_the_functions_table_to_the_last_bit(
-    case: Case, folder: Path, found: Callable[[Case], Any], tmp_path: Path
+    case: Case, folder: Path, result_of: Callable[[Case], Any], tmp_path: Path
 ) -> None:
     args: list[object] = [case.name, folder / case.votes, "--out", tmp_path / "out.parquet"]
     args += [] if case.labels is None else ["--labels", folder / case.labels]
@@ -139,10 +139,10 @@ def test_the_command_writes_the_functions_table_to_the_last_bit(
         args += [option] if value is True else [option, value]
     done = CliRunner().invoke(app, [str(arg) for arg in args])
     assert done.exit_code == 0, (done.output, done.exception)
-    table = found(case).tables[case.table]
+    table = result_of(case).tables[case.table]
     written = pd.read_parquet(tmp_path / "out.parquet")
     pd.testing.assert_frame_equal(written, table, check_exact=True, check_index_type=False)
-    for each in found(case).sentences:
+    for each in result_of(case).sentences:
         assert each in done.output
 
 
@@ -171,25 +171,25 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @each_case
 def test_tables_give_what_files_give(
-    case: Case, form: str, folder: Path, found: Callable[[Case], Any]
+    case: Case, form: str, folder: Path, result_of: Callable[[Case], Any]
 ) -> None:
     tables = [FORMS[form](pd.read_csv(path)) for path in case.files(folder)]
-    assert different(case.function(*tables, **case.options).tables, found(case).tables) == []
+    assert different(case.function(*tables, **case.options).tables, result_of(case).tables) == []
 
 
 @each_case
 def test_what_was_read_before_gives_what_files_give_and_nothing_is_printed(
     case: Case,
     folder: Path,
-    found: Callable[[Case], Any],
+    result_of: Callable[[Case], Any],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     how = {name: case.options[name] for name in case.reading}
     data = jb.read(*case.files(folder), **how)
     rest = {name: value for name, value in case.options.items() if name not in case.reading}
     again = case.function(data, **rest)
-    assert different(again.tables, found(case).tables) == []
-    assert again.sentences == found(case).sentences
+    assert different(again.tables, result_of(case).tables) == []
+    assert again.sentences == result_of(case).sentences
     assert capfd.readouterr() == ("", "")
     with pytest.raises(jb.JudgeBayesError, match="'labels', 'wide' would change how: right would"):
         case.function(data, data.items, wide=True)
@@ -200,14 +200,16 @@ def strict(value: float) -> None:
 
 
 @each_case
-def test_a_result_is_plain_values_of_json(case: Case, found: Callable[[Case], Any]) -> None:
-    result = found(case)
-    told = json.loads(json.dumps(result.to_dict(), allow_nan=False), parse_constant=strict)
-    assert told["schema"].startswith("judgebayes.")
-    assert told["sentences"] == result.sentences
-    assert list(told["tables"]) == list(result.tables)
+def test_a_result_converts_to_plain_json_values(
+    case: Case, result_of: Callable[[Case], Any]
+) -> None:
+    result = result_of(case)
+    values = json.loads(json.dumps(result.to_dict(), allow_nan=False), parse_constant=strict)
+    assert values["schema"].startswith("judgebayes.")
+    assert values["sentences"] == result.sentences
+    assert list(values["tables"]) == list(result.tables)
     for name, table in result.tables.items():
-        assert [list(row) for row in told["tables"][name]] == [list(table.columns)] * len(table)
+        assert [list(row) for row in values["tables"][name]] == [list(table.columns)] * len(table)
 
 
 MARKUP = "<i>x</i> & [red]"
@@ -217,7 +219,7 @@ MARKUP = "<i>x</i> & [red]"
 def test_a_notebook_shows_names_and_not_their_markup(name: str, folder: Path) -> None:
     votes = pd.read_csv(folder / "generators.csv")
     votes = votes.replace({"judge": {"one": MARKUP}, "generator": {"beta": MARKUP}})
-    votes = votes.rename(columns={"vote": f"vote {MARKUP}"})  # which sentences tell
+    votes = votes.rename(columns={"vote": f"vote {MARKUP}"})  # which sentences quote
     more = {"calibrate": {"method": "vote-share", "splits": 2}, "ensemble": {"k": "1"}}
     result = getattr(jb, name)(
         votes, folder / "valid.csv", vote=f"vote {MARKUP}", **more.get(name, {})
@@ -228,8 +230,8 @@ def test_a_notebook_shows_names_and_not_their_markup(name: str, folder: Path) ->
     assert "&lt;i&gt;x&lt;/i&gt; &amp; [red]" in shown
 
 
-def test_findings_have_their_sentences_in_a_table(found: Callable[[Case], Any]) -> None:
-    result = found(CASES["diagnose"])
+def test_findings_have_their_sentences_in_a_table(result_of: Callable[[Case], Any]) -> None:
+    result = result_of(CASES["diagnose"])
     table = result.tables["findings"]
     assert list(table["sentence"]) == [each.sentence for each in result.findings]
     assert list(table["severity"]) == [each.severity for each in result.findings]
@@ -238,20 +240,20 @@ def test_findings_have_their_sentences_in_a_table(found: Callable[[Case], Any]) 
     assert result.findings == alone
 
 
-def test_groups_are_said_in_the_result(found: Callable[[Case], Any]) -> None:
-    (said,) = found(CASES["groups"]).grouped
+def test_groups_are_said_in_the_result(result_of: Callable[[Case], Any]) -> None:
+    (said,) = result_of(CASES["groups"]).grouped
     assert said.startswith("--group: 180 items in 15 groups of column 'topic'")
 
 
-def test_items_to_label_next_are_a_table(found: Callable[[Case], Any]) -> None:
-    table = found(CASES["in part"]).tables["next"]
+def test_items_to_label_next_are_a_table(result_of: Callable[[Case], Any]) -> None:
+    table = result_of(CASES["in part"]).tables["next"]
     assert list(table) == ["item", "generator", "valid votes", "P(valid)"]
     assert len(table) == 7
-    assert found(CASES["precision"]).next_items is None
-    assert list(found(CASES["systems"]).tables) == ["pairs", "systems", "judges"]
+    assert result_of(CASES["precision"]).next_items is None
+    assert list(result_of(CASES["systems"]).tables) == ["pairs", "systems", "judges"]
 
 
-def test_what_was_read_is_told(folder: Path) -> None:
+def test_the_sentences_say_what_was_read(folder: Path) -> None:
     data = jb.read(folder / "generators.csv", folder / "valid.csv")
     assert data.sentences[-1].startswith("120 of 180 items are labelled (0: ")
     assert list(data.judges["votes"]) == [180, 180, 180]
@@ -262,7 +264,7 @@ def test_what_was_read_is_told(folder: Path) -> None:
     assert items["label"].isna().sum() == 60
 
 
-def test_what_a_command_needs_is_asked_of_data_too(folder: Path) -> None:
+def test_data_without_what_a_command_needs_is_refused(folder: Path) -> None:
     bare = jb.read(folder / "votes.csv")
     with pytest.raises(jb.JudgeBayesError, match="Calibration needs labels"):
         jb.calibrate(bare)
@@ -276,9 +278,11 @@ def test_what_a_command_needs_is_asked_of_data_too(folder: Path) -> None:
     with pytest.raises(jb.JudgeBayesError, match="Every label in column 'label' is 1"):
         jb.calibrate(constant)
     assert any(f.topic == "labels" for f in jb.diagnose(constant).findings)
-    taken = jb.calibrate(folder / "generators.csv", folder / "valid.csv", method="sc", splits=2)
+    calibration = jb.calibrate(
+        folder / "generators.csv", folder / "valid.csv", method="sc", splits=2
+    )
     with pytest.raises(jb.JudgeBayesError, match="right would be what judgebayes"):
-        jb.precision(taken.given)
+        jb.precision(calibration.given)
     arrays = jb.Votes(jnp.zeros((3, 1, 1), jnp.int8), None, None, None, 2)
     with pytest.raises(jb.JudgeBayesError, match="votes are given as Votes"):
         jb.diagnose(arrays)
@@ -311,7 +315,7 @@ def test_a_file_that_is_read_in_pieces_is_read_to_its_end(
     monkeypatch.setattr(reading, "HEAD_ROWS", 10)
     pieces = case(tmp_path / "votes.parquet", folder / "valid.csv")
     tables = {**whole.tables}
-    if name == "diagnose":  # a list does not tell which items a judge was never asked on
+    if name == "diagnose":  # a list does not record which items a judge was never asked on
         tables["judges"] = tables["judges"].drop(columns="not_asked")
     assert different(pieces.tables, tables) == []
 
@@ -327,11 +331,11 @@ def test_votes_without_a_table_are_refused_in_a_sentence(
         jb.diagnose(data)
 
 
-def test_work_is_told_to_a_callback(folder: Path) -> None:
-    told: list[tuple[str, int, int]] = []
+def test_progress_is_reported_to_a_callback(folder: Path) -> None:
+    calls: list[tuple[str, int, int]] = []
     case = CASES["ensemble"]
-    case.function(*case.files(folder), progress=lambda *part: told.append(part), **case.options)
-    assert told == [("sampling the posterior of the mixture", done, 1) for done in (0, 1)]
+    case.function(*case.files(folder), progress=lambda *part: calls.append(part), **case.options)
+    assert calls == [("sampling the posterior of the mixture", done, 1) for done in (0, 1)]
 
 
 def test_the_item_may_be_named_beside_a_file_of_labels_and_the_vote_may_be_called_label() -> None:

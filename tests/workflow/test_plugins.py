@@ -1,4 +1,4 @@
-"""Methods of a user's own: declared, run by the commands, swept without JAX, refused in sentences."""
+"""Methods of a user: declared, run by the commands, swept without JAX, and refused in sentences."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +42,7 @@ class Wrong(Plain):
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Iterator[Path]:
-    """A file of methods, whose names are forgotten afterwards."""
+    """A file of methods, which are unregistered afterwards."""
     path, before = tmp_path / "mine.py", dict(registry.AGGREGATORS)
     path.write_text(PLUGIN)
     yield path
@@ -58,7 +58,7 @@ def panel() -> tuple[pd.DataFrame, pd.DataFrame]:
     return table, pd.DataFrame({"item": np.arange(60), "label": truth}).head(40)
 
 
-def test_a_method_that_is_no_jax_code_answers_as_the_compiled_one(plugin: Path) -> None:
+def test_a_method_without_jax_gives_the_same_answers_as_the_compiled_one(plugin: Path) -> None:
     table, labels = panel()
     own = jb.calibrate(table, labels, method="plain-one-coin", plugin=plugin, splits=7)
     compiled = jb.calibrate(
@@ -67,8 +67,8 @@ def test_a_method_that_is_no_jax_code_answers_as_the_compiled_one(plugin: Path) 
     assert own.compared is not None
     assert compiled.compared is not None
     for name in ("mae", "nll", "accuracy"):
-        found = own.compared.means["plain-one-coin"][name]
-        assert found == pytest.approx(compiled.compared.means["one-coin"][name], abs=1e-9)
+        metric = own.compared.means["plain-one-coin"][name]
+        assert metric == pytest.approx(compiled.compared.means["one-coin"][name], abs=1e-9)
     pd.testing.assert_frame_equal(own.answers, compiled.answers)
 
 
@@ -80,10 +80,10 @@ def test_the_command_runs_it_and_a_file_never_does(plugin: Path, tmp_path: Path)
     own = [*given, "--method", "plain-one-coin", "--splits", "4"]
 
     def said(*words: str) -> str:
-        found = CliRunner().invoke(app, [*words])
-        return found.output + str(found.exception or "")
+        result = CliRunner().invoke(app, [*words])
+        return result.output + str(result.exception or "")
 
-    assert "'plain-one-coin' is not known" in said(*own)
+    assert "'plain-one-coin' is unknown" in said(*own)
     assert "plain-one-coin" in said(*own, "--plugin", str(plugin))
     loaded = [*own, "--plugin", str(plugin)]
     assert "no JAX code" in said(*loaded, "--calibrator", "beta")
@@ -140,6 +140,6 @@ def test_a_fit_of_a_class_that_is_not_loaded_names_it(tmp_path: Path) -> None:
         fit_file.load_fit(tmp_path / "fit.json")
 
 
-def test_every_fit_that_is_declared_can_be_told_by_its_name() -> None:
+def test_every_declared_fit_has_its_own_name() -> None:
     assert set(registry.AGGREGATORS) & set(registry.CALIBRATORS) == set()
     assert all(name == cls.__name__ for name, cls in registry.FITTED.items())
