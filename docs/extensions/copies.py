@@ -1,5 +1,6 @@
 """Pages that live elsewhere in the repository: the results, the notebooks."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -12,8 +13,8 @@ FOLDERS = {
 }
 """What is copied into the folder of the site: pages, and what they link to."""
 FILES = ("CITATION.cff",)
-MOVED = {"../docs/images/": "../images/"}
-"""Links that are different on the site."""
+MOVED = {r"\.\./docs/images/": "../images/", r"((?:\.\./)+models)/\w+\.py": r"\1.md"}
+"""Links of copied pages that are different on the site, as patterns."""
 
 
 def copy_pages(app: Sphinx) -> None:
@@ -38,7 +39,7 @@ def fit_links(app: Sphinx, name: str, source: list[str]) -> None:
     """Point the links of copied pages at the site."""
     if name.startswith("experiments/"):
         for old, new in MOVED.items():
-            source[0] = source[0].replace(f"]({old}", f"]({new}")
+            source[0] = re.sub(rf"\]\({old}", f"]({new}", source[0])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
