@@ -3,7 +3,9 @@
 #
 #   make reproduce   run the main job on embedded data and write results/
 #   make test        lint, types and tests
-#   make docs        the site of the documentation, into build/docs/html
+#   make docs        the site of the documentation, into build/docs/html; DOCS_VERSION=0.2.0 make docs
+#                    names a release, and writes into build/docs/0.2.0
+#   make dist        the source archive and the wheel, into dist/, checked
 #
 # PYTHON=python3.13 make test   takes another interpreter.
 
@@ -14,8 +16,10 @@ STAMP := $(VENV)/.installed
 WORKERS ?= auto
 
 DOCS_STAMP := $(VENV)/.docs-installed
+DOCS_VERSION ?=
+DOCS_OUT := build/docs/$(or $(DOCS_VERSION),html)
 
-.PHONY: reproduce test docs install clean
+.PHONY: reproduce test docs dist install clean
 
 reproduce: $(STAMP)
 	$(BIN)/judgebayes reproduce distribution-calibrated --twins --out results
@@ -23,12 +27,16 @@ reproduce: $(STAMP)
 test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 docs: $(DOCS_STAMP)
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html -d build/docs/doctrees docs build/docs/html
-	@echo "The site is in build/docs/html: open index.html."
+	DOCS_VERSION=$(DOCS_VERSION) $(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html -d build/docs/doctrees docs $(DOCS_OUT)
+	@echo "The site is in $(DOCS_OUT): open index.html."
+
+dist:
+	PYTHON=$(PYTHON) tests/dist.sh dist
 
 install: $(STAMP)
 
@@ -53,4 +61,4 @@ $(DOCS_STAMP): $(STAMP)
 	@touch $(DOCS_STAMP)
 
 clean:
-	rm -rf $(VENV) build results .jax_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist results .jax_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,5 +1,6 @@
-"""The site of the documentation: `make docs`."""
+"""The site of the documentation: `make docs`. `DOCS_VERSION` names a release in its titles."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -9,15 +10,18 @@ from sphinx.application import Sphinx
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
 
+import reference
+
 import judgebayes
 
 project = "judgebayes"
 author = "The judgebayes developers"
 copyright = "the judgebayes developers, MIT licence"
-version = release = judgebayes.__version__
+version = release = os.environ.get("DOCS_VERSION") or judgebayes.__version__
 
 extensions = [
     "copies",
+    "literals",
     "mathml",
     "myst_nb",
     "offline",
@@ -27,12 +31,18 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["extensions", "models", "experiments/expected", "**.ipynb_checkpoints"]
+exclude_patterns = [
+    "extensions",
+    "models",
+    "experiments/expected",
+    "tests/fixtures",
+    "**.ipynb_checkpoints",
+]
 default_role = "py:obj"
 nitpicky = False
 
 html_theme = "furo"
-html_title = "judgebayes"
+html_title = f"judgebayes {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
@@ -98,8 +108,17 @@ def without_array_kinds(
     return short(given), returned and short(returned)
 
 
+def with_signatures_of_their_own(app: Sphinx) -> None:
+    """Let functions made from records be documented by their signature, not by the source behind it."""
+    for module in reference.modules():
+        for thing in vars(module).values():
+            if callable(thing) and "__signature__" in getattr(thing, "__dict__", {}):
+                vars(thing).pop("__wrapped__", None)
+
+
 def setup(app: Sphinx) -> None:
     """Connect it."""
+    app.connect("builder-inited", with_signatures_of_their_own)
     app.connect("autodoc-process-docstring", without_module_story)
     app.connect("autodoc-process-signature", without_array_kinds)
     app.connect("autodoc-skip-member", without_tuple_aliases)

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -63,6 +64,33 @@ def test_the_reference_lists_every_name_and_every_command() -> None:
     for command in ("calibrate", "reproduce", "import"):
         assert f"## `judgebayes {command}`" in commands
     assert "…" not in commands  # no sentence is incomplete
+
+
+def test_every_module_and_name_of_the_reference_has_a_task() -> None:
+    reference = importlib.import_module("reference")
+    tasks = reference.by_task()
+    assert reference.OTHER not in tasks
+    assert list(tasks) == list(reference.TASKS)  # and no task is empty
+    assert sum(len(names) for names, _ in tasks.values()) == len(judgebayes.__all__)
+    pages = [module for _, pages in tasks.values() for module in pages]
+    assert sorted(m.__name__ for m in pages) == sorted(m.__name__ for m in reference.modules())
+    assert reference.NAMES.keys() <= set(judgebayes.__all__)
+    for path in (path for task in reference.TASKS for path in task.modules):
+        assert importlib.util.find_spec(f"judgebayes.{path}"), path
+    index = reference.index_page()
+    for task, (names, pages) in tasks.items():
+        page = reference.task_page(task, names, pages)
+        assert f"task-{task.slug}" in index
+        assert all(f"`jb.{name} <" in page for name in names)
+        assert all(f"   {reference.short(module)}\n" in page for module in pages)
+
+
+def test_a_module_without_a_task_lands_in_the_other_group() -> None:
+    reference = importlib.import_module("reference")
+    assert reference.task_of("judgebayes.workflow.novelty") is reference.OTHER
+    assert reference.task_of("judgebayes.novelty") is reference.OTHER
+    assert reference.task_of("judgebayes.evaluate.batches").slug == "scale"
+    assert reference.task_of("judgebayes.evaluate.novelty").slug == "compare"
 
 
 def said(call: ast.Call) -> str:

@@ -1,5 +1,6 @@
-"""Pages that live elsewhere in the repository: the README, the results, the notebooks."""
+"""Pages that live elsewhere in the repository: the results, the notebooks."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -12,13 +13,8 @@ FOLDERS = {
 }
 """What is copied into the folder of the site: pages, and what they link to."""
 FILES = ("CITATION.cff",)
-MOVED = {
-    "docs/images/": "images/",
-    "docs/guides/": "guides/",
-    "docs/by-hand.md": "by-hand.md",
-    "docs/contributing.md": "contributing.md",
-    "../docs/images/": "../images/",
-}
+MOVED = {r"\.\./docs/images/": "../images/", r"((?:\.\./)+models)/\w+\.py": r"\1.md"}
+"""Links of copied pages that are different on the site, as patterns."""
 
 
 def copy_pages(app: Sphinx) -> None:
@@ -40,13 +36,10 @@ def copy_pages(app: Sphinx) -> None:
 
 
 def fit_links(app: Sphinx, name: str, source: list[str]) -> None:
-    """Put the README on the first page, and point the links of copies at the site."""
-    if name == "index":
-        readme = Path(app.srcdir).parent / "README.md"
-        source[0] = readme.read_text(encoding="utf-8") + source[0]
-    if name == "index" or name.startswith("experiments/"):
+    """Point the links of copied pages at the site."""
+    if name.startswith("experiments/"):
         for old, new in MOVED.items():
-            source[0] = source[0].replace(f"]({old}", f"]({new}")
+            source[0] = re.sub(rf"\]\({old}", f"]({new}", source[0])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

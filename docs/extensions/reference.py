@@ -1,6 +1,7 @@
 """The reference pages, written before every build from the package and its command line.
 
-A module or command that is added appears by itself: there is no list to keep.
+A command that is added appears automatically. A module or a name appears under the task that `TASKS`
+gives its module, and under "Other" where no task does; a test fails then.
 """
 
 import ast
@@ -8,6 +9,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -26,6 +29,156 @@ if TYPE_CHECKING:
 
 NOT_LIBRARY = ("judgebayes.cli", "judgebayes.experiments", "judgebayes.models")
 """Parts with pages of their own, or none."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a reader wants to do, and the modules that do it: a package stands for all its modules."""
+
+    slug: str
+    title: str
+    purpose: str
+    modules: tuple[str, ...]
+
+
+TASKS = (
+    Task(
+        "analyse",
+        "Run a whole analysis",
+        "What a command does, as a function of files or tables. The result holds sentences and tables.",
+        (
+            "workflow.calibrating",
+            "workflow.diagnosing",
+            "workflow.answers",
+            "workflow.results",
+            "workflow.options",
+        ),
+    ),
+    Task(
+        "read",
+        "Read votes and labels",
+        "Tables in, integer arrays inside, tables out; missing votes stay missing.",
+        ("votes", "io", "workflow.data", "workflow.reading"),
+    ),
+    Task(
+        "aggregate",
+        "Aggregate votes",
+        "From votes to the probability of each class of each item.",
+        ("aggregators", "workflow.methods", "workflow.names"),
+    ),
+    Task(
+        "calibrate",
+        "Calibrate probabilities",
+        "From probabilities to better ones, and to sets with a stated coverage.",
+        ("calibrators", "evaluate.sklearn"),
+    ),
+    Task(
+        "decide",
+        "Decide and measure",
+        "Bayes actions, proper scores, answering only where sure, tests of differences.",
+        ("measures", "workflow.losses", "workflow.abstaining"),
+    ),
+    Task(
+        "compare",
+        "Compare methods on splits",
+        "Fit on a part of the labels, decide the others, many times.",
+        ("evaluate", "workflow.comparing"),
+    ),
+    Task(
+        "judges",
+        "Diagnose judges and choose panels",
+        "What is wrong with judges and labels, how able judges are, and which to keep.",
+        ("panel", "item_response", "finding"),
+    ),
+    Task(
+        "majority",
+        "Estimate the error of a majority vote",
+        "How wrong a majority of k judges is, and how many labels it takes to know.",
+        ("majority", "workflow.ensembling"),
+    ),
+    Task(
+        "generators",
+        "Estimate the precision of generators",
+        "The share of valid outputs of each generator, from biased judges; what to label next.",
+        ("generators", "workflow.precision", "workflow.systems"),
+    ),
+    Task(
+        "posteriors",
+        "Estimate parameters and sample posteriors",
+        "Point estimates, priors, draws, checks, comparison of models.",
+        ("inference", "posterior", "priors"),
+    ),
+    Task(
+        "keep",
+        "Save a fit and apply it",
+        "Fits as plain JSON files, and their answers to new votes.",
+        ("workflow.applying", "workflow.fit_file"),
+    ),
+    Task(
+        "collect",
+        "Collect votes",
+        "Ask judges behind an endpoint, and stop where more votes are not worth their price.",
+        ("collect", "workflow.adaptive"),
+    ),
+    Task(
+        "show",
+        "Draw and report",
+        "Figures, the HTML page, the versions that a report of a fault needs.",
+        ("plots", "report"),
+    ),
+    Task(
+        "extend",
+        "Extend",
+        "Declare a method of your own, load it, and hold it to the laws.",
+        ("testing", "workflow.plugins"),
+    ),
+    Task(
+        "scale",
+        "Run at scale",
+        "Programs compiled once, checkpoints of long sweeps, batches that suit the memory.",
+        ("compiled", "evaluate.batches", "progress"),
+    ),
+    Task(
+        "data",
+        "Public and simulated data",
+        "Data sets with checksums, and twins of what papers publish.",
+        ("public", "simulate"),
+    ),
+    Task(
+        "shared",
+        "Errors and shared types",
+        "What the other pages use.",
+        ("errors", "arrays", "sentence", "workflow.records"),
+    ),
+)
+OTHER = Task("other", "Other", "What no task names yet.", ())
+
+NAMES = {
+    "aggregator": "extend",
+    "calibrator": "extend",
+    "in_files": "extend",
+    "SparseVotes": "scale",
+    "encode_sparse": "scale",
+    "testing": "extend",
+    "priors": "posteriors",
+}
+"""Names of the package whose task is not that of their module."""
+
+
+def task_of(module: str) -> Task:
+    """Return the task that names a module, or the most of the packages around it."""
+    parts = module.removeprefix("judgebayes.").split(".")
+    for end in range(len(parts), 0, -1):
+        for task in TASKS:
+            if ".".join(parts[:end]) in task.modules:
+                return task
+    return OTHER
+
+
+def task_of_name(name: str, home: str) -> Task:
+    """Return the task of a name of the package: its own, or that of the module where it lives."""
+    own = [task for task in TASKS if task.slug == NAMES.get(name)]
+    return own[0] if own else task_of(home)
 
 
 def modules() -> list[ModuleType]:
@@ -80,28 +233,63 @@ def homes() -> dict[str, str]:
     }
 
 
+def table(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a table of two columns."""
+    cells = "".join(f"   * - {left}\n     - {right}\n" for left, right in rows)
+    return f".. list-table::\n   :widths: 30 70\n\n{cells}\n"
+
+
+def by_task() -> dict[Task, tuple[dict[str, str], list[ModuleType]]]:
+    """Return the names of the package (with their modules) and the modules of each task that has any."""
+    names: dict[Task, dict[str, str]] = {task: {} for task in (*TASKS, OTHER)}
+    pages: dict[Task, list[ModuleType]] = {task: [] for task in (*TASKS, OTHER)}
+    for name, home in homes().items():
+        names[task_of_name(name, home)][name] = home
+    for module in modules():
+        pages[task_of(module.__name__)].append(module)
+    return {task: (names[task], pages[task]) for task in names if names[task] or pages[task]}
+
+
+def short(module: ModuleType) -> str:
+    """Return a module's name without the package's."""
+    return module.__name__.removeprefix("judgebayes.")
+
+
+def task_page(task: Task, names: dict[str, str], pages: list[ModuleType]) -> str:
+    """Return the page of a task: the package's names for it, and its modules."""
+    page = f"{task.title}\n{'=' * len(task.title)}\n\n{task.purpose}\n\n"
+    if names:
+        page += "``import judgebayes as jb`` offers:\n\n" + table(
+            (f":py:obj:`jb.{name} <{home}.{name}>`", summary(getattr(judgebayes, name)))
+            for name, home in names.items()
+        )
+    if pages:
+        page += "Modules, with all that they offer:\n\n" + table(
+            (f":doc:`judgebayes.{short(module)} <{short(module)}>`", summary(module))
+            for module in pages
+        )
+    listed = "".join(f"   {short(module)}\n" for module in pages)
+    return f"{page}.. toctree::\n   :hidden:\n\n{listed}"
+
+
 def index_page() -> str:
-    """Return the page of modules, and of the names that `judgebayes` itself offers."""
-    found = modules()
-    rows = "".join(
-        f"   * - :doc:`{module.__name__.removeprefix('judgebayes.')}`\n     - {summary(module)}\n"
-        for module in found
-    )
-    names = "".join(
-        f"   * - :py:obj:`{name} <{home}.{name}>`\n     - {summary(getattr(judgebayes, name))}\n"
-        for name, home in homes().items()
-    )
+    """Return the page of all tasks, with the package's names for each."""
+    tasks = by_task()
+    rows = [
+        (
+            f":doc:`task-{task.slug}`",
+            ", ".join(f":py:obj:`{name} <{home}.{name}>`" for name, home in names.items())
+            or ", ".join(f":doc:`{short(module)}`" for module in pages),
+        )
+        for task, (names, pages) in tasks.items()
+    ]
     head = (
-        "Python\n======\n\n``import judgebayes as jb`` offers the names of the second table; all "
-        "else is imported from its module. The generative models, ``judgebayes.models``, have pages "
-        "of their own.\n\n"
+        "Python, by task\n===============\n\n``import judgebayes as jb`` offers the names below; "
+        "each task's page lists its modules, from which everything else is imported. The "
+        "generative models, ``judgebayes.models``, have :doc:`pages of their own </models>`.\n\n"
     )
-    table = ".. list-table::\n   :widths: 25 75\n\n"
-    pages = "".join(f"   {m.__name__.removeprefix('judgebayes.')}\n" for m in found)
-    return (
-        f"{head}Modules\n-------\n\n{table}{rows}\nNames of the package\n--------------------\n\n"
-        f"{table}{names}\n.. toctree::\n   :hidden:\n\n{pages}"
-    )
+    listed = "".join(f"   task-{task.slug}\n" for task in tasks)
+    return f"{head}{table(rows)}.. toctree::\n   :hidden:\n\n{listed}"
 
 
 def command_page() -> str:
@@ -157,6 +345,7 @@ def write_pages(app: "Sphinx") -> None:
     """Write the pages that changed, and remove those whose module is gone."""
     folder = Path(app.srcdir) / "reference"
     pages = {f"api/{m.__name__.removeprefix('judgebayes.')}.rst": module_page(m) for m in modules()}
+    pages |= {f"api/task-{task.slug}.rst": task_page(task, *x) for task, x in by_task().items()}
     pages |= {"api/index.rst": index_page(), "commands.md": command_page()}
     pages |= {"methods.md": methods_page()}
     (folder / "api").mkdir(parents=True, exist_ok=True)
