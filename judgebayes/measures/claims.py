@@ -22,6 +22,7 @@ __all__ = [
     "Outcome",
     "Source",
     "claim",
+    "claim_equal",
     "claims",
     "evidence",
     "evidence_of",
@@ -88,17 +89,6 @@ class Claim:
     interval: Interval
     outcome: Outcome
 
-    @property
-    def cells(self) -> dict[str, object]:
-        """The cells of a result's row: `claim`, `margin`, `low`, `high` and `grade`."""
-        return {
-            "claim": self.kind,
-            "margin": self.margin,
-            "low": self.interval.low,
-            "high": self.interval.high,
-            "grade": self.outcome,
-        }
-
 
 def evidence(
     values: Float[np.ndarray, "split item"],
@@ -146,8 +136,8 @@ def evidence(
     total, count = total.reshape(splits, n_groups), count.reshape(splits, n_groups)
 
     def mean(of_splits: np.ndarray, of_groups: np.ndarray) -> np.ndarray:
-        above = np.einsum("rs,sg,rg->r", of_splits, total, of_groups, optimize=True)
-        below = np.einsum("rs,sg,rg->r", of_splits, count, of_groups, optimize=True)
+        above = ((of_splits @ total) * of_groups).sum(1)
+        below = ((of_splits @ count) * of_groups).sum(1)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(above / below)
 
@@ -219,17 +209,22 @@ def claim(
     source: Source,
     margin: float,
     value: float | None = None,
+    within: bool = False,
     level: float = LEVEL,
 ) -> Claim:
     """Grade one claim.
 
-    Without a `value` the claim is that an advantage is above 0. It holds where the whole interval is;
-    it fails where the whole interval is below the margin, the least advantage that would matter; else
-    the interval is wider than the margin, and uninformative.
+    By default the claim is that an advantage is above 0. It holds where the whole interval is above 0,
+    fails where the whole interval is below the margin (the smallest advantage that would matter), and
+    is uninformative otherwise: the interval is then wider than the margin.
 
-    With a `value` the claim is that the number is this one. It holds where the interval holds the value
-    and is at most twice the margin wide, fails where it does not hold the value and the value's
-    distance is more than the margin, and is uninformative otherwise.
+    With a `value` the claim is that the number is this one. It holds where the interval contains the
+    value and is at most twice the margin wide, fails where the interval excludes the value and the
+    estimate is further from it than the margin, and is uninformative otherwise.
+
+    With `within` the claim is that a difference is too small to matter. It holds where the whole
+    interval lies between minus and plus the margin, fails where the whole interval lies outside, and is
+    uninformative otherwise.
 
     Parameters
     ----------
@@ -245,7 +240,24 @@ def claim(
     JudgeBayesError
         If the margin is not above 0.
     """
-    return _graded(of.interval(level), kind=kind, source=source, margin=margin, value=value)
+    return _graded(of.interval(level), kind, source, margin, value, within)
+
+
+def claim_equal(ours: float, theirs: float, *, kind: Kind, source: Source, margin: float) -> Claim:
+    """Grade the claim that a number without sampling error is a printed one.
+
+    For formulas and for released data, which give the same number in every run: it holds where the two
+    differ by no more than the margin (rounding), and fails otherwise.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the margin is not above 0.
+    """
+    _check_margin(margin)
+    holds, fails = _HOLDS[source]
+    outcome = holds if abs(ours - theirs) <= margin else fails
+    return Claim(kind, margin, Interval(ours, ours, ours), outcome)
 
 
 def claims(
@@ -255,6 +267,7 @@ def claims(
     source: Source,
     margin: float,
     values: Sequence[float | None] | None = None,
+    within: bool = False,
     level: float = LEVEL,
 ) -> list[Claim]:
     r"""Grade the claims of a table together, by intervals that hold at once.
@@ -273,12 +286,12 @@ def claims(
     if len({len(each.draws) for each in of}) > 1:
         raise JudgeBayesError("Claims that are graded together have the same number of draws.")
     critical = simultaneous(of, level=level)
-    found = []
+    graded = []
     for each, value in zip(of, values or [None] * len(of), strict=True):
         half = critical * each.error
         interval = Interval(each.estimate, each.estimate - half, each.estimate + half)
-        found.append(_graded(interval, kind=kind, source=source, margin=margin, value=value))
-    return found
+        graded.append(_graded(interval, kind, source, margin, value, within))
+    return graded
 
 
 def simultaneous(of: Sequence[Evidence], *, level: float = LEVEL) -> float:
@@ -297,23 +310,31 @@ def simultaneous(of: Sequence[Evidence], *, level: float = LEVEL) -> float:
 
 
 def _graded(
-    interval: Interval, *, kind: Kind, source: Source, margin: float, value: float | None
+    interval: Interval,
+    kind: Kind,
+    source: Source,
+    margin: float,
+    value: float | None,
+    within: bool,
 ) -> Claim:
-    if not (margin > 0 and np.isfinite(margin)):
-        raise JudgeBayesError(f"margin={margin}; a claim needs a number above 0.")
+    _check_margin(margin)
     holds, fails = _HOLDS[source]
     _, low, high = interval
-    outcome: Outcome = "uninformative"
-    if value is None:
-        if low > 0:
-            outcome = holds
-        elif high < margin:
-            outcome = fails
-    elif low <= value <= high:
-        outcome = holds if high - low <= 2 * margin else "uninformative"
-    elif min(abs(low - value), abs(high - value)) > 0 and abs(interval.mean - value) > margin:
-        outcome = fails
+    if within:
+        is_true, is_false = -margin < low and high < margin, low > margin or high < -margin
+    elif value is None:
+        is_true, is_false = low > 0, high < margin
+    else:
+        inside = low <= value <= high
+        is_true = inside and high - low <= 2 * margin
+        is_false = not inside and abs(interval.mean - value) > margin
+    outcome: Outcome = holds if is_true else fails if is_false else "uninformative"
     return Claim(kind, margin, interval, outcome)
+
+
+def _check_margin(margin: float) -> None:
+    if not (margin > 0 and np.isfinite(margin)):
+        raise JudgeBayesError(f"margin={margin}; a claim needs a number above 0.")
 
 
 def _weights(

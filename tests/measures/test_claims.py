@@ -9,6 +9,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.claims import (
     Evidence,
     claim,
+    claim_equal,
     claims,
     evidence,
     evidence_of,
@@ -107,8 +108,26 @@ def test_every_outcome_is_in_reach(
     assert found == list(outcomes)
     (joint,) = claims([of], kind="audit", source="other", margin=margin, values=[value])
     assert joint.outcome == outcomes[1]
-    assert joint.cells["claim"] == "audit"
-    assert joint.cells["grade"] == outcomes[1]
+    assert joint.kind == "audit"
+
+
+@pytest.mark.parametrize(
+    ("estimate", "error", "outcome"),
+    [(0.0, 0.01, "replicated"), (0.0, 0.05, "uninformative"), (-0.2, 0.01, "contradicted")],
+)
+def test_a_claim_of_no_difference_needs_a_narrow_interval(
+    estimate: float, error: float, outcome: str
+) -> None:
+    draws = estimate + error * np.random.default_rng(5).standard_normal(4000)
+    of = Evidence(estimate, draws, 400)
+    graded = claim(of, kind="paper", source="other", margin=0.05, within=True)
+    assert graded.outcome == outcome
+
+
+def test_a_number_without_error_is_equal_or_not() -> None:
+    same = claim_equal(0.4051, 0.405, kind="paper", source="own", margin=0.0005)
+    other = claim_equal(0.412, 0.405, kind="paper", source="own", margin=0.0005)
+    assert (same.outcome, other.outcome) == ("reproduced", "contradicted")
 
 
 @pytest.mark.parametrize(("groups", "size"), [(60, 1), (30, 4)])
