@@ -119,7 +119,7 @@ def test_votes_on_disk_are_read_in_every_step(panel: Panel, tmp_path: object) ->
 def test_unsupported_uses_of_sparse_votes_raise_errors(panel: Panel) -> None:
     votes, labels, _ = panel
     thin = from_dense(votes)
-    with pytest.raises(JudgeBayesError, match="SoftVote does not take sparse votes"):
+    with pytest.raises(JudgeBayesError, match="SoftVote does not accept sparse votes"):
         SoftVote().fit(thin, labels)(thin)
     with pytest.raises(JudgeBayesError, match="convert them to an array"):
         DawidSkene(NUTS()).fit(thin, labels)
