@@ -180,7 +180,7 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
 def test_a_prior_of_the_other_form_is_rejected() -> None:
     case = registry.CASES["generator-validator"]
     given = case.family.takes(drawn(2))
-    with pytest.raises(JudgeBayesError, match="'flat'; right would be a FlatPrior"):
+    with pytest.raises(JudgeBayesError, match="'flat'; pass a FlatPrior"):
         GeneratorValidator("flat", jb.MAP(), gv.HierarchicalPrior()).fit(given)
 
 

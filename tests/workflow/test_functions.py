@@ -284,7 +284,7 @@ def test_data_without_what_a_command_needs_is_refused(folder: Path) -> None:
     with pytest.raises(jb.JudgeBayesError, match="right would be what judgebayes"):
         jb.precision(calibration.given)
     arrays = jb.Votes(jnp.zeros((3, 1, 1), jnp.int8), None, None, None, 2)
-    with pytest.raises(jb.JudgeBayesError, match="votes are given as Votes"):
+    with pytest.raises(jb.JudgeBayesError, match="votes are of type Votes"):
         jb.diagnose(arrays)
 
 
