@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from judgebayes.workflow.options import Option
-from judgebayes.workflow.records import Leaf, filled, leaves, record_of
+from judgebayes.workflow.records import Leaf, leaves, make_record, record_of
 
 __all__ = ["completing", "taking_records"]
 
@@ -31,7 +31,7 @@ def taking_records(command: Callable[..., None]) -> Callable[..., None]:
     def run(**values: object) -> None:
         command(
             **{
-                name: values[name] if kind is None else filled(*kind, values)
+                name: values[name] if kind is None else make_record(*kind, values)
                 for name, kind in kinds.items()
             }
         )

@@ -42,7 +42,7 @@ from judgebayes.posterior.compare import targets
 from judgebayes.posterior.story import TARGETS
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
-from judgebayes.workflow.options import known
+from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision import generators_of
 from judgebayes.workflow.reading import (
     Source,
@@ -189,7 +189,7 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> None:
     if len(set(paths)) < len(paths):
         raise JudgeBayesError("A file is named twice; name different files.")
     if site is not None:
-        known("site", site, TARGETS)
+        check_choice("site", site, TARGETS)
     files = {str(path): posterior.load(path) for path in paths}
     compared = compare(files, site)
     say(console, [f"All of {next(iter(files.values())).attrs['data']}."])
@@ -296,18 +296,18 @@ def _sampled(
 ) -> Any:
     nuts = _nuts(request)
     total = nuts.warmup + nuts.draws
-    with stepped(total) as tell:
+    with stepped(total) as update:
 
-        def told(so_far: Sampling) -> None:
-            if tell is not None:
-                tell(so_far.steps, _in_words(so_far, nuts))
+        def on_progress(so_far: Sampling) -> None:
+            if update is not None:
+                update(so_far.steps, _in_words(so_far, nuts))
 
         try:
             return sample(
                 story,
                 nuts,
                 request.seed,
-                on_progress=None if tell is None else told,
+                on_progress=None if update is None else on_progress,
                 attributes=attributes,
             )
         except KeyboardInterrupt:

@@ -1,6 +1,6 @@
-"""Items sent to a person: where every decision costs more, on average, than asking somebody.
+"""Abstention: items are sent to a person if every decision has a higher expected cost than asking.
 
-An item is sent where the least expected loss of a decision is above the price of asking, c. That is the
+An item is sent if the least expected loss of a decision is above the price of asking, c. This is the
 Bayes action under a loss matrix with one more row, c for every class (Chow 1970).
 """
 
@@ -22,28 +22,28 @@ LEVEL = 0.9
 
 
 class Abstention(NamedTuple):
-    """What came of it on held-out labels."""
+    """Share of items sent to a person and risk of the others, on held-out labels."""
 
     price: float | None
-    """Of asking a person; None where it depends on the class."""
+    """Price of asking a person; None if it depends on the class."""
     share: Interval
-    """Of the items that are sent to a person."""
+    """Share of the items that are sent to a person."""
     risk: Interval
-    """Mean loss of the decisions on the others; not finite where all are sent."""
+    """Mean loss of the decisions on the others; not finite if all are sent."""
 
     @property
     def sentence(self) -> str:
-        """How many items are sent, and what the others cost."""
+        """The share of items sent, and the mean loss of the others."""
         low, high = self.share.low, self.share.high
         price = "the expected price of asking" if self.price is None else f"{self.price:g}"
-        said = (
-            f"An item whose expected loss is above {price} goes to a person. Held out, these are "
-            f"{self.share.mean:.1%} [{low:.1%}, {high:.1%}] of the items"
+        share = (
+            f"Items with an expected loss above {price} go to a person: {self.share.mean:.1%} "
+            f"[{low:.1%}, {high:.1%}] of the held-out items"
         )
         if not np.isfinite(self.risk.mean):
-            return f"{said}: no decision is left."
+            return f"{share}, so that no decision is left."
         return (
-            f"{said}; the mean loss of the other decisions is {self.risk.mean:z.3f} "
+            f"{share}. The mean loss of the other decisions is {self.risk.mean:z.3f} "
             f"[{self.risk.low:z.3f}, {self.risk.high:z.3f}] (90 % intervals)."
         )
 
@@ -57,39 +57,39 @@ def abstention(
 ) -> Abstention:
     """Return the share of held-out items that a method sends to a person, and its risk on the others.
 
-    The risk is a ratio, lost by the decisions that are kept over how many are kept. Its interval is the
-    hull of two: that of the ratio's linearised residuals, which knows that splits are a sample too, and
-    that of the share of decisions that lose anything (`Compared.mean_loss`), which has a width where
-    none of a few does.
+    The risk is a ratio: the loss of the decisions that are kept over their number. Its interval is the
+    hull of two: one from the ratio's linearised residuals, which includes the variation of splits, and
+    one from the share of decisions with a loss (`Compared.mean_loss`), which has a positive width even
+    if none of a few decisions has a loss.
     """
     own = compared.evaluations[name]
     items, labels = np.asarray(own.items), np.asarray(own.labels)
-    gone = sent_of(own, losses)
-    share = compared.share(name, np.where(labels >= 0, gone, np.nan), level=level)
-    kept = np.where(labels >= 0, ~gone, np.nan)
-    lost = np.where(gone, 0.0, own.losses(losses.matrix))
+    sent = sent_of(own, losses)
+    share = compared.share(name, np.where(labels >= 0, sent, np.nan), level=level)
+    kept = np.where(labels >= 0, ~sent, np.nan)
+    lost = np.where(sent, 0.0, own.losses(losses.matrix))
     total = np.nansum(kept)
     if total == 0:
         return Abstention(losses.price, share, Interval(np.nan, np.nan, np.nan))
     risk = float(np.nansum(lost) / total)
-    part = float(np.nanmean(kept))
-    around = two_way_interval(
-        (lost - risk * kept) / part, items, compared.n_items, compared.groups, level=level
+    kept_share = float(np.nanmean(kept))
+    interval = two_way_interval(
+        (lost - risk * kept) / kept_share, items, compared.n_items, compared.groups, level=level
     )
     wrong = np.where(kept == 1, lost > 0, np.nan)
-    often = float(np.nansum(wrong) / total)
-    each = risk / often if often > 0 else float(losses.matrix.max())
-    low, high = compared.ends_over_items(name, wrong, often, level=level)
-    low = min(risk - around.mean + around.low, low * each)
-    high = max(risk - around.mean + around.high, high * each)
+    error_rate = float(np.nansum(wrong) / total)
+    each = risk / error_rate if error_rate > 0 else float(losses.matrix.max())
+    low, high = compared.ends_over_items(name, wrong, error_rate, level=level)
+    low = min(risk - interval.mean + interval.low, low * each)
+    high = max(risk - interval.mean + interval.high, high * each)
     return Abstention(losses.price, share, Interval(risk, max(low, 0.0), high))
 
 
 def risk_curve(compared: Compared, name: str, losses: Losses) -> pd.DataFrame:
-    """Return the mean loss of the surest decisions on held-out items, by the share decided.
+    """Return the mean loss of the most certain decisions on held-out items, by the share decided.
 
-    Columns: `decided`, `cost` (the price of asking at which so many are decided) and `risk`. Items of
-    one expected loss are decided together.
+    Columns: `decided`, `cost` (the price of asking at which this share is decided) and `risk`. Items
+    with equal expected loss are decided together.
     """
     own = compared.evaluations[name]
     here = np.asarray(own.labels) >= 0
@@ -108,7 +108,7 @@ def risk_curve(compared: Compared, name: str, losses: Losses) -> pd.DataFrame:
 
 
 def sent_of(evaluation: Evaluation, losses: Losses) -> Bool[np.ndarray, "split item"]:
-    """Return which held-out items are sent, by the method's own probabilities."""
+    """Return which held-out items are sent to a person, given the method's probabilities."""
     probs = np.exp(np.asarray(evaluation.log_probs))
     return losses.sent(probs, _expected(evaluation, losses.matrix))
 

@@ -1,31 +1,31 @@
 r"""When to stop asking: optimal stopping of repeated votes under a fitted Davidson model.
 
 Source: the audit of *Distribution-calibrated inference-time compute for thinking LLM-as-a-judge*
-(P1), which spends the same n votes on every item. Most items are settled long before.
+(P1), which spends the same n votes on every item, although most items need fewer.
 
-The model. An item has shares theta of votes, drawn once; its votes are independent given them; its
-label depends on the N votes that it would have in the end, as the fit says::
+The model. An item has vote shares theta; its votes are independent given theta; its label depends on
+the N votes that it would have at the end, through the fit::
 
     theta ~ Dirichlet(a)        votes | theta ~ Categorical(theta)
     label | c_N ~ Davidson(c_N)
 
-so that after m < N votes with the counts c
+After m < N votes with the counts c,
 
 .. math:: q(y \mid c) = \sum_{|d| = N - m} \mathrm{DM}(d \mid a + c)\, p_\text{Davidson}(y \mid c + d)
 
-with DM the Dirichlet-multinomial predictive of the votes still to come. This is a posterior: it is its
-own expectation over the next vote, so no vote can look worth more, or less, than it is. (Davidson's
-formula put to the m votes there are is none: its margin grows with their number.)
+where DM is the Dirichlet-multinomial predictive distribution of the remaining votes. This is a
+posterior: its expectation over the next vote is itself, so the value of a vote is not biased.
+(Davidson's formula applied to the m votes so far is not a posterior: its margin grows with m.)
 
-The rule. A vote costs `price`, a wrong decision its loss. The least that an item with counts c can
-still cost is, from the last vote backwards,
+The rule. A vote costs `price`, a wrong decision its loss. The least expected cost of an item with
+counts c is, by backward induction from the last vote,
 
 .. math:: V(c) = \min\Bigl\{ \min_a \sum_y L(a, y)\, q(y \mid c),\;
           \text{price} \cdot b + \mathrm{E}\bigl[V(c + \text{the next } b \text{ votes})\bigr] \Bigr\}
 
-and an item is settled once the first term is the smaller. The recursion looks ahead to the end, not one
-vote: where one more vote cannot change the decision, but two could, it asks on. b = 2 asks in pairs, a
-vote in each order.
+and an item is settled once the first term is the smaller. The recursion looks ahead to the last vote,
+not only to the next: if one more vote cannot change the decision but two could, it may continue. b = 2
+requests pairs, one vote in each order.
 """
 
 import math
@@ -44,21 +44,21 @@ from judgebayes.workflow.fit_file import VoteProfile
 __all__ = ["Forecast", "StoppingRule", "price_within", "share_prior", "stopping_rule"]
 
 STATES = 300_000
-"""Most numbers of votes by class that a rule looks at."""
+"""Largest number of states (vote counts by class) of a rule."""
 LEAST_CORRELATION, MOST_CORRELATION = 1e-3, 1 - 1e-3
-"""Of two votes on an item: a Dirichlet has neither 0 nor 1."""
+"""Bounds of the correlation of two votes on an item: a Dirichlet distribution has neither 0 nor 1."""
 LEAST_SHARE = 1e-3
 PRICES = (1e-7, 1.0)
-"""Between these, in units of the loss, is every price worth asking for."""
+"""The range of prices to search, in units of the loss."""
 HALVINGS = 30
 EQUAL = 1e-12
-"""Rounding must not ask for a vote."""
+"""Tolerance for rounding: equal costs stop."""
 
 
 def share_prior(profile: VoteProfile, *, symmetric: bool) -> Float[np.ndarray, " class"]:
-    r"""Return the Dirichlet prior of an item's vote shares that matches observed shares' moments.
+    r"""Return the Dirichlet prior of vote shares, by the method of moments.
 
-    With n votes an item and mean shares m, the shares f of items spread by
+    With n votes per item and mean shares m, the observed shares f of the items have
 
     .. math:: \sum_k \mathrm{Var}(f_k) = \Bigl(1 - \sum_k m_k^2\Bigr)
               \Bigl(\frac{1}{n} + \Bigl(1 - \frac{1}{n}\Bigr) \rho\Bigr), \qquad a = m\,(1 / \rho - 1)
@@ -68,19 +68,19 @@ def share_prior(profile: VoteProfile, *, symmetric: bool) -> Float[np.ndarray, "
     Parameters
     ----------
     profile
-        What votes look like, `judgebayes.workflow.fit_file.profile` of them.
+        Summary of the votes: `judgebayes.workflow.fit_file.profile`.
     symmetric
-        Whether the classes could be mirrored, as for pairs of responses: the prior then is.
+        Whether to make the prior symmetric in the classes, as for pairs of responses.
 
     Raises
     ------
     JudgeBayesError
-        If the items have fewer than two votes: one vote says nothing of how votes repeat.
+        If the items have fewer than two votes, which do not identify the correlation.
     """
     n = profile.votes_per_item
     if n < 2:
         raise JudgeBayesError(
-            f"The fit was made on {n:g} votes per item; how votes repeat takes two or more."
+            f"The fit was made on {n:g} votes per item; the correlation of votes needs two or more."
         )
     mean = np.asarray(profile.mean_share, float)
     if symmetric:
@@ -95,19 +95,19 @@ def share_prior(profile: VoteProfile, *, symmetric: bool) -> Float[np.ndarray, "
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a rule is expected to do to an item that nobody has voted on."""
+    """Expected votes and losses of an item without votes, under a rule."""
 
     votes: float
     """Votes until it is settled."""
     loss: float
-    """Loss of the decision then taken."""
+    """Loss of the decision at that point."""
     full_loss: float
-    """Loss of the decision after all N votes, whatever they say."""
+    """Loss of the decision after all N votes."""
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """Every way to divide 0, 1, .., N votes among the classes, and which follows which."""
+    """All vote counts by class with 0, 1, .., N votes, and the transitions between them."""
 
     most: int
     n_classes: int
@@ -125,7 +125,7 @@ class _Grid:
 
     @cached_property
     def after(self) -> list[Int[np.ndarray, "state class"]]:
-        """Place of the counts after one more vote for each class, by number of votes before it."""
+        """Index of the counts after one more vote for each class, by number of votes before it."""
         step = np.eye(self.n_classes, dtype=np.int64)
         return [
             np.searchsorted(self.key(later), self.key(counts[:, None, :] + step))
@@ -133,43 +133,43 @@ class _Grid:
         ]
 
     def key(self, counts: Int[np.ndarray, "*state class"]) -> Int[np.ndarray, "*state"]:
-        """Return a number that tells counts apart."""
+        """Return a number that is different for different counts."""
         return counts @ (self.most + 1) ** np.arange(self.n_classes, dtype=np.int64)
 
     def place(
         self, counts: Int[np.ndarray, "state class"], votes: int
     ) -> Int[np.ndarray, " state"]:
-        """Return where counts of so many votes stand."""
+        """Return the index of counts with this number of votes."""
         return np.searchsorted(self.key(self.counts[votes]), self.key(counts))
 
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Whether an item is settled, and what is known about it then, from its votes by class."""
+    """Whether an item is settled, and its class probabilities, given its votes by class."""
 
     price: float
     forecast: Forecast
     _grid: _Grid
-    _belief: list[Float[np.ndarray, "state class"]]
+    _responsibilities: list[Float[np.ndarray, "state class"]]
     _settled: list[Bool[np.ndarray, " state"]]
 
     @property
     def most(self) -> int:
-        """N: with so many votes every item is settled."""
+        """N, the number of votes at which every item is settled."""
         return self._grid.most
 
     def settled(self, counts: Int[np.ndarray, "item class"]) -> Bool[np.ndarray, " item"]:
-        """Tell which items need no further vote.
+        """Return which items need no further vote.
 
         Raises
         ------
         JudgeBayesError
-            If an item has more votes than the rule knows of.
+            If an item has more than N votes.
         """
-        found = np.zeros(len(counts), bool)
+        settled = np.zeros(len(counts), bool)
         for votes, here, place in self._levels(counts):
-            found[here] = self._settled[votes][place]
-        return found
+            settled[here] = self._settled[votes][place]
+        return settled
 
     def log_probs(self, counts: Int[np.ndarray, "item class"]) -> Float[np.ndarray, "item class"]:
         """Return log q(y | c) of items with any number of votes up to N.
@@ -177,13 +177,13 @@ class StoppingRule:
         Raises
         ------
         JudgeBayesError
-            If an item has more votes than the rule knows of.
+            If an item has more than N votes.
         """
-        found = np.zeros(np.shape(counts))
+        probs = np.zeros(np.shape(counts))
         for votes, here, place in self._levels(counts):
-            found[here] = self._belief[votes][place]
+            probs[here] = self._responsibilities[votes][place]
         with np.errstate(divide="ignore"):
-            return np.log(found)
+            return np.log(probs)
 
     def _levels(
         self, counts: Int[np.ndarray, "item class"]
@@ -200,11 +200,12 @@ class StoppingRule:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Everything about a fit, a prior and a loss that does not depend on the price."""
+    """What follows from a fit, a prior and a loss, whatever the price."""
 
     grid: _Grid
     prior: Float[np.ndarray, " class"]
-    belief: list[Float[np.ndarray, "state class"]]
+    responsibilities: list[Float[np.ndarray, "state class"]]
+    """q(y | c), the class probabilities given the counts, by number of votes."""
     risk: list[Float[np.ndarray, " state"]]
     """Least expected loss of a decision, by number of votes."""
     batch: int
@@ -228,17 +229,17 @@ def stopping_rule(
     fitted
         Davidson's model, fitted to items with `votes` votes each.
     prior
-        Of an item's vote shares: `share_prior`.
+        Dirichlet prior of an item's vote shares: `share_prior`.
     votes
         N, the number of votes at which the fit decides.
     price
-        Of a vote, in units of the loss.
+        Price of a vote, in units of the loss.
     loss
-        Of an action, by class; the absolute loss by default.
+        Loss of an action, by class; the absolute loss by default.
     batch
-        Votes that are asked for at once; 2 for a vote in each order.
+        Votes that are requested together; 2 for a vote in each order.
     fewest
-        Votes before which no item is settled.
+        Least number of votes of each item.
 
     Raises
     ------
@@ -246,8 +247,8 @@ def stopping_rule(
         If a number is out of its range, or there are too many classes for so many votes.
     """
     if not (math.isfinite(price) and price >= 0):
-        raise JudgeBayesError(f"The price of a vote is {price}; right would be a number from 0.")
-    return _rule(_planned(fitted, prior, votes, loss, batch, fewest), price)
+        raise JudgeBayesError(f"The price of a vote is {price}; it must be a number from 0.")
+    return _rule(_plan(fitted, prior, votes, loss, batch, fewest), price)
 
 
 def price_within(
@@ -260,41 +261,43 @@ def price_within(
     batch: int = 1,
     fewest: int = 1,
 ) -> StoppingRule:
-    """Return the rule that asks least while it loses no more than `tolerance` by it.
+    """Return the rule with the fewest votes whose expected extra loss is at most `tolerance`.
 
-    The price is the highest at which the loss expected by the model exceeds that of all N votes by
-    at most `tolerance`. It needs no item but those that fit and prior were learnt on.
+    The price is the highest at which the expected loss exceeds that of all N votes by at most
+    `tolerance`. It follows from the fit and the prior, without further items.
 
     Parameters
     ----------
     fitted, prior, votes, loss, batch, fewest
         As in `stopping_rule`.
     tolerance
-        The loss that may be given up, on average over items.
+        The largest increase of the mean loss.
 
     Raises
     ------
     JudgeBayesError
-        As `stopping_rule`, or if the tolerance is negative.
+        As in `stopping_rule`, or if the tolerance is negative.
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise JudgeBayesError(f"The loss to give up is {tolerance}; right would be 0.002, say.")
-    plan = _planned(fitted, prior, votes, loss, batch, fewest)
+        raise JudgeBayesError(
+            f"The loss to give up is {tolerance}; it must be a number from 0, such as 0.002."
+        )
+    plan = _plan(fitted, prior, votes, loss, batch, fewest)
 
-    def given_up(price: float) -> float:
-        found = _rule(plan, price).forecast
-        return found.loss - found.full_loss
+    def extra_loss(price: float) -> float:
+        forecast = _rule(plan, price).forecast
+        return forecast.loss - forecast.full_loss
 
     low, high = PRICES
-    if given_up(high) <= tolerance:
+    if extra_loss(high) <= tolerance:
         return _rule(plan, high)
     for _ in range(HALVINGS):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if given_up(middle) <= tolerance else (low, middle)
+        low, high = (middle, high) if extra_loss(middle) <= tolerance else (low, middle)
     return _rule(plan, low)
 
 
-def _planned(
+def _plan(
     fitted: FittedDavidson,
     prior: Float[np.ndarray, " class"],
     votes: int,
@@ -305,20 +308,21 @@ def _planned(
     n_classes = fitted.n_classes
     if not 1 <= batch <= votes or not 0 <= fewest <= votes:
         raise JudgeBayesError(
-            f"Of {votes} votes at most, {batch} at once and {fewest} at least cannot be asked for."
+            f"With at most {votes} votes per item, a batch of {batch} and a least number of {fewest} "
+            "are impossible."
         )
     if math.comb(votes + n_classes, n_classes) > STATES:
         raise JudgeBayesError(
-            f"{votes} votes of {n_classes} classes can fall in too many ways to look ahead; ask for "
+            f"{votes} votes of {n_classes} classes have too many possible counts to look ahead; use "
             "fewer votes per item."
         )
     loss = absolute_loss(n_classes) if loss is None else loss
     grid = _Grid(votes, n_classes)
-    belief = [np.exp(np.asarray(fitted(from_counts(grid.counts[votes])), float))]
+    probs = [np.exp(np.asarray(fitted(from_counts(grid.counts[votes])), float))]
     for before in range(votes - 1, -1, -1):
-        belief.insert(0, _expected(grid, prior, before, belief[0]))
-    risk = [(q @ np.asarray(loss, float).T).min(1) for q in belief]
-    return _Plan(grid, prior, belief, risk, batch, fewest)
+        probs.insert(0, _expected(grid, prior, before, probs[0]))
+    risk = [(q @ np.asarray(loss, float).T).min(1) for q in probs]
+    return _Plan(grid, prior, probs, risk, batch, fewest)
 
 
 def _expected(
@@ -327,7 +331,7 @@ def _expected(
     votes: int,
     later: Float[np.ndarray, "after column"],
 ) -> Float[np.ndarray, "state column"]:
-    """Return the expectation, over the next vote, of what is known after it."""
+    """Return the expectation of values after the next vote, over this vote."""
     chance = (prior + grid.counts[votes]) / (prior.sum() + votes)
     return np.einsum("sk,skc->sc", chance, later[grid.after[votes]])
 
@@ -335,7 +339,7 @@ def _expected(
 def _rule(plan: _Plan, price: float) -> StoppingRule:
     """Return the rule at a price, by backward induction."""
     most = plan.grid.most
-    # Columns: cost from here on, loss of the decision in the end, votes in the end, loss after all N.
+    # Columns: remaining cost, final loss, final number of votes, loss after all N votes.
     last = plan.risk[most]
     value = {most: np.stack([last, last, np.full(len(last), float(most)), last], 1)}
     settled = [np.ones(len(last), bool)]
@@ -352,4 +356,4 @@ def _rule(plan: _Plan, price: float) -> StoppingRule:
         settled.insert(0, stop)
     _, loss, votes_used, full = value[0][0]
     forecast = Forecast(float(votes_used), float(loss), float(full))
-    return StoppingRule(price, forecast, plan.grid, plan.belief, settled)
+    return StoppingRule(price, forecast, plan.grid, plan.responsibilities, settled)

@@ -1,4 +1,4 @@
-"""The answers on every item: probabilities, the decision and its expected loss."""
+"""The answers for each item: class probabilities, the decision and its expected loss."""
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,7 @@ def answer_table(
 ) -> pd.DataFrame:
     """Return a row per item: probabilities, decision, expected loss, votes, and its conformal set.
 
-    Where asking a person costs less than every decision, the decision is `PERSON`.
+    The decision is `PERSON` if asking a person costs less than every decision, in expectation.
     """
     decisions, expected = decide(log_probs, losses.matrix)
     table = coding.decode(log_probs, decisions, expected)
@@ -64,12 +64,15 @@ def decided_words(
     decisions, expected = map(np.asarray, decide(log_probs, losses.matrix))
     probs = np.exp(np.asarray(log_probs))
     kept = ~losses.sent(probs, expected)
-    made = np.bincount(decisions[kept], minlength=len(classes))
-    shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, made, strict=True))
+    counts = np.bincount(decisions[kept], minlength=len(classes))
+    shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, counts, strict=True))
     if losses.person is not None:
         shares += f"; sent to a person: {int((~kept).sum())}"
-    # A rule answers 0 or 1, which says nothing of how often it is wrong.
+    # The answers of a rule are 0 or 1, which do not measure its errors.
     if not kept.any() or bool(np.isin(probs, (0.0, 1.0)).all()):
         return f"Decisions: {shares}."
-    what = f"each of least expected {losses.name} loss ({losses.meaning})"
-    return f"Decisions: {shares}; {what}, {float(expected[kept].mean()):.3f} on average."
+    mean = float(expected[kept].mean())
+    return (
+        f"Decisions: {shares}. Each has the least expected {losses.name} loss ({losses.meaning}); the "
+        f"mean is {mean:.3f}."
+    )

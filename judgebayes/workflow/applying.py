@@ -1,4 +1,4 @@
-"""Fits that are kept in files, and applied to new votes."""
+"""Save a fit to a file, and apply it to new votes."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,10 +25,10 @@ from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
     Reading,
     Source,
+    apply_notes,
     open_source,
     read_votes,
-    recalled,
-    remembered,
+    reading_notes,
 )
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
@@ -38,18 +38,18 @@ __all__ = ["Applied", "apply", "apply_request", "save"]
 
 @dataclass(frozen=True, repr=False)
 class Applied(Result):
-    """What a kept fit answers on new votes."""
+    """The answers of a saved fit on new votes."""
 
     schema: ClassVar[str] = "judgebayes.applied/1"
     saved: SavedFit
     read: Reading
     votes: Votes
-    """The new votes with judges and tasks in the places that they have in the fit."""
+    """The new votes with judges and tasks in the order of the fit."""
     log_probs: Float[Array, "item class"]
     losses: Losses
-    """What a decision costs."""
+    """The loss of each decision."""
     said: list[str]
-    """What was read, and of which columns nothing was."""
+    """What was read, and which columns were not."""
     warnings: list[str]
     """How the new votes differ from those of the fit."""
 
@@ -74,15 +74,15 @@ class Applied(Result):
         return {"answers": self.answers}
 
 
-def save(found: Calibration, path: Path | str) -> None:
-    """Keep a fit in a file (JSON), for `apply`.
+def save(calibration: Calibration, path: Path | str) -> None:
+    """Save a fit to a file (JSON), for `apply`.
 
     Raises
     ------
     JudgeBayesError
-        If the fit failed, is of a kind that no file holds, or the file cannot be written.
+        If the fit failed, its class cannot be saved, or the file cannot be written.
     """
-    request, read, labels = found.request, found.given.read, found.given.labels
+    request, read, labels = calibration.request, calibration.given.read, calibration.given.labels
     judges = [str(name) for name in read.coding.judges]
     notes = {
         "labels": int((labels >= 0).sum()),
@@ -90,95 +90,112 @@ def save(found: Calibration, path: Path | str) -> None:
         "version": __version__,
         "seed": request.seed,
         "judges": judges,
-        **remembered(read, found.given.source),
+        **reading_notes(read, calibration.given.source),
     }
     tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
-    known_apart = judges if traits_of(found.choice.method).knows_judges else []
-    classes, seen = read.coding.classes, profile(read.votes)
-    kept = SavedFit(found.choice.name, found.fitted, classes, seen, tasks, known_apart, notes)
-    save_fit(path, kept)
+    judge_order = judges if traits_of(calibration.choice.method).knows_judges else []
+    classes, vote_profile = read.coding.classes, profile(read.votes)
+    saved = SavedFit(
+        calibration.choice.name,
+        calibration.fitted,
+        classes,
+        vote_profile,
+        tasks,
+        judge_order,
+        notes,
+    )
+    save_fit(path, saved)
 
 
 @with_options
 def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
-    """Apply a kept fit to new votes, and say whether they have drifted from the fitted ones.
+    """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones.
 
-    What `judgebayes apply` does, with its options under the same names; `votes` is a path or a table.
+    The function behind `judgebayes apply`, with the same options; `votes` is a path or a table.
 
     Raises
     ------
     JudgeBayesError
-        If the file is no fit, or for bad input.
+        If the file is not a fit, or for bad input.
     """
     return apply_request(request)
 
 
 @in_float64
 def apply_request(request: ApplyRequest) -> Applied:
-    """Return what `apply` does, of options in a record."""
+    """Do what `apply` does, with the options in a record."""
     load_plugins(None if request.plugin is None else Path(request.plugin))
     check_losses(request.loss, request.losses, request.abstain_cost)
     saved = load_fit(request.fit)
     losses = losses_of(request.loss, request.losses, request.abstain_cost, saved.classes)
-    opened = open_source(recalled(_source(request), saved.notes), None)
+    opened = open_source(apply_notes(_source(request), saved.notes), None)
     read = read_votes(opened, saved.classes)
     votes: Votes = read.votes
-    moved: list[str] = []
+    changes: list[str] = []
     if saved.tasks:
-        votes, moved = _with_tasks_of_fit(read, saved.tasks)
+        votes, changes = _align_tasks(read, saved.tasks)
     if saved.judges:
-        votes, more = _with_judges_of_fit(read, votes, saved.judges)
-        moved += more
-    said = [f"The fit: {saved.method}, {saved.notes.get('labels', '?')} labels.", *read.words()]
+        votes, more = _align_judges(read, votes, saved.judges)
+        changes += more
+    lines = [
+        f"The fit: {saved.method}, fitted on {saved.notes.get('labels', '?')} labels.",
+        *read.words(),
+    ]
     if opened.labels is not None:
-        said.append(f"Column {opened.labels.label!r} holds labels, and no votes: it is left out.")
+        lines.append(f"Column {opened.labels.label!r} contains labels, not votes: it is left out.")
     status = Status(int(saved.fitted.status))
-    warnings = [] if status == Status.CONVERGED else [f"When it was kept: {status.sentence}"]
+    warnings = [] if status == Status.CONVERGED else [f"When the fit was saved: {status.sentence}"]
     others = {str(name) for name in read.coding.judges} - set(saved.notes.get("judges", []))
     if not saved.judges and "judges" in saved.notes and others:
         warnings.append(
-            f"The fit is to the votes of {', '.join(saved.notes['judges'][:8])}; those of "
-            f"{', '.join(sorted(others)[:8])} are answered as if they were theirs."
+            f"The fit is to the votes of {', '.join(saved.notes['judges'][:8])}; the votes of "
+            f"{', '.join(sorted(others)[:8])} are treated as if they were from the same judges."
         )
-    warnings += [*moved, *drift(saved.profile, profile(votes), saved.classes)]
+    warnings += [*changes, *drift(saved.profile, profile(votes), saved.classes)]
     log_probs = saved.fitted(votes)
-    return Applied(saved, read, votes, log_probs, losses, said, warnings)
+    return Applied(saved, read, votes, log_probs, losses, lines, warnings)
 
 
 def _source(request: ApplyRequest) -> Source:
     return Source(file_or_table(request.votes, "votes"), request.columns, request.reading)
 
 
-def _with_tasks_of_fit(read: Reading, known_tasks: list[str]) -> tuple[Votes, list[str]]:
-    """Return the votes with the fit's task indices, -1 for tasks that it has not seen."""
+def _align_tasks(read: Reading, fitted_tasks: list[str]) -> tuple[Votes, list[str]]:
+    """Return the votes with the fit's task indices, -1 for tasks that the fit lacks, and a message."""
     coding, votes = read.coding, read.votes
     if votes.task is None or coding.tasks is None:
-        raise JudgeBayesError("This fit is hierarchical: name the column of the task, --task.")
-    place = {name: i for i, name in enumerate(known_tasks)}
+        raise JudgeBayesError("This fit is hierarchical: name the column of the task with --task.")
+    place = {name: i for i, name in enumerate(fitted_tasks)}
     names = [str(name) for name in coding.tasks]
     table = np.array([place.get(name, MISSING) for name in names])
     new = ", ".join(name for name in names if name not in place)
-    said = [f"Task {new} is new to the fit: it is answered from the tasks' centre."] if new else []
-    return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(known_tasks)), said
+    messages = (
+        [f"Task {new} is not in the fit: its answers use the mean over the fitted tasks."]
+        if new
+        else []
+    )
+    return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(fitted_tasks)), messages
 
 
-def _with_judges_of_fit(
-    read: Reading, votes: Votes, known_judges: list[str]
-) -> tuple[Votes, list[str]]:
-    """Return the votes with the judges where the fit had them, and who is new and who is absent."""
-    place = {name: j for j, name in enumerate(known_judges)}
+def _align_judges(read: Reading, votes: Votes, fitted_judges: list[str]) -> tuple[Votes, list[str]]:
+    """Return the votes with judges in the order of the fit, and messages on new and absent judges."""
+    place = {name: j for j, name in enumerate(fitted_judges)}
     names = [str(name) for name in read.coding.judges]
     if not set(names) & set(place):
         raise JudgeBayesError(
-            f"None of the judges {', '.join(names[:8])} is known to the fit; it knows "
-            f"{', '.join(known_judges[:8])}."
+            f"None of the judges {', '.join(names[:8])} is in the fit; its judges are "
+            f"{', '.join(fitted_judges[:8])}."
         )
     new = [name for name in names if name not in place]
-    absent = [name for name in known_judges if name not in names]
-    said = []
+    absent = [name for name in fitted_judges if name not in names]
+    messages = []
     if new:
-        said.append(f"The votes of {', '.join(new)} are not used: the fit does not know them.")
+        messages.append(
+            f"The votes of {', '.join(new)} are not used: these judges are not in the fit."
+        )
     if absent:
-        said.append(f"{len(absent)} judge(s) of the fit gave no votes here: {', '.join(absent)}.")
+        messages.append(
+            f"{len(absent)} judge(s) of the fit have no votes here: {', '.join(absent)}."
+        )
     places = np.array([place.get(name, MISSING) for name in names])
-    return votes.align_judges(places, len(known_judges)), said
+    return votes.align_judges(places, len(fitted_judges)), messages

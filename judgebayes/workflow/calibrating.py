@@ -1,4 +1,4 @@
-"""Calibrating votes: a method is chosen on held-out labels, fitted to all, and answers every item."""
+"""Calibrate votes: choose a method on held-out labels, fit it to all labels, and answer every item."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -45,7 +45,7 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     within_noise,
 )
-from judgebayes.workflow.data import Data, encoded, read_before
+from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import (
     INFERENCES,
@@ -57,7 +57,7 @@ from judgebayes.workflow.methods import (
     suited,
     traits_of,
 )
-from judgebayes.workflow.options import CalibrateRequest, Fixed, known
+from judgebayes.workflow.options import CalibrateRequest, Fixed, check_choice
 from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
     Listing,
@@ -83,14 +83,14 @@ FEW_LABELS = 30
 LEAST_FOR_SPLITS = 10
 FITTED_SHARE = 2 / 3
 SLAB_CELLS = 2**22
-"""Cells item x judge x sample of the small tables that a list of votes is answered by."""
+"""Cells (item x judge x sample) of the tables in which a list of votes is processed."""
 COVERAGE_ITEMS = 10_000
-"""So many new items that their own chance hardly matters to the coverage."""
+"""A number of new items so large that their sampling error hardly matters to the coverage."""
 
 
 @dataclass(frozen=True)
 class ConformalSets:
-    """Each item's conformal set, and how they came about, in sentences."""
+    """The conformal set of each item, with sentences about their coverage."""
 
     inside: Bool[np.ndarray, "item class"]
     sentences: list[str]
@@ -99,38 +99,38 @@ class ConformalSets:
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Result):
-    """What became of a request: the method taken, its fit to all labels, and its answers."""
+    """The chosen method, its fit to all labels, its answers, and the comparison of methods."""
 
     schema: ClassVar[str] = "judgebayes.calibration/1"
     given: Data
     request: CalibrateRequest
     table: Reading
-    """The votes as a table: of a list, those on the labelled items."""
+    """The votes as a table; if they are a list, those on the labelled items."""
     labels: Int[np.ndarray, " some"]
-    """Those of the table."""
+    """The labels of the table."""
     losses: Losses
-    """What a decision costs."""
+    """The loss of each decision."""
     choice: Choice
     method: Aggregator
     fitted: FittedAggregator
     log_probs: Float[Array, "item class"]
     chosen: list[str]
-    """Why this method, and what its parameters are, in sentences."""
+    """The reason for this method and its parameters, in sentences."""
     compared: Compared | None
-    """None where there are too few labels to hold some out, or too many votes to fit again."""
+    """None if there are too few labels to hold some out, or too many votes to fit again."""
     leads: dict[str, Interval]
     hide_nll: bool
-    """Whether the labels make every NLL look good."""
+    """Whether nearly constant labels make every NLL look good."""
     findings: list[Finding]
-    """What `judgebayes diagnose` finds of the table."""
+    """The findings of `judgebayes diagnose` for the table."""
     warnings: list[str]
     sets: ConformalSets | None
     abstention: Abstention | None
-    """What came of sending items to a person, held out; None where none are, or nothing is held out."""
+    """Held-out results of sending items to a person; None without a price or held-out labels."""
 
     @property
     def sentences(self) -> list[str]:
-        """What was read, which method was taken and why, what is wrong, and what was decided."""
+        """What was read, the method and the reason for it, problems, and the decisions."""
         lines = [*read_words(self.given), *self.chosen]
         if self.compared is not None:
             lines += comparison_words(
@@ -142,9 +142,9 @@ class Calibration(Result):
 
     @property
     def decided(self) -> list[str]:
-        """How often each class was decided, and what came of sending items to a person."""
-        made = decided_words(self.given.read.coding, self.log_probs, self.losses)
-        return [made] if self.abstention is None else [made, self.abstention.sentence]
+        """How often each class was decided, and the results of sending items to a person."""
+        decisions = decided_words(self.given.read.coding, self.log_probs, self.losses)
+        return [decisions] if self.abstention is None else [decisions, self.abstention.sentence]
 
     @property
     def answers(self) -> pd.DataFrame:
@@ -160,21 +160,21 @@ class Calibration(Result):
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The answers, the methods held out, and the judges."""
-        found = {"answers": self.answers}
+        """The answers, the held-out comparison, and the judges."""
+        tables = {"answers": self.answers}
         if self.compared is not None:
-            found["held out"] = comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
-        return found | {"judges": self.judges}
+            tables["held out"] = comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
+        return tables | {"judges": self.judges}
 
     @property
     def unsound(self) -> list[Finding]:
-        """What is bad among the findings, if there are labels."""
+        """The bad findings, if there are labels."""
         bad = [f for f in self.findings if f.severity == "bad"]
         return bad if (self.labels >= 0).any() else []
 
     @property
     def counted(self) -> str:
-        """How many of the findings are bad, and how many are notes."""
+        """The numbers of bad findings and of notes."""
         bad, notes = (sum(f.severity == kind for f in self.findings) for kind in ("bad", "note"))
         return f"{bad} problem(s), {notes} note(s)"
 
@@ -187,14 +187,14 @@ def calibrate(
 ) -> Calibration:
     """Calibrate votes: probabilities, a decision and its expected loss for every item.
 
-    What `judgebayes calibrate` does, with its options under the same names; `votes` and `labels` are
-    paths or tables, or `votes` is what `read` returned. A method is chosen on held-out labels, fitted to
-    all labels, and answers every item.
+    The function behind `judgebayes calibrate`, with the same options; `votes` and `labels` are paths or
+    tables, or `votes` is what `read` returned. A method is chosen on held-out labels, fitted to all
+    labels, and answers every item.
 
     Raises
     ------
     JudgeBayesError
-        For an option that is not known, or bad input.
+        For an unknown option value, or bad input.
     """
     return answer(request, read_request(request), progress)
 
@@ -205,30 +205,30 @@ def read_request(request: CalibrateRequest) -> Data:
     Raises
     ------
     JudgeBayesError
-        For an option that is not known, or bad input.
+        For an unknown option value, or bad input.
     """
     load_plugins(None if request.plugin is None else Path(request.plugin))
-    known("method", request.method, known_methods())
-    known("calibrator", request.calibrator, known_calibrators())
-    known("inference", request.inference, INFERENCES)
+    check_choice("method", request.method, known_methods())
+    check_choice("calibrator", request.calibrator, known_calibrators())
+    check_choice("inference", request.inference, INFERENCES)
     check_losses(request.loss, request.losses, request.abstain_cost)
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(
-            f"--conformal {request.conformal}; right would be a coverage between 0 and 1: 0.9."
+            f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
         )
-    data = read_before(request) or _read_files(request)
+    data = data_in_request(request) or _read_files(request)
     if not data.labelled and request.method != "sc":
         raise JudgeBayesError(
-            "Calibration needs labels, and there are none: give them with --labels FILE or "
-            "--label COLUMN, or ask for --method sc, which needs none."
+            "Calibration needs labels, and there are none; add them with --labels FILE or --label "
+            "COLUMN, or use --method sc, which needs none."
         )
     if not request.allow_degenerate:
         data.read.coding.refuse_constant(data.labels, data.read.label or "label")
     most = 1 - 1 / data.read.votes.n_classes
     if not 0 <= request.label_noise < most:
         raise JudgeBayesError(
-            f"--label-noise {request.label_noise:g}; right would be the share of the labels that "
-            f"are wrong, from 0 to less than {most:.2g}, where labels say nothing."
+            f"--label-noise is {request.label_noise:g}; it must be the share of wrong labels, from 0 to "
+            f"less than {most:.2g} (random labels)."
         )
     return data
 
@@ -240,14 +240,16 @@ def _read_files(request: CalibrateRequest) -> Data:
 
 
 def read_words(data: Data) -> list[str]:
-    """Return what was read, and what of it the model hangs on, in sentences."""
+    """Return sentences about what was read, including what affects the model."""
     coding, lines = data.read.coding, data.sentences
     if len(coding.judges) > 1:
-        lines.append(f"A panel of {len(coding.judges)} judges; --only-judge takes one.")
+        lines.append(
+            f"A panel of {len(coding.judges)} judges; use --only-judge NAME for one of them."
+        )
     if not coding.classes.pairwise:
         lines.append(
-            "The scale has no mirror symmetry, so the model has an offset (two responses that "
-            "could change places: --pairwise)."
+            "The classes are not symmetric, so the model has an offset. If they compare two responses "
+            "that could be swapped, use --pairwise."
         )
     return lines
 
@@ -263,12 +265,12 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
     once = isinstance(read, Listing) and traits_of(choices[0].method).learns_from_unlabelled
     fit = partial(_fit_and_answer, table=table, read=read, labels=labels, seed=request.seed)
     compared: Compared | None = None
-    ahead: Future[tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]] | None = None
+    first_fit: Future[tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]] | None = None
     if enough and not once:
-        # Most often the first is taken: it is fitted while all of them are compared.
-        with ThreadPoolExecutor(1) as aside:
-            if isinstance(read, Reading):  # what comes as a list may fill the memory
-                ahead = aside.submit(fit, choices[0])
+        # The first is most often chosen, so it is fitted during the comparison.
+        with ThreadPoolExecutor(1) as background:
+            if isinstance(read, Reading):  # a list of votes may need all the memory
+                first_fit = background.submit(fit, choices[0])
             compared = compare(
                 _compared_methods(request, table, choices),
                 table.votes,
@@ -284,9 +286,9 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
     if compared is not None and len(choices) > 1 and (labels >= 0).sum() >= FEW_LABELS:
         best = compared.best([c.name for c in choices], choices[0].name)
         choice = next(c for c in choices if c.name == best)
-    taken = ahead if choice is choices[0] else None
+    running = first_fit if choice is choices[0] else None
     for _ in followed([choice], f"fitting {choice.name}", progress):
-        method, fitted, log_probs = fit(choice) if taken is None else taken.result()
+        method, fitted, log_probs = fit(choice) if running is None else running.result()
     chosen = (
         []
         if request.method != "auto"
@@ -301,13 +303,13 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
         warnings += within_noise(leads)
     elif once:
         warnings.append(
-            f"{choice.name} learns from all votes, too many to fit again for every split: nothing "
-            "here says how good its answers are."
+            f"{choice.name} is fitted to all votes, too many to fit again for every split: the quality "
+            "of its answers is not measured."
         )
     elif given.labelled:
         warnings.append(
-            f"Fewer than {LEAST_FOR_SPLITS} labels: too few to hold some out, so nothing here says "
-            "how good the calibration is."
+            f"Fewer than {LEAST_FOR_SPLITS} labels are too few to hold some out: the quality of the "
+            "calibration is not measured."
         )
     sets = None
     if request.conformal is not None:
@@ -342,15 +344,15 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
 def _table(
     read: Reading | Listing, labels: Int[np.ndarray, " item"]
 ) -> tuple[Reading, Int[np.ndarray, " some"]]:
-    """Return the votes as a table, with their labels: of a list, those on the labelled items."""
+    """Return the votes as a table, with labels; of a list of votes, only the labelled items."""
     if isinstance(read, Reading):
         return read, labels
-    known = _known(labels)
-    return read.of_items(known), labels[known]
+    labelled = _labelled(labels)
+    return read.of_items(labelled), labels[labelled]
 
 
-def _known(labels: Int[np.ndarray, " item"]) -> Int[np.ndarray, " some"]:
-    """Return the labelled items; without any, the first: what needs no label learns nothing."""
+def _labelled(labels: Int[np.ndarray, " item"]) -> Int[np.ndarray, " some"]:
+    """Return the labelled items, or the first item if there are none (`sc` learns nothing)."""
     return np.flatnonzero(labels >= 0) if (labels >= 0).any() else np.arange(1)
 
 
@@ -365,7 +367,7 @@ def _fit_and_answer(
     """Return a method, its fit to all labels, and its answers on all items."""
     method = build(choice, table.coding.classes, table.votes)
     fitted = _fitted(choice, method, read, labels, seed)
-    return method, fitted, _answered(fitted, read.votes)
+    return method, fitted, _predict(fitted, read.votes)
 
 
 def _fitted(
@@ -376,22 +378,26 @@ def _fitted(
     seed: int,
 ) -> FittedAggregator:
     """Return the method fitted to the items that it learns from."""
-    known = _known(labels)
+    labelled = _labelled(labels)
     if not traits_of(choice.method).learns_from_unlabelled:
-        votes = read.votes.take(known) if isinstance(read, Reading) else read.of_items(known).votes
-        labels = labels[known]
+        votes = (
+            read.votes.take(labelled)
+            if isinstance(read, Reading)
+            else read.of_items(labelled).votes
+        )
+        labels = labels[labelled]
     elif isinstance(read, Reading):
         votes = read.votes
     else:
-        assert isinstance(method, DawidSkene)  # `_uncalibrated`: no map behind it
+        assert isinstance(method, DawidSkene)  # `_uncalibrated`: it has no calibration map
         return method.fit(read.votes, labels)
     if not is_jax(method):
         return fit_plain(method, votes, labels, jax.random.key(seed))
     return cached_export(_fit, method, votes, jnp.asarray(labels), jax.random.key(seed))
 
 
-def _answered(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item class"]:
-    """Return the answers on all items; of a list, a small table of some items at a time."""
+def _predict(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item class"]:
+    """Return the answers on all items; a list of votes is processed in small tables."""
     if isinstance(votes, Votes):
         return (
             fitted(votes)
@@ -429,25 +435,25 @@ def _answers(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class
 
 
 def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -> list[Choice]:
-    """Return the method that was asked for, or those that `auto` compares, the default first."""
+    """Return the requested method, or those that `auto` compares, the default first."""
     names = suited(votes) if request.method == "auto" else [request.method]
     if isinstance(read, Listing):
         if traits_of(request.method).learns_from_unlabelled:
             return [_uncalibrated(request)]
         names = [name for name in names if not traits_of(name).learns_from_unlabelled]
     if votes.n_judges > 1 and request.method == "auto":
-        names.sort(key=lambda name: name != "stacking")  # with too few labels to compare
+        names.sort(key=lambda name: name != "stacking")  # the default comes first
     return [
         Choice(name, request.calibrator, request.inference, request.label_noise) for name in names
     ]
 
 
 def _uncalibrated(request: CalibrateRequest) -> Choice:
-    """Return a method that is fitted to all votes, once: none are left to learn a map from."""
+    """Return a method without a map, because all votes are used in its only fit."""
     if request.calibrator not in ("auto", "none") or request.inference == "nuts":
         raise JudgeBayesError(
-            f"So many votes are fitted once, at the mode: --method {request.method} takes "
-            "--calibrator none and no --inference nuts there."
+            f"With so many votes, --method {request.method} is fitted once, at the mode: use "
+            "--calibrator none, and not --inference nuts."
         )
     return Choice(request.method, "none", request.inference, request.label_noise)
 
@@ -458,30 +464,28 @@ def _compared_methods(
     """Return the candidates and the baselines by name."""
     classes, votes = read.coding.classes, read.votes
     inference = request.inference
-    if inference == "nuts":  # the mode stands in for the posterior: minutes, not hours
+    if inference == "nuts":  # the mode replaces the posterior: minutes instead of hours
         inference = "map"
-    found = {
+    methods = {
         choice.name: build(replace(choice, inference=inference), classes, votes)
         for choice in choices
     }
     for name in baselines(len(classes)):
         plain = Choice(name, "none", label_noise=request.label_noise)
-        found.setdefault(name, build(plain, classes, votes))
-    return found
+        methods.setdefault(name, build(plain, classes, votes))
+    return methods
 
 
 def chosen_words(
     choice: Choice, choices: Sequence[Choice], compared: Compared | None, labels: int
 ) -> str:
-    """Return which method was taken, and which others have less NLL, the plain rules among them."""
+    """Return a sentence about the chosen method and the methods and rules with less NLL."""
     if compared is None:
-        return (
-            f"Method: {choice.name}, the default: there are too few labels to compare methods on."
-        )
+        return f"Method: {choice.name}, the default, because there are too few labels for a comparison."
     if labels < FEW_LABELS:
         return (
-            f"Method: {choice.name}, the default: fewer than {FEW_LABELS} labels are too few to "
-            "choose by."
+            f"Method: {choice.name}, the default, because fewer than {FEW_LABELS} labels are too few to "
+            "choose a method."
         )
     own, candidates = compared.means[choice.name]["nll"], [c.name for c in choices]
     less = compared.with_less(choice.name)
@@ -491,14 +495,14 @@ def chosen_words(
             for name in candidates
             if name != choice.name
         )
-        said = (
-            f"Method: {choice.name}, with the least held-out NLL, {own:z.3f} ({others}). Being the "
-            f"best of {len(choices)} on these labels, its own row below is a little flattered."
+        text = (
+            f"Method: {choice.name}, with the least held-out NLL, {own:z.3f} ({others}). Its scores are "
+            f"slightly optimistic, because it was chosen from {len(choices)} methods on these labels."
         )
     else:
         first = choices[0].name
         role = "the default" if choice.name == first else f"clearly ahead of {first}, the default"
-        said = f"Method: {choice.name}, {role}, with a held-out NLL of {own:z.3f}."
+        text = f"Method: {choice.name}, {role}, with a held-out NLL of {own:z.3f}."
     for clear in (True, False):
         named = [
             f"{name} {compared.means[name]['nll']:z.3f}"
@@ -507,13 +511,13 @@ def chosen_words(
             if compared.clearly_less(name, choice.name) == clear
         ]
         if named:
-            said += f" {', '.join(named)} {'has' if len(named) == 1 else 'have'} " + (
+            text += f" {', '.join(named)} {'has' if len(named) == 1 else 'have'} " + (
                 "clearly less."
                 if clear
                 else "less, but not clearly: the 95 % interval of "
-                f"{'the' if len(named) == 1 else 'each'} difference holds zero."
+                f"{'the' if len(named) == 1 else 'each'} difference contains zero."
             )
-    return said
+    return text
 
 
 def _conformal_sets(
@@ -523,7 +527,7 @@ def _conformal_sets(
     read: Reading | Listing,
     labels: Int[np.ndarray, " item"],
 ) -> ConformalSets:
-    """Return each item's conformal set, from a fit to some labels and a threshold from the rest."""
+    """Return the conformal set of each item: a fit to some labels, a threshold from the others."""
     level = request.conformal
     assert level is not None
     parts = random_splits(
@@ -537,7 +541,7 @@ def _conformal_sets(
     fitted_on, held = (p[0][p[0] >= 0] for p in (parts.calibration, parts.evaluation))
     own = np.full_like(labels, MISSING)
     own[fitted_on] = labels[fitted_on]
-    log_probs = _answered(_fitted(choice, method, read, own, request.seed), read.votes)
+    log_probs = _predict(_fitted(choice, method, read, own, request.seed), read.votes)
     threshold = SplitConformal(level).fit(log_probs[held], labels[held])
     sets = np.asarray(threshold(log_probs))
     size = sets.sum(1)
@@ -547,12 +551,12 @@ def _conformal_sets(
         f"Conformal sets at {level:.0%}: method fitted on {len(fitted_on)} labels, threshold from "
         f"the other {len(held)}. {int((size == 1).sum())} items have one class, "
         f"{int((size > 1).sum())} more than one, {int((size == 0).sum())} none. With {len(held)} "
-        f"labels for the threshold the coverage lies between {law.low:.0%} and {law.high:.0%} (95 %)."
+        f"labels for the threshold, the coverage is between {law.low:.0%} and {law.high:.0%} (95 %)."
     ]
     if int(threshold.status) != Status.CONVERGED:
         sentences.append(
-            f"{len(held)} labels are too few for a level of {level:.0%}: every set holds every "
-            "class."
+            f"{len(held)} labels are too few for a level of {level:.0%}: every set contains all "
+            "classes."
         )
     return ConformalSets(sets, sentences, len(held))
 
@@ -563,22 +567,22 @@ def _outside(
     coding: Coding,
     level: float,
 ) -> list[str]:
-    """Return on how many items the decision is not in the set, and which of the two to use when."""
+    """Return sentences about the items whose decision is not in their set."""
     out = ~inside[np.arange(len(decisions)), decisions]
     if not out.any():
         return []
     first, empty = str(coding.items[int(np.argmax(out))]), int((~inside.any(1)).sum())
     lines = [
-        f"On {int(out.sum())} of {len(out)} items, {first!r} the first, the decision is not in the "
-        "set: a set holds the classes that are probable enough, by a fit to fewer labels, the decision "
-        "is the class of least expected loss, by the fit to all. Use the decision where one answer is "
-        "needed, the set where what it leaves out must rarely be right."
+        f"On {int(out.sum())} of {len(out)} items (the first is {first!r}), the decision is not in the "
+        "set. A set contains the classes that are probable enough under a fit to fewer labels; the "
+        "decision has the least expected loss under the fit to all labels. Use the decision if you "
+        "need one answer, and the set if a class outside it must rarely be the label."
     ]
     if empty:
         lines.append(
-            f"{empty} of these sets are empty: no class is as probable there as labels usually are. "
-            f"That happens where a method is right more often than {level:.0%} of the time and can "
-            "leave its least certain items out; a higher --conformal fills them."
+            f"{empty} of these sets are empty: no class is probable enough there. This happens if the "
+            f"accuracy of the method is above {level:.0%}, so that it can leave out its least certain "
+            "items; a higher --conformal fills them."
         )
     return lines
 
@@ -589,41 +593,45 @@ def _warnings(
     labels: Int[np.ndarray, " item"],
     fitted: FittedAggregator,
 ) -> list[str]:
-    found = []
+    messages = []
     status = Status(int(fitted.status))
     if status != Status.CONVERGED:
-        found.append(status.sentence)
+        messages.append(status.sentence)
     given = counts_by_item(read.votes).sum(1)
     if (given == 0).any():
-        found.append(
+        messages.append(
             f"{int((given == 0).sum())} item(s) have no vote that could be read; their answer is "
-            "what the fit says of no evidence."
+            "that of the fit without votes."
         )
     pooled = isinstance(fitted, FittedDavidson | FittedHierarchicalDavidson)
     if pooled and len(np.unique(given[given > 0])) > 1:
         low, high = int(given[given > 0].min()), int(given.max())
-        found.append(
-            f"Items have between {low} and {high} votes; one fit serves them all, although its "
-            "parameters belong to a number of votes."
+        messages.append(
+            f"Items have between {low} and {high} votes; one fit is used for all, although its "
+            "parameters depend on the number of votes."
         )
     if request.label_noise > 0:
-        found.append(
-            f"{request.label_noise:.0%} of the labels are taken to be wrong: held-out NLL is that of "
-            "the labels as given, and accuracy is agreement with them, which the truth itself would "
-            f"not have above {1 - request.label_noise:.0%}."
+        messages.append(
+            f"{request.label_noise:.0%} of the labels are assumed to be wrong. Held-out NLL and "
+            "accuracy refer to the observed labels, with which even perfect decisions would agree "
+            f"only on {1 - request.label_noise:.0%} of the items."
         )
     n = int((labels >= 0).sum())
     if 0 < n < FEW_LABELS:
-        found.append(f"Only {n} labels: every figure below is rough. 50 to 100 are usually enough.")
+        messages.append(
+            f"Only {n} labels: all numbers here are rough. 50 to 100 labels are usually enough."
+        )
     counts = np.bincount(labels[labels >= 0], minlength=read.votes.n_classes)
     names = read.coding.classes.names
-    unseen = [name for name, count in zip(names, counts, strict=True) if count == 0]
-    if n and unseen:
-        found.append(
-            f"No label is {' or '.join(unseen)}: its probability rests on the model alone."
+    absent = [name for name, count in zip(names, counts, strict=True) if count == 0]
+    if n and absent:
+        messages.append(
+            f"No label is {' or '.join(absent)}: its probability comes from the model alone."
         )
     if isinstance(read.votes, Votes) and read.votes.order is not None:
         order = np.asarray(read.votes.order)[np.asarray(read.votes.index) >= 0]
         if len(np.unique(order)) == 1:
-            found.append("All votes were given in one presentation order: position bias stays in.")
-    return found
+            messages.append(
+                "All votes have the same presentation order: position bias is not averaged out."
+            )
+    return messages

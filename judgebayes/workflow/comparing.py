@@ -1,4 +1,4 @@
-"""Methods compared on held-out labels, in numbers and in sentences."""
+"""Compare methods on held-out labels, in numbers and in sentences."""
 
 import os
 from collections.abc import Mapping
@@ -41,19 +41,19 @@ __all__ = [
     "within_noise",
 ]
 
-HELD_IN = 0.8
-AT_ONCE = 4
-"""So many methods are fitted at once, on enough cores: each takes memory of its own."""
+FITTED_SHARE = 0.8
+THREADS = 4
+"""The largest number of methods to fit at the same time, because each needs memory."""
 METRICS = ("mae", "accuracy", "nll", "ece")
 HEAD = ("method", "MAE", "accuracy", "NLL", "ECE", "extra loss [95 %]")
 SIMPLE = {
-    "best-constant": "best-constant: one answer for all, the best on the labels it was fitted on.",
+    "best-constant": "best-constant: the same answer for all items, the best one on the fitted labels.",
     "sc": "sc: a plain majority vote (self-consistency).",
-    "margin-threshold": "margin-threshold: a tie unless the margin reaches a calibrated one.",
+    "margin-threshold": "margin-threshold: a tie unless the vote margin reaches a calibrated threshold.",
 }
-"""What to beat."""
+"""The baselines, explained."""
 LEAST_SIZE, MOST_SIZES = 10, 6
-"""Fewest labels of a point of `grow`, and how many points there are."""
+"""The least number of labels of a point of `grow`, and the largest number of points."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,14 @@ class Compared:
 
     @property
     def held_in(self) -> int:
-        """How many labels each fit saw: of whole groups, about so many."""
+        """The number of labels of each fit; approximate if whole groups are split."""
         return int((self.parts.calibration[0] >= 0).sum())
 
     @property
     def title(self) -> str:
-        """What the comparison is, in a line."""
+        """A title for the comparison."""
         return (
-            f"Held out: fitted on {self.held_in} labels, decided the others, mean of "
+            f"Held out: fitted on {self.held_in} labels, evaluated on the others, means of "
             f"{len(self.parts)} splits" + ("" if self.groups is None else " between groups")
         )
 
@@ -91,18 +91,18 @@ class Compared:
     ) -> Interval:
         """Return the mean over splits of a method's outcomes on held-out items, with an interval.
 
-        Not finite where an outcome is not. The interval is cut at `least`, which no outcome is below.
+        Not finite if an outcome is not. The interval is cut at `least`, the lower bound of outcomes.
         """
         if np.isinf(values).any():
             return Interval(np.inf, np.inf, np.inf)
         items = np.asarray(self.evaluations[name].items)
-        found = two_way_interval(values, items, self.n_items, self.groups, level=level)
-        mean = float(np.nanmean(values, axis=1).mean())  # as `means`: items as often as drawn
-        low, high = mean - found.mean + found.low, mean - found.mean + found.high
+        interval = two_way_interval(values, items, self.n_items, self.groups, level=level)
+        mean = float(np.nanmean(values, axis=1).mean())  # weighted like `means`
+        low, high = mean - interval.mean + interval.low, mean - interval.mean + interval.high
         return Interval(mean, max(low, least), high)
 
     def right(self, name: str, *, level: float = 0.95) -> Interval:
-        """Return how often a method's decisions on held-out items are the label: `share` of them."""
+        """Return a method's accuracy on held-out items, with the interval of `share`."""
         own = self.evaluations[name]
         labels = np.asarray(own.labels)
         hits = np.where(labels >= 0, np.asarray(own.decisions) == labels, np.nan)
@@ -113,25 +113,26 @@ class Compared:
     ) -> Interval:
         """Return the mean of outcomes 0 or 1 on held-out items, with an interval within [0, 1].
 
-        The hull of two: that of `interval`, which knows that splits are a sample too, and
-        `share_interval` over the distinct items (where items share a source, over as many as
-        independent ones would tell as much: `independent_trials`). The first has no width where
-        every decision is right, although a few labels cannot tell that from an error now and then.
+        The interval is the hull of two: that of `interval`, which includes the variation of splits,
+        and `share_interval` over the distinct items (in groups, over the effective number of items:
+        `independent_trials`). The first has no width if every decision is right, although a few
+        labels cannot exclude rare errors.
         """
-        found = self.interval(name, hits, level=level)
-        low, high = self.ends_over_items(name, hits, found.mean, level=level)
-        return Interval(found.mean, max(min(found.low, low), 0.0), min(max(found.high, high), 1.0))
+        interval = self.interval(name, hits, level=level)
+        low, high = self.ends_over_items(name, hits, interval.mean, level=level)
+        low, high = min(interval.low, low), max(interval.high, high)
+        return Interval(interval.mean, max(low, 0.0), min(high, 1.0))
 
     def ends_over_items(
         self, name: str, hits: Float[np.ndarray, "split item"], mean: float, *, level: float
     ) -> tuple[float, float]:
         """Return the ends of `share_interval` around a mean of `hits`, over the distinct items."""
         of_item = item_means(hits, np.asarray(self.evaluations[name].items), self.n_items)
-        known = np.isfinite(of_item)
-        n = np.asarray(float(known.sum()))
+        held_out = np.isfinite(of_item)
+        n = np.asarray(float(held_out.sum()))
         if self.groups is not None:
-            right, seen = np.nan_to_num(of_item)[:, None], known[:, None]
-            n = independent_trials(right, seen, self.groups, level=level)[0]
+            right, counted = np.nan_to_num(of_item)[:, None], held_out[:, None]
+            n = independent_trials(right, counted, self.groups, level=level)[0]
         low, high = share_interval(np.asarray(mean * n), np.asarray(n), level=level)
         return float(low), float(high)
 
@@ -145,22 +146,25 @@ class Compared:
     ) -> Interval:
         """Return the mean loss of decisions on held-out items, with an interval not below 0.
 
-        The hull of two, as in `share`: that of `interval`, and the share of decisions that lose
-        anything times what such a decision loses on the average; `most`, where none was seen.
+        The interval is the hull of two, as in `share`: that of `interval`, and that of the share of
+        decisions with a loss, times their mean loss (or `most`, if there are none).
         """
-        found = self.interval(name, losses, level=level, least=0.0)
+        interval = self.interval(name, losses, level=level, least=0.0)
         wrong = self.share(name, np.where(np.isfinite(losses), losses > 0, np.nan), level=level)
-        each = found.mean / wrong.mean if wrong.mean > 0 else most
+        each = interval.mean / wrong.mean if wrong.mean > 0 else most
         return Interval(
-            found.mean, min(found.low, wrong.low * each), max(found.high, wrong.high * each)
+            interval.mean,
+            min(interval.low, wrong.low * each),
+            max(interval.high, wrong.high * each),
         )
 
     def best(self, names: list[str], default: str) -> str:
-        """Return the method of least NLL whose 95 % interval says that it beats the default.
+        """Return the method with the least NLL among those clearly better than the default, or it.
 
-        Few labels tell methods apart badly, and the least of several NLLs is often the luckiest: on
-        public panels with 25 to 50 labels, taking the least, or the least by one standard error,
-        was worse than never looking (P2, audit-stacking).
+        A method is clearly better if the 95 % interval of the difference excludes 0. With few labels,
+        the least of several NLLs is often due to chance: on public panels with 25 to 50 labels,
+        choosing the least, or the least by one standard error, was worse than always taking the
+        default (P2, audit-stacking).
         """
         ranked = sorted(names, key=lambda name: self.means[name]["nll"])
         if not np.isfinite(self.means[default]["nll"]):
@@ -169,26 +173,26 @@ class Compared:
         return next(clear, default)
 
     def clearly_less(self, name: str, than: str) -> bool:
-        """Return whether the 95 % interval says that a method has less NLL than another."""
-        ahead = self.nll(than) - self.nll(name)
+        """Return whether the 95 % interval of the difference shows less NLL than another method."""
+        difference = self.nll(than) - self.nll(name)
         items = np.asarray(self.evaluations[name].items)
-        if np.isinf(ahead).any():  # the other was certain and wrong, or this one
+        if np.isinf(difference).any():  # one of the two was certain and wrong
             return bool(self.means[name]["nll"] < self.means[than]["nll"])
-        return two_way_interval(ahead, items, self.n_items, self.groups).low > 0
+        return two_way_interval(difference, items, self.n_items, self.groups).low > 0
 
     def with_less(self, than: str) -> list[str]:
-        """Return all methods of less NLL than this one, the least first."""
+        """Return all methods with less NLL than this one, the least first."""
         less = [name for name, m in self.means.items() if m["nll"] < self.means[than]["nll"]]
         return sorted(less, key=lambda name: self.means[name]["nll"])
 
     def nll(self, name: str) -> Float[np.ndarray, "split item"]:
-        """Return a method's NLL of each held-out label as it was seen, NaN where there is none."""
+        """Return the NLL of each held-out observed label under a method, NaN where there is none."""
         return _nll(self.evaluations[name], self.label_noise)
 
     def leads(
         self, method: str, loss: Float[np.ndarray, "action class"], *, level: float = 0.95
     ) -> dict[str, Interval]:
-        """Return how much more every other method loses than this one: by their means."""
+        """Return the mean loss of each other method minus that of this one, with an interval."""
         own = self.evaluations[method].losses(loss)
         return {
             name: self.interval(name, other.losses(loss) - own, level=level)
@@ -209,14 +213,14 @@ def compare(
     label_noise: float = 0.0,
     progress: Progress | None = None,
 ) -> Compared:
-    """Fit on four fifths of the labels and decide the rest, many times; show how far it is.
+    """Fit methods on four fifths of the labels and evaluate them on the rest, over many splits.
 
-    With label noise, NLL is that of the labels as they were seen.
+    With label noise, NLL is that of the observed labels.
     """
     parts = random_splits(
         votes.n_items,
         splits=splits,
-        calibration=HELD_IN,
+        calibration=FITTED_SHARE,
         groups=groups,
         among=np.flatnonzero(labels >= 0),
         seed=seed,
@@ -228,32 +232,32 @@ def compare(
         )
 
     what = f"methods held out on {splits} splits"
-    # One method is compiled while another runs; the splits of a method are fitted all at once. One
-    # more than there are cores, for those with one map wait for one compilation of it.
-    with ThreadPoolExecutor(min(1 + (os.cpu_count() or 1), AT_ONCE)) as pool:
+    # Threads let one method compile while another runs. One more than there are cores, because
+    # methods with the same calibration map wait for one compilation.
+    with ThreadPoolExecutor(min(1 + (os.cpu_count() or 1), THREADS)) as pool:
         evaluations = pool.map(one, methods)
-        found = dict(zip(followed(methods, what, progress), evaluations, strict=True))
+        results = dict(zip(followed(methods, what, progress), evaluations, strict=True))
     means = {
         name: {m: float(v.mean()) for m, v in measure(e, METRICS).items()}
-        for name, e in found.items()
+        for name, e in results.items()
     }
     if label_noise > 0:
-        for name, e in found.items():
+        for name, e in results.items():
             means[name]["nll"] = float(np.nanmean(_nll(e, label_noise), axis=1).mean())
-    return Compared(parts, means, found, votes.n_items, groups, label_noise)
+    return Compared(parts, means, results, votes.n_items, groups, label_noise)
 
 
 class Growth(NamedTuple):
-    """Held-out results of one method, fitted on ever more labels; the evaluation parts are the same."""
+    """Held-out results of one method by number of labels, on the same evaluation parts."""
 
     labels: tuple[int, ...]
     nll: tuple[Interval, ...]
-    """Not finite where the method was certain and wrong."""
+    """Not finite if the method was certain and wrong."""
     loss: tuple[Interval, ...]
     gain: Interval
-    """What the last doubling took off the NLL; not finite where one of the two is not."""
+    """The decrease of the NLL by the last doubling of labels; not finite if one of the two is not."""
     loss_gain: Interval
-    """What it took off the loss of the decisions."""
+    """The decrease of the mean loss by the last doubling."""
 
 
 def grow(
@@ -270,8 +274,8 @@ def grow(
 ) -> Growth:
     """Fit a compared method on half, a quarter, ... of the labels of every split.
 
-    The fits on all of them are those that were compared, and are not made again; the smaller sets
-    are nested in them, and filled up, so that the compiled program is the same.
+    The results with all labels are taken from the comparison. The smaller sets are nested, and padded
+    so that all use one compiled program.
     """
     sizes = [compared.held_in]
     while len(sizes) < MOST_SIZES and sizes[-1] // 2 >= LEAST_SIZE:
@@ -279,7 +283,7 @@ def grow(
     sizes.reverse()
     parts, whole = compared.parts, compared.evaluations[name]
     place = np.arange(parts.calibration.shape[1])
-    found = [
+    smaller = [
         evaluate_splits(
             method,
             votes,
@@ -291,8 +295,8 @@ def grow(
         )
         for size in followed(sizes[:-1], "numbers of labels to learn from", progress)
     ]
-    nll = [_nll(each, compared.label_noise) for each in (*found, whole)]
-    losses = [each.losses(loss) for each in (*found, whole)]
+    nll = [_nll(each, compared.label_noise) for each in (*smaller, whole)]
+    losses = [each.losses(loss) for each in (*smaller, whole)]
 
     def gain(scores: list[np.ndarray]) -> Interval:
         if len(scores) < 2 or any(np.isinf(each).any() for each in scores[-2:]):
@@ -314,10 +318,10 @@ def _fit_on(name: str) -> FitOn:
     return "all" if traits_of(name.split(" + ")[0]).learns_from_unlabelled else "calibration"
 
 
-def _nll(found: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
-    labels = np.asarray(found.labels)
-    seen = np.asarray(_with_label_noise(found.log_probs, label_noise))
-    own = np.take_along_axis(seen, np.maximum(labels, 0)[..., None], 2)[..., 0]
+def _nll(evaluation: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
+    labels = np.asarray(evaluation.labels)
+    observed = np.asarray(_with_label_noise(evaluation.log_probs, label_noise))
+    own = np.take_along_axis(observed, np.maximum(labels, 0)[..., None], 2)[..., 0]
     return np.where(labels >= 0, -own, np.nan)
 
 
@@ -331,7 +335,7 @@ def _with_label_noise(
 def comparison_rows(
     compared: Compared, leads: Mapping[str, Interval], *, hide_nll: bool
 ) -> list[list[str]]:
-    """Return a row per method, the chosen one first, with the cells that `HEAD` names."""
+    """Return a row per method, the chosen one first, with the columns of `HEAD`."""
     rows = []
     for name in [*(n for n in compared.means if n not in leads), *leads]:
         means, lead = compared.means[name], leads.get(name)
@@ -346,7 +350,7 @@ def comparison_rows(
 def comparison_table(
     compared: Compared, leads: Mapping[str, Interval], *, hide_nll: bool
 ) -> pd.DataFrame:
-    """Return the same in numbers, NaN where there is none; extra loss with the ends of its interval."""
+    """Return the comparison in numbers, NaN where refused; extra loss with its interval."""
     rows = []
     for name in [*(n for n in compared.means if n not in leads), *leads]:
         hidden = ("nll", "ece") if hide_nll else ()
@@ -360,36 +364,37 @@ def comparison_table(
 def comparison_words(
     compared: Compared, leads: Mapping[str, Interval], losses: Losses, *, hide_nll: bool
 ) -> list[str]:
-    """Return what the cells of the comparison mean, in sentences.
+    """Return sentences that explain the columns of the comparison.
 
-    `leads` is of all methods but the chosen one.
+    `leads` has all methods but the chosen one.
     """
     words = []
     if leads:
         chosen = next(name for name in compared.means if name not in leads)
         words.append(
             f"Loss of a decision: {losses.meaning}{losses.mean}. Extra loss: a method's mean loss minus "
-            f"that of {chosen}, with a 95 % interval; above 0 the method does worse."
+            f"that of {chosen}, with a 95 % interval; above 0, the method is worse."
         )
     if not hide_nll:
         held = int((compared.parts.evaluation[0] >= 0).sum())
         finite = {name: bool(np.isfinite(m["nll"])) for name, m in compared.means.items()}
         scored = [name for name, ends in finite.items() if ends and traits_of(name).rule]
-        certain = compared.label_noise == 0  # otherwise no label is seen with certainty
+        certain = compared.label_noise == 0  # with label noise, no observed label is certain
         words.append(
-            "NLL: mean -log of the label's probability"
-            + (", - where a method is certain and wrong" if not all(finite.values()) else "")
+            "NLL: mean negative log probability of the label"
+            + ('; "-" if a method is certain and wrong' if not all(finite.values()) else "")
             + (
-                f". A rule claims certainty: {' and '.join(scored)} can be given an NLL only because "
-                "no label was against it but at a draw, where it is even."
+                f". A rule is certain of its answers: the NLL of {' and '.join(scored)} is finite only "
+                "because no held-out label contradicts a certain answer."
                 if scored and certain
-                else ": a rule has no probabilities."
+                else " (a rule has no probabilities)."
                 if certain
                 and not all(ends for name, ends in finite.items() if traits_of(name).rule)
                 else "."
             )
-            + f" ECE: how far probabilities are from frequencies; on {held} held-out labels a split "
-            "it errs upwards, least for best-constant, which tells no items apart: choose by NLL."
+            + f" ECE: distance between probabilities and frequencies; with {held} held-out labels per "
+            "split it is biased upwards, least for best-constant, which gives all items the same "
+            "answer. Choose by NLL."
         )
     return [*words, " ".join(text for name, text in SIMPLE.items() if name in compared.means)]
 
@@ -399,14 +404,14 @@ def _figure(value: float) -> str:
 
 
 def within_noise(leads: Mapping[str, Interval]) -> list[str]:
-    """Return which simple answers the method does not clearly beat, in sentences."""
+    """Return sentences that name the baselines which the method does not clearly beat."""
     words = {
         "best-constant": "always giving the same answer",
         "sc": "a plain majority vote",
         "margin-threshold": "one calibrated threshold on the margin",
     }
     return [
-        f"Held out, {words[name]} is {'better' if lead.high < 0 else 'not clearly worse'} "
+        f"On held-out labels, {words[name]} is {'better' if lead.high < 0 else 'not clearly worse'} "
         f"(extra loss {lead.mean:+z.3f} [{lead.low:+z.3f}, {lead.high:+z.3f}])."
         for name, lead in leads.items()
         if name in words and lead.low <= 0 and not (name == "margin-threshold" and lead.high >= 0)

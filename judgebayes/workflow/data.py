@@ -1,4 +1,4 @@
-"""Votes and labels as they were read: once, for all functions of the workflow."""
+"""Votes and labels, read once for all functions of the workflow."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,25 +28,25 @@ from judgebayes.workflow.reading import (
 from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.results import Result
 
-__all__ = ["Data", "encoded", "read", "read_before"]
+__all__ = ["Data", "data_in_request", "encoded", "read"]
 
 
 @dataclass(frozen=True, repr=False)
 class Data(Result):
-    """Votes and labels as they were read, to be given in the place of votes."""
+    """Votes and labels that were read, to pass in place of the votes."""
 
     schema: ClassVar[str] = "judgebayes.data/1"
     read: Reading | Listing
     labels: Int[np.ndarray, " item"]
     labelled: bool
-    """Whether labels were given at all."""
+    """Whether there is a source of labels."""
     source: Source
     opened: Opened | None = None
-    """The tables that were read, kept where another column of them may be asked for."""
+    """The tables that were read, if other columns of them may be needed; else None."""
 
     @property
     def sentences(self) -> list[str]:
-        """Which columns were taken for what, and what was read."""
+        """The role of each column, and what was read."""
         lines = self.read.words()
         if (self.labels >= 0).any():
             lines.append(labelled_words(self.labels, self.read.coding.classes))
@@ -73,8 +73,8 @@ class Data(Result):
             cast = np.bincount(np.asarray(votes.judge)[there], minlength=votes.n_judges)
         else:
             cast = there.sum((0, 2))
-        silent = coding.missing.reindex(coding.judges).fillna(0).to_numpy(int)
-        return pd.DataFrame({"judge": coding.judges, "votes": cast, "missing": silent})
+        missing = coding.missing.reindex(coding.judges).fillna(0).to_numpy(int)
+        return pd.DataFrame({"judge": coding.judges, "votes": cast, "missing": missing})
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -99,8 +99,8 @@ class Data(Result):
 def read(request: ReadRequest) -> Data:
     """Read votes and labels once, for `calibrate`, `diagnose`, `ensemble` and `precision`.
 
-    `votes` and `labels` are paths or tables. What is returned goes in the place of `votes`, without
-    the options that are given here.
+    `votes` and `labels` are paths or tables. Pass the result in place of `votes`, without the options
+    that are set here.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def encoded(
     dense: bool = False,
     keep: bool = False,
 ) -> Data:
-    """Return the votes and labels of opened files as arrays; labels may be all the same.
+    """Return the votes and labels of opened files as arrays. Labels may be constant.
 
     Parameters
     ----------
@@ -129,43 +129,43 @@ def encoded(
     drop_unknown
         Whether labels of items without votes are accepted.
     dense
-        Whether a table item x judge x sample is made however large it is.
+        Whether to make a table item x judge x sample, however large.
     keep
-        Whether the tables of the files are kept.
+        Whether to keep the tables of the files.
 
     Raises
     ------
     JudgeBayesError
         For bad input.
     """
-    # Of a file in pieces only the head is at hand: it is a list first, whatever is made of it.
+    # Only the head of a file in pieces is in memory, so it is read as a list first.
     whole = dense and not opened.in_pieces
-    found = read_votes(opened, classes) if whole else read_any_votes(opened, classes)
-    labels = labels_of(opened, found, drop_unknown=drop_unknown, allow_degenerate=True)
-    kept = opened if keep else None
-    return Data(found, labels, opened.labels is not None, opened.source, kept)
+    votes = read_votes(opened, classes) if whole else read_any_votes(opened, classes)
+    labels = labels_of(opened, votes, drop_unknown=drop_unknown, allow_degenerate=True)
+    tables = opened if keep else None
+    return Data(votes, labels, opened.labels is not None, opened.source, tables)
 
 
-def read_before(request: LabelledVotes) -> Data | None:
-    """Return the data that a request has in the place of votes, None if it names files or tables.
+def data_in_request(request: LabelledVotes) -> Data | None:
+    """Return the `Data` that a request has in place of votes, None if it names files or tables.
 
     Raises
     ------
     JudgeBayesError
-        If it has options beside them that say how to read.
+        If it also has options for reading.
     """
     if not isinstance(request.votes, Data):
         return None
-    again = list(_said_again(request))
+    again = list(_reading_options(request))
     if again:
         raise JudgeBayesError(
-            f"The votes are read already, and {listing(again, 20)} would change how: right would be "
-            "to say so to judgebayes.read, and not here."
+            f"The votes are already read, and {listing(again, 20)} would change how they are read: pass "
+            "these options to judgebayes.read."
         )
     return request.votes
 
 
-def _said_again(request: LabelledVotes) -> Iterator[str]:
-    """Yield the options of a request that are those of `read`, and not at their defaults."""
+def _reading_options(request: LabelledVotes) -> Iterator[str]:
+    """Yield the options of `read` that a request sets to other values than their defaults."""
     ours = {leaf.name for leaf in leaves(ReadRequest, {})}
     yield from (name for name in changed(request) if name in ours)

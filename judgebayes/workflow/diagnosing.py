@@ -1,4 +1,4 @@
-"""What is wrong with a user's judges and labels."""
+"""Problems of a user's judges and labels."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -11,7 +11,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
 from judgebayes.panel import diagnostics
 from judgebayes.panel.judges import judge_table
-from judgebayes.workflow.data import Data, encoded, read_before
+from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.reading import Reading, classes_of, open_files
 from judgebayes.workflow.records import with_options
@@ -22,7 +22,7 @@ __all__ = ["Diagnosis", "diagnose", "diagnose_request"]
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
-    """What each judge did, and what is wrong with judges and labels."""
+    """Statistics of each judge, and the problems of judges and labels."""
 
     schema: ClassVar[str] = "judgebayes.diagnosis/1"
     data: Data
@@ -30,9 +30,9 @@ class Diagnosis(Result):
     judges: pd.DataFrame
     """A row per judge, as `judgebayes.judge_table` gives it."""
     grouped: list[str]
-    """What the groups of items changed, in sentences; none without groups."""
+    """How groups of items change the intervals, in sentences; empty without groups."""
     findings: list[Finding]
-    """The gravest first."""
+    """The most severe first."""
 
     @property
     def said(self) -> list[str]:
@@ -43,47 +43,47 @@ class Diagnosis(Result):
 
     @property
     def sentences(self) -> list[str]:
-        """What was read, what groups changed, and what is wrong, the gravest first."""
+        """What was read, the effect of groups, and the findings, the most severe first."""
         return [*self.said, *self.grouped, *(each.sentence for each in self.findings)]
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The judges, and the findings with how grave they are and whom they are about."""
+        """The judges, and the findings with severity, topic and judges."""
         columns = ("severity", "topic", "judges", "sentence")
         rows = [[getattr(each, name) for name in columns] for each in self.findings]
-        found = pd.DataFrame(rows, columns=list(columns)).astype(object)
-        return {"judges": self.judges, "findings": found.assign(judges=found["judges"].map(list))}
+        table = pd.DataFrame(rows, columns=list(columns)).astype(object)
+        return {"judges": self.judges, "findings": table.assign(judges=table["judges"].map(list))}
 
 
 @with_options
 def diagnose(
     request: Annotated[DiagnoseRequest, Fixed({"judges": 20, "out": None, "plot": None})],
 ) -> Diagnosis:
-    """Find what is wrong with judges and labels: leaks, copies, bias, constant labels, saturation.
+    """Find problems of judges and labels: leaks, copies, bias, constant labels, saturation.
 
-    What `judgebayes diagnose` does, with its options under the same names; `votes` and `labels` are
+    The function behind `judgebayes diagnose`, with the same options; `votes` and `labels` are
     paths or tables, or `votes` is what `read` returned. Votes and labels as arrays are diagnosed by
     `judgebayes.panel.diagnostics.diagnose`.
 
     Raises
     ------
     JudgeBayesError
-        For bad input. Labels may be constant: that is one of the things to be found.
+        For bad input. Constant labels are a finding, not an error.
     """
     return diagnose_request(request)
 
 
 @in_float64
 def diagnose_request(request: DiagnoseRequest) -> Diagnosis:
-    """Return what `diagnose` does, of options in a record."""
-    data = read_before(request) or _read_files(request)
+    """Do what `diagnose` does, with the options in a record."""
+    data = data_in_request(request) or _read_files(request)
     read, labels = data.table, data.labels
     judges = judge_table(read.votes, labels, read.coding, groups=read.groups)
     grouped: list[str] = []
     if read.groups is not None:
         grouped = _grouped(read, labels, judges, judge_table(read.votes, labels, read.coding))
-    found = diagnostics.diagnose(read.votes, labels, read.coding, seed=request.seed)
-    return Diagnosis(data, request, judges, grouped, found)
+    findings = diagnostics.diagnose(read.votes, labels, read.coding, seed=request.seed)
+    return Diagnosis(data, request, judges, grouped, findings)
 
 
 def _read_files(request: DiagnoseRequest) -> Data:
@@ -93,21 +93,21 @@ def _read_files(request: DiagnoseRequest) -> Data:
 
 
 def _grouped(
-    read: Reading, labels: Int[np.ndarray, " item"], judges: pd.DataFrame, alone: pd.DataFrame
+    read: Reading, labels: Int[np.ndarray, " item"], judges: pd.DataFrame, ungrouped: pd.DataFrame
 ) -> list[str]:
-    """Return what the groups of items changed; `alone` is the table of judges without them."""
+    """Return how groups change the intervals; `ungrouped` is the table of judges without groups."""
     assert read.groups is not None
-    known = labels >= 0
-    said = (
+    labelled = labels >= 0
+    text = (
         f"--group: {len(labels)} items in {len(np.unique(read.groups))} groups of column "
-        f"{read.columns['group']!r}, the {int(known.sum())} labelled ones in "
-        f"{len(np.unique(read.groups[known]))}. Items of a group may be alike. That leaves every "
-        "estimate as it is and changes the intervals"
+        f"{read.columns['group']!r}, the {int(labelled.sum())} labelled ones in "
+        f"{len(np.unique(read.groups[labelled]))}. Items of a group may be similar, which does not "
+        "change the estimates but the intervals"
     )
-    wide, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (judges, alone))
+    wide, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (judges, ungrouped))
     ratio = (wide / narrow).dropna()
     if len(ratio):
-        said += f": of accuracy they are {ratio.median():.2f} times as wide as without"
+        text += f": those of accuracy are {ratio.median():.2f} times as wide as without groups"
         if len(ratio) > 1:
-            said += f" (median; {ratio.min():.2f} to {ratio.max():.2f})"
-    return [f"{said}. The findings below count every item for itself."]
+            text += f" (median; {ratio.min():.2f} to {ratio.max():.2f})"
+    return [f"{text}. The findings below treat items as independent."]

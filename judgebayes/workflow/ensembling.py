@@ -1,4 +1,4 @@
-"""How wrong a majority vote is on a user's items, and how many labels it takes to know it."""
+"""The error of a majority vote on a user's items, and the number of labels to estimate it."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -24,7 +24,7 @@ from judgebayes.majority import (
     odd_sizes,
 )
 from judgebayes.progress import Progress, followed
-from judgebayes.workflow.data import Data, encoded, read_before
+from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.options import EnsembleRequest, Fixed
 from judgebayes.workflow.reading import classes_of, open_files
 from judgebayes.workflow.records import with_options
@@ -35,37 +35,37 @@ __all__ = ["MajorityError", "ensemble", "ensemble_request", "sizes_of"]
 FEW_LABELS = 30
 FAR = 3
 UNLABELLED = (
-    "Whether a vote is correct takes a label, and there are none: give them with --labels FILE or "
+    "The error of a vote is measured on labels, and there are none; add them with --labels FILE or "
     "--label COLUMN."
 )
 
 
 @dataclass(frozen=True, repr=False)
 class MajorityError(Result):
-    """How wrong a majority vote is, by the number of votes."""
+    """The error of a majority vote, by the number of votes."""
 
     schema: ClassVar[str] = "judgebayes.majority_error/1"
     data: Data
     request: EnsembleRequest
     counts: Counts
-    """How many votes of each item are correct."""
+    """The number of correct votes of each item."""
     sizes: tuple[int, ...]
     """The numbers of votes."""
     fit: FittedDistribution
     """The mixture of hard and easy items."""
     curves: dict[str, ErrorCurve]
-    """The error by the mixture, and without a model."""
+    """The error by the mixture and by the model-free estimate."""
     independent: Float[np.ndarray, " size"]
-    """What it would be if the votes on an item were independent."""
+    """The error if the votes on an item were independent."""
     said: list[str]
-    """What was read, and what the mixture is, in sentences."""
+    """What was read, and a summary of the mixture, in sentences."""
     labels_to_go: list[str]
-    """How wide the interval is, and how many labels would make it narrow, in sentences."""
+    """The width of the interval and the labels needed for the target width, in sentences."""
     warnings: list[str]
 
     @property
     def sentences(self) -> list[str]:
-        """What was read and fitted, what it takes to know more, and what to beware of."""
+        """What was read and fitted, how many labels are needed, and warnings."""
         return [*self.said, *self.labels_to_go, *self.warnings]
 
     @property
@@ -84,30 +84,30 @@ def ensemble(
     request: Annotated[EnsembleRequest, Fixed({"out": None, "plot": None})],
     progress: Progress | None = None,
 ) -> MajorityError:
-    """Estimate how wrong a majority vote of k is on your items, and how many labels it takes to know.
+    """Estimate the error of a majority vote of k on your items, and how many labels that takes.
 
-    What `judgebayes ensemble` does, with its options under the same names; `votes` and `labels` are
+    The function behind `judgebayes ensemble`, with the same options; `votes` and `labels` are
     paths or tables, or `votes` is what `read` returned.
 
     Raises
     ------
     JudgeBayesError
-        If there are no labels, the numbers of votes or the level make no sense, or for bad input.
+        If there are no labels, the numbers of votes or the level are invalid, or for bad input.
     """
     return ensemble_request(request, progress)
 
 
 @in_float64
 def ensemble_request(request: EnsembleRequest, progress: Progress | None = None) -> MajorityError:
-    """Return what `ensemble` does, of options in a record."""
+    """Do what `ensemble` does, with the options in a record."""
     if not 0 < request.level < 1:
-        raise JudgeBayesError(f"--level {request.level} is no probability; right would be 0.9.")
+        raise JudgeBayesError(f"--level is {request.level}; it must be a probability, such as 0.9.")
     if not 0 < request.target_width < 1:
         raise JudgeBayesError(
-            f"--target-width {request.target_width:g} makes no sense; right would be 0.05, say."
+            f"--target-width is {request.target_width:g}; it must be between 0 and 1, such as 0.05."
         )
-    data = read_before(request) or _read_files(request)
-    counts, words = _counted(data)
+    data = data_in_request(request) or _read_files(request)
+    counts, words = _correct_counts(data)
     sizes = sizes_of(request.k, counts.most)
     population = len(counts.correct) if request.these_items else None
     free = Thinning().fit(counts)
@@ -135,27 +135,27 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
     )
 
 
-def sizes_of(asked: str | None, most: int) -> tuple[int, ...]:
-    """Return the odd numbers of votes that `1:21`, `1,5,9` or `11` stands for.
+def sizes_of(text: str | None, most: int) -> tuple[int, ...]:
+    """Parse odd numbers of votes from `1:21`, `1,5,9` or `11`; by default all up to `most`.
 
     Raises
     ------
     JudgeBayesError
-        If it stands for none, or is not of that form.
+        If there are none, or the text has another form.
     """
-    if asked is None:
+    if text is None:
         return odd_sizes(most)
-    first, colon, last = asked.partition(":")
+    first, colon, last = text.partition(":")
     try:
         if colon:
             sizes = tuple(k for k in range(int(first), int(last) + 1) if k % 2 == 1 and k > 0)
         else:
-            sizes = tuple(int(part) for part in asked.split(","))
+            sizes = tuple(int(part) for part in text.split(","))
     except ValueError:
         sizes = ()
     if not sizes or any(k < 1 or k % 2 == 0 for k in sizes):
         raise JudgeBayesError(
-            f"--k {asked!r} names no odd numbers of votes; right would be 1:21 or 3,5,11."
+            f"--k {text!r} names no odd numbers of votes; use a form like 1:21 or 3,5,11."
         )
     return sizes
 
@@ -168,15 +168,17 @@ def _read_files(request: EnsembleRequest) -> Data:
     return encoded(opened, classes, drop_unknown=request.drop_unknown_labels, dense=True)
 
 
-def _counted(data: Data) -> tuple[Counts, list[str]]:
-    """Return how many votes of each item are correct, and what was read, in sentences."""
+def _correct_counts(data: Data) -> tuple[Counts, list[str]]:
+    """Return the number of correct votes of each item, and what was read, in sentences."""
     if not data.labelled:
         raise JudgeBayesError(UNLABELLED)
     read, labels = data.table, data.labels
     counts = correct_counts(read.votes, labels)
     given = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
     if len(given) == 0:
-        raise JudgeBayesError("No item has both a vote and a label: label one at least.")
+        raise JudgeBayesError(
+            "No item has both a vote and a label; label at least one item with votes."
+        )
     between = f"{given.max()}" if given.min() == given.max() else f"{given.min()} to {given.max()}"
     words = read.words()
     each = "1 vote" if between == "1" else f"{between} votes"
@@ -187,63 +189,65 @@ def _counted(data: Data) -> tuple[Counts, list[str]]:
 def _labels_to_go(
     request: EnsembleRequest, free: FittedThinning, counts: Counts, population: int | None
 ) -> list[str]:
-    """Return how wide the interval is now and how many labels the target takes.
+    """Return the width of the interval and the number of labels that the target width needs.
 
-    At the largest number of votes that half of the labelled items have: fewer say little.
+    They are computed at the largest number of votes that half of the labelled items have.
     """
     labelled = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
     size = odd_sizes(int(np.median(labelled)))[-1]
     now = free.curve((size,), level=request.level, population=population)
     width = float(now.high[0] - now.low[0])
-    known, items = len(labelled), len(counts.correct)
+    n_labelled, items = len(labelled), len(counts.correct)
     needed = labels_needed(
         free, size, request.target_width, level=request.level, population=population
     )
     votes = "1 vote" if size == 1 else f"{size} votes"
-    begin = f"With {votes} the {request.level:.0%} interval is {width:.3f} wide"
+    width_text = f"With {votes} the {request.level:.0%} interval is {width:.3f} wide"
     if needed is None:
-        return [f"{begin}; no number of labels makes it {request.target_width:g}."]
-    if needed <= known:
-        return [f"{begin}: narrow enough for the target of {request.target_width:g}."]
+        return [f"{width_text}; no number of labels reduces it to {request.target_width:g}."]
+    if needed <= n_labelled:
+        return [f"{width_text}, which meets the target of {request.target_width:g}."]
     words = [
-        f"{begin}. For {request.target_width:g} about {needed} labels are needed, "
-        f"{needed - known} more."
+        f"{width_text}. A width of {request.target_width:g} needs about {needed} labels, "
+        f"{needed - n_labelled} more."
     ]
     if needed > items:
         words.append(
-            f"The file has {items} items: ask for a wider interval, or with --these-items for the "
-            "error on these items alone."
+            f"The file has only {items} items: choose a larger --target-width, or use --these-items for "
+            "the error on these items alone."
         )
     return words
 
 
 def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -> list[str]:
-    found = []
+    warnings = []
     status = Status(int(fit.status))
     given = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
     if status != Status.CONVERGED:
-        found.append(status.sentence)
+        warnings.append(status.sentence)
     if counts.most == 1:
-        found.append(
-            "With one vote on an item nothing tells hard items from easy ones: what more votes would "
-            "bring rests on the prior."
+        warnings.append(
+            "With one vote per item, hard and easy items cannot be distinguished: the effect of more "
+            "votes comes from the prior."
         )
     if len(given) < FEW_LABELS:
-        found.append(f"Only {len(given)} labels: believe the intervals, not the estimates.")
+        warnings.append(
+            f"There are only {len(given)} labels: use the intervals, not the estimates alone."
+        )
     if len(np.unique(given)) > 1:
         largest = max((size for size in sizes if size <= counts.most), default=1)
-        found.append(
-            "Items have different numbers of votes: the model-free figure at k is that of the items "
-            f"with at least k, which may be other items (at {largest}: "
+        warnings.append(
+            "Items have different numbers of votes: the model-free estimate at k uses only the items "
+            f"with at least k votes, which may differ from the others (at {largest}: "
             f"{int((given >= largest).sum())} of {len(given)})."
         )
     if max(sizes) > counts.most:
-        found.append(
-            f"No item has more than {counts.most} votes: beyond, the figures rest on the mixture "
-            "alone, and hold for more votes of the same judges"
-            + (" (far beyond, hardly)." if max(sizes) > FAR * counts.most else ".")
+        warnings.append(
+            f"No item has more than {counts.most} votes: larger numbers are extrapolated by the "
+            "mixture, and hold for more votes of the same judges"
+            + (" (far extrapolations are unreliable)." if max(sizes) > FAR * counts.most else ".")
         )
-    return found
+    return warnings
 
 
 def _frame(curves: dict[str, ErrorCurve]) -> pd.DataFrame:

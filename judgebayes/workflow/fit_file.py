@@ -1,7 +1,7 @@
-"""Fits kept in files: plain JSON, read as data and never as code.
+"""Fits in files: plain JSON, read as data and never as code.
 
-A file holds the fitted parameters, the classes and columns that they belong to, and what the votes
-looked like, so that new votes can be checked for drift.
+A file contains the fitted parameters, their classes and columns, and a summary of the votes, so that
+new votes can be checked for drift.
 """
 
 import dataclasses
@@ -31,23 +31,23 @@ __all__ = ["SavedFit", "VoteProfile", "drift", "load_fit", "profile", "save_fit"
 
 FORMAT = "judgebayes fit"
 VERSION = 1
-NOT_KEPT = ("chains",)
+NOT_SAVED = ("chains",)
 MINUS_INFINITY = ("log_rates", "log_prior")
-"""Log-probabilities that may be -inf: of a class that no labelled item has."""
-OF_THE_SEARCH = ("objective", "projected_gradient", "log_evidence", "log_posterior")
-"""What a fit says of how it was found, NaN where draws have no such number; no answer uses it."""
+"""Log-probabilities, which are -inf for a class without labelled items."""
+OPTIMISER_FIELDS = ("objective", "projected_gradient", "log_evidence", "log_posterior")
+"""Fields about the optimiser, which are NaN for draws; the answers do not use them."""
 NUMBERS = {
     "bool",
     *(f"{kind}{size}" for kind in ("int", "uint", "float") for size in (8, 16, 32, 64)),
 }
-"""What arrays may hold."""
+"""The dtypes of arrays."""
 SHARE_CHANGE = 0.05
 Z_LIMIT = 4.0
 
 
 @dataclass(frozen=True)
 class VoteProfile:
-    """What votes look like: the mean share of each class over items, and votes per item."""
+    """A summary of votes: the mean share of each class over items, and votes per item."""
 
     items: int
     mean_share: list[float]
@@ -66,13 +66,13 @@ class SavedFit:
     profile: VoteProfile
     tasks: list[str] = field(default_factory=list)
     judges: list[str] = field(default_factory=list)
-    """The judges in the order of the fit, where it knows them apart; empty where votes are pooled."""
+    """The judges in the order of the fit; empty if the fit pools their votes."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """For the reader: number of labels, version, columns."""
+    """Number of labels, version, columns and reading options."""
 
 
 def profile(votes: AnyVotes) -> VoteProfile:
-    """Return the profile of some votes; items without votes are left out."""
+    """Return a summary of votes; items without votes are left out."""
     counts = counts_by_item(votes).astype(float)
     total = counts.sum(1)
     share = counts[total > 0] / total[total > 0, None]
@@ -88,27 +88,27 @@ def profile(votes: AnyVotes) -> VoteProfile:
 def drift(before: VoteProfile, now: VoteProfile, classes: Classes) -> list[str]:
     """Return in sentences how new votes differ from those that a fit was made on.
 
-    A class's share has drifted if it moved by more than 0.05 and by more than four standard
-    errors over items. The smoothed features of Davidson's model also depend on how many votes an
-    item has, so a change of that is said too.
+    A class's share has drifted if it changed by more than 0.05 and by more than four standard errors
+    over items. The smoothed features of Davidson's model also depend on the number of votes per item,
+    so a change of that number is reported too.
     """
-    found = []
+    messages = []
     for k, name in enumerate(classes.names):
         change = now.mean_share[k] - before.mean_share[k]
         error = math.sqrt(before.covariance[k][k] / before.items + now.covariance[k][k] / now.items)
         if abs(change) > SHARE_CHANGE and abs(change) > Z_LIMIT * error:
-            found.append(
+            messages.append(
                 f"The share of votes for {name} was {before.mean_share[k]:.0%} when the fit was "
                 f"made and is {now.mean_share[k]:.0%} now: the votes have drifted, and the "
-                "calibration may not hold. Label some of the new items and fit again."
+                "calibration may be wrong. Label some of the new items and fit again."
             )
     if before.votes_per_item != now.votes_per_item:
-        found.append(
+        messages.append(
             f"The fit was made on {before.votes_per_item:g} votes per item (median), these have "
-            f"{now.votes_per_item:g}: its parameters belong to the number of votes they were "
-            "fitted at."
+            f"{now.votes_per_item:g}: its parameters hold only for the number of votes they were "
+            "fitted to."
         )
-    return found
+    return messages
 
 
 def save_fit(path: Path | str, saved: SavedFit) -> None:
@@ -117,15 +117,15 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
     Raises
     ------
     JudgeBayesError
-        If the fit failed or a parameter of it is not finite: its answers would mean nothing. If it is of
-        a kind that `load_fit` could not read, or the file cannot be written.
+        If the fit failed, a parameter is not finite, `load_fit` could not read it, or the file cannot
+        be written.
     """
     try:
         _check_numbers(saved.fitted)
-        plain = _plain(saved.fitted)
+        fields = _to_json(saved.fitted)
     except ValueError as error:
         raise JudgeBayesError(
-            f"The fit of {saved.method} cannot be kept: {error}. Nothing was written to {str(path)!r}."
+            f"The fit of {saved.method} cannot be saved: {error}. Nothing was written to {str(path)!r}."
         ) from error
     document = {
         "format": FORMAT,
@@ -136,11 +136,11 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
         "tasks": saved.tasks,
         "judges": saved.judges,
         "profile": dataclasses.asdict(saved.profile),
-        "fitted": plain,
+        "fitted": fields,
         "notes": saved.notes,
     }
-    with atomically(Path(path)) as beside:
-        beside.write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
+    with atomically(Path(path)) as temporary:
+        temporary.write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
 
 
 @in_float64
@@ -157,24 +157,26 @@ def load_fit(path: Path | str) -> SavedFit:
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        kept = isinstance(document, dict) and document.get("format") == FORMAT
-        unknown = [name for name in _kinds(document) if name not in FITTED]
+        is_fit = isinstance(document, dict) and document.get("format") == FORMAT
+        unknown = [name for name in _type_names(document) if name not in FITTED]
     except (ValueError, RecursionError):
-        kept = False
-    if not kept:
-        raise JudgeBayesError(f"{str(path)!r} is not a fit: judgebayes calibrate --save makes one.")
+        is_fit = False
+    if not is_fit:
+        raise JudgeBayesError(
+            f"{str(path)!r} is not a fit; judgebayes calibrate --save writes one."
+        )
     if document.get("version") != VERSION:
         raise JudgeBayesError(
-            f"{str(path)!r} is a fit of version {document.get('version')!r}; this program reads "
+            f"{str(path)!r} is a fit of format version {document.get('version')!r}; this program reads "
             f"version {VERSION}. Fit again."
         )
     if unknown and unknown[0].isidentifier():
         raise JudgeBayesError(
-            f"{str(path)!r} holds a {unknown[0]!r}, and no method that is loaded has one. If it is of a "
-            "method of your own, say --plugin FILE."
+            f"{str(path)!r} contains a {unknown[0]!r}, which no loaded method defines. If it belongs to "
+            "your own method, use --plugin FILE."
         )
     try:
-        fitted = _revived(document["fitted"])
+        fitted = _from_json(document["fitted"])
         _check_numbers(fitted)
         return SavedFit(
             method=str(document["method"]),
@@ -189,17 +191,17 @@ def load_fit(path: Path | str) -> SavedFit:
         *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
     ) as error:
         raise JudgeBayesError(
-            f"{str(path)!r} is damaged: its content is not that of a fit ({error})."
+            f"{str(path)!r} is damaged: its content is not a valid fit ({error})."
         ) from error
 
 
 def _check_numbers(fitted: FittedAggregator) -> None:
-    """Refuse a fit that failed, or that holds numbers from which no decision may be made.
+    """Refuse a fit that failed or has parameters that are not finite.
 
     Raises
     ------
     ValueError
-        If its status says that it failed or is none, or a parameter is NaN or infinite.
+        If its status is a failure or unknown, or a parameter is NaN or infinite.
     """
     status = Status(int(getattr(fitted, "status", Status.CONVERGED)))
     if status == Status.NONFINITE:
@@ -210,7 +212,7 @@ def _check_numbers(fitted: FittedAggregator) -> None:
 def _check_finite(value: Any, name: str) -> None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         for f in dataclasses.fields(value):
-            if f.name not in (*NOT_KEPT, *OF_THE_SEARCH):
+            if f.name not in (*NOT_SAVED, *OPTIMISER_FIELDS):
                 _check_finite(getattr(value, f.name), f.name)
     elif isinstance(value, Mapping):
         for key, each in value.items():
@@ -226,26 +228,28 @@ def _check_finite(value: Any, name: str) -> None:
             raise ValueError(f"{wrong.size} number(s) of {name} are {wrong.flat[0]}, not finite")
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         own = type(value.inner if isinstance(value, PlainFit) else value)
         if FITTED.get(own.__name__) is not own:
-            raise ValueError(f"no file holds a {own.__name__}, which is not declared `in_files`")
-        kept = {
-            f.name: _plain(getattr(value, f.name))
+            raise ValueError(
+                f"a {own.__name__} cannot be saved, because it is not declared `in_files`"
+            )
+        saved = {
+            f.name: _to_json(getattr(value, f.name))
             for f in dataclasses.fields(value)
-            if f.name not in NOT_KEPT
+            if f.name not in NOT_SAVED
         }
-        return {"type": type(value).__name__, **kept}
+        return {"type": type(value).__name__, **saved}
     if isinstance(value, tuple):
-        return {"tuple": [_plain(v) for v in value]}
+        return {"tuple": [_to_json(v) for v in value]}
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _to_json(v) for k, v in value.items()}
     if isinstance(value, (str, bool)) or value is None:
         return value
     array: Float[np.ndarray, ...] = np.asarray(value)
     if array.dtype.name not in NUMBERS:
-        raise ValueError(f"no file holds a {type(value).__name__}; it holds dataclasses of numbers")
+        raise ValueError(f"a {type(value).__name__} cannot be saved, only dataclasses of numbers")
     return {"array": _finite(array.tolist()), "dtype": array.dtype.name}
 
 
@@ -255,7 +259,7 @@ def _finite(value: Any) -> Any:
     return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
-def _revived(value: Any) -> Any:
+def _from_json(value: Any) -> Any:
     if isinstance(value, dict) and "array" in value:
         if str(value["dtype"]) not in NUMBERS:
             raise ValueError(f"an array of {value['dtype']}")
@@ -263,34 +267,34 @@ def _revived(value: Any) -> Any:
         array = np.asarray(_numbers(value["array"]), dtype=dtype)
         return array.item() if array.ndim == 0 and "f" in dtype.kind else jnp.asarray(array)
     if isinstance(value, dict) and "tuple" in value:
-        return tuple(_revived(v) for v in value["tuple"])
+        return tuple(_from_json(v) for v in value["tuple"])
     if isinstance(value, dict) and "type" in value:
         cls = FITTED[value["type"]]
         names = {f.name for f in dataclasses.fields(cls)}
-        fields = {k: _revived(v) for k, v in value.items() if k != "type"}
+        fields = {k: _from_json(v) for k, v in value.items() if k != "type"}
         if not fields.keys() <= names:
             raise ValueError(f"unknown fields {sorted(fields.keys() - names)}")
-        missing = dict.fromkeys(names & set(NOT_KEPT))
+        missing = dict.fromkeys(names & set(NOT_SAVED))
         return cls(**missing, **_integers(cls, fields))
     if isinstance(value, dict):
-        return {k: _revived(v) for k, v in value.items()}
+        return {k: _from_json(v) for k, v in value.items()}
     return value
 
 
-def _kinds(value: Any) -> Iterator[str]:
-    """Yield the names of the classes that a document holds."""
+def _type_names(value: Any) -> Iterator[str]:
+    """Yield the names of the classes in a document."""
     if isinstance(value, dict):
         if isinstance(value.get("type"), str):
             yield value["type"]
         for each in value.values():
-            yield from _kinds(each)
+            yield from _type_names(each)
     elif isinstance(value, list):
         for each in value:
-            yield from _kinds(each)
+            yield from _type_names(each)
 
 
 def _integers(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with those that are static numbers as Python integers."""
+    """Return the fields, with static numbers as Python integers."""
     static = {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
     return {
         name: int(value) if name in static and hasattr(value, "dtype") else value

@@ -1,4 +1,4 @@
-"""What a decision costs, by the class that is right: a loss by name, or a table of the user's own."""
+"""The loss of each decision by true class: a named loss, or the user's own table."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,10 @@ _MEANINGS = {
     "absolute": ("class steps from the label", "; its mean is the MAE"),
     "zero-one": ("1 if it is not the label", "; its mean is 1 - accuracy"),
 }
-_OWN = "as --losses gives it"
+_OWN = "as given by --losses"
 
 PERSON = "person"
-"""The decision on an item that is sent to a person; the row of a table of losses with its price."""
+"""The decision for an item that is sent to a person; in a table of losses, the row of its price."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +35,18 @@ class Losses:
     name: str
     """`absolute`, `zero-one` or `own`."""
     meaning: str
-    """What the loss of a decision is, in words."""
+    """The definition of the loss, in words."""
     mean: str
-    """How its mean is related to a metric of the comparison; empty where it is not."""
+    """How the mean loss relates to a metric of the comparison; empty if it does not."""
     person: Float[np.ndarray, " class"] | None
-    """The price of asking a person, by the class that is right; None where nobody is asked."""
+    """The price of asking a person, by true class; None if nobody is asked."""
 
     def sent(
         self, probs: Float[np.ndarray, "*item class"], expected: Float[np.ndarray, "*item"]
     ) -> Bool[np.ndarray, "*item"]:
-        """Return which items are sent to a person: those where every decision costs more, on average.
+        """Return which items are sent to a person: those whose decision has a higher expected cost.
 
-        The Bayes action under a loss with one more row, the price of asking by class (Chow 1970).
+        This is the Bayes action under a loss with one more row, the price of asking (Chow 1970).
 
         Parameters
         ----------
@@ -61,51 +61,51 @@ class Losses:
 
     @property
     def price(self) -> float | None:
-        """The price of asking a person, where it is the same for all classes."""
+        """The price of asking a person, if it is the same for all classes; else None."""
         if self.person is None or np.ptp(self.person) > 0:
             return None
         return float(self.person[0])
 
 
 def check_losses(loss: str, losses: object, abstain_cost: float | None) -> None:
-    """Check what was said of losses, before anything is read.
+    """Check the options for losses, before files are read.
 
     Raises
     ------
     JudgeBayesError
-        If the name of the loss is not known, if it is given beside a table, or the price is no price.
+        If the name of the loss is unknown or is set together with a table, or the price is invalid.
     """
     if loss not in LOSSES:
-        raise JudgeBayesError(f"--loss {loss!r} is not known; choose one of: {', '.join(LOSSES)}.")
+        raise JudgeBayesError(f"--loss {loss!r} is unknown; choose one of: {', '.join(LOSSES)}.")
     if losses is not None and loss != "absolute":
         raise JudgeBayesError(
-            f"--losses gives the loss of every decision; leave out --loss {loss}."
+            f"--losses already defines the loss of every decision; leave out --loss {loss}."
         )
     if abstain_cost is not None and not 0 <= abstain_cost < np.inf:
         raise JudgeBayesError(
-            f"--abstain-cost {abstain_cost:g} is no price; choose a number from 0, in units of the loss."
+            f"--abstain-cost is {abstain_cost:g}; it must be a number from 0, in units of the loss."
         )
 
 
 def losses_of(loss: str, losses: Any, abstain_cost: float | None, classes: Classes) -> Losses:
-    """Return the loss of every decision on these classes.
+    """Return the loss of every decision for these classes.
 
     Parameters
     ----------
     loss
-        `absolute` or `zero-one`, where no table is given.
+        `absolute` or `zero-one`, if there is no table.
     losses
         None; or a matrix with a row per decision and a column per class, from the lowest class to the
         highest; or a table, or the path of one, whose first column names the decisions and whose other
         titles name the classes. A further row, called `person` in a table, is the price of asking a
         person.
     abstain_cost
-        That price, where it is the same for all classes.
+        That price, if it is the same for all classes.
 
     Raises
     ------
     JudgeBayesError
-        If the table lacks a class or has another, or a loss is not a number from 0.
+        If the classes of the table are not these, or a loss is not a number from 0.
     """
     check_losses(loss, losses, abstain_cost)
     if losses is None:
@@ -126,7 +126,7 @@ def losses_of(loss: str, losses: Any, abstain_cost: float | None, classes: Class
 def _of_table(
     losses: Any, classes: Classes
 ) -> tuple[Float[np.ndarray, "action class"], Float[np.ndarray, " class"] | None]:
-    """Return the losses of the decisions, and the price of asking a person where there is one."""
+    """Return the losses of the decisions, and the price of asking a person or None."""
     names = list(classes.names)
     if isinstance(losses, str | Path | InMemory | pd.DataFrame) or hasattr(
         losses, "__arrow_c_stream__"
@@ -152,10 +152,10 @@ def _by_place(losses: Any, names: list[str]) -> pd.DataFrame:
         values = np.zeros(0)
     k = len(names)
     if values.shape not in {(k, k), (k + 1, k)}:
-        shape = " x ".join(map(str, values.shape)) if values.size else "no matrix of numbers"
+        shape = " x ".join(map(str, values.shape)) if values.size else "not a matrix of numbers"
         raise JudgeBayesError(
-            f"--losses is {shape}; it takes a row per decision and a column per class, {k} x {k}, and "
-            "at most one more row, the price of asking a person."
+            f"--losses is {shape}; it needs a row per decision and a column per class, {k} x {k}, and "
+            "may have one more row, the price of asking a person."
         )
     return pd.DataFrame(values, index=[*names, PERSON][: len(values)], columns=names)
 
@@ -163,7 +163,7 @@ def _by_place(losses: Any, names: list[str]) -> pd.DataFrame:
 def _by_name(losses: Any, classes: Classes) -> pd.DataFrame:
     names = list(classes.names)
     frame = losses if isinstance(losses, pd.DataFrame) and losses.index.name is None else None
-    # The decisions of a DataFrame are in its first column, or in its index.
+    # The decisions of a DataFrame may be in its index.
     if frame is not None and {*names} <= {_class_name(each, classes) for each in frame.index}:
         losses = frame.rename_axis("decision")
     source = file_or_table(losses, "losses")
@@ -181,7 +181,7 @@ def _by_name(losses: Any, classes: Classes) -> pd.DataFrame:
 
 
 def _class_name(value: object, classes: Classes) -> str:
-    """Return the name of the class that a value means, or the value as text."""
+    """Return the name of the class with this value, or the value as text."""
     index = classes.index(value)
     return str(value).strip() if index is None or index < 0 else classes.names[index]
 
@@ -190,6 +190,6 @@ def _check_names(source: Path | InMemory, what: str, given: list[str], names: li
     if sorted(given) != sorted(names):
         further = f", and may have a row {PERSON!r}" if what == "rows" else ""
         raise JudgeBayesError(
-            f"--losses {source}: its {what} are {', '.join(given) or 'none'}; it takes one for each of "
+            f"--losses {source}: its {what} are {', '.join(given) or 'none'}; it needs one for each of "
             f"the classes {', '.join(names)}{further}."
         )

@@ -1,4 +1,4 @@
-"""The methods of `judgebayes calibrate` by name, and which of them suit some votes."""
+"""The methods of `judgebayes calibrate` by name, and those that suit given votes."""
 
 import importlib
 import pkgutil
@@ -28,7 +28,7 @@ __all__ = [
     "traits_of",
 ]
 
-# A method declares itself when its module is imported: every module of the two packages is.
+# Importing a module registers its methods, so all modules of the two packages are imported.
 for _package in (aggregators, calibrators):
     for _module in pkgutil.iter_modules(_package.__path__):
         importlib.import_module(f"{_package.__name__}.{_module.name}")
@@ -39,10 +39,10 @@ INFERENCES: dict[str, Inference] = {
     "map": MAP(),
     "nuts": NUTS(),
 }
-NO_FLOOR = 1e-300
-"""Least probability that a map is shown. A floor makes one answer of all that are surer, and the
-answers of models of independent judges are surer than any floor: 1e-6 costs a fifth of the NLL on
-panels of 20 to 150 judges (P2, table11)."""
+CLIP = 1e-300
+"""The least probability that enters a calibration map. A larger value would make extreme answers equal,
+and models of independent judges give extreme answers: 1e-6 costs a fifth of the NLL on panels of 20 to
+150 judges (P2, table11)."""
 PANEL_FOR_TOP = 6
 FOLDS = 5
 
@@ -58,14 +58,14 @@ class Choice:
 
     @property
     def map_name(self) -> str:
-        """The calibration map that stands behind the method."""
+        """The calibration map that is applied after the method."""
         if self.calibrator == "auto":
             return "beta" if traits_of(self.method).needs_map else "none"
         return self.calibrator
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name in tables."""
         return self.method if self.map_name == "none" else f"{self.method} + {self.map_name}"
 
 
@@ -74,7 +74,7 @@ def _in_order() -> list[str]:
 
 
 def known_methods() -> tuple[str, ...]:
-    """Return the names that `--method` takes, those of methods of a user's own among them."""
+    """Return the names that `--method` takes, including the user's own methods."""
     return ("auto", *_in_order(), *TOP)
 
 
@@ -84,7 +84,7 @@ def known_calibrators() -> tuple[str, ...]:
 
 
 def traits_of(method: str) -> Traits:
-    """Return what a method declares of itself, by its name without a map's."""
+    """Return the declared traits of a method, by its name without a calibration map."""
     if method in TOP:
         return Traits(method, knows_judges=True, needs_map=True)
     traits = getattr(AGGREGATORS.get(method), "traits", Traits(method))
@@ -93,7 +93,7 @@ def traits_of(method: str) -> Traits:
 
 
 def baselines(n_classes: int) -> list[str]:
-    """Return the simple answers that a method has to beat, where so many classes allow them."""
+    """Return the baselines for this number of classes: simple rules that a method should beat."""
     own = {name: traits_of(name) for name in _in_order()}
     return [
         name
@@ -103,7 +103,7 @@ def baselines(n_classes: int) -> list[str]:
 
 
 def suited(votes: Votes) -> list[str]:
-    """Return the methods that `auto` compares on such votes."""
+    """Return the methods that `auto` compares on these votes."""
     when = {"always": True, "panel": votes.n_judges > 1, "tasks": votes.n_tasks > 1}
     names = [name for name in _in_order() if when.get(traits_of(name).compared, False)]
     if votes.n_judges >= PANEL_FOR_TOP:
@@ -112,60 +112,61 @@ def suited(votes: Votes) -> list[str]:
 
 
 def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
-    """Return a method with its map.
+    """Return a method with its calibration map.
 
     Raises
     ------
     JudgeBayesError
-        If the method cannot be run on these votes, or a name is not known.
+        If the method cannot be run on these votes, or a name is unknown.
     """
     aggregator = _aggregator(choice, classes, votes)
     if choice.map_name == "none":
         return aggregator
     if choice.map_name not in CALIBRATORS:
         raise JudgeBayesError(
-            f"--calibrator {choice.map_name!r} is not known; right would be "
+            f"--calibrator {choice.map_name!r} is unknown; choose one of: "
             f"{', '.join(known_calibrators())}."
         )
     if not is_jax(aggregator):
         raise JudgeBayesError(
-            f"{choice.method} is no JAX code: a map cannot be fitted behind it; say --calibrator none."
+            f"{choice.method} is not JAX code, so a calibration map cannot be fitted to its answers; "
+            "use --calibrator none."
         )
     calibrator = CALIBRATORS[choice.map_name]
-    return Calibrated(aggregator, _made(calibrator, choice, classes), cross_fit=FOLDS)
+    return Calibrated(aggregator, _with_settings(calibrator, choice, classes), cross_fit=FOLDS)
 
 
 def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
     name, traits = choice.method, traits_of(choice.method)
     if traits.needs_tasks and votes.task is None:
-        raise JudgeBayesError(f"--method {name} needs tasks: name their column, --task.")
+        raise JudgeBayesError(f"--method {name} needs tasks: name their column with --task.")
     if traits.n_classes not in (None, len(classes)):
-        many = {2: "two", 3: "three"}.get(traits.n_classes or 0, str(traits.n_classes))
+        needed = {2: "two", 3: "three"}.get(traits.n_classes or 0, str(traits.n_classes))
         raise JudgeBayesError(
-            f"--method {name} needs {many} classes; these votes have {len(classes)}."
+            f"--method {name} needs {needed} classes; these votes have {len(classes)}."
         )
     if name in TOP:
         if votes.n_judges < TOP[name]:
             raise JudgeBayesError(
                 f"--method {name} needs {TOP[name]} judges; there are {votes.n_judges}."
             )
-        return top_k(_made(OneCoin, choice, classes), TOP[name])
+        return top_k(_with_settings(OneCoin, choice, classes), TOP[name])
     if name not in AGGREGATORS:
         raise JudgeBayesError(
-            f"--method {name!r} is not known; right would be {', '.join(known_methods())}."
+            f"--method {name!r} is unknown; choose one of: {', '.join(known_methods())}."
         )
-    return _made(AGGREGATORS[name], choice, classes)
+    return _with_settings(AGGREGATORS[name], choice, classes)
 
 
-def _made(cls: Any, choice: Choice, classes: Classes) -> Any:
-    """Return a method with those settings for these classes that it has fields for."""
+def _with_settings(cls: Any, choice: Choice, classes: Classes) -> Any:
+    """Return an instance with the settings for these classes, as far as it has the fields."""
     settings: dict[str, Any] = {
         "symmetric": classes.pairwise,
         "label_noise": choice.label_noise,
         "class_prior": "uniform" if classes.pairwise else "labels",
     }
     if cls in (CALIBRATORS.get(name) for name in ("temperature", "platt", "beta")):
-        settings["clip"] = NO_FLOOR
+        settings["clip"] = CLIP
     if choice.inference in cls.traits.inferences:
         settings["inference"] = INFERENCES[choice.inference]
     names = {each.name for each in fields(cls)} if is_dataclass(cls) else set()

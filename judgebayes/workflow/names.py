@@ -1,4 +1,4 @@
-"""Names and traits of the methods, read from the source: help and completion import no JAX."""
+"""Names and traits of the methods, read from the source, so that help does not import JAX."""
 
 import ast
 import re
@@ -11,20 +11,20 @@ __all__ = ["CALIBRATORS", "INFERENCES", "METHODS", "TOP", "declared"]
 
 INFERENCES = ("drps", "ml", "map", "nuts")
 TOP = {f"top-{k}": k for k in (3, 5, 10)}
-"""The most accurate judges alone, weighed by one coin each."""
+"""The k most accurate judges, combined by the one-coin model."""
 PACKAGE = Path(__file__).parents[1]
 
 
 @cache
 def declared(room: str, kind: str) -> dict[str, dict[str, object]]:
-    """Return the declarations in a package's source, `@kind(name, ...)` above a class, by name.
+    """Return the declarations `@kind(name, ...)` of classes in a package's source, by name.
 
     Raises
     ------
     JudgeBayesError
-        If a declaration is no plain call with literal values.
+        If a declaration is not a plain call with literal values.
     """
-    found: dict[str, dict[str, object]] = {}
+    declarations: dict[str, dict[str, object]] = {}
     for path in sorted((PACKAGE / room).glob("*.py")):
         source = path.read_text(encoding="utf-8")
         for call in re.findall(rf"^@({kind}\(.*?\))$", source, re.DOTALL | re.MULTILINE):
@@ -32,14 +32,16 @@ def declared(room: str, kind: str) -> dict[str, dict[str, object]]:
                 node = ast.parse(call, mode="eval").body
                 assert isinstance(node, ast.Call)
                 (name,) = map(ast.literal_eval, node.args)
-                found[name] = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
+                declarations[name] = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
             except (ValueError, SyntaxError, AssertionError) as error:
-                raise JudgeBayesError(f"{path.name}: @{call} is no plain declaration.") from error
-    return found
+                raise JudgeBayesError(
+                    f"{path.name}: @{call} is not a plain call with literal values."
+                ) from error
+    return declarations
 
 
-def _in_order(found: dict[str, dict[str, object]]) -> list[str]:
-    return sorted(found, key=lambda name: int(str(found[name].get("place", 50))))
+def _in_order(declarations: dict[str, dict[str, object]]) -> list[str]:
+    return sorted(declarations, key=lambda name: int(str(declarations[name].get("place", 50))))
 
 
 METHODS = ("auto", *_in_order(declared("aggregators", "aggregator")), *TOP)

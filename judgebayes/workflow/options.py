@@ -25,7 +25,7 @@ __all__ = [
     "PrecisionRequest",
     "ReadRequest",
     "ReadingOptions",
-    "known",
+    "check_choice",
 ]
 
 
@@ -329,7 +329,7 @@ class PrecisionRequest(LabelledVotes):
     seed: Annotated[int, "Seed of the draws that compare generators."] = 0
 
 
-def known(name: str, value: str, values: Collection[str]) -> None:
+def check_choice(name: str, value: str, values: Collection[str]) -> None:
     """Check that the value of an option is one of the allowed values.
 
     Raises

@@ -1,4 +1,4 @@
-"""Methods of a user's own: a Python file, or a package that offers them as an entry point."""
+"""The user's own methods: a Python file, or a package with an entry point."""
 
 import importlib.util
 import sys
@@ -16,7 +16,7 @@ GROUP = "judgebayes.methods"
 
 
 def load_plugins(file: Path | None) -> None:
-    """Import the packages that are installed with methods, and run the file that the user names.
+    """Import the installed packages with methods, and run the file that the user names.
 
     Raises
     ------
@@ -38,18 +38,18 @@ def _installed() -> None:
             each.load()
         except Exception as error:
             raise JudgeBayesError(
-                f"The package that offers {each.name!r} ({each.value}) as a method cannot be imported: "
+                f"The package of the method {each.name!r} ({each.value}) cannot be imported: "
                 f"{type(error).__name__}: {error}"
             ) from error
 
 
 @cache
 def _run(file: Path) -> None:
-    """Run a file once, as a module of its own name."""
+    """Run a file once, as a module."""
     name = f"judgebayes_plugin_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise JudgeBayesError(f"{str(file)!r} is no Python file: --plugin takes one.")
+        raise JudgeBayesError(f"{str(file)!r} is not a Python file, which --plugin needs.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -1,4 +1,4 @@
-"""How many of each generator's items are valid, and which of two systems wins how often."""
+"""The share of each generator's items that is valid, and win rates of pairs of systems."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,7 +25,7 @@ from judgebayes.generators import (
 from judgebayes.inference.status import Status
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
-from judgebayes.workflow.data import Data, encoded, read_before
+from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.options import Fixed, PrecisionRequest
 from judgebayes.workflow.reading import Opened, Reading, classes_of, open_files
 from judgebayes.workflow.records import with_options
@@ -38,17 +38,17 @@ GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
 LEVEL = 0.9
 """Probability of the intervals."""
 SETTLED = 0.95
-"""The probability of an order from which it is settled."""
+"""An order of two generators is settled from this probability."""
 FEW_INVALID = 10
 WHOLE = 0.9
-"""The share of labelled items from which a generator counts as labelled in full."""
+"""A generator counts as fully labelled from this share of labelled items."""
 
 Fit = FittedImpression | FittedStratified
 
 
 @dataclass(frozen=True)
-class _Known:
-    """Votes, labels and generators of the items, whatever file they came from."""
+class _Inputs:
+    """Votes, labels and generators of the items."""
 
     data: Data
     votes: Votes
@@ -59,14 +59,14 @@ class _Known:
     notes: list[str]
 
     def labelling(self) -> Labelling:
-        """Return the items sorted by their votes, with the labels so far."""
+        """Return the items in strata of their votes, with their labels."""
         strata = stratify(valid_share(self.votes))
         return Labelling(strata, self.generator, self.labels, len(self.names))
 
 
 @dataclass(frozen=True, repr=False)
 class Precision(Result):
-    """What share of each generator's items is valid, or how often a system wins against another."""
+    """The share of valid items by generator, or win rates by pair of systems."""
 
     schema: ClassVar[str] = "judgebayes.precision/1"
     data: Data
@@ -75,25 +75,25 @@ class Precision(Result):
     """The votes by generator, judge and label."""
     fit: Fit
     shares: pd.DataFrame
-    """A row per generator, or pair of systems, the best first."""
+    """A row per generator or pair of systems, the best first."""
     systems: pd.DataFrame | None
-    """A row per system, the best first, where pairs of systems are compared."""
+    """A row per system, the best first, if pairs of systems are compared; else None."""
     judges: pd.DataFrame
-    """A row per judge: how often it is right on valid and on invalid items."""
+    """A row per judge: its accuracy on valid and on invalid items."""
     next_items: pd.DataFrame | None
-    """The items to label next, if they were asked for."""
+    """The items to label next, if requested; else None."""
     said: list[str]
     """What was read, in sentences."""
     warnings: list[str]
 
     @property
     def noun(self) -> str:
-        """What a row of the main table is: a generator, or a pair of systems."""
+        """The unit of the main table: generator, or pair (of systems)."""
         return "generator" if self.systems is None else "pair"
 
     @property
     def sentences(self) -> list[str]:
-        """What was read, and what to beware of."""
+        """What was read, and warnings."""
         return [*self.said, *self.warnings]
 
     @property
@@ -114,49 +114,49 @@ def precision(
 ) -> Precision:
     """Estimate what share of each generator's items is valid, corrected for the judges' bias.
 
-    What `judgebayes precision` does, with its options under the same names; `votes` and `labels` are
+    The function behind `judgebayes precision`, with the same options; `votes` and `labels` are
     paths or tables, or `votes` is what `read` returned.
 
     Raises
     ------
     JudgeBayesError
-        For bad input, or if the generator of an item cannot be told.
+        For bad input, or if the generator of an item is unknown.
     """
     return precision_request(request)
 
 
 @in_float64
 def precision_request(request: PrecisionRequest) -> Precision:
-    """Return what `precision` does, of options in a record."""
-    known = _known(request)
-    counts = count_votes(known.votes, known.labels, known.generator, len(known.names))
-    labelling = known.labelling()
+    """Do what `precision` does, with the options in a record."""
+    inputs = _inputs(request)
+    counts = count_votes(inputs.votes, inputs.labels, inputs.generator, len(inputs.names))
+    labelling = inputs.labelling()
     in_part = _in_part(counts)
     fit: Fit = labelling.fit() if in_part else Impression().fit(counts)
-    shares = generator_table(known.names, counts, fit, request.seed)
+    shares = generator_table(inputs.names, counts, fit, request.seed)
     noun, systems = "generator", None
-    if known.matches is not None:
+    if inputs.matches is not None:
         draws = np.asarray(fit.draws(key=jax.random.key(request.seed)))
-        noun, systems = "pair", system_table(known.matches, draws, LEVEL)
-    asked = request.next_labels
+        noun, systems = "pair", system_table(inputs.matches, draws, LEVEL)
+    n_next = request.next_labels
     return Precision(
-        data=known.data,
+        data=inputs.data,
         request=request,
         counts=counts,
         fit=fit,
         shares=shares.rename(columns={"generator": noun}),
         systems=systems,
-        judges=judge_table([str(j) for j in known.data.read.coding.judges], counts),
+        judges=judge_table([str(j) for j in inputs.data.read.coding.judges], counts),
         next_items=None
-        if asked is None
-        else _next_items(known, labelling, noun, asked, request.seed),
-        said=known.notes,
+        if n_next is None
+        else _next_items(inputs, labelling, noun, n_next, request.seed),
+        said=inputs.notes,
         warnings=_warnings(counts, fit, in_part),
     )
 
 
-def _known(request: PrecisionRequest) -> _Known:
-    data = read_before(request)
+def _inputs(request: PrecisionRequest) -> _Inputs:
+    data = data_in_request(request)
     if data is None:
         data = _read_files(request)
     else:
@@ -164,8 +164,7 @@ def _known(request: PrecisionRequest) -> _Known:
     read, opened = data.table, data.opened
     if opened is None:
         raise JudgeBayesError(
-            "Of these votes no column of generators or systems was kept; right would be what "
-            "judgebayes.read returns."
+            "These votes have no columns of generators or systems; pass what judgebayes.read returns."
         )
     if request.systems is None:
         names, generator = generators_of(opened.tables, read, request.generator)
@@ -177,12 +176,14 @@ def _known(request: PrecisionRequest) -> _Known:
     notes = list(opened.notes)
     top = read.coding.classes.names[-1]
     notes += _words(votes, labels, generator, len(names), top, matches)
-    strangers = _strangers(opened, read)
-    if strangers:
-        notes.append(f"{strangers} label(s) of items without votes are left out.")
+    unmatched = _unmatched_labels(opened, read)
+    if unmatched:
+        notes.append(f"{unmatched} label(s) of items without votes are left out.")
     if ties:
-        notes.append(f"{ties} vote(s) for a tie count as none: win rates are of decided items.")
-    return _Known(data, votes, labels, generator, names, matches, notes)
+        notes.append(
+            f"{ties} vote(s) for a tie count as missing: win rates are shares of decided votes."
+        )
+    return _Inputs(data, votes, labels, generator, names, matches, notes)
 
 
 def _read_files(request: PrecisionRequest) -> Data:
@@ -195,16 +196,16 @@ def _read_files(request: PrecisionRequest) -> Data:
 
 
 def _refuse_others(classes: Classes, *, paired: bool) -> None:
-    """Refuse votes that are not of two classes, where no systems are compared."""
+    """Refuse votes that are not of two classes, unless systems are compared."""
     if len(classes.values) != 2 and not paired:
         raise JudgeBayesError(
-            f"The votes are of {len(classes.values)} classes; precision needs two, invalid before "
-            "valid: --classes invalid,valid names them. If each item compares two systems, name "
-            "their columns: --systems A,B."
+            f"The votes have {len(classes.values)} classes; precision needs two. Name them with "
+            "--classes invalid,valid. If each item compares two systems, name their columns with "
+            "--systems A,B."
         )
 
 
-def _strangers(opened: Opened, read: Reading) -> int:
+def _unmatched_labels(opened: Opened, read: Reading) -> int:
     """Return how many labels are of items without votes."""
     gold = opened.labels
     if gold is None:
@@ -215,27 +216,27 @@ def _strangers(opened: Opened, read: Reading) -> int:
 
 
 def _next_items(
-    known: _Known, labelling: Labelling, noun: str, most: int, seed: int
+    inputs: _Inputs, labelling: Labelling, noun: str, most: int, seed: int
 ) -> pd.DataFrame:
-    """Return a row per item to label next, with what is expected of it."""
+    """Return a row per item to label next, with its probability of being valid."""
     items = labelling.propose(most, seed=seed)
     expected = np.asarray(labelling.fit().validity())
-    place = known.generator[items]
+    place = inputs.generator[items]
     return pd.DataFrame(
         {
-            "item": pd.Index(known.data.read.coding.items)[items],
-            noun: [known.names[g] for g in place],
-            "valid votes": valid_share(known.votes)[items],
+            "item": pd.Index(inputs.data.read.coding.items)[items],
+            noun: [inputs.names[g] for g in place],
+            "valid votes": valid_share(inputs.votes)[items],
             "P(valid)": expected[place, labelling.strata.of_item[items]],
         }
     )
 
 
 def _in_part(counts: PrecisionCounts) -> bool:
-    """Tell whether some generator has labels, but not nearly of all of its items.
+    """Return whether some generator has labels for only a part of its items.
 
-    `Impression` takes a generator's labels as those of all its items, give or take chance, and is
-    too sure of itself where they are few.
+    `Impression` treats a generator's labels as those of all its items, and its intervals are too
+    narrow if only a part is labelled.
     """
     labelled = np.asarray(counts.valid + counts.invalid)
     share = labelled / np.maximum(labelled + np.asarray(counts.unlabelled), 1)
@@ -250,16 +251,16 @@ def generators_of(
     Parameters
     ----------
     tables
-        Where their column may be, each table with its column of the item.
+        Tables that may contain the column of the generator, each with its column of the item.
     read
         The votes.
     named
-        The column, if the user named it.
+        The column of the generator, if the user named it.
 
     Raises
     ------
     JudgeBayesError
-        If no column is like one, an item has two generators, or has none.
+        If there is no such column, or an item has no generator or several.
     """
     for table, item in tables:
         columns = {str(c).strip().casefold(): str(c) for c in table.columns}
@@ -274,17 +275,17 @@ def generators_of(
                 f"Item {pairs[item][twice].iloc[0]!r} has more than one value of {column!r}; an "
                 "item has one generator."
             )
-        found = pairs.set_index(item)[column].reindex(pd.Index(read.coding.items).astype(str))
-        if found.isna().any():
+        generator = pairs.set_index(item)[column].reindex(pd.Index(read.coding.items).astype(str))
+        if generator.isna().any():
             raise JudgeBayesError(
-                f"Item {found.index[found.isna()][0]!r} has no value of {column!r}: every item "
-                "needs its generator. If only the labels' table names it, name it in the votes."
+                f"Item {generator.index[generator.isna()][0]!r} has no value of {column!r}: every item "
+                "needs a generator. If only the labels have this column, add it to the votes."
             )
-        code, names = pd.factorize(found.to_numpy())
+        code, names = pd.factorize(generator.to_numpy())
         return [str(n) for n in names], code
     raise JudgeBayesError(
-        f"Which column is the generator? None is named like one ({', '.join(GENERATOR_NAMES)}); "
-        "say --generator NAME."
+        f"Which column is the generator? No column has a usual name ({', '.join(GENERATOR_NAMES)}); "
+        "use --generator NAME."
         if named is None
         else f"There is no column {named!r} for the generator, in the votes or in the labels."
     )
@@ -293,10 +294,10 @@ def generators_of(
 def generator_table(
     names: list[str], counts: PrecisionCounts, fit: Fit, seed: int = 0
 ) -> pd.DataFrame:
-    """Return a row per generator, the best first, and whether it is settled to beat the next.
+    """Return a row per generator, the best first, and whether it is better than the next.
 
-    The order of two generators is settled where one is better in at least 95 % of the joint
-    draws, in which what the two share (the judges) cancels.
+    The order of two generators is settled if one is better in at least 95 % of the joint draws, in
+    which the uncertainty about the judges, which they share, cancels.
     """
     low, high = fit.interval(LEVEL)
     draws = np.asarray(fit.draws(key=jax.random.key(seed)))
@@ -315,14 +316,14 @@ def generator_table(
     table = table.iloc[order].reset_index(drop=True)
     above = [float((draws[:, a] > draws[:, b]).mean()) for a, b in pairwise(order)]
     table["P(better than next)"] = [*above, np.nan]
-    # Without labels the order is the votes', and what the prior makes of it.
+    # Without labels, the order depends on the votes and the prior only.
     some = bool(counts.labelled.any())
     table["order settled"] = [*("yes" if some and p >= SETTLED else "no" for p in above), ""]
     return table
 
 
 def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
-    """Return each judge's pooled rates on labelled items, and the share of items it voted on."""
+    """Return each judge's rates over all labelled items, and the share of items it voted on."""
     rates = counts.rates()
     voted = counts.judged + counts.valid_judged + counts.invalid_judged
     total = (counts.valid + counts.invalid + counts.unlabelled).sum()
@@ -365,37 +366,36 @@ def _warnings(counts: PrecisionCounts, fit: Fit, in_part: bool) -> list[str]:
     labelled = int(counts.labelled.sum())
     if labelled == 0:
         lines.append(
-            "No item is labelled: the intervals show what the priors allow, and no more. Label "
-            "the items of one generator at least; --next 50 says which to begin with."
+            "No item is labelled: the intervals only reflect the priors. Label the items of at least "
+            "one generator; --next 50 proposes items to begin with."
         )
     elif labelled == 1:
         lines.append(
-            "One generator has labels: how much generators differ in the judges' eyes is taken "
+            "Only one generator has labels: how much the judges' errors vary between generators comes "
             "from the prior."
         )
     if in_part:
         lines.append(
-            "Some generators are labelled in part: precision is estimated by strata of votes, which "
-            "holds however their items were chosen. TPR and TNR are those of the labelled items."
+            "Some generators are only partly labelled: precision is estimated by strata of votes, which "
+            "is valid however the items were chosen. TPR and TNR are those of the labelled items."
         )
-    bare = int((~counts.labelled).sum())
-    if in_part and bare:
+    unlabelled = int((~counts.labelled).sum())
+    if in_part and unlabelled:
         lines.append(
-            f"{bare} generator(s) have no label: their intervals take from the others how votes go "
-            "with validity, and are too narrow where generators differ more than those show. A "
-            "few labels of each mend that."
+            f"{unlabelled} generator(s) have no label: their intervals assume that votes relate to "
+            "validity as for the others, and are too narrow if they do not. Label a few items of each."
         )
     if labelled and float(counts.invalid.sum()) < FEW_INVALID:
         lines.append(
-            f"Only {int(counts.invalid.sum())} labelled items are invalid: whether the judges "
-            "notice invalid items can hardly be told."
+            f"Only {int(counts.invalid.sum())} labelled items are invalid, too few to estimate how "
+            "often the judges notice invalid items."
         )
     if labelled:
         rates = counts.rates()
         youden = np.asarray(rates.tpr + rates.tnr - 1)
         if (youden < 0).any():
             lines.append(
-                f"{int((youden < 0).sum())} judge(s) call invalid items valid more often than "
-                "valid ones: look whether their votes are turned round."
+                f"{int((youden < 0).sum())} judge(s) call invalid items valid more often than valid "
+                "ones: check whether their votes are reversed."
             )
     return lines

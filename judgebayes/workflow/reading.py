@@ -1,4 +1,4 @@
-"""From a user's files to votes, labels and groups."""
+"""Read a user's files into votes, labels and groups."""
 
 import re
 from collections import Counter
@@ -50,6 +50,7 @@ __all__ = [
     "Opened",
     "Reading",
     "Source",
+    "apply_notes",
     "classes_of",
     "labelled_words",
     "labels_of",
@@ -57,40 +58,39 @@ __all__ = [
     "open_source",
     "read_any_votes",
     "read_votes",
-    "recalled",
-    "remembered",
+    "reading_notes",
 ]
 
 DENSE_BYTES = 2**31
-"""A table item x judge x sample that is larger is not made: the votes stay a list."""
+"""Votes that need a larger table item x judge x sample stay a list."""
 STREAM_ROWS = 10_000_000
-"""A Parquet file of more rows is read in pieces."""
+"""A Parquet file with more rows is read in pieces."""
 HEAD_ROWS = 10_000
-MOSTLY = 0.9
-"""The column of the items of a labels file holds at least this share of items that have votes."""
+ITEM_SHARE = 0.9
+"""The least share of values of an item column in a file of labels that are items with votes."""
 FREQUENT = 0.05
-"""A label of a larger share of the labels hardly means that there is none."""
+"""An unknown label with a larger share of the labels is probably not a missing label."""
 LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
-"""Names of columns that may hold labels as well as a judge's votes."""
+"""Names of columns that may contain labels instead of a judge's votes."""
 
 SomeVotes = TypeVar("SomeVotes", Votes, SparseVotes)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where votes come from, and how the file is to be read."""
+    """A file or table of votes, and how to read it."""
 
     path: Path | InMemory
     columns: Columns = field(default_factory=Columns)
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     earlier: Mapping[str, str] = field(default_factory=dict)
-    """Columns of an earlier file by role, taken where this one has them and none is named."""
+    """Columns of an earlier file by role, used if this file has them and none is named."""
     ignored: tuple[str, ...] = ()
-    """Columns that are no judges where the file has them."""
+    """Columns that are not judges, if the file has them."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The columns that the user asked to leave out."""
+        """The columns that the user leaves out (`--ignore`)."""
         return tuple(split_names(self.reading.ignore or ""))
 
 
@@ -105,7 +105,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Opened:
-    """A file of votes with its columns told, not yet encoded."""
+    """A file of votes with the roles of its columns, before encoding."""
 
     source: Source
     table: pd.DataFrame
@@ -114,20 +114,20 @@ class Opened:
     in_pieces: bool = False
     """Whether `table` is only the head of the file."""
     notes: tuple[str, ...] = ()
-    """What of the files was left out or read as something else, in sentences."""
+    """What was left out of the files or read as something else, in sentences."""
     judges: tuple[str, ...] = ()
     """The columns of judges, of a wide table."""
 
     @property
     def tables(self) -> list[tuple[pd.DataFrame, str]]:
-        """The tables of the votes and, if there are any, of the labels, each with its item's column."""
+        """The table of the votes and, if there are labels, their table, each with its item column."""
         own = [(self.table, str(self.columns["item"]))]
         return own if self.labels is None else [*own, (self.labels.table, self.labels.item)]
 
 
 @dataclass(frozen=True)
 class _Read(Generic[SomeVotes]):
-    """Votes as arrays, with the group of each item where there are groups."""
+    """Votes as arrays, with the group of each item if there are groups."""
 
     votes: SomeVotes
     coding: Coding
@@ -135,25 +135,25 @@ class _Read(Generic[SomeVotes]):
     columns: dict[str, str | None]
     notes: tuple[str, ...] = ()
     label: str | None = None
-    """The column of the labels, in whichever file they are."""
+    """The column of the labels, in either file."""
 
     def words(self) -> list[str]:
-        """Return which columns were taken for what, and what was read, in sentences."""
+        """Return the role of each column and what was read, in sentences."""
         used = [f"{role} = {name!r}" for role, name in self.columns.items() if name is not None]
-        found = [sentence(line) for line in (*self.notes, f"Columns: {', '.join(used)}.")]
+        lines = [sentence(line) for line in (*self.notes, f"Columns: {', '.join(used)}.")]
         wide = self.columns.get("vote") is None
         if wide:
-            found.append(sentence(f"Judges: {listing(self.coding.judges, 20)}."))
-        found += self.coding.words(self.votes)
+            lines.append(sentence(f"Judges: {listing(self.coding.judges, 20)}."))
+        lines += self.coding.words(self.votes)
         if wide and self.columns.get("label") is None:
-            found += [
+            lines += [
                 sentence(
-                    f"Column {judge!r} is read as a judge; if it holds labels, say --label {judge!r}."
+                    f"Column {judge!r} is read as a judge; if it contains labels, use --label {judge!r}."
                 )
                 for judge in map(str, self.coding.judges)
                 if LIKE_A_LABEL.search(judge)
             ]
-        return found
+        return lines
 
 
 @dataclass(frozen=True)
@@ -163,16 +163,16 @@ class Reading(_Read[Votes]):
 
 @dataclass(frozen=True)
 class Listing(_Read[SparseVotes]):
-    """Votes of which no table item x judge is made, because most of it would be empty."""
+    """Votes as a list, because a table item x judge would be too large and mostly empty."""
 
     def words(self) -> list[str]:
-        """Return what was read, and that it stays a list, in sentences."""
+        """Return what was read, and the consequences of a list, in sentences."""
         size = self.votes.n_items * self.votes.n_judges * self.votes.n_samples
         return [
             *super().words(),
             f"A table of {self.votes.n_items:,} items x {self.votes.n_judges:,} judges would take "
-            f"{size / 1e9:,.3g} GB (limit {DENSE_BYTES / 1e9:,.3g}): the votes stay a list, methods "
-            "are fitted to the labelled items, and only dawid-skene, if asked for, to all.",
+            f"{size / 1e9:,.3g} GB (limit {DENSE_BYTES / 1e9:,.3g}): the votes stay a list. Methods "
+            "are fitted to the labelled items only; --method dawid-skene is fitted to all items.",
         ]
 
     def of_items(self, items: Int[np.ndarray, " some"]) -> Reading:
@@ -181,7 +181,7 @@ class Listing(_Read[SparseVotes]):
         Raises
         ------
         JudgeBayesError
-            If that table is too large, too.
+            If that table is too large as well.
         """
         some = self.votes.of_items(items)
         if some.n_items * some.n_judges * some.n_samples > DENSE_BYTES:
@@ -206,34 +206,34 @@ def open_files(
     reading: ReadingOptions,
     ignored: tuple[str, ...] = (),
 ) -> Opened:
-    """Read what a request names as `open_source` does: files, or tables that the caller holds."""
+    """Open the votes and labels of a request, files or tables in memory, with `open_source`."""
     source = Source(file_or_table(votes, "votes"), columns, reading, ignored=ignored)
     return open_source(source, None if labels is None else file_or_table(labels, "labels"))
 
 
 def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
-    """Read the file of votes and that of the labels, if any, and tell their columns.
+    """Read the votes and the labels, if any, and detect the roles of their columns.
 
     Raises
     ------
     JudgeBayesError
-        If a file cannot be read, a column is not there, or a needed one cannot be told.
+        If a file cannot be read, or a column is missing or cannot be detected.
     """
     in_pieces = _rows(source) > STREAM_ROWS
     reading = source.reading
     wide, only_judge = reading.wide, reading.only_judge
-    aside = source.left_out if wide else ()  # not judges; generators, perhaps
+    others = source.left_out if wide else ()  # not judges, but perhaps generators
     layout = Layout(reading.skip_rows, reading.encoding, () if wide else source.left_out)
     table = _head(source.path) if in_pieces else read_table(source.path, layout)
-    check_ignored(table, aside, source.path)
+    check_ignored(table, others, source.path)
     notes = notes_of(table)
-    again = [name for name in source.ignored if name in table.columns and wide]
-    if again:
-        one = f"Column {listing(again)} is not read as a judge's."
+    skipped = [name for name in source.ignored if name in table.columns and wide]
+    if skipped:
+        one = f"Column {listing(skipped)} is not read as a judge's."
         notes.append(
-            one if len(again) == 1 else f"Columns {listing(again, 20)} are not read as judges'."
+            one if len(skipped) == 1 else f"Columns {listing(skipped, 20)} are not read as judges'."
         )
-    aside = (*aside, *again)
+    others = (*others, *skipped)
     given = source.columns.named() | {
         role: name
         for role, name in source.earlier.items()
@@ -242,23 +242,23 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     for optional in ("task", "group"):
         given[optional] = given[optional] or "none"
     if wide:
-        known = [name for name in table.columns if name not in aside]
-        columns, left_out = _wide_columns(known, given, elsewhere=labels is not None)
+        candidates = [name for name in table.columns if name not in others]
+        columns, left_out = _wide_columns(candidates, given, elsewhere=labels is not None)
         if left_out is not None:
             notes.append(
                 f"Column {left_out!r} is named like labels, which are in another file: it is left out."
             )
-            aside = (*aside, left_out)
+            others = (*others, left_out)
     else:
         columns = _long_columns(table, given, elsewhere=labels is not None)
     if source.columns.order is None and columns["order"] is not None:
-        seen = {str(canonical(v)).casefold() for v in table[columns["order"]].dropna().unique()}
-        if not seen <= set(ORDERS):
-            columns["order"] = None  # a column of that name, but not of presentation orders
+        values = {str(canonical(v)).casefold() for v in table[columns["order"]].dropna().unique()}
+        if not values <= set(ORDERS):
+            columns["order"] = None  # the name of an order, but other values
     require_columns(table, columns)
     judges: list[str] = []
     if wide:
-        judges = [n for n in table.columns if n not in (*columns.values(), *aside)]
+        judges = [n for n in table.columns if n not in (*columns.values(), *others)]
     for name in judges:
         require_plain(table[name], name)
         require_one_line(table, name)
@@ -271,8 +271,8 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
             table = _rows_of(table, columns["judge"], only_judge)
     if not in_pieces:
         cells = judges if wide else [str(columns["vote"])]
-        table, said = _plain_cells(table, cells, source, "vote")
-        notes += said
+        table, messages = _plain_cells(table, cells, source, "vote")
+        notes += messages
     if labels is None:
         label, item = columns["label"], str(columns["item"])
         if label is None:
@@ -281,30 +281,30 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         gold = Labels(given_labels, item, label)
     else:
         item = str(columns["item"])
-        gold, said = _open_labels(labels, source, table[item])
-        notes += [*notes_of(gold.table), *said]
-    plain, said = _plain_cells(gold.table, [gold.label], source, "label")
-    notes += said
+        gold, messages = _open_labels(labels, source, table[item])
+        notes += [*notes_of(gold.table), *messages]
+    plain, messages = _plain_cells(gold.table, [gold.label], source, "label")
+    notes += messages
     gold = replace(gold, table=plain)
-    return _in_words_of_votes(
+    return _translate_labels(
         Opened(source, table, columns, gold, in_pieces, tuple(notes), tuple(judges))
     )
 
 
 def _wide_columns(
-    known: list[str], given: dict[str, str | None], *, elsewhere: bool
+    names: list[str], given: dict[str, str | None], *, elsewhere: bool
 ) -> tuple[dict[str, str | None], str | None]:
-    """Return the column of each role, and one that is named like labels although these are elsewhere.
+    """Return the column of each role, and a column named like labels if these are in another file.
 
-    The other columns are judges: only what was named is something else.
+    All other columns are judges.
     """
     label = given["label"]
     given = given | dict.fromkeys(("judge", "sample", "order"), "none")
     given.pop("vote")
-    given["label"] = "none" if label is None or (elsewhere and label not in known) else label
-    columns = guess_columns(known, given) | {"vote": None}
+    given["label"] = "none" if label is None or (elsewhere and label not in names) else label
+    columns = guess_columns(names, given) | {"vote": None}
     if label is None:
-        columns["label"] = plain_label(n for n in known if n not in columns.values())
+        columns["label"] = plain_label(n for n in names if n not in columns.values())
     if elsewhere:
         return columns | {"label": None}, columns["label"]
     return columns, None
@@ -313,52 +313,52 @@ def _wide_columns(
 def _long_columns(
     table: pd.DataFrame, given: dict[str, str | None], *, elsewhere: bool
 ) -> dict[str, str | None]:
-    """Return the column of each role of a table with a row per vote."""
+    """Return the column of each role, for a table with a row per vote."""
     given = dict(given)
     if elsewhere:
         given["label"] = given["label"] if given["label"] in table.columns else "none"
         if given["vote"] is None and not _has_vote(table) and "label" in table.columns:
-            given["vote"] = "label"  # crowd-sourcing tools call the vote so
+            given["vote"] = "label"  # the vote of crowd-sourcing tools
     return guess_columns(table.columns, given)
 
 
-def _in_words_of_votes(opened: Opened) -> Opened:
-    """Return the file with its labels in the words of its votes, where both say good or bad."""
+def _translate_labels(opened: Opened) -> Opened:
+    """Return the file with labels such as yes and no translated to the words of the votes."""
     gold = opened.labels
     assert gold is not None
     given = gold.table[gold.label]
     try:
         scale = infer_classes(_vote_values(opened), "")
     except JudgeBayesError:
-        return opened  # whoever needs the classes says what is wrong with them
+        return opened  # the error is raised where the classes are needed
     words = other_words(given.unique(), scale)
     if not words:
         return opened
-    said = (
+    message = (
         f"The labels {listing(words)} of column {gold.label!r} are read as the votes' "
         f"{listing(words.values())}."
     )
     table = gold.table.assign(**{gold.label: given.map(canonical).map(words).astype(object)})
-    return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, said))
+    return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, message))
 
 
 def _plain_cells(
     table: pd.DataFrame, columns: list[str], source: Source, what: str
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the table with decimal points, and empty cells where a value means none."""
+    """Return the table with decimal points, and with empty cells for missing values."""
     missing = source.reading.missing
-    table, said = with_points(table, columns)
+    table, messages = with_points(table, columns)
     table, emptied = without(table, columns, missing)
     if emptied:
         shown = ", ".join(f"{value!r} {n}" for value, n in emptied.most_common(8))
-        said.append(f"Read as no {what}: {shown}.")
-    elif missing and what == "vote":  # a label need not be among them
-        said.append(f"No vote is {listing(split_names(missing))} (--missing).")
-    return table, said
+        messages.append(f"Read as no {what}: {shown}.")
+    elif missing and what == "vote":  # labels need not have them
+        messages.append(f"No vote is {listing(split_names(missing))} (--missing).")
+    return table, messages
 
 
 def _rows(source: Source) -> int:
-    """Return the number of rows of a Parquet file that could be read in pieces, else 0."""
+    """Return the number of rows of a Parquet file that can be read in pieces, else 0."""
     whole = source.columns.repeats or source.reading != ReadingOptions()
     path = source.path
     if whole or isinstance(path, InMemory) or path.suffix.lower() != ".parquet":
@@ -368,7 +368,7 @@ def _rows(source: Source) -> int:
     try:
         return int(pq.read_metadata(path).num_rows)
     except Exception:
-        return 0  # `read_table` says what is wrong with it
+        return 0  # `read_table` raises the error
 
 
 def _head(path: Path | InMemory) -> pd.DataFrame:
@@ -378,7 +378,7 @@ def _head(path: Path | InMemory) -> pd.DataFrame:
 
 
 def _two_columns(path: Path | InMemory, item: str, other: str) -> pd.DataFrame:
-    """Return the pairs of an item and another column that a file has, without empty ones."""
+    """Return the distinct pairs of an item and another column in a file, without empty cells."""
     import pyarrow.parquet as pq
 
     pairs = [
@@ -389,7 +389,7 @@ def _two_columns(path: Path | InMemory, item: str, other: str) -> pd.DataFrame:
 
 
 def _has_vote(table: pd.DataFrame) -> bool:
-    """Tell whether a column is named like one of votes."""
+    """Return whether a column has a usual name for votes."""
     try:
         guess_columns(table.columns, {"vote": None})
     except JudgeBayesError:
@@ -408,15 +408,15 @@ def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
         raise JudgeBayesError("--only-judge needs a column of judges; name it with --judge.")
     chosen = table[table[judge].astype(str).str.strip() == name]
     if len(chosen) == 0:
-        known = ", ".join(repr(str(j)) for j in table[judge].unique()[:10])
-        raise JudgeBayesError(f"There is no judge {name!r}; there are {known}.")
+        judges = ", ".join(repr(str(j)) for j in table[judge].unique()[:10])
+        raise JudgeBayesError(f"There is no judge {name!r}; there are {judges}.")
     return chosen
 
 
 def _open_labels(
     path: Path | InMemory, source: Source, items: pd.Series
 ) -> tuple[Labels, list[str]]:
-    """Return the labels of a file, and what to say of its columns if their names did not tell."""
+    """Return the labels of a file, and a message if its columns were detected by values."""
     columns, item = source.columns, str(items.name)
     layout = Layout(
         encoding=source.reading.encoding, ignore=source.left_out, all_ignored_exist=False
@@ -435,50 +435,54 @@ def _open_labels(
         same = next((name for name in gold.columns if name != label), None)
     by_values = False
     try:
-        found = guess_columns(gold.columns, {"item": same, "label": label})
+        roles = guess_columns(gold.columns, {"item": same, "label": label})
     except JudgeBayesError as error:
         same = _column_of_items(gold.drop(columns=label or []), items)
         if same is None:
             raise JudgeBayesError(
                 f"Which column of {str(path)!r} is the item? It has "
-                f"{', '.join(map(repr, gold.columns))}, and the values of none, or of several, "
-                f"are items of the votes, {listing(items.unique(), 2)}. Rename its column of items: "
-                f"right would be the name that it has among the votes, {item!r}."
+                f"{', '.join(map(repr, gold.columns))}, and the values of none of them, or of "
+                f"several, are items of the votes, {listing(items.unique(), 2)}. Give its item column "
+                f"the name that it has in the votes, {item!r}."
             ) from error
-        found, by_values = guess_columns(gold.columns, {"item": same, "label": label}), True
-    if found["label"] is None:
-        others = [name for name in gold.columns if name != found["item"]]
+        roles, by_values = guess_columns(gold.columns, {"item": same, "label": label}), True
+    if roles["label"] is None:
+        others = [name for name in gold.columns if name != roles["item"]]
         others = others if len(others) == 1 else list(filter(None, [plain_label(others)]))
         if not others:
             raise JudgeBayesError(
                 f"Which column of {str(path)!r} is the label? It has "
-                f"{', '.join(map(repr, gold.columns))}; say --label NAME."
+                f"{', '.join(map(repr, gold.columns))}; use --label NAME."
             )
-        found["label"] = others[0]
-    require_columns(gold, found)
-    used = ", ".join(f"{role} = {name!r}" for role, name in found.items())
-    told = f"Columns of {path.name}: {used}; the item is told by its values, items of the votes."
-    return Labels(gold, str(found["item"]), str(found["label"])), [told] if by_values else []
+        roles["label"] = others[0]
+    require_columns(gold, roles)
+    used = ", ".join(f"{role} = {name!r}" for role, name in roles.items())
+    message = (
+        f"Columns of {path.name}: {used}; the item column is detected by its values, which are items of "
+        "the votes."
+    )
+    return Labels(gold, str(roles["item"]), str(roles["label"])), [message] if by_values else []
 
 
 def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
-    """Return the one column that holds (nearly) nothing but items that have votes.
+    """Return the only column whose values are nearly all items with votes, None if there is none.
 
-    Of several, labels 0 and 1 beside items 0, 1, 2 say, it is the one that (nearly) never repeats.
+    Of several, such as items 0, 1, 2 and labels 0, 1, it is the one whose values are nearly all
+    distinct.
     """
-    known = set(map(written, items.unique()))
-    found = [
+    with_votes = set(map(written, items.unique()))
+    names = [
         str(name)
         for name, cells in table.items()
-        if cells.map(lambda value: written(value) in known).mean() >= MOSTLY
+        if cells.map(lambda value: written(value) in with_votes).mean() >= ITEM_SHARE
     ]
-    if len(found) > 1:
-        found = [name for name in found if table[name].nunique() >= MOSTLY * len(table)]
-    return found[0] if len(found) == 1 else None
+    if len(names) > 1:
+        names = [name for name in names if table[name].nunique() >= ITEM_SHARE * len(table)]
+    return names[0] if len(names) == 1 else None
 
 
 def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Classes:
-    """Return the classes that the user named, or those that votes and labels speak of.
+    """Return the classes that the user named, or those of the votes and labels.
 
     Raises
     ------
@@ -501,7 +505,7 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
             odd = next(v for v in given if votes.index(v) is None)
             hit = gold.table[gold.label] == odd
             rare = hit.sum() <= FREQUENT * gold.table[gold.label].count()
-            none = f"if it means no label, say {option('missing', [odd])}"
+            none = f"if it means no label, use {option('missing', [odd])}"
             words = f"write the labels in the words of the votes, {listing(votes.values)}"
             raise JudgeBayesError(
                 f"Row {hit.idxmax()} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; "
@@ -512,7 +516,7 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
 
 
 def _inferred(opened: Opened, what: str) -> Classes:
-    """Return the classes of the votes; a few odd ones among many are told by their rows."""
+    """Return the classes of the votes; the error for a few odd votes names the first row."""
     if opened.source.reading.wide:
         check_judge_columns(opened.table, list(opened.judges), opened.source.path)
     values = _vote_values(opened)
@@ -535,14 +539,14 @@ def _inferred(opened: Opened, what: str) -> Classes:
         counts = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(8))
         raise JudgeBayesError(
             f"Row {odd.index[0]} of {what} holds {odd.iloc[0]!r}; {len(odd)} of {len(cells)} votes are "
-            f"none of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as missing "
-            f"votes, {option('missing', usual.odd)}, or name all classes in order: --classes "
+            f"not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as missing "
+            f"votes with {option('missing', usual.odd)}, or name all classes in order with --classes "
             "'LOW,...,HIGH'."
         ) from None
 
 
 def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
-    """Refuse labels of 0 and 1 beside votes of -1, 0, 1, and the other way round."""
+    """Refuse labels 0 and 1 with votes -1, 0, 1, and the reverse."""
     labels = labels - {None}
     binary_votes = votes.values == (0, 1) and -1 in labels
     binary_labels = votes.values == (-1, 0, 1) and labels == {0, 1} and n_labels >= SUSPICIOUS_VOTES
@@ -550,7 +554,7 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
         kinds = ("binary", "ternary") if binary_votes else ("ternary", "binary")
         raise JudgeBayesError(
             f"The votes look {kinds[0]} ({', '.join(votes.names)}) and the labels {kinds[1]}: they "
-            "must be of one kind. If they are, name the classes from lowest to highest, "
+            "must be of one kind. If they are, name the classes from lowest to highest with "
             "--classes=-1,0,1 or --classes=0,1."
         )
 
@@ -570,12 +574,12 @@ def _vote_values(opened: Opened) -> list[object]:
 
 
 def read_any_votes(opened: Opened, classes: Classes) -> Reading | Listing:
-    """Return the votes as a table item x judge x sample, or as a list where that is too large.
+    """Return the votes as a table item x judge x sample, or as a list if that is too large.
 
     Raises
     ------
     JudgeBayesError
-        As `read_votes`, or where the columns hold what a list does not.
+        As in `read_votes`, or if there are columns that a list does not support.
     """
     columns, source, table = opened.columns, opened.source, opened.table
     if not opened.in_pieces and _dense_bytes(opened) <= DENSE_BYTES:
@@ -584,7 +588,7 @@ def read_any_votes(opened: Opened, classes: Classes) -> Reading | Listing:
     for role in ("order", "task"):
         if columns[role] is not None:
             raise JudgeBayesError(
-                f"The table of these votes is too large, and a list of votes holds no {role}: say "
+                f"The table of these votes is too large, and a list of votes has no {role}; use "
                 f"--{role} none."
             )
     votes, coding = encode_sparse(
@@ -608,8 +612,8 @@ def _label(opened: Opened) -> str | None:
     return None if opened.labels is None else opened.labels.label
 
 
-def remembered(read: Reading | Listing, source: Source) -> dict[str, Any]:
-    """Return what the next file of such votes has to be read by, for a file that keeps it."""
+def reading_notes(read: Reading | Listing, source: Source) -> dict[str, Any]:
+    """Return the reading options to save with a fit, for later files of such votes."""
     columns = {role: name for role, name in read.columns.items() if name is not None}
     reading = source.reading
     return {
@@ -623,8 +627,8 @@ def remembered(read: Reading | Listing, source: Source) -> dict[str, Any]:
     }
 
 
-def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
-    """Return how to read votes of the kind that `remembered` tells of."""
+def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
+    """Return the source with the reading options that `reading_notes` saved."""
     columns, judges, ignore = (notes.get(name) for name in ("columns", "judges", "ignore"))
     missing, encoding, above = (notes.get(name) for name in ("missing", "encoding", "skip_rows"))
     reading, named = source.reading, source.columns
@@ -635,7 +639,7 @@ def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
     }
     unlabelled = named.label is None and "label" not in earlier
     if unlabelled and isinstance(judges, list) and plain_label(map(str, judges)):
-        named = replace(named, label="none")  # of that name, and yet a judge
+        named = replace(named, label="none")  # a judge with the name of a label
     return replace(
         source,
         columns=replace(named, repeats=named.repeats or bool(notes.get("repeats"))),
@@ -654,10 +658,10 @@ def recalled(source: Source, notes: Mapping[str, Any]) -> Source:
 
 
 def _dense_bytes(opened: Opened) -> int:
-    """Return how large the table item x judge x sample would be, at least."""
+    """Return a lower bound of the size of the table item x judge x sample, in bytes."""
     table, judge = opened.table, opened.columns["judge"]
     if opened.source.reading.wide or judge is None:
-        return 0  # no larger than the file
+        return 0  # not larger than the file
     return int(table[opened.columns["item"]].nunique() * table[judge].nunique())
 
 
@@ -679,9 +683,9 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     else:
         if columns["order"] is not None and source.columns.votes_as is None:
             raise JudgeBayesError(
-                f"Column {columns['order']!r} tells the presentation order. Say what a vote names: "
-                "--votes-as shown (the response shown first or second; swapped votes are turned "
-                "round) or --votes-as original (mapped back already), or --order none."
+                f"Column {columns['order']!r} is the presentation order. Say what a vote names: use "
+                "--votes-as shown (the response as shown; swapped votes are mapped back), "
+                "--votes-as original (already mapped back), or --order none."
             )
         sample = columns["sample"]
         if source.columns.repeats:
@@ -706,7 +710,7 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
 def labels_of(
     opened: Opened, read: Reading | Listing, *, drop_unknown: bool, allow_degenerate: bool
 ) -> Int[np.ndarray, " item"]:
-    """Return the label of each item that was read, `MISSING` where there is none.
+    """Return the label of each item, `MISSING` where there is none.
 
     Raises
     ------
@@ -726,7 +730,7 @@ def labels_of(
 
 
 def labelled_words(labels: Int[np.ndarray, " item"], classes: Classes) -> str:
-    """Return how many items are labelled, and how many of them in each class."""
+    """Return a sentence with the number of labelled items, in total and by class."""
     counts = np.bincount(labels[labels >= 0], minlength=len(classes))
     shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, counts, strict=True))
     return f"{counts.sum()} of {len(labels)} items are labelled ({shares})."
@@ -735,16 +739,16 @@ def labelled_words(labels: Int[np.ndarray, " item"], classes: Classes) -> str:
 def _refuse_unknown(
     table: pd.DataFrame, judges: list[str], classes: Classes, path: Path | InMemory
 ) -> None:
-    """Refuse columns that are no judges', or the first cell that is no class, by row and column."""
+    """Refuse columns that are not judges, and cells that are not classes (naming the first)."""
     for judge in judges:
         unknown = [value for value in table[judge].unique() if classes.index(value) is None]
         if unknown:
             check_judge_columns(table, judges, path, classes)
             row = (table[judge] == unknown[0]).idxmax()
             raise JudgeBayesError(
-                f"Row {row} of column {judge!r} holds {canonical(unknown[0])!r}, which is none of the "
-                f"classes {listing(classes.values)}. If the column is no judge's, leave it out: "
-                f"{option('ignore', [judge])}; if the value means no vote, say "
+                f"Row {row} of column {judge!r} holds {canonical(unknown[0])!r}, which is not one of "
+                f"the classes {listing(classes.values)}. If the column is not a judge, leave it out "
+                f"with {option('ignore', [judge])}; if the value means no vote, use "
                 f"{option('missing', unknown[:1])}."
             )
 
@@ -756,7 +760,7 @@ def _groups(table: pd.DataFrame, item: str, group: str | None) -> Int[np.ndarray
     twice = pairs[item].duplicated()
     if twice.any():
         raise JudgeBayesError(
-            f"Item {pairs[item][twice].iloc[0]!r} stands in more than one group of column "
+            f"Item {pairs[item][twice].iloc[0]!r} is in more than one group of column "
             f"{group!r}; an item has one group."
         )
     return pd.factorize(pairs[group], use_na_sentinel=False)[0]

@@ -1,4 +1,4 @@
-"""Records of options made flat: a function that takes one becomes a function of its fields."""
+"""Turn a function of records of options into a function of their fields."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from judgebayes.workflow.options import Fixed
 
-__all__ = ["changed", "filled", "leaves", "record_of", "with_options"]
+__all__ = ["changed", "leaves", "make_record", "record_of", "with_options"]
 
 R = TypeVar("R")
 
@@ -20,23 +20,22 @@ class Leaf:
     name: str
     type: Any
     option: Any
-    """An `Option`, or what stands for one elsewhere."""
+    """An `Option`, its help alone, or a parameter of Typer."""
     default: Any
 
 
 def with_options(function: Callable[..., R]) -> Callable[..., R]:
-    """Return a function of the fields of the records that `function` takes, by keyword.
+    """Return a function that takes the fields of the records of `function` as keywords.
 
-    A record is a dataclass. Its options are the fields annotated with an `Option`, with a text alone
-    (its help), or with another record. Options that are `positional`, and `labels` beside `votes`, may
-    be given without their names.
+    A record is a dataclass. Its options are the fields annotated with an `Option`, with a help text, or
+    with another record. `positional` options and `labels` may be passed by position.
     """
-    taken = inspect.signature(function, eval_str=True).parameters
-    kinds = {name: record_of(each.annotation) for name, each in taken.items()}
+    parameters = inspect.signature(function, eval_str=True).parameters
+    kinds = {name: record_of(each.annotation) for name, each in parameters.items()}
     flat: list[inspect.Parameter] = []
     for name, kind in kinds.items():
         if kind is None:
-            flat.append(taken[name].replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            flat.append(parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY))
         else:
             flat += [_parameter(leaf) for leaf in leaves(*kind)]
     signature = inspect.Signature(
@@ -50,13 +49,13 @@ def with_options(function: Callable[..., R]) -> Callable[..., R]:
         values = bound.arguments
         return function(
             **{
-                name: values[name] if kind is None else filled(*kind, values)
+                name: values[name] if kind is None else make_record(*kind, values)
                 for name, kind in kinds.items()
             }
         )
 
     vars(run)["__signature__"] = signature
-    run.__doc__ = f"{inspect.getdoc(function)}\n\n{_parameters_in_words(kinds)}"
+    run.__doc__ = f"{inspect.getdoc(function)}\n\n{_parameters_section(kinds)}"
     return run
 
 
@@ -66,17 +65,17 @@ def _parameter(leaf: Leaf) -> inspect.Parameter:
     return inspect.Parameter(leaf.name, kind, default=leaf.default, annotation=leaf.type)
 
 
-def _parameters_in_words(kinds: Mapping[str, Any]) -> str:
+def _parameters_section(kinds: Mapping[str, Any]) -> str:
     lines = ["Parameters", "----------"]
     for kind in kinds.values():
         for leaf in () if kind is None else leaves(*kind):
-            said = leaf.option if isinstance(leaf.option, str) else leaf.option.help
-            lines += [leaf.name, f"    {said}"]
+            text = leaf.option if isinstance(leaf.option, str) else leaf.option.help
+            lines += [leaf.name, f"    {text}"]
     return "\n".join(lines)
 
 
 def record_of(hint: Any) -> tuple[type, Mapping[str, object]] | None:
-    """Return the record that an annotation names, and what is fixed of it; None for anything else."""
+    """Return the record of an annotation and its fixed values; None if it is not a record."""
     bare, marks = _parts(hint)
     if not (isinstance(bare, type) and is_dataclass(bare)):
         return None
@@ -84,7 +83,7 @@ def record_of(hint: Any) -> tuple[type, Mapping[str, object]] | None:
 
 
 def leaves(record: type, fixed: Mapping[str, object]) -> Iterator[Leaf]:
-    """Yield the options that a record stands for, in the order of its fields."""
+    """Yield the options of a record, in the order of its fields."""
     for own, hint, inner in _fields(record):
         if inner is not None:
             yield from leaves(*inner)
@@ -94,26 +93,26 @@ def leaves(record: type, fixed: Mapping[str, object]) -> Iterator[Leaf]:
             yield Leaf(own.name, bare, mark, default)
 
 
-def filled(record: type, fixed: Mapping[str, object], given: Mapping[str, object]) -> Any:
-    """Return a record with the values that were given."""
+def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str, object]) -> Any:
+    """Return a record with these values."""
     values = dict(fixed)
     for own, hint, inner in _fields(record):
         if inner is not None:
-            values[own.name] = filled(*inner, given)
+            values[own.name] = make_record(*inner, options)
         elif own.name not in fixed and _parts(hint)[1]:
-            values[own.name] = given[own.name]
+            values[own.name] = options[own.name]
     return record(**values)
 
 
 def changed(record: Any, fixed: Mapping[str, object] | None = None) -> Iterator[str]:
-    """Yield the names of the options of a record that have a default, and another value."""
+    """Yield the names of the options whose value is not their default."""
     for own, hint, inner in _fields(type(record)):
         value = getattr(record, own.name)
         if inner is not None:
             yield from changed(value, inner[1])
         elif own.name in (fixed or {}) or not _parts(hint)[1] or own.default is MISSING:
             continue
-        # Tables are not compared: none is a default.
+        # The type is compared first, because a table cannot be compared with a default.
         elif type(value) is not type(own.default) or value != own.default:
             yield own.name
 
@@ -127,6 +126,6 @@ def _fields(
 
 
 def _parts(hint: Any) -> tuple[Any, list[Any]]:
-    """Return what an annotation says of the type, and what beside it."""
+    """Return the type of an annotation, and its metadata."""
     bare, *marks = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
     return bare, marks

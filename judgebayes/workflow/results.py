@@ -1,4 +1,4 @@
-"""What all results of the workflow have in common: sentences, tables, and two ways to show them."""
+"""The base class of the workflow's results: sentences, tables, JSON and HTML."""
 
 import json
 from abc import ABC, abstractmethod
@@ -12,11 +12,11 @@ from judgebayes.sentence import sentence
 __all__ = ["Result"]
 
 SHOWN = 10
-"""Rows of each table that a notebook shows."""
+"""Number of rows of each table in a notebook."""
 
 
 class Result(ABC):
-    """A frozen result: sentences that say what was found, and tables with the numbers."""
+    """A frozen result: sentences with the conclusions, and tables with the numbers."""
 
     schema: ClassVar[str]
     """The name and version of what `to_dict` returns: `judgebayes.calibration/1`."""
@@ -24,15 +24,15 @@ class Result(ABC):
     @property
     @abstractmethod
     def sentences(self) -> list[str]:
-        """What was read, done and found."""
+        """What was read and done, and the conclusions."""
 
     @property
     @abstractmethod
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The numbers, by name, the most important table first."""
+        """The tables by name, the most important first."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return sentences and tables (a list of rows each) as plain values, which JSON can hold."""
+        """Return sentences and tables (a list of rows each) as plain values for JSON."""
         return {
             "schema": self.schema,
             "sentences": [sentence(each) for each in self.sentences],
@@ -43,7 +43,7 @@ class Result(ABC):
         }
 
     def __str__(self) -> str:
-        """Return the sentences, a line each."""
+        """Return the sentences, one per line."""
         return "\n".join(sentence(each) for each in self.sentences)
 
     def _repr_html_(self) -> str:

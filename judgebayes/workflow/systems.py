@@ -20,17 +20,17 @@ __all__ = ["Matches", "binary_votes", "read_matches", "system_table"]
 
 @dataclass(frozen=True)
 class Matches:
-    """Which two systems each item compares; the first in the alphabet comes first."""
+    """The two systems that each item compares, in alphabetical order."""
 
     systems: list[str]
     pairs: list[tuple[int, int]]
     of_item: Int[np.ndarray, " item"]
-    turned: Int[np.ndarray, " item"]
-    """1 where the file has the pair the other way round."""
+    flipped: Int[np.ndarray, " item"]
+    """1 where the file has the pair in the reverse order."""
 
     @property
     def names(self) -> list[str]:
-        """Return the pairs in words."""
+        """Names of the pairs, `A over B`."""
         return [f"{self.systems[a]} over {self.systems[b]}" for a, b in self.pairs]
 
 
@@ -40,31 +40,31 @@ def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: s
     Raises
     ------
     JudgeBayesError
-        If the columns are not two, not there, or an item compares no or several pairs.
+        If the columns are not two or are missing, or an item compares no pair or several.
     """
     columns = split_names(named)
     if len(columns) != 2:
         raise JudgeBayesError(
-            f"--systems names two columns, those of the systems that are compared; {named!r} names "
+            f"--systems names two columns, one for each of the compared systems; {named!r} names "
             f"{len(columns)}."
         )
     for table, item in tables:
         if not set(columns) <= set(table.columns):
             continue
-        found = table[[item, *columns]].dropna().drop_duplicates().astype(str)
-        twice = found[item].duplicated()
+        compared = table[[item, *columns]].dropna().drop_duplicates().astype(str)
+        twice = compared[item].duplicated()
         if twice.any():
             raise JudgeBayesError(
-                f"Item {found[item][twice].iloc[0]!r} compares more than one pair of systems, or "
-                "one pair both ways round; an item has one pair, in one order."
+                f"Item {compared[item][twice].iloc[0]!r} compares more than one pair of systems, or "
+                "one pair in both orders; an item has one pair, in one order."
             )
-        found = found.set_index(item).reindex(pd.Index(read.coding.items).astype(str))
-        if found.isna().to_numpy().any():
-            missing = found.index[found.isna().any(axis=1)][0]
-            raise JudgeBayesError(f"Item {missing!r} does not say which systems it compares.")
-        both = found.to_numpy(str)
+        compared = compared.set_index(item).reindex(pd.Index(read.coding.items).astype(str))
+        if compared.isna().to_numpy().any():
+            missing = compared.index[compared.isna().any(axis=1)][0]
+            raise JudgeBayesError(f"Item {missing!r} has no systems in these columns.")
+        both = compared.to_numpy(str)
         if (both[:, 0] == both[:, 1]).any():
-            same = found.index[both[:, 0] == both[:, 1]][0]
+            same = compared.index[both[:, 0] == both[:, 1]][0]
             raise JudgeBayesError(f"Item {same!r} compares a system with itself.")
         ordered = np.sort(both, axis=1)
         systems = sorted(set(both.ravel()))
@@ -82,10 +82,10 @@ def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: s
 def binary_votes(
     votes: Votes, labels: Int[np.ndarray, " item"], classes: Classes, matches: Matches
 ) -> tuple[Votes, Int[np.ndarray, " item"], int]:
-    """Return votes and labels for the first system of each pair, and how many ties were left out.
+    """Return votes and labels for the first system of each pair, and the number of ties left out.
 
-    The highest class is a win of the system in the first column, the lowest a loss. A tie is no
-    vote: win rates are among decided comparisons.
+    The highest class is a win of the system in the first column, the lowest a loss. A tie counts as a
+    missing vote: win rates are shares of decided comparisons.
 
     Raises
     ------
@@ -94,11 +94,11 @@ def binary_votes(
     """
     if len(classes) > 3:
         raise JudgeBayesError(
-            f"The votes are of {len(classes)} classes; a win rate needs two (B, A), or three with "
-            "ties in the middle (B, tie, A): --classes names them, a win of the first system last."
+            f"The votes have {len(classes)} classes; a win rate needs two (B, A), or three with ties in "
+            "the middle (B, tie, A). Name them with --classes, a win of the first system last."
         )
     top = len(classes) - 1
-    turned = matches.turned == 1
+    flipped = matches.flipped == 1
 
     def binary(index: np.ndarray, swap: np.ndarray) -> np.ndarray:
         won = np.where(index == top, 1, np.where(index == 0, 0, -1))
@@ -106,18 +106,18 @@ def binary_votes(
 
     index = np.asarray(votes.index)
     ties = int(((index > 0) & (index < top)).sum())
-    decided = binary(index, turned[:, None, None])
-    found = replace(votes, index=jnp.asarray(decided, votes.index.dtype), n_classes=2)
-    return found, binary(np.asarray(labels), turned), ties
+    decided = binary(index, flipped[:, None, None])
+    reduced = replace(votes, index=jnp.asarray(decided, votes.index.dtype), n_classes=2)
+    return reduced, binary(np.asarray(labels), flipped), ties
 
 
 def system_table(
     matches: Matches, draws: Float[np.ndarray, "draw pair"], level: float
 ) -> pd.DataFrame:
-    """Return a row per system, the best first: its mean win rate over the pairs that it is in.
+    """Return a row per system, the best first: its mean win rate over its pairs.
 
-    From joint draws of the pairs' win rates: what pairs share, the judges, is in the intervals
-    and cancels in the order.
+    It uses joint draws of the pairs' win rates: the uncertainty about the judges, which pairs share,
+    widens the intervals and cancels in the order.
     """
     to_systems = mean_win_rates(matches.pairs, len(matches.systems))
     drawn = 0.5 + (draws - 0.5) @ to_systems.T

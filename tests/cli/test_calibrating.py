@@ -101,7 +101,7 @@ def test_labels_as_a_column_jsonl_and_only_one_judge(
     said = run("calibrate", tmp_path / "v.jsonl", "--only-judge", "gpt", *FAST).output
     assert "of 1 judge(s)" in said
     pooled = run("calibrate", tmp_path / "v.jsonl", "--method", "sc", *FAST).output
-    assert "A panel of 2 judges; --only-judge takes one." in pooled
+    assert "A panel of 2 judges; use --only-judge NAME for one of them." in pooled
 
 
 def test_a_wide_binary_table_and_the_offset(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_hierarchical_over_tasks_and_grouped_splits(
     new = table.assign(subset="new")
     new.to_csv(tmp_path / "n.csv", index=False)
     said = run("apply", fit, tmp_path / "n.csv", "--task", "subset").output
-    assert "Task new is new to the fit" in said
+    assert "Task new is not in the fit" in said
 
 
 def test_repeats_without_a_sample_column(
@@ -195,10 +195,10 @@ def test_repeats_without_a_sample_column(
     # A kept fit remembers how its votes were read, and whose they were.
     again = run("apply", fit, args[1]).output
     assert "233 votes of 1 judge(s)" in again
-    assert "as if they were theirs" not in again
+    assert "treated as if" not in again
     pd.read_csv(args[1]).assign(Judge="claude").to_csv(tmp_path / "other.csv", index=False)
     said = run("apply", fit, tmp_path / "other.csv").output
-    assert "fit is to the votes of gpt; those of claude are answered as if they were theirs" in said
+    assert "fit is to the votes of gpt; the votes of claude are treated as if they were" in said
 
 
 BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], str]] = [

@@ -149,8 +149,11 @@ def test_extra_loss_is_the_difference_of_the_metric_that_its_explanation_names(
         0
     ]
     assert "minus that of sc" in words[0]
-    assert "on 10 held-out labels a split" in words[1]  # 50 labels, a fifth held out
-    assert "best-constant: one answer for all, the best on the labels it was fitted on." in words[2]
+    assert "with 10 held-out labels per split" in words[1]  # 50 labels, a fifth held out
+    assert (
+        "best-constant: the same answer for all items, the best one on the fitted labels."
+        in words[2]
+    )
     assert "margin-threshold" not in words[2]
     row = comparison_rows(comparison, leads, hide_nll=False)[1]
     assert row[0] == "best-constant"
@@ -195,13 +198,13 @@ def test_the_explanation_of_nll_agrees_with_the_rows_of_rules() -> None:
         losses = losses_of("absolute", None, None, TERNARY)
         return comparison_words(comparison, {}, losses, hide_nll=False)[0]
 
-    assert "certain and wrong: a rule has no probabilities." in words(own=0.9, sc=0.0)
+    assert "certain and wrong (a rule has no probabilities)." in words(own=0.9, sc=0.0)
     right = words(own=0.9, sc=1.0)
     assert "no probabilities" not in right
-    assert "sc can be given an NLL only because no label was against it" in right
+    assert "the NLL of sc is finite only because" in right
     mixed = words(own=0.9, sc=1.0, **{"margin-threshold": 0.0})
     assert "no probabilities" not in mixed
-    assert "- where a method is certain and wrong. A rule" in mixed
+    assert '"-" if a method is certain and wrong. A rule' in mixed
     assert "rule" not in words(own=0.9, other=0.8)
 
 

@@ -130,7 +130,7 @@ def test_what_groups_change_is_said(tmp_path: Path, wide: pd.DataFrame) -> None:
     wide_each, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (grouped, alone))
     ratio = wide_each / narrow
     assert ratio.max() > 1.01
-    assert f"they are {ratio.median():.2f} times as wide as without (median; " in said
+    assert f"{ratio.median():.2f} times as wide as without groups (median; " in said
     assert f"{ratio.min():.2f} to {ratio.max():.2f})" in said
 
 

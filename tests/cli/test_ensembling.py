@@ -65,9 +65,9 @@ def test_the_table_the_labels_to_go_and_the_plot(
     ("args", "sentence"),
     [
         (["--k", "2,4"], "--k '2,4' names no odd"),
-        (["--k", "x:y"], "right would be 1:21"),
-        (["--level", "2"], "--level 2.0 is no probability"),
-        (["--target-width", "0"], "makes no sense"),
+        (["--k", "x:y"], "use a form like 1:21"),
+        (["--level", "2"], "--level is 2.0; it must be"),
+        (["--target-width", "0"], "must be between 0 and 1"),
     ],
 )
 def test_bad_requests_get_their_sentence(
@@ -79,7 +79,7 @@ def test_bad_requests_get_their_sentence(
 
 
 def test_labels_are_needed(files: tuple[Path, Path, np.ndarray]) -> None:
-    assert "takes a label" in str(run(files[0]).exception)
+    assert "is measured on labels" in str(run(files[0]).exception)
 
 
 def test_numbers_of_votes_are_read() -> None:

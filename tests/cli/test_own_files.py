@@ -24,11 +24,11 @@ from judgebayes.workflow.reading import (
     Opened,
     Reading,
     Source,
+    apply_notes,
     classes_of,
     open_source,
     read_votes,
-    recalled,
-    remembered,
+    reading_notes,
 )
 
 SPREADSHEET = """Judge results, March 2026;;;;;
@@ -102,8 +102,9 @@ def test_stray_votes_are_reported_and_can_be_missing(
     table = pd.DataFrame({"item": range(80), ("judge" if wide else "vote"): votes})
     table.to_csv(tmp_path / "v.csv", index=False)
     message = (
-        rf"Row 11 of v.csv holds 'Partial, perhaps'; {strays} of 80 votes are none of no, yes: "
-        rf"'Partial, perhaps' {strays}\. Correct them, read them as missing votes, (--missing=\S.*'), or"
+        rf"Row 11 of v.csv holds 'Partial, perhaps'; {strays} of 80 votes are not one of no, yes: "
+        rf"'Partial, perhaps' {strays}\. Correct them, read them as missing votes with "
+        r"(--missing=\S.*'), or"
     )
     with pytest.raises(JudgeBayesError, match=message) as caught:
         read(opened(tmp_path / "v.csv", wide=wide))
@@ -132,8 +133,8 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
     checked.to_csv(tmp_path / "by hand.csv", index=False)
     files = opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
     assert read(files).words()[:2] == [
-        "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item is told by its values, items "
-        "of the votes.",
+        "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item column is detected by its "
+        "values, which are items of the votes.",
         "The labels 'Yes', 'no' of column 'ok?' are read as the votes' 'correct', 'incorrect'.",
     ]
     assert files.labels is not None
@@ -177,7 +178,7 @@ def test_a_frequent_label_of_no_class_is_first_to_be_written_as_the_votes_are(
         read(opened(tmp_path / "v.csv"))
     table.assign(label=["nay", *["no", "yes"] * 19, "yes"]).to_csv(tmp_path / "v.csv", index=False)
     with pytest.raises(
-        JudgeBayesError, match="scale: if it means no label, say --missing=nay; write"
+        JudgeBayesError, match="scale: if it means no label, use --missing=nay; write"
     ):
         read(opened(tmp_path / "v.csv"))
 
@@ -189,8 +190,8 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     table.to_csv(tmp_path / "v.csv", index=False)
     how = ReadingOptions(wide=True, ignore="note")
     source = Source(tmp_path / "v.csv", Columns(label="checked"), how)
-    notes = remembered(read(open_source(source, None)), source) | {"judges": ["a"]}
-    again = open_source(recalled(Source(tmp_path / "v.csv"), notes), None)
+    notes = reading_notes(read(open_source(source, None)), source) | {"judges": ["a"]}
+    again = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
     assert again.labels is not None
     assert again.labels.label == "checked"
     assert list(read(again).coding.judges) == ["a"]
@@ -199,31 +200,33 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     table[["item", "checked"]].to_csv(tmp_path / "g.csv", index=False)
     table.drop(columns=["checked", "note"]).to_csv(tmp_path / "first.csv", index=False)
     first = Source(tmp_path / "first.csv", reading=ReadingOptions(wide=True))
-    notes = remembered(read(open_source(first, tmp_path / "g.csv")), first) | {"judges": ["a"]}
+    notes = reading_notes(read(open_source(first, tmp_path / "g.csv")), first) | {"judges": ["a"]}
     table.drop(columns="note").to_csv(tmp_path / "v.csv", index=False)
-    again = open_source(recalled(Source(tmp_path / "v.csv"), notes), None)
+    again = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
     assert list(read(again).coding.judges) == ["a"]
     # A column of that name that votes in the fit is a judge; and a damaged note is none.
-    judged = recalled(Source(tmp_path / "v.csv"), notes | {"judges": ["a", "checked"], "ignore": 3})
+    judged = apply_notes(
+        Source(tmp_path / "v.csv"), notes | {"judges": ["a", "checked"], "ignore": 3}
+    )
     assert list(read(open_source(judged, None)).coding.judges) == ["a", "checked"]
-    assert recalled(Source(tmp_path / "v.csv"), {"columns": [1]}).earlier == {}
+    assert apply_notes(Source(tmp_path / "v.csv"), {"columns": [1]}).earlier == {}
 
 
 def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("Nr,über\nNr,a,Date,Note\n1,no,x,x\n2,yes,y,y\n", "cp1252")
     how = ReadingOptions(wide=True, encoding="cp1252", skip_rows=1, ignore="Date,Note")
     source = Source(tmp_path / "v.csv", Columns(item="Nr"), how)
-    notes = remembered(read(open_source(source, None)), source)
-    files = open_source(recalled(Source(tmp_path / "v.csv"), notes), None)
+    notes = reading_notes(read(open_source(source, None)), source)
+    files = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
     assert files.judges == ("a",)
     assert "Columns 'Date', 'Note' are not read as judges'." in files.notes
     # What the next file is said to be comes first.
     (tmp_path / "v.csv").write_text("Nr,a,Prüfer\n1,no,yes\n2,yes,no\n", "cp1250")
     said = ReadingOptions(encoding="cp1250", skip_rows=0)
-    new = recalled(Source(tmp_path / "v.csv", reading=said), notes)
+    new = apply_notes(Source(tmp_path / "v.csv", reading=said), notes)
     assert (new.reading.encoding, new.reading.skip_rows) == ("cp1250", 0)
     assert open_source(new, None).judges == ("a", "Prüfer")
-    odd = recalled(Source(tmp_path / "v.csv"), {"encoding": 3, "skip_rows": "x"})
+    odd = apply_notes(Source(tmp_path / "v.csv"), {"encoding": 3, "skip_rows": "x"})
     assert (odd.reading.encoding, odd.reading.skip_rows) == (None, None)
 
 
@@ -235,11 +238,11 @@ def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:
     fitted = build(Choice("sc", "none"), given.coding.classes, given.votes).fit(
         given.votes, np.array([0, 1, 0, 1])
     )
-    notes = remembered(given, source) | {"judges": ["a", "b"]}
+    notes = reading_notes(given, source) | {"judges": ["a", "b"]}
     classes, seen = given.coding.classes, profile(given.votes)
     save_fit(tmp_path / "fit.json", SavedFit("sc", fitted, classes, seen, notes=notes))
     said = invoke("apply", str(tmp_path / "fit.json"), str(tmp_path / "v.csv"))
-    assert "Column 'checked' holds labels, and no votes: it is left out." in said
+    assert "Column 'checked' contains labels, not votes: it is left out." in said
     assert "8 votes of 2 judge(s) on 4 items" in said
 
 

@@ -92,9 +92,9 @@ def test_label_noise_reaches_every_fit_that_learns_from_labels(
 def test_label_noise_is_said_and_checked(files: tuple[Path, Path]) -> None:
     votes, gold = files
     given = ("calibrate", votes, "--labels", gold, "--method", "best-constant", "--splits", 2)
-    assert "20% of the labels are taken to be wrong" in run(*given, "--label-noise", 0.2).output
+    assert "20% of the labels are assumed to be wrong" in run(*given, "--label-noise", 0.2).output
     refused = run(*given, "--label-noise", 0.6)
-    assert "--label-noise 0.6; right would be" in str(refused.exception)
+    assert "--label-noise is 0.6; it must be" in str(refused.exception)
 
 
 def test_a_kept_panel_fit_finds_its_judges_by_name(
@@ -116,10 +116,10 @@ def test_a_kept_panel_fit_finds_its_judges_by_name(
     two = pd.read_csv(again).set_index("item").sort_index()
     np.testing.assert_allclose(one["p(A)"], two["p(A)"], atol=1e-12)
     other[other["judge"] != "coin"].to_csv(votes, index=False)
-    assert "1 judge(s) of the fit gave no votes here: coin" in run("apply", fit, votes).output
+    assert "1 judge(s) of the fit have no votes here: coin" in run("apply", fit, votes).output
     stranger.to_csv(votes, index=False)
     refused = run("apply", fit, votes)
-    assert "None of the judges stranger is known to the fit" in str(refused.exception)
+    assert "None of the judges stranger is in the fit" in str(refused.exception)
 
 
 def test_nearly_constant_labels_get_no_nll(
@@ -139,7 +139,7 @@ def test_nearly_constant_labels_get_no_nll(
     ("option", "value", "sentence"),
     [
         ("--calibrator", "magic", "--calibrator 'magic' is unknown; choose one of: auto, none"),
-        ("--conformal", "90", "right would be a coverage between 0 and 1: 0.9"),
+        ("--conformal", "90", "it must be a coverage between 0 and 1"),
         ("--method", "top-10", "--method top-10 needs 10 judges; there are 4"),
     ],
 )

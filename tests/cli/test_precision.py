@@ -112,7 +112,7 @@ def test_win_rates_and_a_ranking_of_systems(tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     result = run(tmp_path / "votes.csv", "--systems", "left,right", "--out", out)
     assert result.exit_code == 0, (result.output, result.exception)
-    assert "vote(s) for a tie count as none" in result.output
+    assert "vote(s) for a tie count as missing" in result.output
     rates = pd.read_csv(out).set_index("pair")
     assert rates.loc["middling over strong", "high"] < 0.5
     assert rates.loc["strong over weak", "low"] > 0.5

@@ -10,10 +10,10 @@ from judgebayes.workflow.options import ReadingOptions
 from judgebayes.workflow.reading import (
     Reading,
     Source,
+    apply_notes,
     classes_of,
     open_source,
     read_votes,
-    recalled,
 )
 
 
@@ -29,7 +29,7 @@ def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Re
         *(("Goldlabel", True), ("HUMAN-LABELS", True), ("gold_by_ann", True), ("labeller", False)),
     ],
 )
-def test_the_label_of_a_wide_file_is_told_unless_it_may_be_a_judge(
+def test_the_label_of_a_wide_file_is_detected_unless_it_may_be_a_judge(
     tmp_path: Path, name: str, is_label: bool
 ) -> None:
     table = pd.DataFrame({"item": range(4), "j": ["yes", "no"] * 2, "k": ["no", "yes"] * 2})
@@ -40,7 +40,7 @@ def test_the_label_of_a_wide_file_is_told_unless_it_may_be_a_judge(
     assert reading.votes.n_judges == (2 if is_label else 3)
     assert reading.coding.classes.values == ("no", "yes")
     assert f"label = {name!r}" in reading.words()[0] or not is_label
-    asks = f"Column {name!r} is read as a judge; if it holds labels, say --label {name!r}."
+    asks = f"Column {name!r} is read as a judge; if it contains labels, use --label {name!r}."
     assert (asks in reading.words()) is (name in ("human", "target"))
     table[["item", name]].dropna().to_csv(tmp_path / "g.csv", index=False)
     reading, label = read(tmp_path / "wide.csv", tmp_path / "g.csv", wide=True)
@@ -59,10 +59,10 @@ def test_judges_that_are_named_like_labels_stay_judges(tmp_path: Path) -> None:
     # One that voted in a kept fit is a judge in the next file, too.
     kept = {"judges": ["ann_label"], "columns": {"label": "gold"}}
     source = Source(tmp_path / "wide.csv", reading=ReadingOptions(wide=True))
-    opened = open_source(recalled(source, kept), None)
+    opened = open_source(apply_notes(source, kept), None)
     assert (opened.judges, opened.columns["label"]) == (("ann_label", "ben_label"), "gold")
     table.drop(columns="ben_label").to_csv(tmp_path / "wide.csv", index=False)
-    again = open_source(recalled(source, {"judges": ["ann_label"]}), None)
+    again = open_source(apply_notes(source, {"judges": ["ann_label"]}), None)
     assert again.judges == ("ann_label",)
 
 
@@ -77,8 +77,8 @@ def test_labels_may_name_the_item_in_their_own_way(tmp_path: Path) -> None:
     three = gold.assign(note="x")
     three.to_csv(tmp_path / "three.csv", index=False)
     assert read(tmp_path / "votes.csv", tmp_path / "three.csv")[0].notes == (
-        "Columns of three.csv: item = 'sample_key', label = 'human'; the item is told by its values, "
-        "items of the votes.",
+        "Columns of three.csv: item = 'sample_key', label = 'human'; the item column is detected by its "
+        "values, which are items of the votes.",
     )
     three.assign(note=range(4)).to_csv(tmp_path / "three.csv", index=False)
     with pytest.raises(JudgeBayesError, match=r"three.csv' is the item\?.*the votes, 'item'"):
@@ -86,14 +86,14 @@ def test_labels_may_name_the_item_in_their_own_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_one_odd_vote_among_many_is_told_by_its_row(tmp_path: Path, wide: bool) -> None:
+def test_the_row_of_one_odd_vote_among_many_is_named(tmp_path: Path, wide: bool) -> None:
     votes: list[object] = [0, 1] * 40
     votes[61] = "maybe"
     table = pd.DataFrame({"item": range(80), ("judge one" if wide else "vote"): votes})
     table.to_csv(tmp_path / "v.csv", index=False)
     with pytest.raises(
         JudgeBayesError,
-        match=r"Row 63 of v.csv holds 'maybe'; 1 of 80 votes are none of 0, 1",
+        match=r"Row 63 of v.csv holds 'maybe'; 1 of 80 votes are not one of 0, 1",
     ):
         read(tmp_path / "v.csv", wide=wide)
 

@@ -79,9 +79,8 @@ def test_the_page_of_the_example_is_reproducible(
         )
     ]
     assert not all(inside)
-    sentence = (
-        f"On {inside.count(False)} of 60 items, '{table['item'][inside.index(False)]}' the first"
-    )
+    first = table["item"][inside.index(False)]
+    sentence = f"On {inside.count(False)} of 60 items (the first is '{first}')"
     assert f"{sentence}, the decision is not in the set" in said
     assert any(sentence in words for words in page.said("p"))
 

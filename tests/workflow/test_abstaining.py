@@ -111,7 +111,9 @@ def test_the_tables_name_who_decides_and_the_fit_goes_on_sending(tmp_path: Path)
     jb.save(result, fit)
     again = jb.apply(fit, votes, abstain_cost=0.3)
     pd.testing.assert_frame_equal(again.answers, result.answers)
-    with pytest.raises(jb.JudgeBayesError, match="--abstain-cost -1 is no price"):
+    with pytest.raises(
+        jb.JudgeBayesError, match="--abstain-cost is -1; it must be a number from 0"
+    ):
         jb.calibrate(votes, labels, abstain_cost=-1.0)
 
 
@@ -141,10 +143,8 @@ def test_a_table_of_losses_decides_and_prices_a_person_by_class(example: Path) -
     assert 0 < to_person.sum() < len(table)
     own = table["decision"][~to_person].astype(int).to_numpy() + 1
     np.testing.assert_allclose(risks[~to_person][np.arange(len(own)), own], best[~to_person])
-    assert "Loss of a decision: as --losses gives it. Extra loss" in str(result)
-    assert "whose expected loss is above the expected price of asking goes to a person" in str(
-        result
-    )
+    assert "Loss of a decision: as given by --losses. Extra loss" in str(result)
+    assert "an expected loss above the expected price of asking go to a person" in str(result)
 
 
 @pytest.mark.parametrize("form", ["shuffled", "file", "matrix", "first column"])
@@ -173,10 +173,10 @@ def test_losses_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
         (
             [[0, 1], [1, 0]],
             None,
-            "--losses is 2 x 2; it takes a row per decision and a column per",
+            "--losses is 2 x 2; it needs a row per decision and a column per",
         ),
         ("abc", None, "There is no file 'abc'"),
-        ([["a"] * 3] * 3, None, "--losses is no matrix of numbers"),
+        ([["a"] * 3] * 3, None, "--losses is not a matrix of numbers"),
         ([*LOSS.tolist(), [1, np.nan, 1]], None, "deciding 'person' where '0' is right costs nan"),
         ((-LOSS).tolist(), None, "deciding '-1' where '0' is right costs -1.0; a loss is a finite"),
         (
@@ -185,7 +185,7 @@ def test_losses_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
             "has a row 'person', the price of asking a person; leave out --abstain-cost",
         ),
         (ONE_SIDED.drop("0"), None, "its rows are"),
-        (ONE_SIDED.drop(columns="0"), None, "its columns are -1, +1; it takes one for each of"),
+        (ONE_SIDED.drop(columns="0"), None, "its columns are -1, +1; it needs one for each of"),
         (ONE_SIDED.rename(index={"0": "tie"}), None, "the classes -1, 0, +1, and may have a row"),
     ],
 )

@@ -85,7 +85,7 @@ def test_no_decision_comes_from_numbers_that_are_not_finite(
         load_fit(kept)
     fit = Davidson(DRPS(starts=1)).fit(votes, labels)
     broken = replace(fit, draws=dict(fit.draws) | {"gamma": np.array([float(wrong)])})
-    with pytest.raises(JudgeBayesError, match=r"davidson cannot be kept.*gamma are .*not finite"):
+    with pytest.raises(JudgeBayesError, match=r"davidson cannot be saved.*gamma are .*not finite"):
         save_fit(kept.parent / "b.json", SavedFit("davidson", broken, TERNARY, profile(votes)))
     assert not (kept.parent / "b.json").exists()
 

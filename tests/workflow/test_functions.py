@@ -191,7 +191,7 @@ def test_what_was_read_before_gives_what_files_give_and_nothing_is_printed(
     assert different(again.tables, result_of(case).tables) == []
     assert again.sentences == result_of(case).sentences
     assert capfd.readouterr() == ("", "")
-    with pytest.raises(jb.JudgeBayesError, match="'labels', 'wide' would change how: right would"):
+    with pytest.raises(jb.JudgeBayesError, match="'labels', 'wide' would change how they are read"):
         case.function(data, data.items, wide=True)
 
 
@@ -268,9 +268,9 @@ def test_data_without_what_a_command_needs_is_refused(folder: Path) -> None:
     bare = jb.read(folder / "votes.csv")
     with pytest.raises(jb.JudgeBayesError, match="Calibration needs labels"):
         jb.calibrate(bare)
-    with pytest.raises(jb.JudgeBayesError, match="takes a label"):
+    with pytest.raises(jb.JudgeBayesError, match="is measured on labels"):
         jb.ensemble(bare)
-    with pytest.raises(jb.JudgeBayesError, match="are of 3 classes; precision needs two"):
+    with pytest.raises(jb.JudgeBayesError, match="have 3 classes; precision needs two"):
         jb.precision(bare)
     assert not bare.labelled
     same_label = pd.read_csv(folder / "labels.csv").assign(label=1)
@@ -281,7 +281,7 @@ def test_data_without_what_a_command_needs_is_refused(folder: Path) -> None:
     calibration = jb.calibrate(
         folder / "generators.csv", folder / "valid.csv", method="sc", splits=2
     )
-    with pytest.raises(jb.JudgeBayesError, match="right would be what judgebayes"):
+    with pytest.raises(jb.JudgeBayesError, match="pass what judgebayes"):
         jb.precision(calibration.given)
     arrays = jb.Votes(jnp.zeros((3, 1, 1), jnp.int8), None, None, None, 2)
     with pytest.raises(jb.JudgeBayesError, match="votes are of type Votes"):

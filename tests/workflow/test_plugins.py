@@ -86,9 +86,9 @@ def test_the_command_runs_it_and_a_file_never_does(plugin: Path, tmp_path: Path)
     assert "'plain-one-coin' is unknown" in said(*own)
     assert "plain-one-coin" in said(*own, "--plugin", str(plugin))
     loaded = [*own, "--plugin", str(plugin)]
-    assert "no JAX code" in said(*loaded, "--calibrator", "beta")
+    assert "not JAX code" in said(*loaded, "--calibrator", "beta")
     kept = tmp_path / "fit.json"
-    assert "no file holds a FittedPlain" in said(*loaded, "--save", str(kept))
+    assert "a FittedPlain cannot be saved" in said(*loaded, "--save", str(kept))
     assert not kept.exists()
     wrong = [*given, "--method", "no-probabilities", "--plugin", str(plugin)]
     assert "these are not log-probabilities" in said(*wrong)
@@ -136,7 +136,7 @@ def test_a_fit_of_a_class_that_is_not_loaded_names_it(tmp_path: Path) -> None:
     fit_file.save_fit(tmp_path / "fit.json", saved)
     text = (tmp_path / "fit.json").read_text()
     (tmp_path / "fit.json").write_text(text.replace("FittedOneCoin", "FittedElsewhere"))
-    with pytest.raises(jb.JudgeBayesError, match=r"holds a 'FittedElsewhere'.*--plugin FILE"):
+    with pytest.raises(jb.JudgeBayesError, match=r"contains a 'FittedElsewhere'.*--plugin FILE"):
         fit_file.load_fit(tmp_path / "fit.json")
 
 
