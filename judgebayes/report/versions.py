@@ -4,9 +4,11 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from judgebayes import __version__
+
 __all__ = ["show_versions", "versions"]
 
-PACKAGES = ("judgebayes", "jax", "jaxlib", "numpyro", "numpy", "scipy", "pandas", "scikit-learn")
+PACKAGES = ("jax", "jaxlib", "numpyro", "numpy", "scipy", "pandas", "scikit-learn")
 OTHERS = ("arviz", "optax", "matplotlib", "pyarrow", "rapidfuzz", "typer", "sentence-transformers")
 """What `show_versions` adds: no number of a result comes from these."""
 SETTINGS = ("JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "OPENBLAS_NUM_THREADS")
@@ -15,6 +17,8 @@ SETTINGS = ("JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "OPENBLAS_NUM_THREAD
 def versions() -> list[tuple[str, str]]:
     """Return Python, the platform and the packages that results depend on, with their versions."""
     found = [("Python", platform.python_version()), ("platform", platform.platform(terse=True))]
+    # The version of the code that runs, also beside an older installation.
+    found.append(("judgebayes", __version__))
     return found + [(name, _version(name, "not installed as a package")) for name in PACKAGES]
 
 
