@@ -1,6 +1,7 @@
 import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,5 +86,9 @@ def test_every_module_and_public_function_is_documented() -> None:
                 assert thing.__doc__, f"{module.name}.{name}"
 
 
-def test_the_version_is_stated_once_more_in_the_project_file() -> None:
+def test_the_version_is_the_same_wherever_it_is_stated() -> None:
     assert f'version = "{judgebayes.__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert f"version: {judgebayes.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert judgebayes.__version__.removesuffix(".dev0") == newest[1]

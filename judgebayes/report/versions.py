@@ -4,9 +4,11 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from judgebayes import __version__
+
 __all__ = ["show_versions", "versions"]
 
-PACKAGES = ("judgebayes", "jax", "jaxlib", "numpyro", "numpy", "scipy", "pandas", "scikit-learn")
+PACKAGES = ("jax", "jaxlib", "numpyro", "numpy", "scipy", "pandas", "scikit-learn")
 OTHERS = ("arviz", "optax", "matplotlib", "pyarrow", "rapidfuzz", "typer", "sentence-transformers")
 """Further packages for `show_versions`, which do not affect results."""
 SETTINGS = ("JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "OPENBLAS_NUM_THREADS")
@@ -15,6 +17,8 @@ SETTINGS = ("JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "OPENBLAS_NUM_THREAD
 def versions() -> list[tuple[str, str]]:
     """Return the versions of Python, the platform and the packages that results depend on."""
     system = [("Python", platform.python_version()), ("platform", platform.platform(terse=True))]
+    # The version of the code that runs, also beside an older installation.
+    system.append(("judgebayes", __version__))
     return system + [(name, _version(name, "not installed as a package")) for name in PACKAGES]
 
 
