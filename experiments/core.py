@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,20 +16,19 @@ from matplotlib.figure import Figure
 from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.compiled.digest import digest_of
 from judgebayes.errors import JudgeBayesError
-from judgebayes.measures.significance import Interval
+from judgebayes.measures.claims import Claim, Source
 
 __all__ = [
     "COLUMNS",
     "Experiment",
-    "Grade",
     "Output",
     "Run",
     "expected",
     "experiment",
     "experiments",
     "find",
-    "grade",
     "rows",
+    "source_of",
 ]
 
 T = TypeVar("T")
@@ -48,13 +47,15 @@ COLUMNS = [
     "high",
     "splits",
     "paper_value",
+    "claim",
+    "margin",
     "grade",
 ]
 """The columns of every result file; a cell is empty where it does not apply."""
 
-Grade = Literal["reproduced", "replicated", "contradicted", "simulated", ""]
-
-GRADES = frozenset(get_args(Grade))
+OF_DATA = frozenset({"reproduced", "replicated", "contradicted"})
+OF_TWINS = frozenset({"consistent", "inconsistent"})
+"""Outcomes on real data and on twins; `uninformative` is possible on both."""
 SMOKE_SPLITS = 4
 
 
@@ -142,9 +143,12 @@ class Output:
                 f"The {row['metric']} of {row['method']} ({row['task']}, n = {row['n']}) is "
                 f"{row['value']}: a value must be finite, or its method listed in `undefined`."
             )
-        strange = set(table["grade"]) - GRADES
-        if strange or set(table.loc[table["dataset"] == "twin", "grade"]) - {"simulated"}:
-            raise ValueError("A grade does not exist, or the grade of a twin is not `simulated`.")
+        graded = table[table["grade"] != ""]
+        on_twin = graded["dataset"] == "twin"
+        if (
+            graded["grade"].isin(OF_TWINS) & ~on_twin | graded["grade"].isin(OF_DATA) & on_twin
+        ).any():
+            raise ValueError("A twin's grade stands on a row of real data, or the other way round.")
 
 
 @dataclass(frozen=True)
@@ -262,22 +266,37 @@ def expected(paper: str, table: str) -> pd.DataFrame:
 
 
 def rows(paper: str, table: str, records: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return records as a result table with all columns, in order."""
-    frame = pd.DataFrame(records, columns=[c for c in COLUMNS if c not in ("paper", "table")])
-    grades = frame["grade"].astype(object).where(frame["grade"].notna(), "")
-    # Every result on a twin is a prediction.
-    frame["grade"] = grades.mask((frame["dataset"] == "twin") & (grades == ""), "simulated")
+    """Return records as a result table with all columns, in order.
+
+    A record whose `claim` is a `judgebayes.measures.claims.Claim` gets the claim's kind, margin and
+    grade, and its interval where the record has none. Grades have no other source.
+
+    Raises
+    ------
+    ValueError
+        If a record has a grade of its own.
+    """
+    if any("grade" in record or "margin" in record for record in records):
+        raise ValueError("A grade comes from a claim: put a `Claim` under `claim`.")
+    plain = [c for c in COLUMNS if c not in ("paper", "table", "margin", "grade")]
+    frame = pd.DataFrame([_with_claim(record) for record in records])
+    frame = frame.reindex(columns=[*plain, "margin", "grade"])
+    for column in ("claim", "grade"):
+        frame[column] = frame[column].astype(object).where(frame[column].notna(), "")
     frame.insert(0, "table", table)
     frame.insert(0, "paper", paper)
     return frame[COLUMNS]
 
 
-def grade(advantage: Interval) -> Grade:
-    """Return the grade of a claim on other real data, from the interval of its advantage.
+def _with_claim(record: Mapping[str, Any]) -> dict[str, Any]:
+    graded = record.get("claim")
+    if not isinstance(graded, Claim):
+        return {k: v for k, v in record.items() if k != "claim"}
+    ends = {"low": graded.interval.low, "high": graded.interval.high}
+    cells = {"claim": graded.kind, "margin": graded.margin, "grade": graded.outcome}
+    return {"value": graded.interval.mean, **ends, **record, **cells}
 
-    `replicated` if the whole interval is above zero, `contradicted` if it is below, and an empty
-    string if the interval includes zero.
-    """
-    if not np.isfinite(advantage.low):
-        return ""
-    return "replicated" if advantage.low > 0 else "contradicted" if advantage.high < 0 else ""
+
+def source_of(dataset: str) -> Source:
+    """Return the source of a data set's claims: a twin, or other real data than the paper's."""
+    return "twin" if dataset == "twin" else "other"
