@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.experiments.core import Experiment, Output
-from judgebayes.experiments.writing import GRADES, grades, undefined_notes
+from judgebayes.experiments.writing import GRADES, KINDS, grades, undefined_notes
 from judgebayes.report import (
     Block,
     Facts,
@@ -25,6 +25,7 @@ from judgebayes.report.page import Drawing
 
 __all__ = [
     "HEAD",
+    "SUMMARY_HEAD",
     "Headline",
     "figure_markup",
     "headline",
@@ -35,6 +36,7 @@ __all__ = [
     "tally",
 ]
 
+SUMMARY_HEAD = ("result", "claim", "kind", "outcome", "ours", "paper", "of")
 HEAD = ("result", "grades", "ours", "paper", "of", "audit")
 LONGEST_AUDIT = 240
 PAPERS = {
@@ -123,11 +125,12 @@ def ordered(results: Sequence[Result]) -> dict[str, list[int]]:
 
 
 def tally(results: Sequence[Result]) -> dict[str, int]:
-    """Return how often each grade was given, over all results."""
-    all_grades = (
-        pd.concat([output.table["grade"] for _, output in results]) if results else pd.Series()
+    """Return how often each grade was given to the paper's own claims, over all results."""
+    tables = [output.table for _, output in results]
+    paper_grades = pd.concat(
+        [t.loc[t["claim"] == "paper", "grade"] for t in tables] or [pd.Series()]
     )
-    return {name: int((all_grades == name).sum()) for name in GRADES}
+    return {name: int((paper_grades == name).sum()) for name in GRADES}
 
 
 def figure_markup(experiment: Experiment, output: Output) -> dict[str, str]:
@@ -180,6 +183,7 @@ def index_page(
     results: Sequence[tuple[Experiment, Output, Section]],
     skipped: Sequence[Experiment],
     facts: Sequence[tuple[str, str]],
+    claims: Sequence[Sequence[str]] = (),
 ) -> Page:
     """Return the page of a run: grades, a matrix per paper, and every result.
 
@@ -191,6 +195,8 @@ def index_page(
         The experiments that did not run because their data are missing.
     facts
         How the run was made: command, splits, seed, versions.
+    claims
+        Rows of `judgebayes.experiments.summary.claim_summaries`, which `claims.csv` has in full.
     """
     grade_counts = tally([(experiment, output) for experiment, output, _ in results])
     sections = []
@@ -204,18 +210,24 @@ def index_page(
             )
         ]
         by_grade = ", ".join(f"{k} {n}" for k, n in tally([(e, o) for e, o, _ in own]).items() if n)
-        caption = f"{len(own)} results, grades: {by_grade or 'none'}"
+        caption = f"{len(own)} results, grades of the paper's claims: {by_grade or 'none'}"
         table = Table(caption, HEAD, rows, words=(1, 4, 5))
         sections.append(
             Section(PAPERS.get(paper, paper), [table], [s for _, _, s in own], name=paper)
         )
+    if claims:
+        table = Table(
+            "A row per result and kind of claim", SUMMARY_HEAD, list(claims), words=(1, 3, 6)
+        )
+        files: list[Block] = [Links([Link("all graded rows (CSV)", "claims.csv")]), table]
+        sections.insert(0, Section("All claims", files, name="claims"))
     if skipped:
         missing = [f"{e.paper}/{e.name} needs {', '.join(e.needs)}." for e in skipped]
         sections.append(Section("Not run: data missing", [*map(Paragraph, missing)]))
     sections.append(
         Section(
             "What the grades mean",
-            [Facts(list(GRADES.items()))],
+            [Facts(list(GRADES.items())), Facts(list(KINDS.items()))],
             name="grades",
         )
     )
@@ -225,7 +237,8 @@ def index_page(
         [
             Paragraph(
                 "Each line is a table or figure of a paper, or an audit of it: our number and the "
-                "printed one, as means over the same cells, and the first note of the audit."
+                "printed one, as means over the same cells, and the first note of the audit. "
+                "Counts are of the papers' own claims."
             ),
             Facts([(name, f"{count:,}") for name, count in grade_counts.items()], large=True),
         ],

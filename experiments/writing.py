@@ -7,15 +7,35 @@ import pandas as pd
 from judgebayes.compiled.store import atomically
 from judgebayes.experiments.core import Experiment, Output
 
-__all__ = ["GRADES", "grades", "markdown", "undefined_notes", "write", "write_index", "write_text"]
+__all__ = [
+    "GRADES",
+    "KINDS",
+    "grades",
+    "markdown",
+    "undefined_notes",
+    "write",
+    "write_index",
+    "write_text",
+]
 
 GRADES = {
-    "reproduced": "the paper's own data, and our number is within its stated spread",
-    "replicated": "other real data, and the claim holds: its 95 % interval excludes zero",
-    "contradicted": "the claim fails on real data: the interval lies on the other side of zero, "
-    "or the audit names what the claim rests on",
-    "simulated": "no public data: the result comes from simulated twins and is a prediction",
+    "reproduced": "the paper's own data or printed numbers, and the claim holds",
+    "replicated": "other real data, and the claim holds: its interval excludes zero, or lies inside the "
+    "margin of a claim of no difference",
+    "contradicted": "the claim fails: the whole interval lies below the margin that the claim states, or "
+    "away from the claimed value",
+    "consistent": "twins (data simulated from what the paper publishes of its inputs): the claim holds",
+    "inconsistent": "twins: the claim fails",
+    "uninformative": "the interval is wider than the margin that the claim states",
 }
+"""What the grades of claims mean."""
+
+KINDS = {
+    "paper": "the paper says it",
+    "audit": "this project says it: a simpler rule, a better model, a check of the paper's numbers",
+    "proxy": "the paper says it, and one of its inputs is a stand-in here, named in the row",
+}
+"""Who makes a claim. Counts without a kind are of the paper's claims."""
 
 
 def write(experiment: Experiment, output: Output, folder: Path) -> list[Path]:
@@ -54,7 +74,13 @@ def write_index(
         lines += ["## Not run: data missing", ""]
         lines += [f"- {e.paper}/{e.name} needs {', '.join(e.needs)}" for e in skipped]
         lines.append("")
-    lines += ["Grades:", ""] + [f"- **{name}**: {text}" for name, text in GRADES.items()] + [""]
+    for title, meanings in (("Grades", GRADES), ("Kinds of claims", KINDS)):
+        lines += [
+            f"{title}:",
+            "",
+            *(f"- **{name}**: {text}" for name, text in meanings.items()),
+            "",
+        ]
     index = folder / "index.md"
     write_text(index, "\n".join(lines))
     return index
@@ -67,9 +93,15 @@ def write_text(path: Path, text: str) -> None:
 
 
 def grades(output: Output) -> str:
-    """Return how often each grade occurs."""
-    counts = output.table.loc[output.table["grade"] != "", "grade"].value_counts()
-    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "-"
+    """Return how often each grade was given: the paper's claims first, then audits and proxies."""
+    table = output.table[output.table["grade"] != ""]
+    parts = []
+    for kind in KINDS:
+        counts = table.loc[table["claim"] == kind, "grade"].value_counts()
+        if len(counts):
+            text = ", ".join(f"{name} {count}" for name, count in counts.items())
+            parts.append(text if kind == "paper" else f"{kind}: {text}")
+    return "; ".join(parts) or "-"
 
 
 def markdown(experiment: Experiment, output: Output, pictures: list[str]) -> str:

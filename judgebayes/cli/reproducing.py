@@ -24,10 +24,12 @@ from judgebayes.compiled.store import clear_half_written, locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, data_folder, find
 from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
-from judgebayes.experiments.matrix import HEAD, index_page, matrix_rows, ordered
+from judgebayes.experiments.matrix import SUMMARY_HEAD, index_page
 from judgebayes.experiments.resuming import UNFINISHED, Finished, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
+from judgebayes.experiments.summary import claim_summaries, claims_table
 from judgebayes.experiments.writing import grades, write_index, write_text
+from judgebayes.io import write_table
 from judgebayes.public import SOURCES
 from judgebayes.report import render
 from judgebayes.report.versions import versions
@@ -36,16 +38,15 @@ __all__ = ["list_experiments", "reproduce_papers", "where_from"]
 
 NO_CLAIM = "no claim to grade"
 
-SHORT_AUDIT = 100
 WIDE_ENOUGH = 140
-"""The least width of a console on which the columns "of" and "audit" are shown."""
+"""The least width of a console on which the column "of" is shown."""
 
 
 def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
     """Run the named experiments, or all; return whether all that could run have results.
 
-    Each result is written as soon as it is done, together with the index in Markdown and HTML. If no
-    experiment is named, the matrix of all results is printed too. A run that was interrupted, or in
+    Each result is written as soon as it is done, together with the index in Markdown and HTML. At the
+    end one table has all claims; `claims.csv` has every graded row. A run that was interrupted, or in
     which experiments failed, resumes. `--costs` writes the time and memory of each experiment.
 
     Raises
@@ -87,6 +88,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
         done, skipped, failed = progress.done, progress.skipped, progress.failed
         write_index([(d.experiment, d.page, d.output) for d in done], skipped, out)
         index = _write_page(done, skipped, facts, out)
+        write_table(claims_table([(d.experiment, d.output) for d in done]), out / "claims.csv")
         if request.costs is not None:
             write_costs(request.costs, progress.costs, twins=folder is None)
         if not failed:
@@ -97,8 +99,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
             f"({where_from(experiment.needs)})",
             soft_wrap=True,
         )
-    if not what:
-        _print_matrix(console, done)
+    _print_claims(console, done)
     console.print(f"{len(done)} results in {index.parent}; start at {index}", soft_wrap=True)
     if failed:
         for experiment, failure in failed.items():
@@ -250,27 +251,22 @@ def _write_page(
 ) -> Path:
     results = [(d.experiment, d.output, d.section) for d in done]
     index = out / "index.html"
-    write_text(index, render(index_page(results, skipped, facts)))
+    claims = claim_summaries([(d.experiment, d.output) for d in done])
+    write_text(index, render(index_page(results, skipped, facts, claims)))
     return index
 
 
-def _print_matrix(console: Console, done: list[Finished]) -> None:
-    """Print a table per paper; a narrow console leaves out columns that the HTML page has."""
-    wide = console.width >= WIDE_ENOUGH
-    columns = [k for k, name in enumerate(HEAD) if wide or name not in ("of", "audit")]
-    results = [(d.experiment, d.output) for d in done]
-    for paper, places in ordered(results).items():
-        table = Table(title=paper, title_justify="left", box=None, pad_edge=False)
-        for k in columns:
-            number = HEAD[k] in ("ours", "paper")
-            table.add_column(
-                HEAD[k],
-                justify="right" if number else "left",
-                no_wrap=number,
-                overflow="fold",
-                ratio=2 if HEAD[k] == "audit" else None,
-            )
-        for row in matrix_rows([results[place] for place in places], SHORT_AUDIT):
-            table.add_row(*(escape(row[k]) for k in columns))
+def _print_claims(console: Console, done: list[Finished]) -> None:
+    """Print a row per result and kind of claim; a narrow console leaves out the last column."""
+    shown = len(SUMMARY_HEAD) - (console.width < WIDE_ENOUGH)
+    table = Table(title="Claims", title_justify="left", box=None, pad_edge=False)
+    for name in SUMMARY_HEAD[:shown]:
+        number = name in ("ours", "paper")
+        table.add_column(
+            name, justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
+    for row in claim_summaries([(d.experiment, d.output) for d in done]):
+        table.add_row(*map(escape, row[:shown]))
+    if table.row_count:
         console.print(table, highlight=False)
         console.print()

@@ -1,4 +1,6 @@
+import ast
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,6 @@ from judgebayes.experiments.core import (
     expected,
     experiments,
     find,
-    grade,
     rows,
 )
 from judgebayes.experiments.distribution_calibrated.twins import (
@@ -25,10 +26,16 @@ from judgebayes.experiments.distribution_calibrated.twins import (
     targets,
     twins,
 )
+from judgebayes.experiments.summary import claim_summaries, claims_table
+from judgebayes.measures.claims import Claim
 from judgebayes.measures.significance import Interval
 from judgebayes.report import render
 
 PAPER = "distribution-calibrated"
+
+
+def graded(outcome: Any, kind: Any = "paper", value: float = 0.5) -> Claim:
+    return Claim(kind, 0.01, Interval(value, value - 0.1, value + 0.1), outcome)
 
 
 @pytest.mark.parametrize(
@@ -36,17 +43,50 @@ PAPER = "distribution-calibrated"
     [
         {"value": np.nan},
         {"value": np.inf},
-        {"grade": "proven"},
-        {"dataset": "twin", "grade": "replicated"},
+        {"dataset": "twin", "claim": graded("replicated")},
+        {"dataset": "real", "claim": graded("consistent")},
     ],
 )
-def test_a_result_that_says_nothing_or_too_much_is_refused(change: dict[str, object]) -> None:
-    row = {"dataset": "real", "metric": "mae", "value": 0.5, "grade": "replicated"}
+def test_an_empty_or_overstated_result_is_refused(change: dict[str, object]) -> None:
+    row = {"dataset": "real", "metric": "mae", "value": 0.5, "claim": graded("replicated")}
     assert len(Output(rows(PAPER, "table1", [row])).table) == 1
     with pytest.raises(ValueError, match=r"grade|finite"):
         Output(rows(PAPER, "table1", [row | change]))
     with pytest.raises(ValueError, match="rows"):
         Output(rows(PAPER, "table1", []))
+
+
+def test_grades_come_from_claims_only() -> None:
+    row = {"dataset": "real", "metric": "mae", "value": 0.7, "claim": graded("replicated", "proxy")}
+    (cells,) = rows(PAPER, "table1", [row]).to_dict("records")
+    assert (cells["claim"], cells["margin"], cells["grade"]) == ("proxy", 0.01, "replicated")
+    assert (cells["value"], cells["low"], cells["high"]) == (0.7, 0.4, 0.6)
+    (plain,) = rows(PAPER, "table1", [{"dataset": "twin", "value": 0.7}]).to_dict("records")
+    assert (plain["claim"], plain["grade"]) == ("", "")
+    for own in ({"grade": "replicated"}, {"margin": 0.01}):
+        with pytest.raises(ValueError, match="A grade comes from a claim"):
+            rows(PAPER, "table1", [row | own])
+
+
+OUTCOMES = {*writing.GRADES, "simulated"}
+
+
+def outcomes_in(source: str) -> list[str]:
+    """Return the grades that stand in a source as plain strings, not in sentences."""
+    strings = [n.value for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Constant)]
+    return [text for text in strings if isinstance(text, str) and text in OUTCOMES]
+
+
+def test_no_experiment_grades_by_itself() -> None:
+    root = Path(writing.__file__).parent
+    own = {root / name for name in ("core.py", "writing.py")}
+    written = {
+        path.relative_to(root).as_posix(): outcomes_in(path.read_text(encoding="utf-8"))
+        for path in sorted(root.rglob("*.py"))
+        if path not in own
+    }
+    assert {name: found for name, found in written.items() if found} == {}
+    assert outcomes_in('row = {"grade": "replicated" if low > 0 else ""}') == ["replicated"]
 
 
 def test_every_row_of_the_plan_has_its_experiment() -> None:
@@ -105,19 +145,6 @@ def test_experiments_are_found_by_name_and_in_order() -> None:
         find([f"{PAPER}/table99"])
     with pytest.raises(JudgeBayesError, match=r"there are .*distribution-calibrated"):
         find(["nonsense"])
-
-
-@pytest.mark.parametrize(
-    ("interval", "expected_grade"),
-    [
-        ((0.1, 0.3), "replicated"),
-        ((-0.3, -0.1), "contradicted"),
-        ((-0.1, 0.1), ""),
-        ((np.nan, np.nan), ""),
-    ],
-)
-def test_grades_come_from_intervals(interval: tuple[float, float], expected_grade: str) -> None:
-    assert grade(Interval(0.0, *interval)) == expected_grade
 
 
 def test_printed_numbers_are_whole() -> None:
@@ -182,12 +209,12 @@ def output() -> Output:
                 "low": v - 0.1,
                 "high": v + 0.1,
                 "paper_value": 0.3,
-                "grade": g,
+                "claim": c,
             }
-            for n, m, v, g in (
-                (4, "davidson", 0.25, "replicated"),
-                (4, "sc", 0.5, ""),
-                (8, "sc", 0.6, ""),
+            for n, m, v, c in (
+                (4, "davidson", 0.25, graded("replicated", value=0.25)),
+                (4, "sc", 0.5, None),
+                (8, "sc", 0.6, None),
             )
         ],
     )
@@ -219,7 +246,7 @@ def test_results_are_written_tidy_and_readable(tmp_path: Path) -> None:
 def test_the_matrix_sets_our_number_beside_the_papers() -> None:
     result = matrix.headline(output().table)
     assert result == ("mae, davidson", "0.250 [0.150, 0.350]", "0.300")
-    table = output().table.assign(grade="")
+    table = output().table.assign(grade="", claim="")
     assert matrix.headline(table) == ("mae, sc, mean of 2", "0.550", "0.300")
     own = matrix.headline(table.assign(paper_value=np.nan))
     assert own == ("mae, sc, mean of 2", "0.550", "-")
@@ -233,6 +260,32 @@ def test_the_matrix_sets_our_number_beside_the_papers() -> None:
     ]
     assert matrix.ordered(results) == {PAPER: [3, 2], "betaconform": [1, 0]}
     assert matrix.tally(results)["replicated"] == 4
+
+
+def test_headline_counts_are_of_the_papers_claims_and_the_summary_has_all_kinds() -> None:
+    claims = (
+        graded("replicated"),
+        graded("replicated"),
+        graded("contradicted", "audit"),
+        graded("uninformative", "proxy"),
+    )
+    records = [
+        {"dataset": "d", "method": "davidson", "metric": "mae", "task": str(k), "claim": claim}
+        for k, claim in enumerate(claims)
+    ]
+    mixed = Output(rows(PAPER, "t", [*records, {"dataset": "d", "metric": "mae", "value": 0.1}]))
+    assert writing.grades(mixed) == "replicated 2; audit: contradicted 1; proxy: uninformative 1"
+    results = [(an_experiment(), mixed)]
+    counts = {name: n for name, n in matrix.tally(results).items() if n}
+    assert counts == {"replicated": 2}
+    paper, audit, proxy = claim_summaries(results)
+    assert paper[:4] == (f"{PAPER}/t", "claim", "paper", "replicated 2")
+    assert (audit.kind, audit.outcome) == ("audit", "contradicted 1")
+    assert (proxy.ours, proxy.paper) == ("0.500 [0.400, 0.600]", "-")
+    table = claims_table(results)
+    assert table["grade"].tolist() == [c.outcome for c in claims]
+    assert table["statement"].tolist() == ["claim"] * 4
+    assert claims_table([]).empty
 
 
 def test_the_index_page_leads_to_what_was_written(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from report.test_report import check as check_page
 from typer.testing import CliRunner
 
 from judgebayes.cli import app
+from judgebayes.experiments import matrix
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, experiments
 
 ALL = list(experiments())
@@ -76,10 +78,13 @@ def test_the_command_writes_results_and_says_what_it_did_not_run(tmp_path: Path)
     check_page(page)
     assert f"judgebayes reproduce {paper}/audit-published {paper}/fig2" in page
     assert f"{paper}/fig2 needs rb2_k8_scores" in page
-    assert "ours" not in result.output
+    assert "Claims" in result.output
+    claims = pd.read_csv(tmp_path / "r" / "claims.csv")
+    assert set(claims["table"]) == {"audit-published"}
+    assert claims["statement"].notna().all()
 
 
-def test_without_a_name_the_matrix_of_all_papers_is_printed(
+def test_a_run_ends_with_one_table_of_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = [e for e in ALL if e.name == "audit-published"]
@@ -89,10 +94,13 @@ def test_without_a_name_the_matrix_of_all_papers_is_printed(
     args = ["reproduce", "--twins", "--smoke", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 0, result.output
-    matrix = result.output[result.output.index("\ndistribution-calibrated") :]
-    papers = ["distribution-calibrated", "calibrate-dont-curate", "betaconform"]
-    assert [line.strip() for line in matrix.splitlines() if line.strip() in papers] == papers
-    assert matrix.count("Audit: ") == 3
-    assert all(head in matrix for head in ("result", "grades", "ours", "paper", "audit"))
-    assert "reproduced" in matrix
-    check_page((tmp_path / "index.html").read_text())
+    table = result.output[result.output.index("\nClaims") :]
+    assert all(head in table for head in matrix.SUMMARY_HEAD)
+    claims = pd.read_csv(tmp_path / "claims.csv", keep_default_na=False)
+    for paper in ("distribution-calibrated", "calibrate-dont-curate", "betaconform"):
+        own = claims[claims["paper"] == paper]
+        for grade, count in own["grade"].value_counts().items():
+            assert f"{grade} {count}" in table
+    page = (tmp_path / "index.html").read_text()
+    check_page(page)
+    assert 'href="claims.csv"' in page
