@@ -22,9 +22,9 @@ GRADES = {
     "reproduced": "the paper's own data or printed numbers, and the claim holds",
     "replicated": "other real data, and the claim holds: its interval excludes zero, or lies inside the "
     "margin of a claim of no difference",
-    "contradicted": "the claim fails: the whole interval lies below the margin that the claim states, or "
-    "away from the claimed value",
-    "consistent": "twins (data simulated from what the paper publishes of its inputs): the claim holds",
+    "contradicted": "the claim fails: the whole interval lies below the stated margin, or away from the "
+    "claimed value",
+    "consistent": "twins, data simulated from the published inputs: the claim holds",
     "inconsistent": "twins: the claim fails",
     "uninformative": "the interval is wider than the margin that the claim states",
 }

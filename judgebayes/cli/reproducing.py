@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -27,7 +28,7 @@ from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_
 from judgebayes.experiments.matrix import SUMMARY_HEAD, index_page
 from judgebayes.experiments.resuming import UNFINISHED, Finished, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
-from judgebayes.experiments.summary import claim_summaries, claims_table
+from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims_table
 from judgebayes.experiments.writing import grades, write_index, write_text
 from judgebayes.io import write_table
 from judgebayes.public import SOURCES
@@ -88,7 +89,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
         done, skipped, failed = progress.done, progress.skipped, progress.failed
         write_index([(d.experiment, d.page, d.output) for d in done], skipped, out)
         index = _write_page(done, skipped, facts, out)
-        write_table(claims_table([(d.experiment, d.output) for d in done]), out / "claims.csv")
+        _write_claims(done, out)
         if request.costs is not None:
             write_costs(request.costs, progress.costs, twins=folder is None)
         if not failed:
@@ -254,6 +255,14 @@ def _write_page(
     claims = claim_summaries([(d.experiment, d.output) for d in done])
     write_text(index, render(index_page(results, skipped, facts, claims)))
     return index
+
+
+def _write_claims(done: list[Finished], out: Path) -> None:
+    """Write every graded row, and their summary by result and kind of claim."""
+    results = [(d.experiment, d.output) for d in done]
+    write_table(claims_table(results), out / "claims.csv")
+    summary = pd.DataFrame(claim_summaries(results), columns=ClaimSummary._fields)
+    write_table(summary, out / "summary.csv")
 
 
 def _print_claims(console: Console, done: list[Finished]) -> None:

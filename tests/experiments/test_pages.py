@@ -1,0 +1,56 @@
+"""The pages' tables of claims are those of the saved results."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments import pages
+from judgebayes.experiments.summary import ClaimSummary
+
+CLAIM = ClaimSummary("p/table1", "a > b", "paper", "replicated 3", "0.2 [0.1, 0.3]", "0.21", "a|b")
+PAGE = "# P\n\n<!-- claims of p -->\nold\n<!-- end of claims -->\n\nThe end.\n"
+
+
+def drifted(page: str, claims: list[ClaimSummary]) -> bool:
+    """Tell whether the numbers on a page are not those of the claims."""
+    return pages.with_blocks(page, claims) != page
+
+
+def test_every_page_has_the_numbers_of_the_saved_results() -> None:
+    claims = pages.saved()
+    found = pages.pages()
+    assert len(found) >= 4
+    for path in found:
+        assert not drifted(path.read_text(encoding="utf-8"), claims), path
+
+
+def test_a_planted_number_is_seen() -> None:
+    page = pages.with_blocks(PAGE, [CLAIM])
+    assert "| table1 | paper | replicated 3 | 0.2 [0.1, 0.3] | 0.21 | a\\|b |" in page
+    assert page.startswith("# P\n") and page.endswith("The end.\n")  # noqa: PT018
+    assert not drifted(page, [CLAIM])
+    assert drifted(page.replace("replicated 3", "replicated 4"), [CLAIM])
+    with pytest.raises(JudgeBayesError, match="The saved results have no claim of 'p'"):
+        drifted(page, [CLAIM._replace(result="q/table1")])
+
+
+def test_a_new_run_replaces_the_claims_of_its_papers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = CLAIM._replace(result="q/table2")
+    monkeypatch.setattr(pages, "HOME", tmp_path)
+    monkeypatch.setattr(pages, "SAVED", tmp_path / "claims.csv")
+    (tmp_path / "README.md").write_text(PAGE, encoding="utf-8")
+    for number, claims in enumerate(([CLAIM, other], [CLAIM._replace(outcome="contradicted 3")])):
+        folder = tmp_path / f"run{number}"
+        folder.mkdir()
+        pd.DataFrame(claims, columns=ClaimSummary._fields).to_csv(
+            folder / "summary.csv", index=False
+        )
+        pages.update([folder])
+    assert pages.saved(tmp_path / "claims.csv") == [CLAIM._replace(outcome="contradicted 3"), other]
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "contradicted 3" in text
+    assert "replicated 3" not in text
