@@ -168,9 +168,9 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
             if give_up == GIVE_UP:
                 plain = np.exp(np.asarray(_answer(fitted, counts)))
                 decisions = np.asarray(bayes_action(np.log(plain), absolute_loss(3)))
-                by_rule.setdefault("the same, Davidson's formula at the votes there are", []).append(
-                    (decisions, counts)
-                )
+                by_rule.setdefault(
+                    "the same, Davidson's formula at the votes there are", []
+                ).append((decisions, counts))
                 counts = stopped(_agreed, sequence[evaluation])
                 by_rule.setdefault(f"8 votes unless the first {AGREED} agree", []).append(
                     (decide(rule, counts), counts)
