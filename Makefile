@@ -3,6 +3,7 @@
 #
 #   make reproduce   run the main job on embedded data and write results/
 #   make test        lint, types and tests
+#   make check       lint, types and the tests of tests/check.txt: 90 seconds, for the loop of writing
 #   make docs        the site of the documentation, into build/docs/html; DOCS_VERSION=0.2.0 make docs
 #                    names a release, and writes into build/docs/0.2.0
 #   make dist        the source archive and the wheel, into dist/, checked
@@ -19,7 +20,7 @@ DOCS_STAMP := $(VENV)/.docs-installed
 DOCS_VERSION ?=
 DOCS_OUT := build/docs/$(or $(DOCS_VERSION),html)
 
-.PHONY: reproduce test docs dist install clean
+.PHONY: reproduce test check types quick docs dist install clean
 
 reproduce: $(STAMP)
 	$(BIN)/judgebayes reproduce distribution-calibrated --twins --out results
@@ -30,6 +31,18 @@ test: $(STAMP)
 	$(BIN)/codespell
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/codespell
+	@$(MAKE) --no-print-directory --jobs 2 types quick
+
+types: $(STAMP)
+	$(BIN)/python -m mypy
+
+quick: $(STAMP)
+	$(BIN)/python -m pytest -q @tests/check.txt
 
 docs: $(DOCS_STAMP)
 	DOCS_VERSION=$(DOCS_VERSION) $(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html -d build/docs/doctrees docs $(DOCS_OUT)

@@ -99,10 +99,10 @@ def follow(text: str) -> None:
     for kind, code, expected in blocks(text):
         if kind == "console" and not code.startswith("judgebayes "):
             continue
-        found = printed(kind, code, names)
+        output = printed(kind, code, names)
         if kind == "console" and not expected:  # only that it succeeds
             continue
-        assert agree(expected, found), f"{code}\nshould print\n{expected}\nand prints\n{found}"
+        assert agree(expected, output), f"{code}\nshould print\n{expected}\nand prints\n{output}"
     plt.close("all")
 
 

@@ -101,11 +101,11 @@ def test_every_outcome_is_in_reach(
 ) -> None:
     draws = estimate + error * np.random.default_rng(5).standard_normal(4000)
     of = Evidence(estimate, draws, 400)
-    found = [
+    graded = [
         claim(of, kind="paper", source=source, margin=margin, value=value).outcome
         for source in ("own", "other", "twin")
     ]
-    assert found == list(outcomes)
+    assert graded == list(outcomes)
     (joint,) = claims([of], kind="audit", source="other", margin=margin, values=[value])
     assert joint.outcome == outcomes[1]
     assert joint.kind == "audit"
@@ -163,8 +163,8 @@ def test_a_table_under_the_null_makes_few_false_claims_and_alone_many() -> None:
     for replay in range(replays):
         of_item = rng.normal(size=(60, 8)) + rng.normal(size=(60, 1))
         table = [evidence_of_units(column, resamples=400, seed=replay) for column in of_item.T]
-        found = claims(table, kind="paper", source="other", margin=1.0)
-        jointly += any(each.interval.low > 0 or each.interval.high < 0 for each in found)
+        graded = claims(table, kind="paper", source="other", margin=1.0)
+        jointly += any(each.interval.low > 0 or each.interval.high < 0 for each in graded)
         one_by_one = [each.interval() for each in table]
         singly += any(low > 0 or high < 0 for _, low, high in one_by_one)
     assert jointly / replays <= 0.1
