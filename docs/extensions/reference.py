@@ -190,7 +190,7 @@ def modules() -> list[ModuleType]:
 
 def children(package: ModuleType) -> list[ModuleType]:
     """Return the modules of a package, none of a module."""
-    names = [found.name for found in pkgutil.iter_modules(getattr(package, "__path__", []))]
+    names = [module.name for module in pkgutil.iter_modules(getattr(package, "__path__", []))]
     return [
         importlib.import_module(f"{package.__name__}.{name}")
         for name in names
