@@ -1,5 +1,6 @@
 """The site of the documentation: `make docs`. `DOCS_VERSION` names a release in its titles."""
 
+import logging
 import os
 import re
 import sys
@@ -13,6 +14,14 @@ sys.path.insert(0, str(HERE / "extensions"))
 import reference
 
 import judgebayes
+
+# Kernels log that they use TCP, and that a notebook begins. A build prints nothing but its warnings.
+PROFILE = HERE.parent / "build" / "docs" / "ipython" / "profile_default"
+PROFILE.mkdir(parents=True, exist_ok=True)
+(PROFILE / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n")
+os.environ["IPYTHONDIR"] = str(PROFILE.parent)
+for name in ("traitlets", "jax._src.xla_bridge"):
+    logging.getLogger(name).setLevel(logging.WARNING)
 
 project = "judgebayes"
 author = "The judgebayes developers"
