@@ -93,6 +93,27 @@ def without_module_story(
         lines.clear()
 
 
+ATTRIBUTES = ("attribute", "data", "property")
+original_lines: dict[str, list[str]] = {}
+"""Docstrings of attributes as they are written."""
+
+
+def before_napoleon(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Remember an attribute's docstring: Napoleon takes what is before a colon for its type."""
+    if what in ATTRIBUTES:
+        original_lines[name] = list(lines)
+
+
+def after_napoleon(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Restore an attribute's docstring."""
+    if what in ATTRIBUTES:
+        lines[:] = original_lines.pop(name)
+
+
 def without_array_kinds(
     app: Sphinx,
     what: str,
@@ -129,5 +150,7 @@ def setup(app: Sphinx) -> None:
     """Connect it."""
     app.connect("builder-inited", with_signatures_of_their_own)
     app.connect("autodoc-process-docstring", without_module_story)
+    app.connect("autodoc-process-docstring", before_napoleon, priority=400)
+    app.connect("autodoc-process-docstring", after_napoleon, priority=600)
     app.connect("autodoc-process-signature", without_array_kinds)
     app.connect("autodoc-skip-member", without_tuple_aliases)
