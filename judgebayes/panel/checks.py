@@ -273,16 +273,14 @@ def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[F
     if len(which):
         which = which[np.argsort(-recall_range[which], kind="stable")]
         who = tuple(names[j] for j in which)
-        details = [
-            " against ".join(f"{r:.0%}" for r in recall[::-1, j] if np.isfinite(r)) for j in which
-        ]
+        details = [", ".join(f"{r:.0%}" for r in recall[::-1, j] if np.isfinite(r)) for j in which]
         findings.append(
             Finding(
                 "note",
-                f"{len(who)} of {len(names)} judge(s) are right more often on items of one label "
-                f"than of another: {_listed(who, details)} (highest label first). One accuracy per "
-                "judge, as in the one-coin model, does not describe them: a confusion matrix per "
-                "judge (Dawid-Skene) does. On pairs, look for a preference for a position.",
+                f"The accuracy of {len(who)} of {len(names)} judge(s) depends on the label (highest "
+                f"label first): {_listed(who, details)}. One accuracy per judge, as in the one-coin "
+                "model, does not describe them; a confusion matrix per judge (Dawid-Skene) does. On "
+                "pairs, check for a position bias.",
                 "one-coin",
                 who,
             )

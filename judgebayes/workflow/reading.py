@@ -277,8 +277,8 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         label, item = columns["label"], str(columns["item"])
         if label is None:
             return Opened(source, table, columns, None, in_pieces, tuple(notes), tuple(judges))
-        given_labels = _two_columns(source.path, item, label) if in_pieces else table
-        gold = Labels(given_labels, item, label)
+        label_table = _two_columns(source.path, item, label) if in_pieces else table
+        gold = Labels(label_table, item, label)
     else:
         item = str(columns["item"])
         gold, messages = _open_labels(labels, source, table[item])

@@ -122,7 +122,9 @@ def test_a_wide_binary_table_and_the_offset(tmp_path: Path) -> None:
     assert "delta" in said
 
 
-def test_orders_are_turned_round(tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame) -> None:
+def test_votes_in_swapped_order_are_mapped_back(
+    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
+) -> None:
     swapped = long.dropna().copy()
     odd = swapped["Sample"] % 2 == 1
     swapped["order"] = np.where(odd, "BA", "AB")

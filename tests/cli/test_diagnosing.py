@@ -58,7 +58,7 @@ def test_without_labels_the_votes_alone_are_looked_at(tmp_path: Path, wide: pd.D
     assert "2 of 3 judges" in said
     assert "No item has a label" in said
     assert "c (75%)" in said
-    assert "no reason not to calibrate" not in said
+    assert "nothing prevents calibration" not in said
     heads = next(line for line in said.splitlines() if line.startswith("judge"))
     assert heads.split() == ["judge", "votes", "missing"]
     votes, plot = str(tmp_path / "votes.csv"), str(tmp_path / "judges.png")

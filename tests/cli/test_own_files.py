@@ -144,9 +144,7 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
     assert labels.tolist() == [0, 1] * 9 + [0, -1]
     checked["sample"] = [f"u{n}" for n in range(20)]
     checked.to_csv(tmp_path / "by hand.csv", index=False)
-    with pytest.raises(
-        JudgeBayesError, match=r"items of the votes, 't0', 't1' and 18 more\. Rename"
-    ):
+    with pytest.raises(JudgeBayesError, match=r"items of the votes, 't0', 't1' and 18 more\. Give"):
         opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
 
 

@@ -64,7 +64,10 @@ def run(*args: object) -> Result:
 
 
 def from_prior(
-    nuts: NUTS, problem: Problem, key: jax.Array, told: Callable[[Sampling], object] | None = None
+    nuts: NUTS,
+    problem: Problem,
+    key: jax.Array,
+    callback: Callable[[Sampling], object] | None = None,
 ) -> Chains:
     """Draw from the prior what a sampler would draw from the posterior."""
     names = list(problem.latent)
@@ -464,7 +467,7 @@ def test_a_file_that_exists_is_not_lost(files: Files) -> None:
 
 
 def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(nuts: NUTS, problem: Problem, key: jax.Array, told: Any) -> Chains:
+    def interrupted(nuts: NUTS, problem: Problem, key: jax.Array, callback: Any) -> Chains:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(NUTS, "draw", interrupted)
