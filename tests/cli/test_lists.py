@@ -119,7 +119,7 @@ def test_what_a_list_cannot_hold_is_one_sentence(
     assert "has no task; use --task none" in str(result)
     monkeypatch.setattr(reading, "DENSE_BYTES", 20)
     result = run("calibrate", votes, "--labels", gold).exception
-    assert "do not fit into a table; label fewer" in str(result)
+    assert "do not fit into a table; use fewer labelled" in str(result)
 
 
 def test_a_label_column_and_groups_are_read_from_the_pieces(
