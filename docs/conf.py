@@ -1,5 +1,6 @@
 """The site of the documentation: `make docs`. `DOCS_VERSION` names a release in its titles."""
 
+import logging
 import os
 import re
 import sys
@@ -13,6 +14,14 @@ sys.path.insert(0, str(HERE / "extensions"))
 import reference
 
 import judgebayes
+
+# Kernels log that they use TCP, and that a notebook begins. A build prints nothing but its warnings.
+PROFILE = HERE.parent / "build" / "docs" / "ipython" / "profile_default"
+PROFILE.mkdir(parents=True, exist_ok=True)
+(PROFILE / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n")
+os.environ["IPYTHONDIR"] = str(PROFILE.parent)
+for name in ("traitlets", "jax._src.xla_bridge"):
+    logging.getLogger(name).setLevel(logging.WARNING)
 
 project = "judgebayes"
 author = "The judgebayes developers"
@@ -84,6 +93,27 @@ def without_module_story(
         lines.clear()
 
 
+ATTRIBUTES = ("attribute", "data", "property")
+original_lines: dict[str, list[str]] = {}
+"""Docstrings of attributes as they are written."""
+
+
+def before_napoleon(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Remember an attribute's docstring: Napoleon takes what is before a colon for its type."""
+    if what in ATTRIBUTES:
+        original_lines[name] = list(lines)
+
+
+def after_napoleon(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Restore an attribute's docstring."""
+    if what in ATTRIBUTES:
+        lines[:] = original_lines.pop(name)
+
+
 def without_array_kinds(
     app: Sphinx,
     what: str,
@@ -120,5 +150,7 @@ def setup(app: Sphinx) -> None:
     """Connect it."""
     app.connect("builder-inited", with_signatures_of_their_own)
     app.connect("autodoc-process-docstring", without_module_story)
+    app.connect("autodoc-process-docstring", before_napoleon, priority=400)
+    app.connect("autodoc-process-docstring", after_napoleon, priority=600)
     app.connect("autodoc-process-signature", without_array_kinds)
     app.connect("autodoc-skip-member", without_tuple_aliases)

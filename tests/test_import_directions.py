@@ -145,7 +145,7 @@ def test_a_package_documents_what_it_may_not_import() -> None:
         path = ROOT / "judgebayes" / here / "__init__.py"
         if path.exists():
             words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            said = {"models": "may import no other part", "cli": "may import every other"}
+            said = {"models": "may import no other part", "cli": "may import all others"}
             assert said.get(here, f"may not import `{after}` or any package after it") in words
 
 

@@ -137,7 +137,7 @@ def checked(
     if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
         return labels, weight
     if not bool((np.asarray(weight) >= 0).all()):
-        raise JudgeBayesError("A weight is negative or NaN; weights are numbers from 0.")
+        raise JudgeBayesError("A weight is negative or NaN; weights must be 0 or more.")
     if bool((labels >= votes.n_classes).any()):
         raise JudgeBayesError(
             f"A label is {int(labels.max())}; with {votes.n_classes} classes the highest index is "

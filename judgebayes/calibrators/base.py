@@ -119,7 +119,7 @@ def require(name: str, value: Any, holds: bool | Array, requirement: str) -> Non
 
 def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_classes: int) -> None:
     if not (weight >= 0).all():
-        raise JudgeBayesError("A weight is negative or NaN; weights are numbers from 0.")
+        raise JudgeBayesError("A weight is negative or NaN; weights must be 0 or more.")
     if (labels >= n_classes).any():
         raise JudgeBayesError(
             f"A label is {labels.max()}; with {n_classes} classes the highest index is "

@@ -95,7 +95,7 @@ class Beta:
         """
         rho = self.l1_share
         if self.penalty is not None:
-            require("penalty", self.penalty, self.penalty >= 0, "a number from 0, or None")
+            require("penalty", self.penalty, self.penalty >= 0, "a number of 0 or more, or None")
         require("l1_share", rho, (rho >= 0) & (rho <= 1), "from 0 to 1")
         data = calibration_data(log_probs, labels, weight)
         terms = with_constant(None, len(data.labels))

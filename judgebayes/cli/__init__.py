@@ -99,7 +99,7 @@ def calibrate(context: Context, request: options.CalibrateRequest) -> None:
 @command()
 @taking_records
 def report(context: Context, request: requests.ReportRequest) -> None:
-    """Write an HTML report: problems, accuracy of the judges, calibrated answers, and why."""
+    """Write an HTML report: problems, accuracy of the judges, held-out scores and calibrated answers."""
     from judgebayes.cli.reporting import write_report
 
     write_report(request, command_line(context))
@@ -126,7 +126,7 @@ def diagnose(request: options.DiagnoseRequest) -> None:
 @command()
 @taking_records
 def ensemble(request: options.EnsembleRequest) -> None:
-    """Estimate the error of a majority vote of k on your items, and how many labels that takes."""
+    """Estimate the error of a majority of k votes on your items, and how many labels this needs."""
     from judgebayes.cli.ensembling import ensemble_error
 
     ensemble_error(request)

@@ -60,7 +60,10 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
         console,
         [
             (f"Next, a check of all judges ({result.counted}):", diagnosing),
-            ("The same as an HTML page, with figures and the value of more labels:", reporting),
+            (
+                ("The same results as an HTML page, with figures and the effect of more labels:"),
+                reporting,
+            ),
         ],
     )
 

@@ -193,15 +193,15 @@ def _rule(
     """Return the largest number of votes, the stopping rule, and the vote name of each class."""
     if settled.fit is None:
         raise JudgeBayesError(
-            "--until-settled needs --fit FIT: a Davidson fit to items with all their votes, saved by "
-            "judgebayes calibrate --method davidson --save."
+            "--until-settled needs --fit FIT, a Davidson fit to items that have all their votes. "
+            "Save one with: judgebayes calibrate --method davidson --save."
         )
     if settled.price is not None and settled.give_up is not None:
         raise JudgeBayesError("--price and --give-up set the same thing; use one of them.")
     if len(judges) > 1:
         raise JudgeBayesError(
-            "--until-settled takes one judge, the one that the fit is of; collect the votes of other "
-            "judges without it."
+            "--until-settled takes one judge: the judge whose votes were fitted. Collect the "
+            "votes of other judges without --until-settled."
         )
     from judgebayes.aggregators import FittedDavidson
     from judgebayes.workflow.adaptive import price_within, share_prior, stopping_rule
@@ -210,14 +210,14 @@ def _rule(
     saved = load_fit(settled.fit)
     if not isinstance(saved.fitted, FittedDavidson):
         raise JudgeBayesError(
-            f"{str(settled.fit)!r} is a fit of {saved.method}; --until-settled needs one of davidson "
-            "(judgebayes calibrate --method davidson --save)."
+            f"{str(settled.fit)!r} is a fit of the method {saved.method}; --until-settled needs a "
+            "Davidson fit (judgebayes calibrate --method davidson --save)."
         )
     most = round(saved.profile.votes_per_item)
     if votes is not None and votes != most:
         raise JudgeBayesError(
-            f"-n {votes} differs from the {most} votes per item that {str(settled.fit)!r} was fitted "
-            "to; its parameters hold for that number only. Omit -n."
+            f"-n {votes} differs from the {most} votes per item that {str(settled.fit)!r} was "
+            "fitted to. The parameters are valid only for that number. Omit -n."
         )
     orders = len(table.task.orders)
     prior = share_prior(saved.profile, symmetric=saved.fitted.symmetric)

@@ -43,7 +43,7 @@ def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
 
         figure = judge_map(diagnosis.judges, title="Judges, with 90 % intervals")
         figure.savefig(request.plot, dpi=150)
-        console.print(escape(f"The map of judges is in {request.plot}."), highlight=False)
+        console.print(escape(f"The plot of the judges is in {request.plot}."), highlight=False)
     return diagnosis.findings
 
 
@@ -98,7 +98,13 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     show(console, f"{of}, in % with 90 % intervals", table)
     if left_out:
         columns = " and ".join(", ".join(left_out).rsplit(", ", 1))
-        console.print(f"Not shown, for lack of width: {columns} (--out FILE).", highlight=False)
+        console.print(
+            (
+                f"Not shown, because the terminal is too narrow: {columns}. Use --out FILE for all "
+                "columns."
+            ),
+            highlight=False,
+        )
     if weighted:
         say(
             console,

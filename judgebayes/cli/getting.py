@@ -44,12 +44,10 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> None:
     unknown = [name for name in wanted if name not in SOURCES]
     if unknown:
         raise JudgeBayesError(
-            f"There is no data set {unknown[0]!r}; choose from {', '.join(SOURCES)}, or {ALL}."
+            f"There is no data set {unknown[0]!r}; choose one of: {', '.join(SOURCES)}, {ALL}."
         )
     if local is not None and len(wanted) > 1:
-        raise JudgeBayesError(
-            "--from takes a clone of one repository: name only one data set with it."
-        )
+        raise JudgeBayesError("--from reads one repository; use it with one data set only.")
     place = cache or cache_folder()
     console = Console()
     for name in wanted:

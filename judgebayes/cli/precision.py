@@ -58,8 +58,9 @@ def estimate_precision(request: PrecisionRequest) -> None:
     say(
         console,
         [
-            f"TPR: the share of {good} items (their number: on valid) that the judge calls {good}. TNR: "
-            f"the share of {poor} items (on invalid) that it calls {poor}. Both over all generators."
+            f"TPR: the share of {good} items that the judge calls {good}; their number is in the "
+            f'column "on valid". TNR: the share of {poor} items that it calls {poor}; their '
+            'number is in the column "on invalid". All generators together.'
         ],
     )
     say(console, result.warnings, WARNING)

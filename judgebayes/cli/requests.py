@@ -79,7 +79,7 @@ class ReproduceRequest:
     ] = False
     costs: Annotated[
         Path | None,
-        "CSV file to write with the time, memory and compiled programs of each experiment.",
+        "Where to write the time, memory and compiled programs of each experiment: .csv.",
     ] = None
 
 
@@ -93,13 +93,14 @@ class UntilSettled:
         "Price of a vote, in class steps of loss; derived from --give-up if not given.",
     ] = None
     give_up: Annotated[
-        float | None, "How much stopping early may increase the mean loss; 0.002 by default."
+        float | None, "Accepted increase of the mean loss from stopping early; 0.002 by default."
     ] = None
     fewest: Annotated[
-        int | None, Option("--min", min=1, help="Least number of votes for each item.")
+        int | None, Option("--min", min=1, help="Minimum number of votes for each item.")
     ] = None
     answers: Annotated[
-        Path | None, "Where to write the answers: probabilities and decision for each item."
+        Path | None,
+        ("Where to write the calibrated results: probabilities and decision for each item."),
     ] = None
 
 
@@ -142,13 +143,14 @@ class CollectRequest:
         ),
     ] = None
     out: Annotated[
-        Path, Option("--out", "-o", help="Where to write the answers, one per line: .jsonl.")
+        Path,
+        Option("--out", "-o", help=("Where to write the judges' answers, one per line: .jsonl.")),
     ] = Path("votes.jsonl")
     key_env: Annotated[
         list[str] | None,
         Option(
             metavar="[JUDGE=]NAME",
-            help="The environment variable with the API key, of all judges or of one.",
+            help="The environment variable with the API key, for all judges or for one.",
         ),
     ] = None
     task: Annotated[
@@ -162,14 +164,12 @@ class CollectRequest:
         "{response}; other columns can be used in the same way.",
     ] = None
     temperature: Annotated[float, Option(min=0.0, help="Temperature of the judges.")] = 1.0
-    max_tokens: Annotated[int, Option(min=1, help="Greatest length of an answer, in tokens.")] = (
-        2048
-    )
+    max_tokens: Annotated[int, Option(min=1, help="Maximum length of an answer, in tokens.")] = 2048
     body: Annotated[
         str | None,
         Option(
             metavar="JSON",
-            help="Further fields of each request; null removes a field: "
+            help="Additional fields of each request; null removes a field: "
             '`{"max_tokens": null, "max_completion_tokens": 2048}`.',
         ),
     ] = None
@@ -177,15 +177,25 @@ class CollectRequest:
         int, Option(min=1, help="Number of simultaneous requests to a judge.")
     ] = 8
     timeout: Annotated[float, Option(min=0.01, help="Seconds to wait for an answer.")] = 180.0
-    retries: Annotated[int, Option(min=0, help="How often a failed request is sent again.")] = 6
-    budget_calls: Annotated[int | None, "Most answers to pay for, over all runs into the file."] = (
-        None
-    )
+    retries: Annotated[
+        int, Option(min=0, help=("Maximum number of times that a failed request is sent again."))
+    ] = 6
+    budget_calls: Annotated[
+        int | None, ("Maximum number of paid answers, over all runs that write to the same file.")
+    ] = None
     budget_tokens: Annotated[
-        int | None, "Most tokens to pay for, in prompts and answers, over all runs."
+        int | None,
+        (
+            "Maximum number of paid tokens (prompts and answers), over all runs that write to "
+            "the same file."
+        ),
     ] = None
     until_settled: Annotated[
-        bool, "Ask again only about items for which another vote is worth its price, under --fit."
+        bool,
+        (
+            "Stop early: request another vote on an item only if it is worth its price according "
+            "to --fit."
+        ),
     ] = False
     settling: UntilSettled = field(default_factory=UntilSettled)
     columns: JudgedColumns = field(default_factory=JudgedColumns)

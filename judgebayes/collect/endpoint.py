@@ -62,11 +62,13 @@ class Judge:
         key = os.environ.get(self.key_env, "").strip()
         if not key:
             raise JudgeBayesError(
-                f"The environment variable {self.key_env}, the key of judge {self.name!r}, is not set."
+                f"The environment variable {self.key_env} is not set; it must contain the key of "
+                f"judge {self.name!r}."
             )
         if not (key.isascii() and key.isprintable()):
             raise JudgeBayesError(
-                f"The environment variable {self.key_env} holds characters that a key cannot have."
+                f"The environment variable {self.key_env} contains characters that are not "
+                "allowed in a key."
             )
         return key
 
@@ -90,7 +92,8 @@ def parse_judges(texts: Sequence[str], key_envs: Sequence[str]) -> list[Judge]:
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate is not None:
         raise JudgeBayesError(
-            f"Two judges are called {duplicate!r}; name one of them: --judge NAME={duplicate}@URL."
+            f"Two judges are named {duplicate!r}; give one of them another name: --judge "
+            f"NAME={duplicate}@URL."
         )
     keys: dict[str, str] = {}
     for text in key_envs:
@@ -116,11 +119,11 @@ def _parse(text: str) -> Judge:
     parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise JudgeBayesError(
-            f"The address of judge {alias or model!r} contains a password, a query or a fragment; put "
-            "keys into the environment (--key-env NAME)."
+            f"The address of judge {alias or model!r} contains a password, a query or a fragment; "
+            "put the key into an environment variable (--key-env NAME)."
         )
     if not parts.hostname:
-        raise JudgeBayesError(f"The address of judge {alias or model!r} names no host.")
+        raise JudgeBayesError(f"The address of judge {alias or model!r} has no host.")
     url = re.sub(r"/chat/completions/?$", "", url).rstrip("/")
     return Judge(alias or model, model, url)
 

@@ -167,7 +167,7 @@ def _check_template(
             )
         if role not in used:
             raise JudgeBayesError(
-                f"The template does not show {{{role}}}: a judge of the task {task.name} must see "
+                f"The template does not contain {{{role}}}; the task {task.name} needs "
                 f"{' and '.join('{' + r + '}' for r in task.roles)}."
             )
     for name in used:
@@ -189,8 +189,9 @@ def _names(table: pd.DataFrame, column: str | None, path: Path) -> list[str]:
             raise JudgeBayesError(f"Row {row} of {str(path)!r} has no item in column {column!r}.")
         if name in row_of:
             raise JudgeBayesError(
-                f"Rows {row_of[name]} and {row} of {str(path)!r} are both item {str(name)!r}; an item "
-                "has one row. Use --item NAME if another column names the items."
+                f"Rows {row_of[name]} and {row} of {str(path)!r} have the same item "
+                f"{str(name)!r}; every item must have one row. Use --item NAME if another column "
+                "names the items."
             )
         row_of[name] = row
     return [str(name) for name in names]
@@ -200,8 +201,8 @@ def _refuse_empty(table: pd.DataFrame, column: str, role: str, path: Path) -> No
     empty = table[column].map(_text).str.strip() == ""
     if empty.any():
         raise JudgeBayesError(
-            f"Row {empty.idxmax()} of {str(path)!r} has nothing in column {column!r}, "
-            f"the {role.replace('_', ' ')}: there is nothing to judge. Remove such rows."
+            f"Row {empty.idxmax()} of {str(path)!r} has an empty cell in column {column!r}, the "
+            f"{role.replace('_', ' ')}. Remove such rows."
         )
 
 

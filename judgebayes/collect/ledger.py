@@ -163,7 +163,7 @@ def _lock(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise JudgeBayesError(
-            f"Another run is writing to {str(path)!r}; wait for it, or name another file."
+            f"Another run is writing to {str(path)!r}; wait until it ends, or choose another file."
         ) from error
 
 
@@ -198,7 +198,7 @@ def _line(number: int, record: dict[str, Any], path: Path) -> Line:
     if names - record.keys():
         raise JudgeBayesError(
             f"Line {number} of {str(path)!r} is not an answer of judgebayes collect: it has no "
-            f"{min(names - record.keys())!r}. Name another file with -o."
+            f"{min(names - record.keys())!r}. Choose another file with -o."
         )
     return Line(**{name: record[name] for name in names})
 
@@ -211,8 +211,8 @@ def _check_settings(path: Path, settings: Mapping[str, Any], used: bool) -> None
         return
     if not settings_file.is_file():
         raise JudgeBayesError(
-            f"{str(path)!r} holds answers, but {str(settings_file)!r} with their settings is "
-            "missing; name another file with -o."
+            f"{str(path)!r} contains answers, but their settings file {str(settings_file)!r} is "
+            "missing; choose another file with -o."
         )
     before = read_json(settings_file)
     before = before if isinstance(before, dict) else {}
@@ -220,9 +220,9 @@ def _check_settings(path: Path, settings: Mapping[str, Any], used: bool) -> None
         was = before.get(name, now)  # a new judge has no earlier settings
         if was != now:
             raise JudgeBayesError(
-                f"{str(path)!r} was started with another {name} ({_excerpt(was)}, now {_excerpt(now)}), "
-                "and votes with different settings do not mix. Use the old one, or name another file "
-                "with -o."
+                f"{str(path)!r} was started with another {name}: {_excerpt(was)}, now "
+                f"{_excerpt(now)}. All votes in a file must have the same settings. Use the "
+                f"earlier {name}, or choose another file with -o."
             )
     if settings.keys() - before.keys():
         _write_atomically(settings_file, json.dumps(before | dict(settings), indent=1))

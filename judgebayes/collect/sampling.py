@@ -202,8 +202,8 @@ def _check_items(plan: Plan, ledger: Ledger) -> None:
     for line in ledger.lines:
         if line.item in digests and digests[line.item] != line.content:
             raise JudgeBayesError(
-                f"Item {line.item!r} has changed since {str(ledger.path)!r} was started: its text "
-                "is different. Give it another name, or name another file with -o."
+                f"The text of item {line.item!r} has changed since {str(ledger.path)!r} was "
+                "started. Give the item another name, or choose another file with -o."
             )
 
 

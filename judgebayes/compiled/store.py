@@ -129,7 +129,7 @@ def locked(folder: Path, what: str) -> Iterator[None]:
         except OSError as error:
             os.close(handle)
             raise JudgeBayesError(
-                f"Another run is writing to {what}; wait for it, or name another folder."
+                f"Another run is writing to {what}; wait until it ends, or choose another folder."
             ) from error
         if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
             break

@@ -100,15 +100,15 @@ def predict_checked(fitted: Any, votes: Votes) -> Float[Array, "item class"]:
     expected = (votes.n_items, votes.n_classes)
     if predicted.shape != expected:
         raise JudgeBayesError(
-            f"{name} returns the shape {predicted.shape}; expected are the log-probabilities of "
-            f"{expected[0]} items and {expected[1]} classes."
+            f"{name} returns an array of shape {predicted.shape}; expected the log-probabilities "
+            f"of {expected[0]} items and {expected[1]} classes."
         )
     with np.errstate(over="ignore"):
         total = np.exp(predicted).sum(1)
     if not (np.abs(total - 1) < SUM_TOLERANCE).all():
         item = int(np.argmax(~(np.abs(total - 1) < SUM_TOLERANCE)))
         raise JudgeBayesError(
-            f"{name} returns {predicted[item]} for item {item}: these are not log-probabilities, whose "
-            f"exponentials sum to 1 (here {total[item]:g})."
+            f"{name} returns {predicted[item]} for item {item}. The exponentials of "
+            f"log-probabilities sum to 1, but these sum to {total[item]:g}."
         )
     return jnp.asarray(predicted)

@@ -265,5 +265,7 @@ def metrics_named(metrics: Sequence[str]) -> dict[str, Metric]:
     """
     for name in metrics:
         if name not in METRICS:
-            raise JudgeBayesError(f"There is no metric {name!r}; there are {', '.join(METRICS)}.")
+            raise JudgeBayesError(
+                f"There is no metric {name!r}; choose one of: {', '.join(METRICS)}."
+            )
     return {name: METRICS[name] for name in metrics}

@@ -135,8 +135,9 @@ def unique_items(
     """
     if votes.n_classes != 2 or votes.n_samples != 1:
         raise JudgeBayesError(
-            "The item-level model takes one binary vote of each judge on each item; these are "
-            f"votes of {votes.n_classes} classes, up to {votes.n_samples} of a judge on an item."
+            "The item-level model takes one binary vote of each judge on each item; these votes "
+            f"have {votes.n_classes} classes, and a judge has up to {votes.n_samples} votes on an "
+            "item."
         )
     index = np.asarray(votes.index)[..., 0]
     full = np.column_stack([index, np.asarray(labels, int), np.asarray(generators, int)])

@@ -115,7 +115,7 @@ def valid_share(votes: Votes) -> Float[np.ndarray, " item"]:
     counts = np.asarray(votes.counts(), float).sum(1)
     cast = counts.sum(1)
     if not cast.any():
-        raise JudgeBayesError("There is no vote at all; outputs cannot be sorted by their votes.")
+        raise JudgeBayesError("There are no votes, so items cannot be sorted by their votes.")
     share = counts[:, 1] / np.maximum(cast, 1)
     return np.where(cast > 0, share, share[cast > 0].mean())
 
@@ -135,7 +135,7 @@ def stratify(scores: Float[np.ndarray, " item"], n_strata: int = 6) -> Strata:
     scores = np.asarray(scores, float)
     if not np.isfinite(scores).all():
         raise JudgeBayesError(
-            f"Item {int(np.argmax(~np.isfinite(scores)))} has no score; every output needs one."
+            f"Item {int(np.argmax(~np.isfinite(scores)))} has no score; every item needs one."
         )
     from scipy.special import ndtri
 
@@ -295,11 +295,11 @@ class Labelling:
         """
         if n < 1:
             raise JudgeBayesError(
-                f"{n} outputs cannot be labelled next; the number must be 1 or more."
+                f"The number of items to label next is {n}; it must be 1 or more."
             )
         unlabelled = np.flatnonzero(self.labels < 0)
         if len(unlabelled) == 0:
-            raise JudgeBayesError("Every output is labelled already.")
+            raise JudgeBayesError("All items are already labelled.")
         n_per_cell = np.asarray(self.fit().next_labels(min(n, len(unlabelled)), targets)).astype(
             int
         )

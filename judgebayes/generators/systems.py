@@ -97,8 +97,7 @@ def success_rate(
         raise JudgeBayesError("No item is labelled; a success rate needs some labels.")
     if not 0 <= noise < 0.5:
         raise JudgeBayesError(
-            f"With a share of {noise} wrong labels nothing can be learnt; noise must be "
-            "at least 0 and less than 0.5."
+            f"noise={noise}; the share of wrong labels must be at least 0 and less than 0.5."
         )
     truth = (labels[is_labelled] - noise) / (1 - 2 * noise)
     if method == "labels":

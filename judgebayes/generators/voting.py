@@ -39,8 +39,9 @@ def ensembles(votes: Votes, kind: Kind) -> Bool[np.ndarray, "judge item"]:
     """
     if votes.n_classes != 2 or votes.n_samples != 1:
         raise JudgeBayesError(
-            "Voting at a threshold counts one binary vote of each judge on each item; these are "
-            f"votes of {votes.n_classes} classes, up to {votes.n_samples} of a judge on an item."
+            "Voting at a threshold counts one binary vote of each judge on each item; these "
+            f"votes have {votes.n_classes} classes, and a judge has up to {votes.n_samples} votes "
+            "on an item."
         )
     index = np.asarray(votes.index)[..., 0]
     threshold = np.arange(1, votes.n_judges + 1)[:, None]
@@ -83,7 +84,9 @@ def choose_threshold(
         If no generator is in the calibration part.
     """
     if not np.asarray(calibration).any():
-        raise JudgeBayesError("A threshold is chosen on labelled generators, and there is none.")
+        raise JudgeBayesError(
+            "No generator is labelled; the threshold is chosen on labelled generators."
+        )
     options = []
     for kind, by_threshold in precision.items():
         errors = np.abs(by_threshold - truth)[:, calibration]

@@ -173,8 +173,8 @@ def load(path: Path) -> Any:
         data["posterior"]
     except (OSError, ValueError, KeyError) as error:
         raise JudgeBayesError(
-            f"{str(path)!r} holds no posterior that ArviZ can read; use a file that "
-            "`judgebayes posterior` wrote."
+            f"{str(path)!r} is not a posterior that ArviZ can read; use a file that `judgebayes "
+            "posterior` wrote."
         ) from error
     return data
 
@@ -324,7 +324,9 @@ def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
     table = summary(data, only)
     n_chains, n_draws = (data["posterior"].sizes[axis] for axis in ("chain", "draw"))
     if n_chains < 2:
-        raise JudgeBayesError("One chain cannot be checked against another: sample two or more.")
+        raise JudgeBayesError(
+            "There is only one chain, so convergence cannot be checked; sample two or more chains."
+        )
     findings = []
     worst = table["r_hat"].idxmax()
     if not (table["r_hat"] < RHAT_LIMIT).all():

@@ -278,8 +278,8 @@ def container(
     """
     if chains.diverging.ndim != 2:
         raise JudgeBayesError(
-            f"These chains have the shape {chains.diverging.shape} and not (chain, draw), because they "
-            "hold several fits. Select one fit."
+            f"These chains have the shape {chains.diverging.shape} and not (chain, draw), because "
+            "they contain several fits. Select one fit."
         )
     names, prior_key, prior_names, replicate = keys
     n_chains, n_draws = chains.diverging.shape

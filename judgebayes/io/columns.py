@@ -107,8 +107,8 @@ def guess_columns(columns: Iterable[str], given: dict[str, str | None]) -> dict[
     for role in ("item", "vote"):
         if role in given and column_of.get(role) is None:
             raise JudgeBayesError(
-                f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is named "
-                f"like one; use --{role} NAME."
+                f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is a "
+                f"name that is recognised; use --{role} NAME."
             )
     return column_of
 

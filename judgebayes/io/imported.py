@@ -179,7 +179,7 @@ def gather(
     if not judges:
         why = Counter(row.missing for row in included)
         reasons = _counts(why + dropped) if rows else "no record"
-        raise JudgeBayesError(f"There is no vote in {what}: {reasons}.")
+        raise JudgeBayesError(f"There are no votes in {what}: {reasons}.")
     for judge, count in without_votes.items():
         dropped[f"{judge} has no vote at all"] += count
     included = [row for row in included if row.judge in judges]
@@ -192,11 +192,12 @@ def gather(
     values = table["vote"].dropna().unique()
     if len(values) > MAX_CLASSES and pd.api.types.is_numeric_dtype(table["vote"].dtype):
         all_notes.append(
-            f"The votes take {len(values)} different values: these are scores; make classes of them."
+            f"The votes take {len(values)} different values: these are scores; group them into "
+            "classes."
         )
     has_order = "order" in table.columns
     if has_order and table["order"].isna().any():
-        all_notes.append("Some votes have no presentation order: the column order is left out.")
+        all_notes.append("Some votes have no presentation order: the column 'order' is left out.")
         table, has_order = table.drop(columns="order"), False
     return Imported(
         table,
@@ -262,8 +263,8 @@ def _labels(rows: list[Row], what: str) -> pd.DataFrame | None:
             continue
         if label_of.setdefault(row.item, row.label) != row.label:
             raise JudgeBayesError(
-                f"Item {row.item!r} of {what} has two labels, {label_of[row.item]!r} and {row.label!r}; "
-                "an item has one label."
+                f"Item {row.item!r} of {what} has two labels, {label_of[row.item]!r} and "
+                f"{row.label!r}; an item must have one label."
             )
     if not label_of:
         return None

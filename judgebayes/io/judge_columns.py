@@ -90,10 +90,11 @@ def check_judge_columns(
 def _raise_not_judges(
     columns: list[str], first: Hashable, path: Path | InMemory, votes: Sequence[str], hint: str = ""
 ) -> None:
-    others = f"; nor are {listing(columns[1:], 20)}" if columns[1:] else ""
+    others = f"; neither are {listing(columns[1:], 20)}" if columns[1:] else ""
     raise JudgeBayesError(
-        f"Column {columns[0]!r} of {str(path)!r} holds {first!r}, so it is not a judge that votes for "
-        f"{', '.join(votes)}{others}. Leave such columns out: {option('ignore', columns)}.{hint}"
+        f"Column {columns[0]!r} of {str(path)!r} contains {first!r}, which is not one of the "
+        f"votes {', '.join(votes)}, so it is not read as a judge{others}. Ignore such columns: "
+        f"{option('ignore', columns)}.{hint}"
     )
 
 

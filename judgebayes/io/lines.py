@@ -107,8 +107,8 @@ def reconcile_lines(
             _refuse_rows_in_cells(table, column, cells, spans, separator, name)
     if surplus:
         raise JudgeBayesError(
-            f"The rows read from {name!r} and its lines do not add up: {surplus:+,} lines. Look for "
-            "unpaired quotation marks."
+            f"The number of rows read from {name!r} does not match its number of lines "
+            f"(difference: {surplus:+,} lines). Look for unpaired quotation marks."
         )
     if not breaks.any():
         return by_row, []
@@ -158,9 +158,10 @@ def _refuse_rows_in_cells(
         if rows:
             first, last = spans[int(place)]
             raise JudgeBayesError(
-                f"Lines {first} to {last} of {name!r} were read as one cell of column {column!r}, and "
-                f"{rows:,} of them look like separate rows: a quotation mark is unpaired. Correct "
-                f"it, or, if the text is right, leave the column out: --ignore {column}."
+                f"Lines {first} to {last} of {name!r} were read as one cell of column {column!r}, "
+                f"and {rows:,} of them look like separate rows: a quotation mark is probably "
+                "unpaired. Correct it. If the text is correct, ignore the column: --ignore "
+                f"{column}."
             )
 
 

@@ -55,7 +55,7 @@ def read_lm_eval(path: Path, options: Options = Options()) -> Imported:  # noqa:
     files = find_files(path, ("samples_*.jsonl", "samples_*.jsonl.gz"), "samples of lm-eval")
     samples = [sample for file in files for sample in _samples(file)]
     if not samples:
-        raise JudgeBayesError(f"{str(path)!r} holds no sample.")
+        raise JudgeBayesError(f"{str(path)!r} contains no samples.")
     scores = options.votes_from == "score"
     rows = list(_scores(samples) if scores else _answers(samples))
     return gather(rows, str(path), missing=options.missing)

@@ -45,7 +45,7 @@ def read_mt_bench(path: Path, options: Options = Options()) -> Imported:  # noqa
     kinds = {kind for kind, _ in kinds_and_rows}
     if len(kinds) > 1:
         raise JudgeBayesError(
-            f"{str(path)!r} mixes verdicts on pairs and single scores; name a file of one kind."
+            f"{str(path)!r} mixes verdicts on pairs and single scores; use a file of one kind."
         )
     rows = [row for _, row in kinds_and_rows]
     if kinds == {"single"}:
@@ -115,8 +115,8 @@ def _with_labels(rows: list[Row], what: str) -> list[Row]:
     judged = {row.item for row in rows if not PEOPLE.fullmatch(row.judge)}
     if not judged & set(counts):
         raise JudgeBayesError(
-            f"People and models have no judged pair in common in {what}; check that the files are about "
-            "the same questions and models."
+            f"No pair in {what} was judged by both people and models; check that the files are "
+            "about the same questions and models."
         )
     labels = {item: _plurality(count) for item, count in counts.items()}
     return [

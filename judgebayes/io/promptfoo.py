@@ -52,7 +52,7 @@ def read_promptfoo(path: Path, options: Options = Options()) -> Imported:  # noq
     files = find_files(path, ("*.json", "*.jsonl"), "results of promptfoo")
     results = [result for file in files for result in _results(file)]
     if not results:
-        raise JudgeBayesError(f"{str(path)!r} holds no result.")
+        raise JudgeBayesError(f"{str(path)!r} contains no results.")
     names = short_names([(r.provider, r.prompt, r.test) for r in results], keep=2)
     rows = [
         row
@@ -72,7 +72,7 @@ def _results(file: Path) -> Iterator[_Result]:
     all_objects = isinstance(records, list) and all(isinstance(record, dict) for record in records)
     if not all_objects or not all("success" in r or "gradingResult" in r for r in records):
         raise JudgeBayesError(
-            f"{str(file)!r} holds no results of promptfoo: these are results.results, a list of "
+            f"{str(file)!r} contains no results of promptfoo: expected results.results, a list of "
             "objects with success and gradingResult."
         )
     for index, record in enumerate(records):

@@ -59,7 +59,8 @@ def find_files(path: Path, patterns: tuple[str, ...], what: str) -> list[Path]:
     files = sorted({file for p in patterns for file in path.rglob(p) if file.is_file()})
     if not files:
         raise JudgeBayesError(
-            f"The folder {str(path)!r} holds no {what}: no file is named {' or '.join(patterns)}."
+            f"The folder {str(path)!r} contains no {what}: no file is named "
+            f"{' or '.join(patterns)}."
         )
     return files
 

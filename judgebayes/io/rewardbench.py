@@ -85,7 +85,7 @@ def _columns(file: Path) -> dict[str, list[Any]]:
         if "results" in columns or {"scores_chosen", "scores_rejected"} <= set(columns):
             return columns
     raise JudgeBayesError(
-        f"{str(file)!r} holds no results of RewardBench: these are lists named results (or "
+        f"{str(file)!r} contains no results of RewardBench: expected lists named results (or "
         "scores_chosen and scores_rejected), subset and id."
     )
 

@@ -279,9 +279,9 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
             table = pd.read_csv(path, **options)
         except pd.errors.ParserWarning as error:
             raise JudgeBayesError(
-                f"A row of {str(path)!r} has more cells than the header, row {header.above + 1}, has "
-                "columns; quote cells that contain the separator, or use --skip-rows N if the header "
-                "is below N other rows."
+                f"A row of {str(path)!r} has more cells than the header (row {header.above + 1}) "
+                "has columns. Quote cells that contain the separator. If the header is below N "
+                "other rows, use --skip-rows N."
             ) from error
     table = _keep_distinct_text(table, path, options)
     table = table.set_axis(_row_numbers(path, encoding, header, len(table)))

@@ -37,7 +37,7 @@ def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
         label = plain_label(n for n in names if n != item)
     judges = [name for name in names if name not in (item, label)]
     if not judges:
-        raise JudgeBayesError(f"{str(path)!r} has no judge column beside {item!r}.")
+        raise JudgeBayesError(f"{str(path)!r} has no judge columns, only the item column {item!r}.")
     require_columns(table, {"item": item, "label": label, **{name: name for name in judges}})
     table, commas = with_points(table, [*judges, *([label] if label else [])])
     check_judge_columns(table, judges, path)
@@ -72,6 +72,6 @@ def _refuse_ambiguous(rows: list[Row], path: Path, missing: str | None) -> None:
         labels = {row.label for row in rows}
         if -1 not in labels:
             raise JudgeBayesError(
-                f"{str(path)!r} holds -1, 0 and 1 and no empty cell. If -1 means no vote, use "
+                f"{str(path)!r} contains -1, 0 and 1, but no empty cell. If -1 means no vote, use "
                 "--missing=-1; if it is a vote, leave one cell empty or use the format tidy."
             )

@@ -92,8 +92,8 @@ class ItemResponse:
         """
         if self.prior is None and self.inference is not None:
             raise JudgeBayesError(
-                "NUTS needs given priors; pass a `prior`, such as Prior(), or leave out `inference` to "
-                "estimate the priors."
+                "NUTS needs given priors; pass a `prior`, such as Prior(), or omit `inference` "
+                "to estimate the priors."
             )
         if isinstance(votes, SparseVotes):
             return _fit_sparse(self, votes, labels, weight)

@@ -48,6 +48,6 @@ def check_sizes(sizes: Sequence[int]) -> None:
     wrong = [size for size in sizes if size < 1 or size % 2 == 0]
     if wrong or not sizes:
         raise JudgeBayesError(
-            f"A majority of {wrong[0] if wrong else 'no'} votes is not defined; use odd "
-            "numbers from 1, which cannot tie."
+            f"A majority of {wrong[0] if wrong else 'no'} votes is not defined; use odd numbers "
+            "of votes (1, 3, 5, ...)."
         )

@@ -119,9 +119,7 @@ class FittedDistribution(Sampled):
         observed = np.array([size <= self.most for size in sizes])
         if population is not None and observed.any():
             if of is None:
-                raise JudgeBayesError(
-                    "With a population the labelled counts are required: of=counts."
-                )
+                raise JudgeBayesError("A population needs the labelled counts; pass of=counts.")
             observed_sizes = tuple(size for size in sizes if size <= self.most)
             pmf = np.exp(np.asarray(_log_pmfs(self.theta, self.most)))
             errors[:, observed] = in_population(

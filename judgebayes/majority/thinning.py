@@ -185,7 +185,8 @@ class FittedThinning:
         check_sizes(sizes)
         if not (np.asarray(self.weight) > 0).any():
             raise JudgeBayesError(
-                "No item has both a vote and a label; label at least one, better fifty."
+                "No item has both a vote and a label; label at least one such item; 50 are a "
+                "good start."
             )
         error = np.asarray(self.estimate(sizes))
         levels = ((1 - level) / 2, (1 + level) / 2)
@@ -261,7 +262,7 @@ def labels_needed(
     """
     if not 0 < width < 1:
         raise JudgeBayesError(
-            f"A target width of {width} makes no sense; it must be between 0 and 1, for example 0.05."
+            f"The target width is {width}; it must be between 0 and 1, for example 0.05."
         )
     n_labelled = float(np.asarray(fitted.weight).sum())
 

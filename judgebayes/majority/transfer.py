@@ -99,8 +99,8 @@ def transfer(
     """
     if len(fits) != len(weights) or any(f.theta.mean.shape[-2:] != (1, 2) for f in fits):
         raise JudgeBayesError(
-            f"There are {len(fits)} fits and {len(weights)} weights; pass one weight per "
-            "fit, and point estimates of mixtures of two (plug_in() makes one of draws)."
+            f"There are {len(fits)} fits and {len(weights)} weights; pass one weight per fit, and "
+            "point estimates of mixtures of two (plug_in() turns draws into one)."
         )
     share = jnp.asarray(weights) / jnp.sum(jnp.asarray(weights))
 

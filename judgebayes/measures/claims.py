@@ -284,7 +284,7 @@ def claims(
     if not of:
         return []
     if len({len(each.draws) for each in of}) > 1:
-        raise JudgeBayesError("Claims that are graded together have the same number of draws.")
+        raise JudgeBayesError("Claims that are graded together must have the same number of draws.")
     critical = simultaneous(of, level=level)
     graded = []
     for each, value in zip(of, values or [None] * len(of), strict=True):
@@ -334,7 +334,7 @@ def _graded(
 
 def _check_margin(margin: float) -> None:
     if not (margin > 0 and np.isfinite(margin)):
-        raise JudgeBayesError(f"margin={margin}; a claim needs a number above 0.")
+        raise JudgeBayesError(f"margin={margin}; it must be a number above 0.")
 
 
 def _weights(
@@ -351,12 +351,12 @@ def _finite(draws: np.ndarray) -> np.ndarray:
     """Return the draws; the few without any outcome, or without a class, take the others' mean."""
     good = np.isfinite(draws)
     if good.mean() < 0.9:
-        raise JudgeBayesError("A number that most bootstrap draws leave undefined is no evidence.")
+        raise JudgeBayesError(
+            "The number is undefined in most bootstrap draws, so it is not evidence."
+        )
     return np.where(good, draws, draws[good].mean())
 
 
 def _check_units(units: int) -> None:
     if units < 2:
-        raise JudgeBayesError(
-            f"Evidence needs two items, or two groups, or more; there is {units}."
-        )
+        raise JudgeBayesError(f"Evidence needs at least two items or groups; there is {units}.")

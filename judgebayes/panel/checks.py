@@ -104,7 +104,7 @@ def check_parseability(
     """Report judges with too few readable votes; `share` is the share of readable votes of each."""
     findings = []
     for severity, where, advice in (
-        ("bad", share < limits.unreadable, "Repair the parser or leave them out"),
+        ("bad", share < limits.unreadable, "Fix the parser or leave these judges out"),
         (
             "note",
             (share >= limits.unreadable) & (share < limits.readable),
@@ -117,8 +117,9 @@ def check_parseability(
             findings.append(
                 Finding(
                     severity,  # type: ignore[arg-type]
-                    f"{len(who)} judge(s) gave a readable vote less often than "
-                    f"{limits.unreadable if severity == 'bad' else limits.readable:.0%}: "
+                    f"{len(who)} judge(s) gave fewer than "
+                    f"{limits.unreadable if severity == 'bad' else limits.readable:.0%} of the "
+                    "requested votes in a readable form: "
                     f"{_listed(who, [f'{share[j]:.0%}' for j in which])}. {advice}.",
                     "parseability",
                     who,
@@ -145,8 +146,9 @@ def check_position(votes: Votes, names: list[str], limits: Thresholds) -> list[F
     return [
         Finding(
             "note",
-            f"{len(who)} judge(s) favour a position: {_listed(who, [f'{bias[j]:+.0%}' for j in which])} "
-            "(+ for the response shown first). Ask in both orders and use both votes.",
+            f"{len(who)} judge(s) have a position bias: "
+            f"{_listed(who, [f'{bias[j]:+.0%}' for j in which])} (+ for the response shown "
+            "first). Ask in both orders and use both votes.",
             "position-bias",
             who,
         )
@@ -177,7 +179,7 @@ def check_label_balance(
             Finding(
                 "bad",
                 f"{share[most]:.1%} of the labels are class {classes[most]}. A constant answer "
-                f"has this accuracy and an NLL of {base:.3f}: compare everything with it.",
+                f"has this accuracy and an NLL of {base:.3f}: compare every method with it.",
                 "labels",
             )
         ]
@@ -200,10 +202,10 @@ def check_leaks(tally: Tally, names: list[str], limits: Thresholds) -> list[Find
             findings.append(
                 Finding(
                     "bad",
-                    f"{_listed(who)}: {what} on all of {of} labelled items. No judge is: it "
-                    "repeats the label"
+                    f"{_listed(who)}: {what} on all of {of} labelled items. This is implausible: "
+                    "such a judge repeats the label"
                     + (" or produced it" if what == "right" else " reversed, or is broken")
-                    + ", and a method that learns weights will use only this judge. Leave it out.",
+                    + ". A method that learns weights will use only this judge. Leave it out.",
                     "leak",
                     who,
                 )
@@ -225,9 +227,9 @@ def check_below_chance(tally: Tally, names: list[str], limits: Thresholds) -> li
     return [
         Finding(
             "note",
-            f"{len(who)} judge(s) are right less often than chance ({1 / tally.n_classes:.0%}): "
-            f"{_listed(who, [f'{rate[j]:.0%}' for j in which])}. A method with learnt weights reverses "
-            "their votes; they harm a majority vote.",
+            f"{len(who)} judge(s) are less accurate than chance ({1 / tally.n_classes:.0%}): "
+            f"{_listed(who, [f'{rate[j]:.0%}' for j in which])}. A method that learns weights "
+            "reverses their votes. A majority vote gets worse because of them.",
             "below-chance",
             who,
         )
@@ -273,16 +275,14 @@ def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[F
     if len(which):
         which = which[np.argsort(-recall_range[which], kind="stable")]
         who = tuple(names[j] for j in which)
-        details = [
-            " against ".join(f"{r:.0%}" for r in recall[::-1, j] if np.isfinite(r)) for j in which
-        ]
+        details = [", ".join(f"{r:.0%}" for r in recall[::-1, j] if np.isfinite(r)) for j in which]
         findings.append(
             Finding(
                 "note",
-                f"{len(who)} of {len(names)} judge(s) are right more often on items of one label "
-                f"than of another: {_listed(who, details)} (highest label first). One accuracy per "
-                "judge, as in the one-coin model, does not describe them: a confusion matrix per "
-                "judge (Dawid-Skene) does. On pairs, look for a preference for a position.",
+                f"{len(who)} of {len(names)} judge(s) are more accurate on items of one label "
+                f"than of another: {_listed(who, details)} (highest label first). The one-coin "
+                "model assumes one accuracy per judge, which does not describe them; use a "
+                "confusion matrix per judge (Dawid-Skene). On pairs, look for position bias.",
                 "one-coin",
                 who,
             )
@@ -331,9 +331,9 @@ def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> lis
     return [
         Finding(
             "note",
-            f"{len(who)} judge(s) leave out items of one label more often than of another: "
-            f"{_listed(who)}. A missing vote is then information, which every aggregator here "
-            "ignores.",
+            f"{len(who)} judge(s) have missing votes more often on items of one label than of "
+            f"another: {_listed(who)}. A missing vote then contains information, but every "
+            "aggregator here ignores it.",
             "missingness",
             who,
         )
@@ -367,9 +367,9 @@ def check_redundancy(tally: Tally, names: list[str], limits: Thresholds) -> list
         findings.append(
             Finding(
                 "note",
-                f"The mean correlation of the judges' errors, given the label, is {mean:.2f}: for an "
-                f"average of their votes, {varied} judges are worth {worth:.1f} independent ones. "
-                "Probabilities from models of independent judges are overconfident until "
+                f"The mean correlation of the judges' errors, given the label, is {mean:.2f}: for "
+                f"the average of their votes, {varied} judges are worth {worth:.1f} independent "
+                "judges. Probabilities from models of independent judges are overconfident until "
                 "calibrated.",
                 "redundancy",
             )

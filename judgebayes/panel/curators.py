@@ -48,7 +48,9 @@ def check_size(k: int, n_judges: int) -> None:
         If k is below 1 or above the number of judges.
     """
     if not 0 < k <= n_judges:
-        raise JudgeBayesError(f"A panel of {k} was asked for; there are {n_judges} judges.")
+        raise JudgeBayesError(
+            f"A panel of {k} judges was requested, but there are only {n_judges} judges."
+        )
 
 
 def largest(values: Float[Array, " judge"], k: int) -> Bool[Array, " judge"]:

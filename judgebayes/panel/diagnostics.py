@@ -101,8 +101,8 @@ def diagnose(
         findings.append(
             Finding(
                 "good",
-                f"{votes.n_judges} judge(s) and {len(tally.label)} labels: no reason not to "
-                "calibrate on them" + (", with the notes above in mind." if findings else "."),
+                f"{votes.n_judges} judge(s) and {len(tally.label)} labels: no problem prevents "
+                "calibration" + ("; consider the notes above." if findings else "."),
             )
         )
     return sorted(findings, key=lambda f: ("bad", "note", "good").index(f.severity))

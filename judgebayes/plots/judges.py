@@ -44,7 +44,7 @@ def judge_map(
     """
     if not np.isfinite(table["accuracy"]).any():
         raise JudgeBayesError(
-            "The map of judges shows their accuracy, so it needs labels of some items."
+            "The plot of the judges shows their accuracy, so it needs labels of some items."
         )
     if "tpr" not in table or not np.isfinite(table[["tnr", "tpr"]]).to_numpy().all(1).any():
         shown = table.rename(

@@ -78,8 +78,8 @@ def check(data: Any) -> list[Check]:
     """
     if STATISTICS not in data["observed_data"].data_vars:
         raise JudgeBayesError(
-            "This posterior holds no statistics of the data; use a file that "
-            "`judgebayes posterior` wrote."
+            "This posterior contains no statistics of the data; use a file that `judgebayes "
+            "posterior` wrote."
         )
     observed = data["observed_data"][STATISTICS]
     names = [str(name) for name in observed.coords[STATISTIC].to_numpy()]
@@ -136,8 +136,8 @@ def in_words(checks: Sequence[Check], advice: str, shown: int = 3) -> list[Findi
             "with few labels they would bias the results.",
         )
     else:
-        where = "all that the fitted model reproduces" if misfits else f"all {total}"
-        before = Finding("good", f"The observed values are plausible under the priors, in {where}.")
+        where = "all statistics that the fitted model reproduces" if misfits else f"all {total}"
+        before = Finding("good", f"The observed values are plausible under the priors ({where}).")
     return [after, before]
 
 

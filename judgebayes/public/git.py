@@ -92,7 +92,8 @@ def read_blobs(repository: Path, commit: str, paths: Sequence[str]) -> Iterator[
             head = result.stdout[position:end].split()
             if end < 0 or len(head) != 3 or head[1] != b"blob":
                 raise JudgeBayesError(
-                    f"{str(repository)!r} lists {path!r} at commit {commit[:12]}, but does not have it."
+                    f"{str(repository)!r} lists {path!r} at commit {commit[:12]}, but does not "
+                    "have its content."
                 )
             size = int(head[2])
             yield path, result.stdout[end + 1 : end + 1 + size]

@@ -49,14 +49,16 @@ def table(name: str, file: str) -> "pd.DataFrame":
     import pandas as pd
 
     if name not in SOURCES:
-        raise JudgeBayesError(f"There is no data set {name!r}; there are {', '.join(SOURCES)}.")
+        raise JudgeBayesError(
+            f"There is no data set {name!r}; choose one of: {', '.join(SOURCES)}."
+        )
     folder = Path(os.environ.get("JUDGEBAYES_DATA") or cache_folder()) / SOURCES[name].folder
     path = folder / f"{file}.parquet"
     if path.is_file():
         return pd.read_parquet(path)
     tables = ", ".join(sorted(other.stem for other in folder.glob("*.parquet")))
     raise JudgeBayesError(
-        f"There is no table {file!r} of {name}; there are {tables}."
+        f"There is no table {file!r} of {name}; choose one of: {tables}."
         if tables
         else f"{name} is not in {folder}: `judgebayes data get {name}` fetches it."
     )
@@ -159,8 +161,8 @@ def _write_verified(
         digest = _sha256(content)
         if digest != sums[path]:
             raise JudgeBayesError(
-                f"{path!r} of {source.name} is not the file that was pinned: its SHA-256 begins "
-                f"with {digest[:12]} instead of {sums[path][:12]} (commit {source.commit[:12]} of "
+                f"{path!r} of {source.name} differs from the pinned file: its SHA-256 begins with "
+                f"{digest[:12]} instead of {sums[path][:12]} (commit {source.commit[:12]} of "
                 f"{source.url}); nothing was kept."
             )
         target = raw / path

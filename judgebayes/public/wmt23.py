@@ -134,7 +134,7 @@ def _rows(folder: Path, language: str) -> Iterator[dict[str, str]]:
         member = archive.next()
         stream = archive.extractfile(member) if member is not None and member.isfile() else None
         if stream is None:
-            raise JudgeBayesError(f"{path.name!r} of WMT23 holds no table.")
+            raise JudgeBayesError(f"{path.name!r} of WMT23 contains no table.")
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
         lines = (line.rstrip("\n").split("\t") for line in text)
         head = next(lines)

@@ -67,7 +67,7 @@ def labels_section(
         )
     if n_labels:
         blocks += _law_blocks(n_labels, n_items, accuracy, level)
-    return Section("What more labels would buy", blocks, name="labels")
+    return Section("The effect of more labels", blocks, name="labels")
 
 
 def _gain_words(curve: Curve, method: str, *, more: bool) -> list[str]:

@@ -232,7 +232,7 @@ def check_calibrator(
 def _run_laws(laws: Mapping[str, Law], reasons: Mapping[str, str], name: str) -> pd.DataFrame:
     unknown = [law for law in reasons if law not in laws]
     if unknown:
-        raise AssertionError(f"There is no law {unknown[0]!r}; there are {', '.join(laws)}.")
+        raise AssertionError(f"There is no law {unknown[0]!r}; choose one of: {', '.join(laws)}.")
     outcomes, broken = {}, []
     for law, holds in laws.items():
         outcomes[law] = reasons.get(law, "holds")

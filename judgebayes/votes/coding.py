@@ -120,9 +120,9 @@ class Coding:
         if clash.any():
             row = int(np.argmax(clash))
             raise JudgeBayesError(
-                f"Item {canonical(frame[item].iloc[row])!r} has more than one label in column {label!r} "
-                f"(row {frame.index[row]} says {canonical(frame[label].iloc[row])!r}); an item has one "
-                "label."
+                f"Item {canonical(frame[item].iloc[row])!r} has more than one label in column "
+                f"{label!r} (row {frame.index[row]} says {canonical(frame[label].iloc[row])!r}); "
+                "an item must have one label."
             )
         if not (result >= 0).any():
             raise JudgeBayesError(
@@ -147,8 +147,9 @@ class Coding:
             raise JudgeBayesError(
                 f"Every label in column {label!r} is {self.classes.values[distinct[0]]!r}. With a "
                 "constant label any calibrator looks perfect by learning that constant. Use an "
-                "orientation in which labels differ (response order, for example), or allow it: "
-                "--allow-degenerate at the command line, allow_degenerate=True in Python."
+                "orientation in which labels differ (for example the response order), or allow "
+                "constant labels: --allow-degenerate at the command line, allow_degenerate=True "
+                "in Python."
             )
 
     def decode(

@@ -107,8 +107,9 @@ def encode(
     cast = np.bincount(judge_of[index >= 0], minlength=len(judges))
     if (cast == 0).any():
         raise JudgeBayesError(
-            f"Judge {listing(judges[cast == 0])} has no vote in column {vote!r}: every one is "
-            "missing. Leave such a judge out of the table (a column: --ignore)."
+            f"Judge {listing(judges[cast == 0])} has no votes in column {vote!r}: all are "
+            "missing. Remove such a judge from the table; in a --wide file, ignore its column "
+            "with --ignore."
         )
     swapped = orders_of(frame, order, votes_as)
     flipped = 0
@@ -195,9 +196,9 @@ def encode_wide(
     present = set(map(canonical, pd.unique(cells.ravel())))
     if classes is None and missing is None and -1 in present and present <= {-1, 0, 1}:
         raise JudgeBayesError(
-            "The matrix holds -1 and no empty cell. If -1 means no vote, pass missing=-1 (in a file, "
-            "leave such cells empty); if it is a class, name the classes: classes=(-1, 0, 1), "
-            "--classes=-1,0,1 at the command line."
+            "The matrix contains -1, but no empty cell. If -1 means no vote, pass missing=-1 (in "
+            "a file, leave such cells empty); if it is a class, name the classes: classes=(-1, "
+            "0, 1), --classes=-1,0,1 at the command line."
         )
     long = pd.DataFrame(
         {
@@ -271,7 +272,8 @@ def _with_tasks(
         row = int(np.argmax(clash))
         raise JudgeBayesError(
             f"Item {canonical(frame[item].iloc[row])!r} is in more than one task (row "
-            f"{frame.index[row]} says {canonical(frame[task].iloc[row])!r}); an item has one task."
+            f"{frame.index[row]} says {canonical(frame[task].iloc[row])!r}); an item must have "
+            "one task."
         )
     with_tasks = Votes(
         votes.index, votes.score, votes.order, jnp.asarray(result), votes.n_classes, len(tasks)

@@ -83,7 +83,7 @@ def slots_of(
         where = ", ".join(f"{n} {canonical(frame[n].iloc[row])!r}" for n in names if n is not None)
         column = _numbering(frame, keys, (*names, *used)) if sample is None else None
         if sample is not None:
-            hint = "Votes of one judge on one item need different samples."
+            hint = "Repeated votes of a judge on an item need different samples."
         elif column is not None:
             hint = (
                 f"Column {column!r} distinguishes them: if it numbers repeated votes of a judge, use "
@@ -95,8 +95,7 @@ def slots_of(
                 "sample=... (at the command line --sample COLUMN, or --repeats if there is none)."
             )
         raise JudgeBayesError(
-            f"Rows {frame.index[first]} and {frame.index[row]} hold the same vote twice ({where}). "
-            + hint
+            f"Rows {frame.index[first]} and {frame.index[row]} are the same vote ({where}). " + hint
         )
     ordered = keys.sort_values(["sample", "order"], kind="stable")
     return ordered.groupby(["item", "judge"]).cumcount().sort_index().to_numpy()

@@ -100,8 +100,8 @@ def encode_sparse(
     cast = _counts(votes.judge, len(n_missing), rows)
     if (cast == 0).any():
         raise JudgeBayesError(
-            f"Judge {listing(judges.index[cast == 0])} has no vote in column {vote!r}: every one is "
-            "missing. Leave such a judge out of the table."
+            f"Judge {listing(judges.index[cast == 0])} has no votes in column {vote!r}: all are "
+            "missing. Remove such a judge from the table."
         )
     coding = Coding(
         items.index,

@@ -192,7 +192,7 @@ class StoppingRule:
         votes = counts.sum(1)
         if votes.max(initial=0) > self.most:
             raise JudgeBayesError(
-                f"An item has {votes.max()} votes; this rule stops at {self.most}."
+                f"An item has {votes.max()} votes; this rule allows at most {self.most}."
             )
         places = [(int(m), np.flatnonzero(votes == m)) for m in np.unique(votes)]
         return [(m, here, self._grid.place(counts[here], m)) for m, here in places]
@@ -247,7 +247,7 @@ def stopping_rule(
         If a number is out of its range, or there are too many classes for so many votes.
     """
     if not (math.isfinite(price) and price >= 0):
-        raise JudgeBayesError(f"The price of a vote is {price}; it must be a number from 0.")
+        raise JudgeBayesError(f"The price of a vote is {price}; it must be 0 or more.")
     return _rule(_plan(fitted, prior, votes, loss, batch, fewest), price)
 
 
@@ -280,7 +280,8 @@ def price_within(
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise JudgeBayesError(
-            f"The loss to give up is {tolerance}; it must be a number from 0, such as 0.002."
+            f"The accepted increase of the loss is {tolerance}; it must be 0 or more, such as "
+            "0.002."
         )
     plan = _plan(fitted, prior, votes, loss, batch, fewest)
 
@@ -308,8 +309,8 @@ def _plan(
     n_classes = fitted.n_classes
     if not 1 <= batch <= votes or not 0 <= fewest <= votes:
         raise JudgeBayesError(
-            f"With at most {votes} votes per item, a batch of {batch} and a least number of {fewest} "
-            "are impossible."
+            f"A batch of {batch} and a minimum of {fewest} votes are impossible with at most "
+            f"{votes} votes per item."
         )
     if math.comb(votes + n_classes, n_classes) > STATES:
         raise JudgeBayesError(

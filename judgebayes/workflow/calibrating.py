@@ -496,8 +496,9 @@ def chosen_words(
             if name != choice.name
         )
         text = (
-            f"Method: {choice.name}, with the least held-out NLL, {own:z.3f} ({others}). Its scores are "
-            f"slightly optimistic, because it was chosen from {len(choices)} methods on these labels."
+            f"Method: {choice.name}, with the lowest held-out NLL, {own:z.3f} ({others}). Its "
+            f"scores are slightly optimistic, because it was chosen from {len(choices)} methods "
+            "on these labels."
         )
     else:
         first = choices[0].name
@@ -511,10 +512,10 @@ def chosen_words(
             if compared.clearly_less(name, choice.name) == clear
         ]
         if named:
-            text += f" {', '.join(named)} {'has' if len(named) == 1 else 'have'} " + (
-                "clearly less."
+            text += f" {', '.join(named)} {'has' if len(named) == 1 else 'have'} a " + (
+                "clearly lower NLL."
                 if clear
-                else "less, but not clearly: the 95 % interval of "
+                else "lower NLL, but not clearly: the 95 % interval of "
                 f"{'the' if len(named) == 1 else 'each'} difference contains zero."
             )
     return text
@@ -600,26 +601,26 @@ def _warnings(
     given = counts_by_item(read.votes).sum(1)
     if (given == 0).any():
         messages.append(
-            f"{int((given == 0).sum())} item(s) have no vote that could be read; their answer is "
-            "that of the fit without votes."
+            f"{int((given == 0).sum())} item(s) have no readable vote. Their probabilities are "
+            "what the fit predicts without votes."
         )
     pooled = isinstance(fitted, FittedDavidson | FittedHierarchicalDavidson)
     if pooled and len(np.unique(given[given > 0])) > 1:
         low, high = int(given[given > 0].min()), int(given.max())
         messages.append(
-            f"Items have between {low} and {high} votes; one fit is used for all, although its "
-            "parameters depend on the number of votes."
+            f"Items have between {low} and {high} votes; the same fit is used for all items, "
+            "although its parameters depend on the number of votes."
         )
     if request.label_noise > 0:
         messages.append(
             f"{request.label_noise:.0%} of the labels are assumed to be wrong. Held-out NLL and "
-            "accuracy refer to the observed labels, with which even perfect decisions would agree "
-            f"only on {1 - request.label_noise:.0%} of the items."
+            "accuracy refer to the observed labels. Even perfect decisions would agree with only "
+            f"{1 - request.label_noise:.0%} of them."
         )
     n = int((labels >= 0).sum())
     if 0 < n < FEW_LABELS:
         messages.append(
-            f"Only {n} labels: all numbers here are rough. 50 to 100 labels are usually enough."
+            f"Only {n} labels: all numbers here are imprecise. 50 to 100 labels are usually enough."
         )
     counts = np.bincount(labels[labels >= 0], minlength=read.votes.n_classes)
     names = read.coding.classes.names

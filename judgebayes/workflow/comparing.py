@@ -392,9 +392,9 @@ def comparison_words(
                 and not all(ends for name, ends in finite.items() if traits_of(name).rule)
                 else "."
             )
-            + f" ECE: distance between probabilities and frequencies; with {held} held-out labels per "
-            "split it is biased upwards, least for best-constant, which gives all items the same "
-            "answer. Choose by NLL."
+            + f" ECE: distance between probabilities and frequencies; with {held} held-out labels "
+            "per split ECE is biased upwards. The bias is smallest for best-constant, which "
+            "gives all items the same answer. Choose by NLL."
         )
     return [*words, " ".join(text for name, text in SIMPLE.items() if name in compared.means)]
 

@@ -101,13 +101,15 @@ def _grouped(
     text = (
         f"--group: {len(labels)} items in {len(np.unique(read.groups))} groups of column "
         f"{read.columns['group']!r}, the {int(labelled.sum())} labelled ones in "
-        f"{len(np.unique(read.groups[labelled]))}. Items of a group may be similar, which does not "
-        "change the estimates but the intervals"
+        f"{len(np.unique(read.groups[labelled]))}. Items of a group may be similar. This does not "
+        "change the estimates, but it changes the intervals"
     )
     wide, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (judges, ungrouped))
     ratio = (wide / narrow).dropna()
     if len(ratio):
-        text += f": those of accuracy are {ratio.median():.2f} times as wide as without groups"
+        text += (
+            f": the intervals of accuracy are {ratio.median():.2f} times as wide as without groups"
+        )
         if len(ratio) > 1:
             text += f" (median; {ratio.min():.2f} to {ratio.max():.2f})"
     return [f"{text}. The findings below treat items as independent."]

@@ -35,8 +35,8 @@ __all__ = ["MajorityError", "ensemble", "ensemble_request", "sizes_of"]
 FEW_LABELS = 30
 FAR = 3
 UNLABELLED = (
-    "The error of a vote is measured on labels, and there are none; add them with --labels FILE or "
-    "--label COLUMN."
+    "The error of a majority vote is estimated from labels, and there are none; add them with "
+    "--labels FILE or --label COLUMN."
 )
 
 
@@ -84,7 +84,7 @@ def ensemble(
     request: Annotated[EnsembleRequest, Fixed({"out": None, "plot": None})],
     progress: Progress | None = None,
 ) -> MajorityError:
-    """Estimate the error of a majority vote of k on your items, and how many labels that takes.
+    """Estimate the error of a majority of k votes on your items, and how many labels this needs.
 
     The function behind `judgebayes ensemble`, with the same options; `votes` and `labels` are
     paths or tables, or `votes` is what `read` returned.

@@ -104,9 +104,9 @@ def drift(before: VoteProfile, now: VoteProfile, classes: Classes) -> list[str]:
             )
     if before.votes_per_item != now.votes_per_item:
         messages.append(
-            f"The fit was made on {before.votes_per_item:g} votes per item (median), these have "
-            f"{now.votes_per_item:g}: its parameters hold only for the number of votes they were "
-            "fitted to."
+            f"The fit was made on {before.votes_per_item:g} votes per item (median), but these "
+            f"items have {now.votes_per_item:g}. Its parameters are valid only for the number of "
+            "votes that it was fitted to."
         )
     return messages
 
@@ -163,12 +163,13 @@ def load_fit(path: Path | str) -> SavedFit:
         is_fit = False
     if not is_fit:
         raise JudgeBayesError(
-            f"{str(path)!r} is not a fit; judgebayes calibrate --save writes one."
+            f"{str(path)!r} is not a saved fit; use a file that `judgebayes calibrate --save` "
+            "wrote."
         )
     if document.get("version") != VERSION:
         raise JudgeBayesError(
-            f"{str(path)!r} is a fit of format version {document.get('version')!r}; this program reads "
-            f"version {VERSION}. Fit again."
+            f"{str(path)!r} is a saved fit of format version {document.get('version')!r}; this "
+            f"program reads version {VERSION}. Fit again."
         )
     if unknown and unknown[0].isidentifier():
         raise JudgeBayesError(

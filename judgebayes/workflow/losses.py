@@ -79,11 +79,11 @@ def check_losses(loss: str, losses: object, abstain_cost: float | None) -> None:
         raise JudgeBayesError(f"--loss {loss!r} is unknown; choose one of: {', '.join(LOSSES)}.")
     if losses is not None and loss != "absolute":
         raise JudgeBayesError(
-            f"--losses already defines the loss of every decision; leave out --loss {loss}."
+            f"--losses already defines the loss of every decision; omit --loss {loss}."
         )
     if abstain_cost is not None and not 0 <= abstain_cost < np.inf:
         raise JudgeBayesError(
-            f"--abstain-cost is {abstain_cost:g}; it must be a number from 0, in units of the loss."
+            f"--abstain-cost is {abstain_cost:g}; it must be 0 or more, in units of the loss."
         )
 
 
@@ -117,7 +117,7 @@ def losses_of(loss: str, losses: Any, abstain_cost: float | None, classes: Class
     if abstain_cost is not None:
         if person is not None:
             raise JudgeBayesError(
-                f"--losses has a row {PERSON!r}, the price of asking a person; leave out --abstain-cost."
+                f"--losses has a row {PERSON!r}, the cost of asking a person; omit --abstain-cost."
             )
         person = np.full(len(classes), float(abstain_cost))
     return Losses(matrix, loss, meaning, mean, person)
@@ -139,8 +139,8 @@ def _of_table(
     if len(wrong):
         row, column = wrong[0]
         raise JudgeBayesError(
-            f"--losses: deciding {frame.index[row]!r} where {frame.columns[column]!r} is right costs "
-            f"{values[row, column]}; a loss is a finite number from 0."
+            f"--losses: the loss of deciding {frame.index[row]!r} if {frame.columns[column]!r} is "
+            f"right is {values[row, column]}; it must be a finite number of 0 or more."
         )
     return values[: len(names)], values[len(names)] if len(values) > len(names) else None
 
@@ -154,8 +154,8 @@ def _by_place(losses: Any, names: list[str]) -> pd.DataFrame:
     if values.shape not in {(k, k), (k + 1, k)}:
         shape = " x ".join(map(str, values.shape)) if values.size else "not a matrix of numbers"
         raise JudgeBayesError(
-            f"--losses is {shape}; it needs a row per decision and a column per class, {k} x {k}, and "
-            "may have one more row, the price of asking a person."
+            f"--losses is {shape}; it needs a row per decision and a column per class, {k} x {k}, "
+            "and may have one more row, the cost of asking a person."
         )
     return pd.DataFrame(values, index=[*names, PERSON][: len(values)], columns=names)
 

@@ -83,7 +83,7 @@ Ignore = Annotated[
 Missing = Annotated[
     str | None,
     "Values that mean no vote (or no label), separated by commas: partial,unsure. Empty cells "
-    "always mean that.",
+    "are always missing.",
 ]
 Encoding = Annotated[str | None, "Encoding of text files that are not UTF-8, for example cp1252."]
 SkipRows = Annotated[
@@ -93,14 +93,16 @@ SkipRows = Annotated[
         least=0,
     ),
 ]
-DropUnknownLabels = Annotated[bool, "Accept labels of items without votes; they are left out."]
+DropUnknownLabels = Annotated[
+    bool, ("Leave out labels of items without votes, instead of raising an error.")
+]
 AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
 Loss = Annotated[str, "Loss of a decision: absolute (class steps) or zero-one."]
 OwnLosses = Annotated[
     Any,
     Option(
-        "Your own losses: a table with the decision in the first column and a column per class. A row "
-        "'person' gives the price of asking a person. In Python also a matrix.",
+        "Your own losses: a table with the decision in the first column and a column per class. "
+        "A row 'person' gives the cost of asking a person. In Python, a matrix is accepted too.",
         type=Path | None,
     ),
 ]
@@ -112,8 +114,8 @@ Plugin = Annotated[
 AbstainCost = Annotated[
     float | None,
     Option(
-        "Price of asking a person, in units of the loss. Items with a higher expected loss are sent to "
-        "a person.",
+        "Cost of asking a person, in units of the loss. Items with a higher expected loss are "
+        "sent to a person.",
         least=0,
     ),
 ]
@@ -144,7 +146,8 @@ class Columns:
     task: Annotated[str | None, "Column of the task, for a hierarchical model."] = None
     group: Annotated[
         str | None,
-        "Column of what items share (a question, a program): splits keep its items together.",
+        "Column of groups of related items, such as answers to one question; splits keep the "
+        "items of a group together.",
     ] = None
 
     def named(self) -> dict[str, str | None]:
@@ -198,16 +201,16 @@ class CalibrateRequest(LabelledVotes):
     method: Annotated[
         str,
         Option(
-            "auto (stacking for several judges, davidson for one, unless another suitable method has "
-            f"clearly less held-out NLL), {', '.join(METHODS[1:-1])} or {METHODS[-1]}.",
+            "auto (stacking for several judges, davidson for one, unless another suitable method "
+            f"has a clearly lower held-out NLL), {', '.join(METHODS[1:-1])} or {METHODS[-1]}.",
             values=METHODS,
         ),
     ] = "auto"
     calibrator: Annotated[
         str,
         Option(
-            f"The calibration map after the method: {', '.join(CALIBRATORS[1:])}; auto adds beta to "
-            "methods that are overconfident.",
+            "The calibration map that is applied to the method's probabilities: "
+            f"{', '.join(CALIBRATORS[1:])}; auto adds beta to methods that are overconfident.",
             values=CALIBRATORS,
         ),
     ] = "auto"
@@ -222,7 +225,7 @@ class CalibrateRequest(LabelledVotes):
     plugin: Plugin = None
     conformal: Annotated[
         float | None,
-        "Add a conformal set of classes to each item; this is its coverage, such as 0.9.",
+        "Add a conformal set of classes to each item, with this coverage, such as 0.9.",
     ] = None
     columns: Columns = field(default_factory=Columns)
     classes: ClassNames = None
@@ -263,7 +266,7 @@ class DiagnoseRequest(LabelledVotes):
     classes: ClassNames = None
     pairwise: Pairwise = None
     reading: Annotated[ReadingOptions, Fixed({"only_judge": None})]
-    judges: Annotated[int, Option("Greatest number of judges to print.", least=2)] = 20
+    judges: Annotated[int, Option("Maximum number of judges to print.", least=2)] = 20
     seed: Annotated[int, "Seed of the random panels (saturation)."] = 0
     out: Out = None
     plot: Plot = None
@@ -279,12 +282,12 @@ class EnsembleRequest(LabelledVotes):
         "Numbers of votes: 1:21, or 3,5,11; by default all odd numbers in the data.",
     ] = None
     target_width: Annotated[
-        float, "Target width of the interval, to compute how many labels it needs."
+        float, "Target width of the interval; the number of labels that it needs is printed."
     ] = 0.05
-    level: Annotated[float, "Probability of the intervals."] = 0.9
+    level: Annotated[float, "Coverage probability of the intervals."] = 0.9
     these_items: Annotated[
         bool,
-        "Estimate the error on the items of the file, not on all items like these; the interval is "
+        "Estimate the error on the items of the file, not on all similar items; the interval is "
         "narrower if a large share is labelled.",
     ] = False
     columns: Ungrouped

@@ -164,7 +164,8 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
     read, opened = data.table, data.opened
     if opened is None:
         raise JudgeBayesError(
-            "These votes have no columns of generators or systems; pass what judgebayes.read returns."
+            "These votes have no columns of generators or systems; pass the result of "
+            "judgebayes.read."
         )
     if request.systems is None:
         names, generator = generators_of(opened.tables, read, request.generator)
@@ -273,7 +274,7 @@ def generators_of(
         if twice.any():
             raise JudgeBayesError(
                 f"Item {pairs[item][twice].iloc[0]!r} has more than one value of {column!r}; an "
-                "item has one generator."
+                "item must have one generator."
             )
         generator = pairs.set_index(item)[column].reindex(pd.Index(read.coding.items).astype(str))
         if generator.isna().any():
@@ -352,7 +353,7 @@ def _words(
     labelled = len(np.unique(generator[labels >= 0]))
     return [
         f"{n_generators} {what.removeprefix('a ')}(s), {votes.n_items} items, {votes.n_judges} "
-        f"judge(s); a vote for {top!r} is {meaning}.",
+        f"judge(s); a vote for {top!r} means {meaning}.",
         f"{int((labels >= 0).sum())} items of {labelled} {what.removeprefix('a ')}(s) are "
         f"labelled, {int((labels == 0).sum())} of them "
         f"{'invalid' if matches is None else 'lost by the first of the pair'}.",
@@ -366,24 +367,26 @@ def _warnings(counts: PrecisionCounts, fit: Fit, in_part: bool) -> list[str]:
     labelled = int(counts.labelled.sum())
     if labelled == 0:
         lines.append(
-            "No item is labelled: the intervals only reflect the priors. Label the items of at least "
-            "one generator; --next 50 proposes items to begin with."
+            "No item is labelled: the intervals only reflect the priors. Label the items of at "
+            "least one generator; --next 50 proposes the first items to label."
         )
     elif labelled == 1:
         lines.append(
-            "Only one generator has labels: how much the judges' errors vary between generators comes "
-            "from the prior."
+            "Only one generator has labels. The variation of the judges' errors between "
+            "generators is therefore taken from the prior."
         )
     if in_part:
         lines.append(
-            "Some generators are only partly labelled: precision is estimated by strata of votes, which "
-            "is valid however the items were chosen. TPR and TNR are those of the labelled items."
+            "Some generators are only partly labelled: precision is estimated by strata of "
+            "votes, which is correct for any choice of the labelled items. TPR and TNR are those "
+            "of the labelled items."
         )
     unlabelled = int((~counts.labelled).sum())
     if in_part and unlabelled:
         lines.append(
-            f"{unlabelled} generator(s) have no label: their intervals assume that votes relate to "
-            "validity as for the others, and are too narrow if they do not. Label a few items of each."
+            f"{unlabelled} generator(s) have no label: their intervals assume that votes relate "
+            "to validity as they do on the other generators. If they do not, the intervals are "
+            "too narrow. Label a few items of each."
         )
     if labelled and float(counts.invalid.sum()) < FEW_INVALID:
         lines.append(

@@ -187,7 +187,7 @@ class Listing(_Read[SparseVotes]):
         if some.n_items * some.n_judges * some.n_samples > DENSE_BYTES:
             raise JudgeBayesError(
                 f"The votes of {some.n_judges} judges on {some.n_items} labelled items do not fit "
-                "into a table; label fewer of the items, or leave judges out."
+                "into a table; use fewer labelled items or fewer judges."
             )
         return Reading(
             some.dense(),
@@ -229,9 +229,9 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     notes = notes_of(table)
     skipped = [name for name in source.ignored if name in table.columns and wide]
     if skipped:
-        one = f"Column {listing(skipped)} is not read as a judge's."
+        one = f"Column {listing(skipped)} is not read as a judge."
         notes.append(
-            one if len(skipped) == 1 else f"Columns {listing(skipped, 20)} are not read as judges'."
+            one if len(skipped) == 1 else f"Columns {listing(skipped, 20)} are not read as judges."
         )
     others = (*others, *skipped)
     given = source.columns.named() | {
@@ -246,7 +246,8 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         columns, left_out = _wide_columns(candidates, given, elsewhere=labels is not None)
         if left_out is not None:
             notes.append(
-                f"Column {left_out!r} is named like labels, which are in another file: it is left out."
+                f"Column {left_out!r} is left out: it is named like labels, but the labels are in "
+                "another file."
             )
             others = (*others, left_out)
     else:
@@ -277,8 +278,8 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         label, item = columns["label"], str(columns["item"])
         if label is None:
             return Opened(source, table, columns, None, in_pieces, tuple(notes), tuple(judges))
-        given_labels = _two_columns(source.path, item, label) if in_pieces else table
-        gold = Labels(given_labels, item, label)
+        label_table = _two_columns(source.path, item, label) if in_pieces else table
+        gold = Labels(label_table, item, label)
     else:
         item = str(columns["item"])
         gold, messages = _open_labels(labels, source, table[item])
@@ -335,8 +336,8 @@ def _translate_labels(opened: Opened) -> Opened:
     if not words:
         return opened
     message = (
-        f"The labels {listing(words)} of column {gold.label!r} are read as the votes' "
-        f"{listing(words.values())}."
+        f"The labels {listing(words)} of column {gold.label!r} are read as "
+        f"{listing(words.values())}, the words of the votes."
     )
     table = gold.table.assign(**{gold.label: given.map(canonical).map(words).astype(object)})
     return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, message))
@@ -351,9 +352,9 @@ def _plain_cells(
     table, emptied = without(table, columns, missing)
     if emptied:
         shown = ", ".join(f"{value!r} {n}" for value, n in emptied.most_common(8))
-        messages.append(f"Read as no {what}: {shown}.")
+        messages.append(f"Read as missing {what}s: {shown}.")
     elif missing and what == "vote":  # labels need not have them
-        messages.append(f"No vote is {listing(split_names(missing))} (--missing).")
+        messages.append(f"--missing has no effect: no vote is {listing(split_names(missing))}.")
     return table, messages
 
 
@@ -399,7 +400,7 @@ def _has_vote(table: pd.DataFrame) -> bool:
 
 def _one_of(judges: list[str], name: str) -> list[str]:
     if name not in judges:
-        raise JudgeBayesError(f"There is no judge {name!r}; there are {listing(judges, 20)}.")
+        raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {listing(judges, 20)}.")
     return [name]
 
 
@@ -409,7 +410,7 @@ def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
     chosen = table[table[judge].astype(str).str.strip() == name]
     if len(chosen) == 0:
         judges = ", ".join(repr(str(j)) for j in table[judge].unique()[:10])
-        raise JudgeBayesError(f"There is no judge {name!r}; there are {judges}.")
+        raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {judges}.")
     return chosen
 
 
@@ -441,9 +442,9 @@ def _open_labels(
         if same is None:
             raise JudgeBayesError(
                 f"Which column of {str(path)!r} is the item? It has "
-                f"{', '.join(map(repr, gold.columns))}, and the values of none of them, or of "
-                f"several, are items of the votes, {listing(items.unique(), 2)}. Give its item column "
-                f"the name that it has in the votes, {item!r}."
+                f"{', '.join(map(repr, gold.columns))}. The items of the votes "
+                f"({listing(items.unique(), 2)}) are in none of these columns, or in more than "
+                f"one. Give the item column the same name as in the votes, {item!r}."
             ) from error
         roles, by_values = guess_columns(gold.columns, {"item": same, "label": label}), True
     if roles["label"] is None:
@@ -506,10 +507,11 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
             hit = gold.table[gold.label] == odd
             rare = hit.sum() <= FREQUENT * gold.table[gold.label].count()
             none = f"if it means no label, use {option('missing', [odd])}"
-            words = f"write the labels in the words of the votes, {listing(votes.values)}"
+            words = f"write the labels as the votes are written, {listing(votes.values)}"
             raise JudgeBayesError(
-                f"Row {hit.idxmax()} of column {gold.label!r}, the labels, holds {canonical(odd)!r}; "
-                f"the votes are {', '.join(votes.names)}. Labels and votes must be of one scale: "
+                f"Row {hit.idxmax()} of the label column {gold.label!r} contains "
+                f"{canonical(odd)!r}, but the votes are {', '.join(votes.names)}. Labels and "
+                "votes must have the same classes: "
                 f"{'; '.join([none, words] if rare else [words, none])}."
             ) from error
     return votes if pairwise is None else Classes(votes.values, pairwise)
@@ -553,9 +555,9 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
     if binary_votes or binary_labels:
         kinds = ("binary", "ternary") if binary_votes else ("ternary", "binary")
         raise JudgeBayesError(
-            f"The votes look {kinds[0]} ({', '.join(votes.names)}) and the labels {kinds[1]}: they "
-            "must be of one kind. If they are, name the classes from lowest to highest with "
-            "--classes=-1,0,1 or --classes=0,1."
+            f"The votes look {kinds[0]} ({', '.join(votes.names)}), but the labels look "
+            f"{kinds[1]}. Votes and labels must have the same classes. If they have, name the "
+            "classes from lowest to highest with --classes=-1,0,1 or --classes=0,1."
         )
 
 
@@ -588,8 +590,8 @@ def read_any_votes(opened: Opened, classes: Classes) -> Reading | Listing:
     for role in ("order", "task"):
         if columns[role] is not None:
             raise JudgeBayesError(
-                f"The table of these votes is too large, and a list of votes has no {role}; use "
-                f"--{role} none."
+                "The votes are too many for a table, and a list of votes cannot store the "
+                f"{role}; use --{role} none."
             )
     votes, coding = encode_sparse(
         source.path if opened.in_pieces else table,
@@ -683,9 +685,10 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
     else:
         if columns["order"] is not None and source.columns.votes_as is None:
             raise JudgeBayesError(
-                f"Column {columns['order']!r} is the presentation order. Say what a vote names: use "
-                "--votes-as shown (the response as shown; swapped votes are mapped back), "
-                "--votes-as original (already mapped back), or --order none."
+                f"Column {columns['order']!r} is the presentation order. If votes name a response "
+                "by its position as shown, use --votes-as shown (swapped votes are then mapped "
+                "back). If they were already mapped back, use --votes-as original. To ignore the "
+                "order, use --order none."
             )
         sample = columns["sample"]
         if source.columns.repeats:
@@ -760,7 +763,7 @@ def _groups(table: pd.DataFrame, item: str, group: str | None) -> Int[np.ndarray
     twice = pairs[item].duplicated()
     if twice.any():
         raise JudgeBayesError(
-            f"Item {pairs[item][twice].iloc[0]!r} is in more than one group of column "
-            f"{group!r}; an item has one group."
+            f"Item {pairs[item][twice].iloc[0]!r} is in more than one group of column {group!r}; "
+            "an item must have one group."
         )
     return pd.factorize(pairs[group], use_na_sentinel=False)[0]

@@ -45,7 +45,7 @@ def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: s
     columns = split_names(named)
     if len(columns) != 2:
         raise JudgeBayesError(
-            f"--systems names two columns, one for each of the compared systems; {named!r} names "
+            f"--systems needs two columns, one for each of the compared systems; {named!r} has "
             f"{len(columns)}."
         )
     for table, item in tables:
@@ -55,8 +55,8 @@ def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: s
         twice = compared[item].duplicated()
         if twice.any():
             raise JudgeBayesError(
-                f"Item {compared[item][twice].iloc[0]!r} compares more than one pair of systems, or "
-                "one pair in both orders; an item has one pair, in one order."
+                f"Item {compared[item][twice].iloc[0]!r} compares more than one pair of systems, "
+                "or one pair in both orders; an item must have one pair, in one order."
             )
         compared = compared.set_index(item).reindex(pd.Index(read.coding.items).astype(str))
         if compared.isna().to_numpy().any():
@@ -94,8 +94,9 @@ def binary_votes(
     """
     if len(classes) > 3:
         raise JudgeBayesError(
-            f"The votes have {len(classes)} classes; a win rate needs two (B, A), or three with ties in "
-            "the middle (B, tie, A). Name them with --classes, a win of the first system last."
+            f"The votes have {len(classes)} classes; a win rate needs two (B, A), or three with "
+            "ties in the middle (B, tie, A). Name them with --classes, and put a win of the "
+            "first system last."
         )
     top = len(classes) - 1
     flipped = matches.flipped == 1

@@ -380,7 +380,7 @@ def test_bad_input_raises_errors(change: dict[str, np.ndarray], sentence: str) -
 
 def test_impossible_penalties_raise_errors() -> None:
     log_probs, labels = overconfident()
-    with pytest.raises(JudgeBayesError, match=r"penalty=-1\.0; it must be a number from 0"):
+    with pytest.raises(JudgeBayesError, match=r"penalty=-1\.0; it must be a number of 0 or more"):
         Beta(penalty=-1.0).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match=r"l1_share=2\.0; it must be from 0 to 1"):
         Beta(l1_share=2.0).fit(log_probs, labels)

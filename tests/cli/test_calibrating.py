@@ -122,7 +122,9 @@ def test_a_wide_binary_table_and_the_offset(tmp_path: Path) -> None:
     assert "delta" in said
 
 
-def test_orders_are_turned_round(tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame) -> None:
+def test_votes_in_swapped_order_are_mapped_back(
+    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
+) -> None:
     swapped = long.dropna().copy()
     odd = swapped["Sample"] % 2 == 1
     swapped["order"] = np.where(odd, "BA", "AB")
@@ -169,7 +171,7 @@ def test_repeats_without_a_sample_column(
     long.drop(columns="Sample").to_csv(tmp_path / "v.csv", index=False)
     gold.to_csv(tmp_path / "g.csv", index=False)
     args = ["calibrate", tmp_path / "v.csv", "--labels", tmp_path / "g.csv", *FAST]
-    assert "hold the same vote twice" in str(run(*args).exception)
+    assert "are the same vote" in str(run(*args).exception)
     fit = tmp_path / "fit.json"
     said = run(*args, "--repeats", "--method", "sc", "--save", fit).output
     assert "233 votes of 1 judge(s)" in said
@@ -206,7 +208,12 @@ BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], 
     ("unknown method", lambda v, g: None, ["--method", "magic"], "choose one of: auto, davidson"),
     ("unknown inference", lambda v, g: None, ["--inference", "x"], "choose one of: drps, ml"),
     ("unknown loss", lambda v, g: None, ["--loss", "x"], "choose one of: absolute, zero-one"),
-    ("unknown judge", lambda v, g: None, ["--only-judge", "x"], "no judge 'x'; there are 'gpt'"),
+    (
+        "unknown judge",
+        lambda v, g: None,
+        ["--only-judge", "x"],
+        "no judge 'x'; choose one of: 'gpt'",
+    ),
     ("unknown column", lambda v, g: None, ["--vote", "x"], "no column 'x' for the vote"),
     ("no column of tasks", lambda v, g: None, ["--method", "hierarchical"], "--task"),
     (

@@ -231,13 +231,13 @@ def test_all_that_have_less_nll_are_named() -> None:
     assert said.startswith(
         f"Method: stacking, the default, with a held-out NLL of {nll['stacking'][9:]}."
     )
-    assert f" {nll['sc']} (a rule) has clearly less." in said
+    assert f" {nll['sc']} (a rule) has a clearly lower NLL." in said
     both = f"{nll['one-coin + beta']}, {nll['dawid-skene + beta']}"
-    assert f"{both} have less, but not clearly: the 95 % interval of each difference" in said
+    assert f"{both} have a lower NLL, but not clearly: the 95 % interval of each difference" in said
     assert "irt" not in said
     # The rule with even less NLL is named beside the best of the candidates.
     said = chosen_words(choices[1], choices, comparison, 40)
-    assert "one-coin + beta, with the least held-out NLL" in said
+    assert "one-coin + beta, with the lowest held-out NLL" in said
     assert said.count("(a rule) has") == 1
     said = chosen_words(choices[2], choices, comparison, 40)
     assert "dawid-skene + beta, clearly ahead of stacking, the default" in said

@@ -26,7 +26,7 @@ def test_the_list_marks_data_sets_that_are_downloaded(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (["llmbra"], "There is no data set 'llmbra'; choose from llmbar, "),
-        (["all", "--from", "."], "one repository: name only one data set"),
+        (["all", "--from", "."], "one repository; use it with one data set only"),
         (["llmbar", "--from", "nowhere"], "There is no folder 'nowhere'"),
     ],
 )

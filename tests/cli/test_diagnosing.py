@@ -33,7 +33,9 @@ def test_judges_are_listed_and_faults_named(tmp_path: Path, wide: pd.DataFrame) 
     said = run(tmp_path, wide, "--label", "gold", "--out", str(out), "--plot", str(plot))
     assert "4 of 4 judges, in % with 90 % intervals" in said
     assert "x broken: wrong on all of 120 labelled items" in said
-    assert "1 judge(s) gave a readable vote less often than 90%: c (75%)" in said
+    assert (
+        "1 judge(s) gave fewer than 90% of the requested votes in a readable form: c (75%)" in said
+    )
     table = pd.read_csv(out).set_index("judge")
     assert table.loc["broken", "accuracy"] == 0
     assert table.loc["c", "missing"] == 0.25
@@ -58,7 +60,7 @@ def test_without_labels_the_votes_alone_are_looked_at(tmp_path: Path, wide: pd.D
     assert "2 of 3 judges" in said
     assert "No item has a label" in said
     assert "c (75%)" in said
-    assert "no reason not to calibrate" not in said
+    assert "no problem prevents calibration" not in said
     heads = next(line for line in said.splitlines() if line.startswith("judge"))
     assert heads.split() == ["judge", "votes", "missing"]
     votes, plot = str(tmp_path / "votes.csv"), str(tmp_path / "judges.png")
@@ -82,7 +84,7 @@ def test_a_line_per_judge_on_a_narrow_console(
     assert all(len(line) <= 80 for line in said[start : start + 5])
     assert [row.split()[0][-2:] for row in rows[:2]] == ["-1", "-2"]
     assert "…" in rows[0]
-    assert said[start + 5].startswith("Not shown, for lack of width: votes (--out FILE)")
+    assert said[start + 5].startswith("Not shown, because the terminal is too narrow: votes")
 
 
 def test_similar_names_get_more_width(
@@ -114,7 +116,7 @@ def test_in_a_terminal_findings_break_between_words_and_names_stay_whole(
         finding.append(line[2:].rstrip())
     assert all(len(line) <= 58 for line in finding)
     assert f"{name}:" in "".join(finding[:2])
-    assert "wrong on all of 120 labelled items. No judge is" in " ".join(finding[1:])
+    assert "wrong on all of 120 labelled items. This is implausible" in " ".join(finding[1:])
 
 
 def test_what_groups_change_is_said(tmp_path: Path, wide: pd.DataFrame) -> None:

@@ -76,9 +76,9 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
     words = votes.words()
     assert words[:5] == [
         "Row 1 of a.csv, 'Judge results, March 2026', is above the header and is left out.",
-        "No vote is 'unsure' (--missing).",
+        "--missing has no effect: no vote is 'unsure'.",
         "Row 1 of gold.csv, 'Labels by hand', is above the header and is left out.",
-        "Read as no label: 'unsure' 1.",
+        "Read as missing labels: 'unsure' 1.",
         "Columns: item = 'Item No.'.",
     ]
     assert "Judges: 'GPT 5', 'Claude'." in words
@@ -88,7 +88,9 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
     assert labels.tolist() == [1, 0, -1, -1]
     alone = read(opened(path, wide=True, only="Claude", encoding="cp1252", ignore="Notes"))
     assert list(alone.coding.judges) == ["Claude"]
-    with pytest.raises(JudgeBayesError, match=r"no judge 'Claud'; there are 'GPT 5', 'Claude'"):
+    with pytest.raises(
+        JudgeBayesError, match=r"no judge 'Claud'; choose one of: 'GPT 5', 'Claude'"
+    ):
         opened(path, wide=True, only="Claud", encoding="cp1252", ignore="Notes,Date")
 
 
@@ -113,7 +115,7 @@ def test_stray_votes_are_reported_and_can_be_missing(
     (missing,) = shlex.split(said.group(1))
     reading = read(opened(tmp_path / "v.csv", wide=wide, missing=missing.casefold()))
     assert int((np.asarray(reading.votes.index) >= 0).sum()) == 80 - strays
-    assert f"Read as no vote: 'Partial, perhaps' {strays}." in reading.words()
+    assert f"Read as missing votes: 'Partial, perhaps' {strays}." in reading.words()
     classes = f"no,{missing},yes"
     with_them = read(opened(tmp_path / "v.csv", wide=wide), classes)
     assert with_them.coding.classes.values == ("no", "Partial, perhaps", "yes")
@@ -135,7 +137,7 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
     assert read(files).words()[:2] == [
         "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item column is detected by its "
         "values, which are items of the votes.",
-        "The labels 'Yes', 'no' of column 'ok?' are read as the votes' 'correct', 'incorrect'.",
+        "The labels 'Yes', 'no' of column 'ok?' are read as 'correct', 'incorrect', the words of the votes.",
     ]
     assert files.labels is not None
     labels = read(files).coding.labels(
@@ -144,9 +146,7 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
     assert labels.tolist() == [0, 1] * 9 + [0, -1]
     checked["sample"] = [f"u{n}" for n in range(20)]
     checked.to_csv(tmp_path / "by hand.csv", index=False)
-    with pytest.raises(
-        JudgeBayesError, match=r"items of the votes, 't0', 't1' and 18 more\. Rename"
-    ):
+    with pytest.raises(JudgeBayesError, match=r"items of the votes, 't0', 't1' and 18 more\. Give"):
         opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
 
 
@@ -164,7 +164,7 @@ def test_labels_in_other_words_of_the_same_ends(
     assert files.labels is not None
     labels = votes.coding.labels(files.labels.table, item="item", label="label")
     assert labels.tolist() == [-1, 0, 1, -1]
-    assert "of column 'label' are read as the votes' " in votes.words()[0]
+    assert "of column 'label' are read as " in votes.words()[0]
 
 
 def test_a_frequent_label_of_no_class_is_first_to_be_written_as_the_votes_are(
@@ -195,7 +195,7 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     assert again.labels is not None
     assert again.labels.label == "checked"
     assert list(read(again).coding.judges) == ["a"]
-    assert "Column 'note' is not read as a judge's." in read(again).words()
+    assert "Column 'note' is not read as a judge." in read(again).words()
     # Labels of another file, in a column that the next file of votes has too.
     table[["item", "checked"]].to_csv(tmp_path / "g.csv", index=False)
     table.drop(columns=["checked", "note"]).to_csv(tmp_path / "first.csv", index=False)
@@ -219,7 +219,7 @@ def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> Non
     notes = reading_notes(read(open_source(source, None)), source)
     files = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
     assert files.judges == ("a",)
-    assert "Columns 'Date', 'Note' are not read as judges'." in files.notes
+    assert "Columns 'Date', 'Note' are not read as judges." in files.notes
     # What the next file is said to be comes first.
     (tmp_path / "v.csv").write_text("Nr,a,Prüfer\n1,no,yes\n2,yes,no\n", "cp1250")
     said = ReadingOptions(encoding="cp1250", skip_rows=0)

@@ -64,7 +64,10 @@ def run(*args: object) -> Result:
 
 
 def from_prior(
-    nuts: NUTS, problem: Problem, key: jax.Array, told: Callable[[Sampling], object] | None = None
+    nuts: NUTS,
+    problem: Problem,
+    key: jax.Array,
+    callback: Callable[[Sampling], object] | None = None,
 ) -> Chains:
     """Draw from the prior what a sampler would draw from the posterior."""
     names = list(problem.latent)
@@ -464,7 +467,7 @@ def test_a_file_that_exists_is_not_lost(files: Files) -> None:
 
 
 def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(nuts: NUTS, problem: Problem, key: jax.Array, told: Any) -> Chains:
+    def interrupted(nuts: NUTS, problem: Problem, key: jax.Array, callback: Any) -> Chains:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(NUTS, "draw", interrupted)
@@ -536,7 +539,7 @@ def test_a_file_without_a_posterior_is_one_sentence(files: Files, tmp_path: Path
     (tmp_path / "a.nc").write_text("no")
     good = files.folder / "davidson.nc"
     wrong = str(run("posterior-compare", good, tmp_path / "a.nc").exception)
-    assert "holds no posterior that ArviZ can read" in wrong
+    assert "is not a posterior that ArviZ can read" in wrong
     assert "There is no file" in str(run("posterior-compare", good, tmp_path / "b.nc").exception)
     assert "named twice" in str(run("posterior-compare", good, good).exception)
     assert "two or more files" in str(run("posterior-compare", good).exception)

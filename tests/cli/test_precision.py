@@ -119,6 +119,6 @@ def test_win_rates_and_a_ranking_of_systems(tmp_path: Path) -> None:
     ranking = result.output[result.output.index("Systems") :]
     assert ranking.index("strong") < ranking.index("middling") < ranking.index("weak")
     wrong = run(tmp_path / "votes.csv", "--systems", "left")
-    assert "names two columns" in str(wrong.exception)
+    assert "needs two columns" in str(wrong.exception)
     wrong = run(tmp_path / "votes.csv", "--systems", "left,top")
     assert "no columns 'left' and 'top'" in str(wrong.exception)

@@ -50,7 +50,7 @@ def test_the_page_of_the_example_is_reproducible(
         "The judges",
         "Calibrated probabilities",
         "Decisions",
-        "What more labels would buy",
+        "The effect of more labels",
         "Method and settings",
         "To run it again",
     ]

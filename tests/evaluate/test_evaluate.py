@@ -148,7 +148,7 @@ def test_own_metrics_can_be_passed(votes: Votes, labels: np.ndarray, parts: Spli
     [
         ({"fit_on": "both"}, "choose one of: 'calibration', 'all'"),
         ({"splits": Splits(np.array([[0]]), np.array([[99]]))}, "contain item 99"),
-        ({"metrics": ["maee"]}, "no metric 'maee'; there are mae, accuracy"),
+        ({"metrics": ["maee"]}, "no metric 'maee'; choose one of: mae, accuracy"),
     ],
 )
 def test_impossible_requests_are_errors(

@@ -95,7 +95,7 @@ def test_one_that_raises_or_dies_is_reported_and_the_others_run(
     first, second = logs / f"{PAPER}-one.log", logs / f"{PAPER}-two.log"
     assert f"failed The first: RuntimeError: planted; log: {first}" in printed
     assert f"failed The second: its process was ended by SIGSEGV; log: {second}" in printed
-    assert "2 of 3 experiments failed. The same command runs these again" in printed
+    assert "2 of 3 experiments failed. Run the same command again" in printed
     assert "said before it failed" in first.read_text()
     assert "Traceback" in first.read_text()
     assert "Segmentation fault" in second.read_text()
@@ -106,7 +106,7 @@ def test_one_that_raises_or_dies_is_reported_and_the_others_run(
     assert reproduce(out)
     assert plant.ran() == [1, 1, 0]
     assert files(out) == files(tmp_path / "whole")
-    assert "The third: replicated 1 (finished by the run before)" in capsys.readouterr().out
+    assert "The third: replicated 1 (finished in an earlier run)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])

@@ -149,7 +149,7 @@ def test_deep_nesting_is_reported_and_gives_no_verdict(tmp_path: Path) -> None:
         assert repair_verdicts(answer, [Shown("1", "t")]).votes == [-1]
         assert parse_verdict(text).value is None
         (tmp_path / "fit.json").write_text(text)
-        with pytest.raises(JudgeBayesError, match="is not a fit"):
+        with pytest.raises(JudgeBayesError, match="is not a saved fit"):
             load_fit(tmp_path / "fit.json")
 
 

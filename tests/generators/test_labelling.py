@@ -231,5 +231,5 @@ def test_labelling_in_rounds() -> None:
     with pytest.raises(JudgeBayesError, match="1 or more"):
         state.propose(0)
     complete = state.update(np.arange(300), label)
-    with pytest.raises(JudgeBayesError, match="Every output is labelled"):
+    with pytest.raises(JudgeBayesError, match="All items are already labelled"):
         complete.propose(1)

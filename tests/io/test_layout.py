@@ -138,7 +138,10 @@ def test_columns_of_no_judge_are_named_with_the_option_to_ignore_them(tmp_path: 
     with pytest.raises(JudgeBayesError, match="--ignore=Notes,Date,Tokens") as caught:
         import_votes("wide", path)
     assert "Column 'Notes' of" in str(caught.value)
-    assert "votes for no, yes; nor are 'Date', 'Tokens'" in str(caught.value)
+    assert (
+        "not one of the votes no, yes, so it is not read as a judge; neither are 'Date', 'Tokens'"
+        in str(caught.value)
+    )
     imported = import_votes("wide", path, Options(ignore="Notes, Date,Tokens"))
     assert set(imported.votes["judge"]) == {"GPT 5", "Claude"}
     with pytest.raises(

@@ -767,8 +767,8 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("tidy", "a.csv", "item,judge,vote\n,j,1\n", "Row 2 of .* has no item"),
     ("tidy", "a.csv", "x,y\n1,2\n", "Which column is the item"),
     ("tidy", "a.csv", "item,vote,label\nx,1,1\nx,0,0\n", "has two labels"),
-    ("tidy", "a.csv", "item,vote\nx,\n", "There is no vote in .*empty cell 1"),
-    ("wide", "a.csv", "item\nx\n", "no judge column"),
+    ("tidy", "a.csv", "item,vote\nx,\n", "There are no votes in .*empty cell 1"),
+    ("wide", "a.csv", "item\nx\n", "no judge columns"),
     ("wide", "a.csv", "item,j\nx,1\nx,0\n", "'x' has more than one row"),
     ("text", "a.csv", "item,judge\nx,1\n", "Which column of .* holds the raw answers"),
     ("judgebench", "a.jsonl", "{", "Line 1 of .* is not JSON"),
@@ -783,7 +783,7 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("llmbar", "e/m/p/result.json", {"a": 1}, "not a list of judged pairs"),
     ("llmbar", "e/m/p/result.json", [{"label": 3, "results": [1]}], "label of 1 or 2"),
     ("llmbar", "e/m/p/result.json", [{"label": 1, "results": [{}]}], "no field 'swap = False'"),
-    ("rewardbench", "a.json", {"x": 1}, "holds no results of RewardBench"),
+    ("rewardbench", "a.json", {"x": 1}, "contains no results of RewardBench"),
     ("rewardbench", "a.json", {"results": [1], "id": [1, 2]}, "different lengths"),
     ("alpaca-eval", "annotations.json", {"a": 1}, "not a list of annotations"),
     ("alpaca-eval", "annotations.json", [{"instruction": "x"}], "no field 'preference'"),
@@ -796,11 +796,11 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("inspect", "a.json", "[" * 200_000, "nested too deeply|not JSON"),
     ("lm-eval", "samples_x.jsonl", [{"resps": []}], "no field 'doc_id'"),
     ("lm-eval", "samples_x.jsonl", [{"doc_id": 1}], "no field 'filtered_resps'"),
-    ("lm-eval", "samples_x.jsonl", "\n", "holds no sample"),
+    ("lm-eval", "samples_x.jsonl", "\n", "contains no samples"),
     ("promptfoo", "a.json", {"results": {"results": [{"x": 1}]}}, "no results of promptfoo"),
-    ("promptfoo", "a.json", {"results": []}, "holds no result"),
+    ("promptfoo", "a.json", {"results": []}, "contains no results"),
     ("openai-evals", "a.jsonl", [{"x": 1}], "Line 1 of .* is not an event"),
-    ("openai-evals", "a.jsonl", [{"spec": {}}], "There is no vote in .*event spec 1"),
+    ("openai-evals", "a.jsonl", [{"spec": {}}], "There are no votes in .*event spec 1"),
 ]
 
 
@@ -824,7 +824,7 @@ def test_missing_files_are_reported_in_one_sentence(tmp_path: Path, form: str) -
     with pytest.raises(JudgeBayesError, match="There is no file"):
         import_votes(form, tmp_path / "none")
     if form != "wide":
-        with pytest.raises(JudgeBayesError, match=r"holds no .*: no file is named"):
+        with pytest.raises(JudgeBayesError, match=r"contains no .*: no file is named"):
             import_votes(form, tmp_path)
 
 

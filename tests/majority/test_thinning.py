@@ -86,7 +86,7 @@ def test_the_labels_needed_give_the_requested_width() -> None:
     assert small is not None
     assert 100 < small < needed
     assert labels_needed(fit, 11, 1e-6) is None
-    with pytest.raises(JudgeBayesError, match="makes no sense"):
+    with pytest.raises(JudgeBayesError, match="The target width is"):
         labels_needed(fit, 11, 5.0)
 
 

@@ -353,7 +353,7 @@ def test_either_nesting_is_an_aggregator(votes: Votes, labels: np.ndarray) -> No
 
 def test_bad_requests_are_errors(votes: Votes, labels: np.ndarray) -> None:
     for curator, sentence in (
-        (TopAccuracy(7), "A panel of 7 was asked for; there are 6 judges"),
+        (TopAccuracy(7), "A panel of 7 judges was requested, but there are only 6 judges"),
         (OnePerFamily((0, 1)), "2 families were given for 6 judges"),
         (Beam(0), "A panel of 0"),
     ):

@@ -213,7 +213,7 @@ def test_a_table_is_read_by_name_and_missing_tables_are_reported(
     folder.mkdir()
     pd.DataFrame({"item": ["a"]}).to_parquet(folder / "labels.parquet")
     assert table("llmbar", "labels")["item"].tolist() == ["a"]
-    with pytest.raises(JudgeBayesError, match="no table 'votes' of llmbar; there are labels"):
+    with pytest.raises(JudgeBayesError, match="no table 'votes' of llmbar; choose one of: labels"):
         table("llmbar", "votes")
-    with pytest.raises(JudgeBayesError, match="There is no data set 'llm'; there are llmbar"):
+    with pytest.raises(JudgeBayesError, match="There is no data set 'llm'; choose one of: llmbar"):
         table("llm", "votes")

@@ -123,7 +123,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "duplicate vote",
         lambda: encode(pd.concat([LONG, LONG.iloc[[1]]], ignore_index=True)),
-        "Rows 1 and 5 hold the same vote twice.*item 'x', judge 'j2'.*--sample COLUMN, or --repeats",
+        "Rows 1 and 5 are the same vote.*item 'x', judge 'j2'.*--sample COLUMN, or --repeats",
     ),
     (
         "duplicate vote, and the column that numbers votes",
@@ -132,7 +132,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
                 **{"Run No": [1] * 5 + [2] * 5, "by": "ann"}
             )
         ),
-        "hold the same vote twice.*use sample='Run No' .*--sample 'Run No'",
+        "are the same vote.*use sample='Run No' .*--sample 'Run No'",
     ),
     (
         "duplicate vote, and two columns that may number votes",
@@ -141,17 +141,17 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
                 run=[1] * 5 + [2] * 5, day=[3] * 5 + [4] * 5
             )
         ),
-        "hold the same vote twice.*--sample COLUMN",
+        "are the same vote.*--sample COLUMN",
     ),
     (
         "duplicate vote, and a column of many values",
         lambda: encode(pd.concat([LONG] * 10, ignore_index=True).assign(time=range(50))),
-        "hold the same vote twice.*--sample COLUMN",
+        "are the same vote.*--sample COLUMN",
     ),
     (
         "duplicate sample",
         lambda: encode(pd.concat([LONG] * 2, ignore_index=True).assign(s=0), sample="s"),
-        "Rows 0 and 5 hold the same vote twice.*different samples",
+        "Rows 0 and 5 are the same vote.*different samples",
     ),
     (
         "label for an unknown item",

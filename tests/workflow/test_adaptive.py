@@ -180,14 +180,14 @@ def test_invalid_arguments_are_refused(fitted: FittedDavidson) -> None:
     for price in (-0.1, float("nan")):
         with pytest.raises(JudgeBayesError, match="price of a vote"):
             stopping_rule(fitted, PRIOR, N, price)
-    with pytest.raises(JudgeBayesError, match="loss to give up"):
+    with pytest.raises(JudgeBayesError, match="accepted increase of the loss"):
         price_within(fitted, PRIOR, N, -1.0)
     with pytest.raises(JudgeBayesError, match="are impossible"):
         stopping_rule(fitted, PRIOR, N, 0.1, batch=7)
     with pytest.raises(JudgeBayesError, match="too many possible counts"):
         stopping_rule(fitted, PRIOR, 500, 0.1)
     rule = stopping_rule(fitted, PRIOR, N, 0.1)
-    with pytest.raises(JudgeBayesError, match="stops at 6"):
+    with pytest.raises(JudgeBayesError, match="allows at most 6"):
         rule.settled(np.array([[7, 0, 0]]))
     # Votes that all agree, or are like coins, still have a prior.
     for spread in (np.zeros((3, 3)), np.diag([0.25, 0, 0.25])):

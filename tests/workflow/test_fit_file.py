@@ -40,9 +40,9 @@ def test_minus_infinity_survives(votes: Votes, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("not json", "is not a fit"),
-        ("[]", "is not a fit"),
-        ('{"format": "other"}', "is not a fit"),
+        ("not json", "is not a saved fit"),
+        ("[]", "is not a saved fit"),
+        ('{"format": "other"}', "is not a saved fit"),
         ('{"format": "judgebayes fit", "version": 99}', "version 99.*reads version 1"),
         ('{"format": "judgebayes fit", "version": 1}', "is damaged"),
     ],
@@ -139,4 +139,6 @@ def test_drift_is_reported_for_a_change_and_not_for_chance() -> None:
     assert any("votes for 0 was" in line and "drifted" in line for line in drifted)
     assert "has 6" not in " ".join(drifted)
     fewer = drift(votes_profile([0.3, 0.2, 0.5]), votes_profile([0.3, 0.2, 0.5], 3), TERNARY)
-    assert any("made on 6 votes per item (median), these have 3" in line for line in fewer)
+    assert any(
+        "made on 6 votes per item (median), but these items have 3" in line for line in fewer
+    )

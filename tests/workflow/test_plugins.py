@@ -91,7 +91,7 @@ def test_the_command_runs_it_and_a_file_never_does(plugin: Path, tmp_path: Path)
     assert "a FittedPlain cannot be saved" in said(*loaded, "--save", str(kept))
     assert not kept.exists()
     wrong = [*given, "--method", "no-probabilities", "--plugin", str(plugin)]
-    assert "these are not log-probabilities" in said(*wrong)
+    assert "The exponentials of log-probabilities sum to 1" in said(*wrong)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_command_runs_it_and_a_file_never_does(plugin: Path, tmp_path: Path)
         ),
         (
             "import judgebayes as jb\n@jb.aggregator('davidson')\nclass A:\n  def fit(self): ...",
-            "has the name 'davidson' already",
+            "already has the name 'davidson'",
         ),
     ],
 )
