@@ -273,10 +273,10 @@ def claim_range(
     """Grade a claim by a prediction that is a range, such as that over a set of simulators.
 
     The range includes the sampling error of what it predicts; a number without any error has low equal
-    to high. By default the claim is that an advantage is above 0: it holds where the whole range is above
-    0, fails where the whole range is below the margin, and is uninformative otherwise. With a `value`,
-    such as the number that a paper prints, it holds where the range contains the value and is at most
-    twice the margin wide, fails where the value lies outside, and is uninformative otherwise.
+    to high. By default the claim is that an advantage is above 0: it holds where the whole range is
+    above 0, fails where the whole range is below the margin, and is uninformative otherwise. With a
+    `value`, such as a printed number, it holds where the range contains the value and is at most twice
+    the margin wide, fails where the value lies outside, and is uninformative otherwise.
 
     Raises
     ------
