@@ -81,7 +81,7 @@ MARGIN = {
     "label distribution": 0.05,
     # That change itself: a prediction not known to within it cannot tell the method from SC.
     "tie decisions": 0.16,
-    # Half of the smallest range over prompts in Table 2: deepseek, 28.9 to 32.6 %.
+    # About half of the smallest range over prompts in Table 2: deepseek, 28.9 to 32.6 %.
     "tie rate": 0.02,
     # "About half": a twentieth; the paper's five tasks lie within 0.034 of one half (Table 8).
     "label share": 0.05,
