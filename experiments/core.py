@@ -269,7 +269,8 @@ def rows(paper: str, table: str, records: list[dict[str, Any]]) -> pd.DataFrame:
     """Return records as a result table with all columns, in order.
 
     A record whose `claim` is a `judgebayes.measures.claims.Claim` gets the claim's kind, margin and
-    grade, and its interval where the record has none. Grades have no other source.
+    grade, and its interval where the record has none and the number has an error. Grades have no other
+    source.
 
     Raises
     ------
@@ -292,7 +293,8 @@ def _with_claim(record: Mapping[str, Any]) -> dict[str, Any]:
     graded = record.get("claim")
     if not isinstance(graded, Claim):
         return {k: v for k, v in record.items() if k != "claim"}
-    ends = {"low": graded.interval.low, "high": graded.interval.high}
+    _, low, high = graded.interval
+    ends = {"low": low, "high": high} if low < high else {}
     cells = {"claim": graded.kind, "margin": graded.margin, "grade": graded.outcome}
     return {"value": graded.interval.mean, **ends, **record, **cells}
 

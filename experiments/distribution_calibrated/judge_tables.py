@@ -8,10 +8,13 @@ import pandas as pd
 from judgebayes.experiments.core import Output, Run, rows
 from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
+    MARGIN,
     PAPER,
+    Comparison,
     against,
     answers,
     cell_rows,
+    graded,
     printed,
     twin_note,
     twin_rows,
@@ -25,6 +28,7 @@ METHODS = ("davidson", "sc", "margin-threshold", "best-constant")
 def judge_table(run: Run, name: str, metric: str) -> Output:
     """Return one metric of four methods for every judge and task of the data, and every twin."""
     records: list[dict[str, Any]] = []
+    comparisons: list[Comparison] = []
     if run.has("rb2_k8_scores"):
         for judge in rb2_judges(run):
             for task in rb2_tasks(run):
@@ -34,13 +38,10 @@ def judge_table(run: Run, name: str, metric: str) -> Output:
                     for method in METHODS:
                         answer_set = answers(run, cell, n, method)
                         records += cell_rows(cell, n, method, answer_set, metrics=(metric,))
-                    if metric == "mae":
-                        records += against(run, cell, n, METHODS[1:])
-    values = printed(name)
-    for task, judge in run.few([c for c in published_cells() if c[0].startswith("RB2")], 2):
-        run.say(f"twins of {judge}, {task}")
-        for n in (4, 12):
-            records += twin_rows(run, task, judge, n, METHODS, metric, values)
+                    comparisons += against(run, cell, n, METHODS[1:], metric=metric)
+    records += graded(comparisons, MARGIN[metric])
+    own_twins = run.few([c for c in published_cells() if c[0].startswith("RB2")], 2)
+    records += twin_rows(run, own_twins, METHODS, metric, printed(name))
     table = rows(PAPER, name, records)
     notes = [twin_note(table)]
     real = table[(table["dataset"] != "twin") & (table["metric"] == metric)]

@@ -5,10 +5,13 @@ from typing import Any
 from judgebayes.experiments.core import Output, Run, rows
 from judgebayes.experiments.data import rb2, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
+    MARGIN,
     PAPER,
+    Comparison,
     against,
     answers,
     cell_rows,
+    graded,
     printed,
     twin_note,
     twin_rows,
@@ -44,16 +47,16 @@ def method_table(run: Run, name: str, metric: str) -> Output:
         "a tie; `sc-outer`: tie against A gives A; `sc-first`: the tied class that was voted first.",
         "`davidson-mae` minimises the calibration MAE itself (eq 8), `davidson-ml` the negative "
         "log-likelihood; `greedy-2` takes two ordinary samples, since no greedy ones exist.",
+        "`soft-sc` and `ci-sc` weight votes by a confidence that is made up here, from differences of "
+        "scores: the paper's is a sequence probability. Claims against them are proxies.",
         "`margin-threshold` (a tie unless |c+ - c-| >= k, k calibrated) and `best-constant` are the "
         "audit's; the paper has neither.",
         "USC, GSA and few-shot ask a language model and cannot be rerun on recorded votes.",
     ]
     if run.has("rb2_k8_scores"):
         records += _real(run, metric, notes)
-    values = printed(name)
-    for task, judge in run.few([c for c in published_cells() if c[1] == PAPER_JUDGE], 2):
-        for n in (4, 12):
-            records += twin_rows(run, task, judge, n, TWIN_METHODS, metric, values)
+    own_twins = run.few([c for c in published_cells() if c[1] == PAPER_JUDGE], 2)
+    records += twin_rows(run, own_twins, TWIN_METHODS, metric, printed(name))
     table = rows(PAPER, name, records)
     notes.append(twin_note(table))
     return Output(table, notes=notes)
@@ -61,6 +64,7 @@ def method_table(run: Run, name: str, metric: str) -> Output:
 
 def _real(run: Run, metric: str, notes: list[str]) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
+    comparisons: list[Comparison] = []
     clusters = []
     methods = (*run.few(list(PAPER_METHODS), 4), *AUDIT)
     for task in rb2_tasks(run):
@@ -70,8 +74,9 @@ def _real(run: Run, metric: str, notes: list[str]) -> list[dict[str, Any]]:
             by_method = {m: answers(run, cell, n, m) for m in methods}
             for method, answer_set in by_method.items():
                 records += cell_rows(cell, n, method, answer_set, metrics=(metric,))
+            others = run.few(CLAIMED, 1) + list(AUDIT)
+            comparisons += against(run, cell, n, others, metric=metric)
             if metric == "mae":
-                records += against(run, cell, n, run.few(CLAIMED, 1) + list(AUDIT))
                 best = top_cluster(
                     {m: answer_set.errors for m, answer_set in by_method.items()},
                     by_method["davidson"].items,
@@ -84,4 +89,4 @@ def _real(run: Run, metric: str, notes: list[str]) -> list[dict[str, Any]]:
             "Top cluster (paired permutation within splits, pairs of one question flipped "
             "together): " + "; ".join(clusters) + "."
         )
-    return records
+    return records + graded(comparisons, MARGIN[metric])

@@ -1,6 +1,8 @@
 """P1 Table 10: votes in one presentation order against as many votes balanced over both orders.
 
-Claim: balancing 6 + 6 votes over the orders has a lower MAE than 12 votes in either order.
+Claim: balancing 6 + 6 votes over the orders has a lower MAE than 12 votes in either order; margin 0.005.
+A proxy here: LLMBar's six votes are six prompts of one LLM, MT-Bench's labels the other judges'
+consensus.
 Command: judgebayes reproduce distribution-calibrated/table10 --data DIR
 Runtime: about 20 seconds.
 Expected: on LLMBar, where judges are strongly biased, balancing wins clearly in 1 of 12 comparisons
@@ -20,12 +22,15 @@ from judgebayes.evaluate.splits import random_splits
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, MTBENCH, Cell, llmbar_prompts, mtbench_orders
 from judgebayes.experiments.distribution_calibrated.common import (
+    MARGIN,
     PAPER,
     Answers,
+    Comparison,
     advantage,
     answer_splits,
     cell_rows,
-    claim_row,
+    comparison,
+    graded,
 )
 from judgebayes.plots import intervals
 from judgebayes.votes import Votes
@@ -43,6 +48,7 @@ ORDERS = {"first-order": (1.0, 0.0), "second-order": (0.0, 1.0), "balanced": (0.
 def main(run: Run) -> Output:
     """Return MAE by order, and a graded row for balanced against each single order."""
     records: list[dict[str, Any]] = []
+    comparisons: list[Comparison] = []
     for cell, votes in _cells(run):
         run.say(f"{cell.dataset}, {cell.judge}")
         parts = random_splits(
@@ -56,10 +62,11 @@ def main(run: Run) -> Output:
             records += cell_rows(chosen, votes, name, answer_set, metrics=("mae",))
         for name in ("first-order", "second-order"):
             lead = advantage(by_order["balanced"], by_order[name])
-            records.append(
-                claim_row(cell, votes, f"{name} minus balanced", "mae difference", lead, run.splits)
+            method = f"{name} minus balanced"
+            comparisons.append(
+                comparison(cell, votes, method, "mae difference", lead, run.splits, "proxy")
             )
-    table = rows(PAPER, "table10", records)
+    table = rows(PAPER, "table10", records + graded(comparisons, MARGIN["orders"]))
     figure = intervals(
         table[table["metric"] == "mae"],
         label="judge",
@@ -78,7 +85,8 @@ def _cells(run: Run) -> list[tuple[Cell, int]]:
         items = np.arange(votes.n_items)
         for place, judge in enumerate(run.few(list(coding.judges))):
             judge_votes = votes.of_judges([place])
-            cells.append((Cell(LLMBAR, "LLMBar", judge, judge_votes, labels, items), 6))
+            name = "LLMBar, six prompts as votes"
+            cells.append((Cell(LLMBAR, name, judge, judge_votes, labels, items), 6))
     if run.has("mtbench_repetition_9judges"):
         votes, coding = mtbench_orders(run)
         questions = np.unique([item.split("|")[0] for item in coding.items], return_inverse=True)[1]

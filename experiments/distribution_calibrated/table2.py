@@ -1,6 +1,7 @@
 """P1 Table 2: the rate of tie votes by judge and prompt.
 
-Claim: the tie rate depends strongly on the judge and on the prompt's wording.
+Claim: the tie rate depends on the prompt's wording (a proxy here: equal scores stand in for tie votes);
+margin 0.02. That it depends on the judge is shown, not graded.
 Command: judgebayes reproduce distribution-calibrated/table2 --data DIR
 Runtime: seconds.
 Expected: on RewardBench 2, with votes derived from pointwise scores, tie rates are 19 to 24 % and
@@ -11,10 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.core import Output, Run, experiment, grade, rows
-from judgebayes.experiments.data import rb2, rb2_judges
-from judgebayes.experiments.distribution_calibrated.common import PAPER, interval_columns
-from judgebayes.measures.significance import Interval, clustered_interval
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.data import Cell, rb2, rb2_judges
+from judgebayes.experiments.distribution_calibrated.common import (
+    MARGIN,
+    PAPER,
+    Comparison,
+    comparison,
+    graded,
+    interval_columns,
+    seed_of,
+)
+from judgebayes.measures.claims import Evidence, evidence_of_units
+from judgebayes.measures.significance import clustered_interval
 
 PROMPTS = ("base", "criteria")
 NO_CRITERIA = ("gpt-5.4-nano",)
@@ -30,6 +40,7 @@ NO_CRITERIA = ("gpt-5.4-nano",)
 def main(run: Run) -> Output:
     """Return tie rates with intervals by question, and the prompt's effect on each judge."""
     records: list[dict[str, Any]] = []
+    effects: list[Comparison] = []
     for judge in rb2_judges(run):
         cells = {
             prompt: rb2(run, judge, None, prompt=prompt)
@@ -53,8 +64,8 @@ def main(run: Run) -> Output:
                 }
             )
         if len(cells) == 2:
-            records.append(_effect(judge, cells["base"].dataset, by_question))
-    table = rows(PAPER, "table2", records)
+            effects.append(_effect(cells["base"], by_question))
+    table = rows(PAPER, "table2", records + graded(effects, MARGIN["tie rate"]))
     rates = table[table["metric"] == "tie_rate"]["value"]
     note = (
         f"Tie rates run from {rates.min():.1%} to {rates.max():.1%}; the paper's from 12.4 % to "
@@ -64,21 +75,14 @@ def main(run: Run) -> Output:
     return Output(table, notes=[note])
 
 
-def _effect(judge: str, dataset: str, by_question: dict[str, dict[str, float]]) -> dict[str, Any]:
+def _effect(base: Cell, by_question: dict[str, dict[str, float]]) -> Comparison:
+    """Return the claim that the prompt changes a judge's tie rate, in either direction."""
     both = sorted(by_question["base"].keys() & by_question["criteria"].keys())
     change = np.array([by_question["criteria"][k] - by_question["base"][k] for k in both])
     questions = np.unique([k.split("|")[0] for k in both], return_inverse=True)[1]
-    interval = clustered_interval(change, questions)
-    away = Interval(
-        abs(interval.mean),
-        *sorted((np.sign(interval.mean) * interval.low, np.sign(interval.mean) * interval.high)),
-    )
-    return {
-        "dataset": dataset,
-        "task": "all",
-        "judge": judge,
-        "method": "criteria minus base",
-        "metric": "tie_rate change",
-        **interval_columns(interval),
-        "grade": grade(away) or "",
-    }
+    of = evidence_of_units(change, questions, seed=seed_of(base))
+    sign = 1.0 if of.estimate >= 0 else -1.0  # the interval is two-sided, so the sign may be chosen
+    size = Evidence(sign * of.estimate, sign * of.draws, of.units)
+    direction = "criteria minus base" if sign > 0 else "base minus criteria"
+    method = f"{direction} (equal scores as ties)"
+    return comparison(base, None, method, "tie_rate change", size, 1, "proxy")

@@ -1,7 +1,7 @@
 """P1 Table 5: the judge against each human rater, leaving one out.
 
 Claim: with enough votes the calibrated judge agrees with the other raters' majority better than
-most raters do (7 of 8 at 12 votes).
+most raters do (7 of 8 at 12 votes). Not graded: the judge's votes are simulated.
 Command: judgebayes reproduce distribution-calibrated/table5 --data DIR
 Runtime: about 30 seconds.
 Expected: public WMT23 data have three ratings per item, so two remain without one rater; if they
@@ -46,7 +46,7 @@ def main(run: Run) -> Output:
         documents = np.unique([item.split("|")[1] for item in items], return_inverse=True)[1]
         human = clustered_interval((own == label).astype(float), documents)
         raters_at.append(human.mean)
-        records.append(_row(rater, "human", None, human.mean, human.low, human.high, ""))
+        records.append(_row(rater, "human", None, human.mean, human.low, human.high))
         for n in VOTES:
             scored = [
                 _judge(run, rater, label, documents, place, n)
@@ -54,7 +54,7 @@ def main(run: Run) -> Output:
             ]
             middle = float(np.median(scored))
             raters_beaten[n] += middle > human.mean
-            records.append(_row(rater, JUDGE, n, middle, min(scored), max(scored), "simulated"))
+            records.append(_row(rater, JUDGE, n, middle, min(scored), max(scored)))
     table = rows(PAPER, "table5", records)
     raters = len(kept_share)
     notes = [
@@ -62,7 +62,8 @@ def main(run: Run) -> Output:
         f"have no majority and are dropped ({1 - np.mean(kept_share):.0%} of a rater's items); the "
         "paper had six ratings per item.",
         "Votes are drawn from the nine twins of gemini-2.5-flash given the others' label: value is "
-        "the median, low and high the range. A twin's errors are independent of people's, so this "
+        "the median, low and high the range. No row is graded: people's ratings are real, the judge's "
+        "votes are not. A twin's errors are independent of people's, so this "
         "only shows the protocol's result for a judge of that accuracy.",
         "Raters beaten: "
         + ", ".join(f"{raters_beaten[n]} of {raters} at {n} votes" for n in VOTES)
@@ -96,7 +97,7 @@ def _judge(
 
 
 def _row(
-    rater: str, judge: str, n: int | None, value: float, low: float, high: float, graded: str
+    rater: str, judge: str, n: int | None, value: float, low: float, high: float
 ) -> dict[str, Any]:
     return {
         "dataset": "wmt23_sxs_mqm",
@@ -108,5 +109,4 @@ def _row(
         "value": value,
         "low": low,
         "high": high,
-        "grade": graded,
     }

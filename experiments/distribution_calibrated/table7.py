@@ -1,6 +1,7 @@
 """P1 Table 7: accuracy of the method and of self-consistency, judge by judge.
 
-Claim: the gain over self-consistency is the same with every judge, and grows with votes.
+Claim: the method beats self-consistency with every judge; margin 0.005. On twins: its printed
+score is predicted; margin the printed gain over SC.
 Command: judgebayes reproduce distribution-calibrated/table7 --data DIR
 Runtime: about 2 seconds after Table 6, whose fits it uses.
 Expected: on RewardBench 2, five judges and five subsets, Davidson beats SC in all 50 cells; the

@@ -23,6 +23,7 @@ __all__ = [
     "Source",
     "claim",
     "claim_equal",
+    "claim_range",
     "claims",
     "evidence",
     "evidence_of",
@@ -258,6 +259,43 @@ def claim_equal(ours: float, theirs: float, *, kind: Kind, source: Source, margi
     holds, fails = _HOLDS[source]
     outcome = holds if abs(ours - theirs) <= margin else fails
     return Claim(kind, margin, Interval(ours, ours, ours), outcome)
+
+
+def claim_range(
+    low: float,
+    high: float,
+    *,
+    kind: Kind,
+    source: Source,
+    margin: float,
+    value: float | None = None,
+) -> Claim:
+    """Grade a claim by a prediction that is a range, such as that over a set of simulators.
+
+    The range includes the sampling error of what it predicts; a number without any error has low equal
+    to high. By default the claim is that an advantage is above 0: it holds where the whole range is
+    above 0, fails where the whole range is below the margin, and is uninformative otherwise. With a
+    `value`, such as a printed number, it holds where the range contains the value and is at most twice
+    the margin wide, fails where the value lies outside, and is uninformative otherwise.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the margin is not above 0, or low is above high.
+    """
+    if not low <= high:
+        raise JudgeBayesError(f"The range from {low} to {high} has no inside; low comes first.")
+    interval = Interval((low + high) / 2, low, high)
+    if value is None:
+        return _graded(interval, kind, source, margin, None, within=False)
+    _check_margin(margin)
+    holds, fails = _HOLDS[source]
+    outcome: Outcome = "uninformative"
+    if not low <= value <= high:
+        outcome = fails
+    elif high - low <= 2 * margin:
+        outcome = holds
+    return Claim(kind, margin, interval, outcome)
 
 
 def claims(

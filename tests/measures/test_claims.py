@@ -10,6 +10,7 @@ from judgebayes.measures.claims import (
     Evidence,
     claim,
     claim_equal,
+    claim_range,
     claims,
     evidence,
     evidence_of,
@@ -128,6 +129,34 @@ def test_a_number_without_error_is_equal_or_not() -> None:
     same = claim_equal(0.4051, 0.405, kind="paper", source="own", margin=0.0005)
     other = claim_equal(0.412, 0.405, kind="paper", source="own", margin=0.0005)
     assert (same.outcome, other.outcome) == ("reproduced", "contradicted")
+
+
+RANGES = [  # low, high, value, outcome on a twin, with a margin of 0.05
+    (0.02, 0.30, None, "consistent"),
+    (-0.02, 0.04, None, "inconsistent"),
+    (-0.02, 0.06, None, "uninformative"),
+    (0.35, 0.44, 0.40, "consistent"),
+    (0.35, 0.44, 0.45, "inconsistent"),
+    (0.30, 0.45, 0.40, "uninformative"),
+    (0.30, 0.45, 0.29, "inconsistent"),
+    (0.40, 0.40, 0.40, "consistent"),
+]
+
+
+@pytest.mark.parametrize(("low", "high", "value", "outcome"), RANGES)
+def test_a_predicted_range_reaches_every_outcome(
+    low: float, high: float, value: float | None, outcome: str
+) -> None:
+    graded = claim_range(low, high, value=value, kind="paper", source="twin", margin=0.05)
+    assert graded.outcome == outcome
+    assert graded.interval[1:] == (low, high)
+
+
+def test_a_range_has_an_order_and_a_margin() -> None:
+    with pytest.raises(JudgeBayesError, match="low comes first"):
+        claim_range(0.5, 0.4, kind="paper", source="twin", margin=0.05)
+    with pytest.raises(JudgeBayesError, match="above 0"):
+        claim_range(0.4, 0.5, value=0.4, kind="paper", source="twin", margin=0.0)
 
 
 @pytest.mark.parametrize(("groups", "size"), [(60, 1), (30, 4)])
