@@ -359,8 +359,9 @@ def mean_claims(
     """
     tasks = [f"{d.dataset} {d.task}" for d in data_sets]
     names, places = np.unique(tasks, return_inverse=True)
-    group = np.array([dict(zip(tasks, groups or tasks, strict=True))[name] for name in names])
-    if data_sets[0].dataset == "twin" or len(set(group)) < LEAST_UNITS:
+    of_task = dict(zip(tasks, groups or tasks, strict=True))
+    units, group = np.unique([of_task[name] for name in names], return_inverse=True)
+    if data_sets[0].dataset == "twin" or len(units) < LEAST_UNITS:
         return []
     judges = np.unique([f"{d.dataset} {d.judge}" for d in data_sets], return_inverse=True)[1]
     items = np.full((judges.max() + 1, len(names)), -1)

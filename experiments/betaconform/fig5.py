@@ -115,4 +115,6 @@ def correlation(
         scale = np.sqrt((weight @ x**2) * (weight @ y**2))
         return float(weight @ (x * y) / scale) if scale > 0 else float("nan")
 
-    return evidence_of(pearson, judges.max() + 1, subsets.max() + 1, resamples=RESAMPLES, seed=seed)
+    return evidence_of(
+        pearson, int(judges.max()) + 1, int(subsets.max()) + 1, resamples=RESAMPLES, seed=seed
+    )
