@@ -65,7 +65,6 @@ def main(run: Run) -> Output:
                         "low": interval.low,
                         "high": interval.high,
                         "splits": count,
-                        "grade": "simulated",
                     }
                 )
     table = rows(PAPER, "audit-em", records)

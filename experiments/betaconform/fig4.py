@@ -1,6 +1,7 @@
 """P3 Fig 4: the error of a majority vote against the number of votes, from 100 labels.
 
-Claim: the mixture follows the actual error at every k, while the Binomial's falls towards zero.
+Claim: the mixture (the paper's EM) follows the actual error, while the Binomial's falls towards zero:
+at the largest k it is less far off, on every data set and on average over them; margin 0.5 points.
 Command: judgebayes reproduce betaconform/fig4 --data DIR
 Runtime: about 40 seconds.
 Expected: the actual error is nearly flat in k; the Binomial is up to 20 points too low at k = 11; the
@@ -13,20 +14,23 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.experiments.betaconform.common import (
+    MARGIN,
     PAPER,
     POINTS,
     all_data_sets,
     estimates,
+    graded,
     histograms,
+    mean_claims,
     methods,
     orders,
     posterior,
 )
-from judgebayes.experiments.betaconform.fig3 import LABELS, PANELS
-from judgebayes.experiments.betaconform.margins import claim
+from judgebayes.experiments.betaconform.fig3 import LABELS, PANELS, by_item
+from judgebayes.experiments.betaconform.margins import EM, OURS, kind_of
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import Thinning
-from judgebayes.measures.significance import normal_interval
+from judgebayes.measures.claims import Evidence
 from judgebayes.plots import curves
 
 METHODS = ("binomial", "beta-binomial", "em", "mixture-map")
@@ -41,8 +45,10 @@ METHODS = ("binomial", "beta-binomial", "em", "mixture-map")
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return curves with the middle 90 % of the runs, and a graded row at the largest k."""
+    """Return curves with the middle 90 % of the runs, and claims at the largest k."""
     records: list[dict[str, Any]] = []
+    pairs: dict[str, list[tuple[dict[str, Any], Evidence]]] = {EM: [], "thinning": []}
+    gains: dict[str, list[float]] = {EM: [], OURS: [], "thinning": []}
     falls = []
     for data_set in all_data_sets(run):
         run.say(data_set.name)
@@ -68,16 +74,24 @@ def main(run: Run) -> Output:
                         "low": float(low[i]),
                         "high": float(high[i]),
                         "splits": len(weights),
-                        "grade": "",
                     }
                 )
         off = {
             name: np.abs(v[:, -1] - truth[-1]) * POINTS for name, v in estimate_by_method.items()
         }
-        for own in ("em", "mixture-map", "thinning"):
-            gain = normal_interval(off["binomial"] - off[own])
-            text = f"binomial minus {own}"
-            records.append(claim(data_set, text, "gain at the largest k", gain, len(weights)))
+        for own, each in gains.items():
+            each.append(float((off["binomial"] - off[own]).mean()))
+        of = by_item(run, data_set)
+        for own, own_pairs in pairs.items():
+            record = data_set.columns() | _gain(own, len(weights))
+            own_pairs.append((record, of["error binomial"].less(of[f"error {own}"])))
+    margin = MARGIN["error margin"]
+    every = all_data_sets(run)
+    for own, means in gains.items():
+        kind = kind_of(own, "binomial")
+        records += graded(pairs.get(own, []), kind=kind, margin=margin)
+        cells = [(_gain(own, len(every)), np.array(means))]
+        records += mean_claims(every, cells, kind=kind, margin=margin)
     table = rows(PAPER, "fig4", records)
     curve_table = _panels(table)
     figure = curves(
@@ -97,6 +111,10 @@ def main(run: Run) -> Output:
         "little."
     )
     return Output(table, {"curves": figure}, [note, _mean_from_mode(table)])
+
+
+def _gain(own: str, splits: int) -> dict[str, Any]:
+    return {"method": f"binomial minus {own}", "metric": "gain at the largest k", "splits": splits}
 
 
 def _mean_from_mode(table: pd.DataFrame) -> str:

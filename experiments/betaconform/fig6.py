@@ -1,6 +1,8 @@
 """P3 Fig 6, Propositions 5.1 and 5.2: labels used under various thresholds, theory and practice.
 
-Claim: the number of labels at which the quantile rule stops matches eq 11.
+Claim: the number of labels at which the quantile rule stops matches eq 11: on average over data sets it
+differs by less than 12.86 labels, the largest deviation that the paper calls slight. Eq 11 itself asks
+for 56 and 51 labels at xi = 0.03 and 0.01; margin half a label.
 Command: judgebayes reproduce betaconform/fig6 --data DIR
 Runtime: about 15 seconds.
 Expected: eq 11 asks for 36, 57 and 117 labels at xi = 0.06, 0.03 and 0.01. The rule as printed stops
@@ -14,16 +16,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.experiments.betaconform.common import PAPER, all_data_sets
+from judgebayes.experiments.betaconform.common import (
+    MARGIN,
+    PAPER,
+    all_data_sets,
+    equal,
+    mean_claims,
+)
 from judgebayes.experiments.betaconform.stops import printed_rules, stops
-from judgebayes.experiments.core import Output, Run, expected, experiment, grade, rows
+from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.majority import QuantileRule, minimum_labels
-from judgebayes.measures.significance import Interval, normal_interval
+from judgebayes.measures.claims import Kind
+from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import curves
 
 XIS = (0.1, 0.06, 0.03, 0.01)
-NEAR = 12.86
-"""The largest deviation from eq 11 that the paper calls slight (section 8.1)."""
+WITH_MINIMUM = "with eq 11's minimum"
+CHOSEN = "as printed, eps 0.1, wait, running mean"
+"""Our readings of the paper's rule; the other choices that it leaves open are an audit."""
+LABEL = 0.5
+"""Numbers of labels are whole."""
 
 
 @experiment(
@@ -37,6 +49,7 @@ NEAR = 12.86
 def main(run: Run) -> Output:
     """Return labels used by threshold: eq 11, the rule with its minimum, the rule as printed."""
     records: list[dict[str, Any]] = []
+    deviations: dict[Kind, list[tuple[dict[str, Any], np.ndarray]]] = {"paper": [], "audit": []}
     every = all_data_sets(run)
     where = every[0].dataset if every[0].dataset == "twin" else "p3_correct_counts"
     for xi in run.few(list(XIS), 2):
@@ -46,33 +59,27 @@ def main(run: Run) -> Output:
             for r in expected(PAPER, "statements").itertuples()
             if r.task == "minimum labels"
         }
-        records.append(
-            {
-                "dataset": "the paper",
-                "task": "all",
-                "judge": "",
-                "n": xi,
-                "method": "eq 11",
-                "metric": "labels",
-                "value": float(theory),
-                "paper_value": printed.get(xi),
-                "grade": ""
-                if xi not in printed
-                else "reproduced"
-                if printed[xi] == theory
-                else "contradicted",
-            }
-        )
-        names = ["with eq 11's minimum", *printed_rules(xi, every[0])]
+        record: dict[str, Any] = {
+            "dataset": "the paper",
+            "task": "all",
+            "judge": "",
+            "n": xi,
+            "method": "eq 11",
+            "metric": "labels",
+            "value": float(theory),
+            "paper_value": printed.get(xi),
+        }
+        if xi in printed:
+            record |= equal(float(theory), printed[xi], "paper", LABEL)
+        records.append(record)
+        names = [WITH_MINIMUM, *printed_rules(xi, every[0])]
         for name in names:
             run.say(f"xi = {xi}: {name}")
             means = []
             for data_set in every:
-                rules = printed_rules(xi, data_set) | {"with eq 11's minimum": QuantileRule(xi)}
+                rules = printed_rules(xi, data_set) | {WITH_MINIMUM: QuantileRule(xi)}
                 means.append(stops(run, data_set, rules[name]).mean())
             interval = normal_interval(np.array(means))
-            apart = normal_interval(np.abs(np.array(means) - theory))
-            near = Interval(NEAR - apart.mean, NEAR - apart.high, NEAR - apart.low)
             records.append(
                 {
                     "dataset": where,
@@ -85,9 +92,14 @@ def main(run: Run) -> Output:
                     "low": interval.low,
                     "high": interval.high,
                     "splits": len(means),
-                    "grade": "simulated" if where == "twin" else grade(near),
                 }
             )
+            row = {"n": xi, "method": name, "metric": "labels above eq 11"}
+            kind: Kind = "paper" if name in (WITH_MINIMUM, CHOSEN) else "audit"
+            deviations[kind].append((row, np.array(means) - theory))
+    for whose, cells in deviations.items():
+        margin = MARGIN["deviation from eq 11"]
+        records += mean_claims(every, cells, kind=whose, margin=margin, within=True)
     table = rows(PAPER, "fig6", records)
     figure = curves(
         _panels(table),
@@ -98,7 +110,7 @@ def main(run: Run) -> Output:
         ylabel="labels used",
         title="Labels used against the threshold: eq 11, and the quantile rule (bands: 95 %)",
     )
-    loose = table[table["method"].str.startswith("as printed")]
+    loose = table[table["method"].str.startswith("as printed") & (table["metric"] == "labels")]
     third = loose[loose["n"] == XIS[2]] if XIS[2] in set(loose["n"]) else loose
     notes = [
         f"eq 11 with tau = 25: r >= {minimum_labels(0.03)} at xi = 0.03 and {minimum_labels(0.01)} at "
@@ -106,8 +118,8 @@ def main(run: Run) -> Output:
         f"As printed, without a minimum, the rule stops after {third['value'].min():.1f} to "
         f"{third['value'].max():.1f} labels (mean over data sets), depending on epsilon, E[S] and an "
         "unreachable rank, which the paper leaves open; eq 11 does not determine it.",
-        "Graded: within 12.86 labels of eq 11, the largest deviation that the paper reports. With "
-        "eq 11 as a minimum this holds by construction.",
+        "The claim is a mean difference from eq 11 below 12.86 labels, the largest deviation that the "
+        "paper reports. With eq 11 as a minimum this holds by construction.",
     ]
     return Output(table, {"labels": figure}, notes)
 
@@ -115,10 +127,11 @@ def main(run: Run) -> Output:
 def _panels(table: pd.DataFrame) -> pd.DataFrame:
     """Return a panel per choice of E[S] and of the unreachable rank, eq 11 in each."""
     parts = []
+    table = table[table["metric"] == "labels"]
     for choice in ("wait, running mean", "largest, running mean", "wait, true mean"):
         own = table[table["method"].str.endswith(choice)]
         short = own["method"].str.extract(r"(eps [0-9.]+)", expand=False)
         own = own.assign(method="as printed, " + short)
-        both = table[table["method"].isin(["eq 11", "with eq 11's minimum"])]
+        both = table[table["method"].isin(["eq 11", WITH_MINIMUM])]
         parts.append(pd.concat([both, own]).assign(panel=choice))
     return pd.concat(parts)

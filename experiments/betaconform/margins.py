@@ -1,6 +1,6 @@
 """Shared code of Tables 1 and 4: labels drawn under the stopping rule, and the errors of estimates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,25 +8,45 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.experiments.betaconform.common import (
+    MARGIN,
     PAPER,
     POINTS,
+    RESAMPLES,
     DataSet,
     all_data_sets,
     estimates,
+    graded,
     histograms,
+    mean_claims,
     methods,
     orders,
+    resampled,
     with_panels,
 )
-from judgebayes.experiments.core import Grade, Output, Run, expected, grade, rows
+from judgebayes.experiments.core import Output, Run, expected, rows
 from judgebayes.majority import QuantileRule, Thinning, replay
+from judgebayes.measures.claims import Evidence, Kind
 from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots import intervals
 
-__all__ = ["Margins", "claim", "margin_table", "stopped_margins"]
+__all__ = [
+    "EM",
+    "OURS",
+    "Margins",
+    "kept_evidence",
+    "kind_of",
+    "margin_table",
+    "margins_by_item",
+    "stopped_margins",
+]
 
 XIS = (0.03, 0.01)
+EM = "em"
+"""The paper's estimator, with gamma_j in eqs 6 and 7."""
 OURS = "mixture-map"
+"""Our estimator of the paper's mixture."""
+FAST = ("binomial", "beta-binomial", EM)
+"""Fast enough for a run on every resampled set of items; so is thinning."""
 
 
 @dataclass(frozen=True)
@@ -82,25 +102,57 @@ def _stopped_margins(run: Run, every: Sequence[DataSet], xi: float) -> dict[str,
     return arrays
 
 
-def claim(
-    data_set: DataSet, method: str, metric: str, interval: Interval, runs: int
-) -> dict[str, Any]:
-    """Return the row of a claim that a gain is above zero, graded by its interval over runs."""
-    own_grade: Grade = grade(interval)
+def margins_by_item(run: Run, each: Margins, xi: float) -> dict[str, Evidence]:
+    """Return evidence on the mean margins of the fast methods on one data set, over items and runs.
+
+    The numbers of labels are those of the runs on the data set itself.
+    """
+    data_set = each.data_set
+    parts = [o[:r] for o, r in zip(orders(run, data_set), each.labels, strict=True)]
+
+    def off(drawn: DataSet, labels: Float[np.ndarray, "split count"]) -> dict[str, np.ndarray]:
+        whole = histograms(drawn, [np.arange(len(drawn.correct))])
+        actual = estimates(Thinning(), drawn, whole)
+        by_method = {name: estimates(methods()[name], drawn, labels) for name in FAST}
+        by_method["thinning"] = estimates(Thinning(), drawn, labels)
+        return {n: np.abs(e - actual).mean(1) * POINTS for n, e in by_method.items()}
+
+    return kept_evidence(
+        run,
+        ("margins by item", data_set.name, xi),
+        (data_set.correct, data_set.votes, each.labels),
+        lambda: resampled(run, data_set, parts, off),
+    )
+
+
+def kept_evidence(
+    run: Run, key: tuple[Any, ...], made_from: Any, make: Callable[[], dict[str, Evidence]]
+) -> dict[str, Evidence]:
+    """Return evidence by name, computed once per run, also when resumed."""
+
+    def arrays() -> dict[str, np.ndarray]:
+        by_name = make()
+        return {
+            f"{part} {name}": np.asarray(getattr(of, part))
+            for name, of in by_name.items()
+            for part in ("estimate", "draws", "units")
+        }
+
+    kept = run.keep((PAPER, RESAMPLES, *key), made_from, arrays)
+    names = [name.removeprefix("draws ") for name in kept if name.startswith("draws ")]
     return {
-        **data_set.columns(),
-        "method": method,
-        "metric": metric,
-        "value": interval.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "splits": runs,
-        "grade": "simulated" if data_set.dataset == "twin" else own_grade,
+        n: Evidence(float(kept[f"estimate {n}"]), kept[f"draws {n}"], int(kept[f"units {n}"]))
+        for n in names
     }
 
 
+def kind_of(own: str, other: str) -> Kind:
+    """Return `paper` for the paper's estimator against its baselines, and `audit` for any other."""
+    return "paper" if own in (EM, "transfer") and other != "thinning" else "audit"
+
+
 def margin_table(run: Run, table: str, baseline: str, method_names: tuple[str, ...]) -> Output:
-    """Return a table of margins with a baseline, the model-free estimate and graded claims."""
+    """Return a table of margins with a baseline, the model-free estimate and claims on gains."""
     printed = {
         (row.task, row.judge, row.method): float(row.value)
         for row in expected(PAPER, table).itertuples()
@@ -124,15 +176,13 @@ def margin_table(run: Run, table: str, baseline: str, method_names: tuple[str, .
             records.append(
                 _row(data_set, "rule", f"labels{metric[12:]}", normal_interval(each.labels), runs)
             )
-            for other in (baseline, "thinning"):
-                for own in (OURS, "em"):
-                    gain = normal_interval(each.by_method[other] - each.by_method[own])
-                    text = f"{other} minus {own}"
-                    records.append(claim(data_set, text, f"gain in {metric}", gain, runs))
+    for other in (baseline, "thinning"):
+        records += _by_data_set(run, other) + _over_data_sets(run, other)
     result = rows(PAPER, table, records)
     notes = [_average(run, xi, method_names) for xi in XIS]
-    notes += [_verdict(result, baseline, own) for own in (OURS, "em")]
-    notes += [_verdict(result, "thinning", own) for own in (OURS, "em")]
+    notes += [
+        _verdict(result, other, own) for other in (baseline, "thinning") for own in (OURS, EM)
+    ]
     shown_rows = result[(result["metric"] == "error margin") & result["method"].isin(method_names)]
     named = with_panels(shown_rows)
     figure = intervals(
@@ -146,6 +196,38 @@ def margin_table(run: Run, table: str, baseline: str, method_names: tuple[str, .
     return Output(result, {"margins": figure}, notes)
 
 
+def _by_data_set(run: Run, other: str) -> list[dict[str, Any]]:
+    """Return the claim that the EM's margin is below another's, on every data set and at every xi."""
+    pairs = []
+    for xi in XIS:
+        for each in stopped_margins(run, xi):
+            run.say(f"{each.data_set.name}, xi = {xi}: items resampled")
+            by_method = margins_by_item(run, each, xi)
+            record = each.data_set.columns() | _gain(other, EM, xi, len(each.labels))
+            pairs.append((record, by_method[other].less(by_method[EM])))
+    return graded(pairs, kind=kind_of(EM, other), margin=MARGIN["error margin"])
+
+
+def _over_data_sets(run: Run, other: str) -> list[dict[str, Any]]:
+    """Return the claim that a margin is below another's on average over data sets, for both methods."""
+    records = []
+    for own in (EM, OURS):
+        cells = []
+        for xi in XIS:
+            every = stopped_margins(run, xi)
+            gain = [(m.by_method[other] - m.by_method[own]).mean() for m in every]
+            cells.append((_gain(other, own, xi, len(every)), np.array(gain)))
+        sets = [m.data_set for m in every]
+        kind = kind_of(own, other)
+        records += mean_claims(sets, cells, kind=kind, margin=MARGIN["error margin"])
+    return records
+
+
+def _gain(other: str, own: str, xi: float, splits: int) -> dict[str, Any]:
+    metric = "gain in error margin" + ("" if xi == XIS[0] else f" at xi = {xi}")
+    return {"method": f"{other} minus {own}", "metric": metric, "splits": splits}
+
+
 def _row(
     data_set: DataSet, method: str, metric: str, interval: Interval, runs: int
 ) -> dict[str, Any]:
@@ -157,7 +239,6 @@ def _row(
         "low": interval.low,
         "high": interval.high,
         "splits": runs,
-        "grade": "",
     }
 
 
@@ -174,11 +255,21 @@ def _average(run: Run, xi: float, method_names: tuple[str, ...]) -> str:
 
 
 def _verdict(result: Any, other: str, own: str) -> str:
-    text = f"{other} minus {own}"
-    gains = result[(result["method"] == text) & (result["metric"] == "gain in error margin")]
-    better, worse = int((gains["low"] > 0).sum()), int((gains["high"] < 0).sum())
-    return (
-        f"{own} against {other} (xi = 0.03): better on {better} of {len(gains)} data sets, worse on "
-        f"{worse}, not significant on {len(gains) - better - worse}; mean gain "
-        f"{gains['value'].mean():+.2f} points."
-    )
+    margins = result[result["metric"] == "error margin"].set_index(["dataset", "task", "judge"])
+    value = {n: margins.loc[margins["method"] == n, "value"].astype(float) for n in (other, own)}
+    lower = int((value[own] < value[other]).sum())
+    text = f"{own} against {other} (xi = 0.03): lower on {lower} of {len(value[own])} data sets"
+    gains = result[(result["method"] == f"{other} minus {own}") & (result["grade"] != "")]
+    gains = gains[gains["metric"] == "gain in error margin"]
+    single = gains[gains["task"] != "all"]
+    if len(single):
+        better, worse = int((single["low"] > 0).sum()), int((single["high"] < 0).sum())
+        text += (
+            f", by intervals over items and runs that hold at once {better}, higher on {worse}, "
+            f"not settled on {len(single) - better - worse}"
+        )
+    for row in gains[gains["task"] == "all"].itertuples():
+        text += (
+            f"; mean gain over data sets {row.value:+.2f} points [{row.low:+.2f}, {row.high:+.2f}]"
+        )
+    return text + "."

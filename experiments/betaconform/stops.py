@@ -62,5 +62,4 @@ def row(
         "low": interval.low,
         "high": interval.high,
         "splits": len(values),
-        "grade": "",
     } | more

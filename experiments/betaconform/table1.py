@@ -1,6 +1,7 @@
 """P3 Table 1: error margins of the mixture and of the Binomial, and how many labels they use.
 
-Claim: the mixture of Beta-Binomials has a lower error margin than the Binomial.
+Claim: the mixture of Beta-Binomials (the paper's EM) has a lower error margin than the Binomial, on
+every data set and on average over them; margin 0.5 points.
 Command: judgebayes reproduce betaconform/table1 --data DIR
 Runtime: about 10 seconds with data.
 Expected: with 57 to 65 labels the Binomial is wrong by 4 to 13 points (7.8 on average), the mixture by

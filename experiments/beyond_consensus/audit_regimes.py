@@ -155,7 +155,6 @@ def main(run: Run) -> Output:
                     "low": float(m - 1.96 * e),
                     "high": float(m + 1.96 * e),
                     "splits": len(worlds),
-                    "grade": "simulated",
                 }
                 for size, m, e in zip(SIZES, mean, error, strict=True)
             ]

@@ -1,6 +1,7 @@
 """P4 Figs 3 and 4: the spread of judges' predictions, and their TPR and TNR.
 
-Claim: TPR is above 96 % and TNR below 25 % for most judges; predictions are skewed upwards.
+Claim: TPR is above 96 % and TNR below 25 % for most judges; predictions are skewed upwards. Graded: each
+judge's rates are the released ones; margin 1e-12.
 Command: judgebayes reproduce beyond-consensus/fig4 --data DIR
 Runtime: seconds.
 Expected: the pooled TPR and TNR equal the released ones to 1e-12 at all four repair levels; by
@@ -15,13 +16,12 @@ from judgebayes.experiments.beyond_consensus.common import (
     DATASET,
     LEVELS,
     PAPER,
+    equal,
     levels,
     matrix,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.plots import intervals
-
-EXACT = 1e-12
 
 
 @experiment(
@@ -49,9 +49,7 @@ def main(run: Run) -> Output:
                         "judge": judge,
                         "method": "pooled",
                         "metric": metric,
-                        "value": float(value),
-                        "paper_value": theirs,
-                        "grade": "reproduced" if abs(value - theirs) < EXACT else "contradicted",
+                        **equal(float(value), theirs, "released number"),
                     }
                 )
         c = cell.counts

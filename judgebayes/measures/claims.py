@@ -27,6 +27,7 @@ __all__ = [
     "claims",
     "evidence",
     "evidence_of",
+    "evidence_of_several",
     "evidence_of_units",
 ]
 
@@ -175,13 +176,47 @@ def evidence_of(
     JudgeBayesError
         If there are fewer than two groups.
     """
+    (only,) = evidence_of_several(
+        lambda v, w: np.array([statistic(v, w)]),
+        splits,
+        n_items,
+        groups,
+        resamples=resamples,
+        seed=seed,
+    )
+    return only
+
+
+def evidence_of_several(
+    statistics: Callable[
+        [Float[np.ndarray, " split"], Float[np.ndarray, " item"]], Float[np.ndarray, " number"]
+    ],
+    splits: int,
+    n_items: int,
+    groups: Int[np.ndarray, " item"] | None = None,
+    *,
+    resamples: int = 400,
+    seed: int = 0,
+) -> list[Evidence]:
+    """Return joint evidence on several numbers that are computed together, as `evidence_of`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are fewer than two groups.
+    """
     names = np.arange(n_items) if groups is None else np.unique(groups, return_inverse=True)[1]
     n_groups = int(names.max(initial=-1)) + 1
     _check_units(n_groups)
     of_splits, of_groups = _weights(splits, n_groups, resamples, seed)
-    draws = [statistic(v, w[names]) for v, w in zip(of_splits, of_groups, strict=True)]
-    estimate = float(statistic(np.ones(splits), np.ones(n_items)))
-    return Evidence(estimate, _finite(np.array(draws, float)), n_groups)
+    draws = np.array(
+        [statistics(v, w[names]) for v, w in zip(of_splits, of_groups, strict=True)], float
+    )
+    estimates = statistics(np.ones(splits), np.ones(n_items))
+    return [
+        Evidence(float(estimate), _finite(own), n_groups)
+        for estimate, own in zip(estimates, draws.T, strict=True)
+    ]
 
 
 def evidence_of_units(

@@ -1,11 +1,23 @@
-"""The counts in the third paper's experiments."""
+"""The counts and the claims in the third paper's experiments."""
 
 import numpy as np
 import pytest
 
-from judgebayes.experiments.betaconform.common import DataSet
+from judgebayes.experiments.betaconform import common, margins
+from judgebayes.experiments.betaconform.common import (
+    MARGIN,
+    DataSet,
+    equal,
+    mean_claims,
+    simulated,
+)
+from judgebayes.experiments.betaconform.fig5 import correlation
+from judgebayes.experiments.betaconform.margins import EM, Margins, margins_by_item
 from judgebayes.experiments.betaconform.table2 import ELSEWHERE, harm, reach_from_elsewhere
 from judgebayes.experiments.betaconform.transfers import REACHES, Target, limit
+from judgebayes.experiments.core import Run
+from judgebayes.majority import Binomial
+from judgebayes.measures.claims import claims
 
 RUNS = 30
 
@@ -45,3 +57,80 @@ def test_a_source_gets_the_largest_reach_that_harms_none_of_the_others() -> None
 def test_where_every_reach_harms_the_smallest_is_taken() -> None:
     chosen = reach_from_elsewhere([target("one", 0.0), target("two", 9.0)])
     np.testing.assert_array_equal(chosen[1][1][ELSEWHERE], chosen[1][1][limit(min(REACHES))])
+
+
+def gain_of_the_em(run: Run) -> str:
+    """Return the outcome of Table 1's claim on the simulated judge with two peaks."""
+    data_set = simulated()[0]
+    each = Margins(data_set, np.full(RUNS, 57), {})
+    by_method = margins_by_item(run, each, 0.03)
+    (one,) = claims(
+        [by_method["binomial"].less(by_method[EM])],
+        kind="paper",
+        source="twin",
+        margin=MARGIN["error margin"],
+    )
+    return one.outcome
+
+
+def test_the_claim_holds_for_the_em_and_is_lost_by_a_binomial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(common, "RESAMPLES", 60)
+    assert gain_of_the_em(Run()) == "consistent"
+    wrong = common.methods() | {EM: Binomial()}
+    monkeypatch.setattr(margins, "methods", lambda: wrong)
+    assert gain_of_the_em(Run()) == "inconsistent"
+
+
+def crossed(tasks: int = 6, judges: int = 5) -> list[DataSet]:
+    """Return data sets of judges that share tasks."""
+    return [
+        DataSet("rb2", f"task {t}", f"judge {j}", np.arange(4), 3)
+        for t in range(tasks)
+        for j in range(judges)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mean", "outcome"), [(4.0, "replicated"), (-7.5, "contradicted"), (0.6, "uninformative")]
+)
+def test_every_outcome_over_data_sets_is_in_reach(mean: float, outcome: str) -> None:
+    rng = np.random.default_rng(3)
+    sets = crossed()
+    task = np.repeat(rng.normal(size=6), 5)
+    values = mean + task - task.mean() + 0.2 * rng.normal(size=len(sets))
+    (row,) = mean_claims(sets, [({"method": "gain"}, values)], kind="paper", margin=0.5)
+    assert row["claim"].outcome == outcome
+
+
+def test_data_sets_that_share_a_task_are_no_independent_units() -> None:
+    sets = crossed()
+    values = np.repeat([1.0, 3.0, -2.0, 0.5, 2.0, 4.0], 5)  # the same for every judge of a task
+    (row,) = mean_claims(sets, [({}, values)], kind="paper", margin=0.5)
+    low, high = row["claim"].interval[1:]
+    naive = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
+    assert high - low > 2 * 2 * naive
+
+
+def test_claims_over_data_sets_need_three_units() -> None:
+    sets = crossed(tasks=2)
+    assert mean_claims(sets, [({}, np.ones(10))], kind="paper", margin=0.5) == []
+    assert mean_claims(simulated(), [({}, np.ones(3))], kind="paper", margin=0.5) == []
+
+
+def test_similarity_of_few_texts_is_no_evidence_of_many_targets() -> None:
+    rng = np.random.default_rng(0)
+    similarity = np.repeat([0.1, 0.2, 0.3, 0.4, 0.5], 6)
+    gain = np.repeat([0.0, 3.0, 1.0, 2.0, 4.0], 6) + 0.1 * rng.normal(size=30)
+    places = [(f"judge {j}", f"subset {s}") for s in range(5) for j in range(6)]
+    of = correlation(np.column_stack([similarity, gain]), places, seed=0)
+    assert of.units == 5
+    low, _ = of.interval()[1:]
+    assert of.estimate > 0.6
+    assert low < 0
+
+
+def test_a_sentence_is_contradicted_by_its_table() -> None:
+    assert equal(24.8, 32.4, "paper", 0.061)["claim"].outcome == "contradicted"
+    assert equal(54.14, 54.1, "paper", 0.061)["claim"].outcome == "reproduced"

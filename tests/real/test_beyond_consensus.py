@@ -10,11 +10,13 @@ from judgebayes.experiments.beyond_consensus import audit_labelling, fig5, fig6,
 from judgebayes.experiments.beyond_consensus.common import (
     calibration_masks,
     calibration_sets,
+    equal,
     errors,
     matrix,
 )
 from judgebayes.experiments.core import Run
-from judgebayes.generators import as_published, starts, targets, true_minimum
+from judgebayes.generators import as_published, ensembles, starts, targets, true_minimum
+from judgebayes.votes import Votes
 
 
 def test_every_released_voting_number_is_met_exactly(real: Run) -> None:
@@ -89,7 +91,35 @@ def test_the_paper_counts_of_judges_who_are_right_and_of_missing_votes_are_met(r
     table = fig7.main.run(real).table
     graded = table[table["grade"] != ""]
     assert len(graded) == 5
-    assert (graded["grade"] == "reproduced").all()
+    other = graded[graded["grade"] != "reproduced"]
+    # 26 % of the invalid items are missed by every judge by the released votes, where 28 % is printed.
+    assert other["metric"].tolist() == ["no judge right"]
+    assert float(other["value"].iloc[0]) == pytest.approx(0.260, abs=0.001)
+
+
+def test_a_wrong_ensemble_loses_the_released_numbers(
+    real: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swapped(votes: Votes, kind: str) -> np.ndarray:
+        return ensembles(votes, "valid" if kind == "veto" else "veto")
+
+    monkeypatch.setattr(fig5, "ensembles", swapped)
+    table = fig5.main.run(Run(data=real.data, smoke=True)).table
+    graded = table[table["grade"] != ""]
+    assert set(graded["claim"]) == {"paper"}
+    assert (graded["grade"] == "contradicted").mean() > 0.9
+
+
+@in_float64
+def test_a_wrong_regression_loses_the_released_errors(real: Run) -> None:
+    """The proven minimum of the loss in the place of the point where the released procedure stops."""
+    cell = matrix(real, "noRepair")
+    sets = [s for s in calibration_sets(range(1, 6)) if len(s) in (1, 5)]
+    precision = fig6._minimum(cell, calibration_masks(sets, len(cell.generators)))[0]
+    for size, released in ((1, 0.0251), (5, 0.0115)):
+        rows = [r for r, s in enumerate(sets) if len(s) == size]
+        ours = np.mean([errors(precision[r], cell.truth, sets[r])["max error"] for r in rows])
+        assert equal(float(ours), released, "released procedure")["claim"].outcome == "contradicted"
 
 
 @pytest.mark.slow
