@@ -206,7 +206,12 @@ BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], 
     ("unknown method", lambda v, g: None, ["--method", "magic"], "choose one of: auto, davidson"),
     ("unknown inference", lambda v, g: None, ["--inference", "x"], "choose one of: drps, ml"),
     ("unknown loss", lambda v, g: None, ["--loss", "x"], "choose one of: absolute, zero-one"),
-    ("unknown judge", lambda v, g: None, ["--only-judge", "x"], "no judge 'x'; choose one of: 'gpt'"),
+    (
+        "unknown judge",
+        lambda v, g: None,
+        ["--only-judge", "x"],
+        "no judge 'x'; choose one of: 'gpt'",
+    ),
     ("unknown column", lambda v, g: None, ["--vote", "x"], "no column 'x' for the vote"),
     ("no column of tasks", lambda v, g: None, ["--method", "hierarchical"], "--task"),
     (

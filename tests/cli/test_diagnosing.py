@@ -33,7 +33,9 @@ def test_judges_are_listed_and_faults_named(tmp_path: Path, wide: pd.DataFrame) 
     said = run(tmp_path, wide, "--label", "gold", "--out", str(out), "--plot", str(plot))
     assert "4 of 4 judges, in % with 90 % intervals" in said
     assert "x broken: wrong on all of 120 labelled items" in said
-    assert "1 judge(s) gave fewer than 90% of the requested votes in a readable form: c (75%)" in said
+    assert (
+        "1 judge(s) gave fewer than 90% of the requested votes in a readable form: c (75%)" in said
+    )
     table = pd.read_csv(out).set_index("judge")
     assert table.loc["broken", "accuracy"] == 0
     assert table.loc["c", "missing"] == 0.25

@@ -100,7 +100,7 @@ def test_dawid_skene_is_fitted_to_the_whole_list(
     _, table = calibrated(folder, *ask)
     monkeypatch.setattr(reading, "DENSE_BYTES", 400)
     said, listed = calibrated(folder, *ask)
-    assert "learns from all votes, too many to fit again for every split" in said
+    assert "is fitted to all votes, too many to fit again for every split" in said
     probs = ["p(0)", "p(1)"]
     # Both stop where a step gains little, not at the very mode.
     np.testing.assert_allclose(listed.loc[table.index, probs], table[probs], atol=1e-4)
@@ -112,11 +112,11 @@ def test_what_a_list_cannot_hold_is_one_sentence(
     monkeypatch.setattr(reading, "DENSE_BYTES", 400)
     votes, gold = folder / "votes.parquet", folder / "gold.csv"
     ask = ("calibrate", votes, "--labels", gold, "--method", "dawid-skene", "--calibrator", "beta")
-    assert "takes --calibrator none" in str(run(*ask).exception)
+    assert "use --calibrator none" in str(run(*ask).exception)
     tasks = folder / "tasks.parquet"
     pd.read_parquet(votes).assign(task="a").to_parquet(tasks)
     result = run("calibrate", tasks, "--labels", gold, "--task", "task").exception
-    assert "holds no task: say --task none" in str(result)
+    assert "cannot store the task; use --task none" in str(result)
     monkeypatch.setattr(reading, "DENSE_BYTES", 20)
     result = run("calibrate", votes, "--labels", gold).exception
     assert "do not fit into a table; use fewer labelled" in str(result)

@@ -45,7 +45,9 @@ def test_the_label_of_a_wide_file_is_detected_unless_it_may_be_a_judge(
     table[["item", name]].dropna().to_csv(tmp_path / "g.csv", index=False)
     reading, label = read(tmp_path / "wide.csv", tmp_path / "g.csv", wide=True)
     assert (label, reading.votes.n_judges) == (None, 2 if is_label else 3)
-    aside = f"Column {name!r} is left out: it is named like labels, but the labels are in another file."
+    aside = (
+        f"Column {name!r} is left out: it is named like labels, but the labels are in another file."
+    )
     assert (aside in reading.notes) is is_label
 
 
@@ -102,6 +104,7 @@ def test_labels_of_another_scale_are_blamed_and_not_the_votes(tmp_path: Path) ->
     pd.DataFrame({"item": range(6), "vote": [0, 1] * 3}).to_csv(tmp_path / "v.csv", index=False)
     pd.DataFrame({"item": range(3), "label": [0, 5, 1]}).to_csv(tmp_path / "g.csv", index=False)
     with pytest.raises(
-        JudgeBayesError, match=r"Row 3 of the label column 'label' contains 5, but the votes are 0, 1"
+        JudgeBayesError,
+        match=r"Row 3 of the label column 'label' contains 5, but the votes are 0, 1",
     ):
         read(tmp_path / "v.csv", tmp_path / "g.csv")

@@ -64,7 +64,7 @@ def test_the_first_record_of_jsonl_and_parquet_is_row_1(tmp_path: Path) -> None:
 def test_a_header_further_down_needs_skip_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("Exported,today\nitem,a,b\nx,1,0\n")
-    with pytest.raises(JudgeBayesError, match=r"header, row 1, has columns; .* --skip-rows N"):
+    with pytest.raises(JudgeBayesError, match=r"header \(row 1\) has columns\. .* --skip-rows N"):
         read_table(path)
     assert import_votes("wide", path, Options(skip_rows=1)).votes["vote"].tolist() == [1, 0]
     path.write_text("id,today,,\nitem,a,b,c\nx,1,0,1\n")
@@ -138,7 +138,10 @@ def test_columns_of_no_judge_are_named_with_the_option_to_ignore_them(tmp_path: 
     with pytest.raises(JudgeBayesError, match="--ignore=Notes,Date,Tokens") as caught:
         import_votes("wide", path)
     assert "Column 'Notes' of" in str(caught.value)
-    assert "not one of the votes no, yes, so it is not read as a judge; neither are 'Date', 'Tokens'" in str(caught.value)
+    assert (
+        "not one of the votes no, yes, so it is not read as a judge; neither are 'Date', 'Tokens'"
+        in str(caught.value)
+    )
     imported = import_votes("wide", path, Options(ignore="Notes, Date,Tokens"))
     assert set(imported.votes["judge"]) == {"GPT 5", "Claude"}
     with pytest.raises(

@@ -119,4 +119,7 @@ def test_the_command_reports_not_asked_separately(imported: Imported, tmp_path: 
     assert "not asked" in result.output
     row = next(line for line in result.output.splitlines() if line.startswith("half"))
     assert row.split()[1:4] == ["40", "0%", "50%"]
-    assert "1 judge(s) gave fewer than 60% of the requested votes in a readable form: failing (50%)" in result.output
+    assert (
+        "1 judge(s) gave fewer than 60% of the requested votes in a readable form: failing (50%)"
+        in result.output
+    )

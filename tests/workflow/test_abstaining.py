@@ -111,9 +111,7 @@ def test_the_tables_name_who_decides_and_the_fit_goes_on_sending(tmp_path: Path)
     jb.save(result, fit)
     again = jb.apply(fit, votes, abstain_cost=0.3)
     pd.testing.assert_frame_equal(again.answers, result.answers)
-    with pytest.raises(
-        jb.JudgeBayesError, match="--abstain-cost is -1; it must be 0 or more"
-    ):
+    with pytest.raises(jb.JudgeBayesError, match="--abstain-cost is -1; it must be 0 or more"):
         jb.calibrate(votes, labels, abstain_cost=-1.0)
 
 

@@ -139,4 +139,6 @@ def test_drift_is_reported_for_a_change_and_not_for_chance() -> None:
     assert any("votes for 0 was" in line and "drifted" in line for line in drifted)
     assert "has 6" not in " ".join(drifted)
     fewer = drift(votes_profile([0.3, 0.2, 0.5]), votes_profile([0.3, 0.2, 0.5], 3), TERNARY)
-    assert any("made on 6 votes per item (median), but these items have 3" in line for line in fewer)
+    assert any(
+        "made on 6 votes per item (median), but these items have 3" in line for line in fewer
+    )

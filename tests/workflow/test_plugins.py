@@ -104,7 +104,7 @@ def test_the_command_runs_it_and_a_file_never_does(plugin: Path, tmp_path: Path)
         ),
         (
             "import judgebayes as jb\n@jb.aggregator('davidson')\nclass A:\n  def fit(self): ...",
-            "has the name 'davidson' already",
+            "already has the name 'davidson'",
         ),
     ],
 )
