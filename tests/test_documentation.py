@@ -123,7 +123,7 @@ def test_the_guide_explains_every_diagnostic() -> None:
 WHERE_IT_SPEAKS_UP = {
     "constant": "At least {:.0%} of the labels are of one class",
     "leak_labels": "without a single error on {:g} labelled items or more",
-    "unreadable": "Bad below {:.0%} of the votes",
+    "unreadable": "a problem below {:.0%} of the votes",
     "readable": "of the votes, a note below {:.0%}",
     "floor": "calibrated NLL of the whole panel is below {:g}",
     "below_chance": "below 1 / classes with a probability of {:.0%}",

@@ -29,7 +29,7 @@ KINDS: dict[str, tuple[str, tuple[float, ...]]] = {
     "Normal": ("a location and a scale above 0", (-math.inf, 0.0)),
     "Beta": ("two numbers above 0", (0.0, 0.0)),
     "scale": ("a number above 0", (0.0,)),
-    "weight": ("a number from 0", (-math.ulp(0.0),)),
+    "weight": ("a number of 0 or more", (-math.ulp(0.0),)),
 }
 """For each kind: the numbers it takes, in words, and the exclusive lower bound of each."""
 _DEFAULTS = "\n\n".join(f"{model}: {priors}" for model, priors in PRIORS.items())

@@ -186,7 +186,7 @@ def from_counts(counts: np.ndarray) -> Votes:
         row, column = np.argwhere(bad)[0]
         raise JudgeBayesError(
             f"Row {row}, class {column} holds the count {counts[row, column]}; counts are whole "
-            "numbers from 0."
+            "numbers of 0 or more."
         )
     counts = counts.astype(np.int64)
     total = counts.sum(1)

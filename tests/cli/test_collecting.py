@@ -322,7 +322,7 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
         assert sum(fake.paid.values()) == 16
         table = pd.read_csv(items).assign(response_a="one 0, changed.")
         table.to_csv(items, index=False)
-        with pytest.raises(JudgeBayesError, match="Item 'q0' has changed"):
+        with pytest.raises(JudgeBayesError, match="The text of item 'q0' has changed"):
             run(fake, items, "-n", "4")
         out = tmp_path / "own.jsonl"
         run(fake, items, "-n", "2", "--template", own, "-o", out)

@@ -25,7 +25,7 @@ def test_the_list_marks_data_sets_that_are_downloaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["llmbra"], "There is no data set 'llmbra'; choose from llmbar, "),
+        (["llmbra"], "There is no data set 'llmbra'; choose one of: llmbar, "),
         (["all", "--from", "."], "one repository; use it with one data set only"),
         (["llmbar", "--from", "nowhere"], "There is no folder 'nowhere'"),
     ],
@@ -46,7 +46,7 @@ def test_a_changed_source_leaves_no_data_set(tmp_path: Path) -> None:
         (clone / path).write_text("model,0\na,1\n")
     words = ["data", "get", "rewardbench", "--from", str(clone), "--cache", str(cache)]
     result = CliRunner().invoke(app, words)
-    assert "is not the file that was pinned" in str(result.exception)
+    assert "differs from the pinned file" in str(result.exception)
     assert list(cache.iterdir()) == []
 
 

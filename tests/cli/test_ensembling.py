@@ -79,7 +79,7 @@ def test_bad_requests_get_their_sentence(
 
 
 def test_labels_are_needed(files: tuple[Path, Path, np.ndarray]) -> None:
-    assert "is measured on labels" in str(run(files[0]).exception)
+    assert "is estimated from labels" in str(run(files[0]).exception)
 
 
 def test_numbers_of_votes_are_read() -> None:

@@ -116,7 +116,7 @@ def test_what_a_list_cannot_hold_is_one_sentence(
     tasks = folder / "tasks.parquet"
     pd.read_parquet(votes).assign(task="a").to_parquet(tasks)
     result = run("calibrate", tasks, "--labels", gold, "--task", "task").exception
-    assert "has no task; use --task none" in str(result)
+    assert "cannot store the task; use --task none" in str(result)
     monkeypatch.setattr(reading, "DENSE_BYTES", 20)
     result = run("calibrate", votes, "--labels", gold).exception
     assert "do not fit into a table; use fewer labelled" in str(result)

@@ -137,7 +137,8 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
     assert read(files).words()[:2] == [
         "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item column is detected by its "
         "values, which are items of the votes.",
-        "The labels 'Yes', 'no' of column 'ok?' are read as 'correct', 'incorrect', the words of the votes.",
+        "The labels 'Yes', 'no' of column 'ok?' are read as 'correct', 'incorrect', "
+        "the words of the votes.",
     ]
     assert files.labels is not None
     labels = read(files).coding.labels(
@@ -146,7 +147,7 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
     assert labels.tolist() == [0, 1] * 9 + [0, -1]
     checked["sample"] = [f"u{n}" for n in range(20)]
     checked.to_csv(tmp_path / "by hand.csv", index=False)
-    with pytest.raises(JudgeBayesError, match=r"items of the votes, 't0', 't1' and 18 more\. Give"):
+    with pytest.raises(JudgeBayesError, match=r"\('t0', 't1' and 18 more\) are in none"):
         opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
 
 
@@ -174,11 +175,11 @@ def test_a_frequent_label_of_no_class_is_first_to_be_written_as_the_votes_are(
         {"item": range(40), "vote": ["no", "yes"] * 20, "label": ["nay", "yes"] * 20}
     )
     table.to_csv(tmp_path / "v.csv", index=False)
-    with pytest.raises(JudgeBayesError, match=r"scale: write the labels in .* 'no', 'yes'; if"):
+    with pytest.raises(JudgeBayesError, match=r"classes: write the labels as .* 'no', 'yes'; if"):
         read(opened(tmp_path / "v.csv"))
     table.assign(label=["nay", *["no", "yes"] * 19, "yes"]).to_csv(tmp_path / "v.csv", index=False)
     with pytest.raises(
-        JudgeBayesError, match="scale: if it means no label, use --missing=nay; write"
+        JudgeBayesError, match="classes: if it means no label, use --missing=nay; write"
     ):
         read(opened(tmp_path / "v.csv"))
 

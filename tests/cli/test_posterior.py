@@ -591,7 +591,7 @@ def test_a_prior_is_used_recorded_and_repeated(files: Files) -> None:
         ("davidson", ["beta=1,0"], "a location and a scale above 0"),
         ("davidson", ["beta=1,2", "beta=1,2"], "set twice"),
         ("one-coin", ["accuracy=0,1"], "two numbers above 0"),
-        ("dawid-skene", ["right=-1"], "a number from 0, for example right=1"),
+        ("dawid-skene", ["right=-1"], "a number of 0 or more, for example right=1"),
         ("stacking", ["level=0"], "a number above 0"),
         ("davidson", ["beta=1,1", "delta=0,1"], "delta has no effect on davidson, pooled"),
         ("davidson", ["eta0=0,1"], "eta0 has no effect on davidson, pooled"),

@@ -64,7 +64,7 @@ def test_the_first_record_of_jsonl_and_parquet_is_row_1(tmp_path: Path) -> None:
 def test_a_header_further_down_needs_skip_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("Exported,today\nitem,a,b\nx,1,0\n")
-    with pytest.raises(JudgeBayesError, match=r"header, row 1, has columns; .* --skip-rows N"):
+    with pytest.raises(JudgeBayesError, match=r"header \(row 1\) has columns\. .* --skip-rows N"):
         read_table(path)
     assert import_votes("wide", path, Options(skip_rows=1)).votes["vote"].tolist() == [1, 0]
     path.write_text("id,today,,\nitem,a,b,c\nx,1,0,1\n")

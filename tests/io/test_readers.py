@@ -399,7 +399,7 @@ def test_mt_bench_people_label_what_models_judged(tmp_path: Path) -> None:
 def test_mt_bench_people_and_models_must_share_a_pair(tmp_path: Path) -> None:
     records = [vote(1, "expert_0", "tie"), vote(2, "gpt4", "tie")]
     path = put(tmp_path / "j.jsonl", records)
-    with pytest.raises(JudgeBayesError, match="have no judged pair in common"):
+    with pytest.raises(JudgeBayesError, match="was judged by both people and models"):
         import_votes("mt-bench", path)
 
 

@@ -31,7 +31,8 @@ def test_misfits_are_reported_and_other_statistics_are_not() -> None:
     assert after.sentence.endswith("Perhaps look elsewhere.")
     assert (
         before.sentence
-        == "The observed values are plausible under the priors (all statistics that the fitted model reproduces)."
+        == "The observed values are plausible under the priors (all statistics that the "
+        "fitted model reproduces)."
     )
     far = in_words([make_check(7.0)], "")[0].sentence
     assert "share 7.000, replicated" in far

@@ -117,7 +117,7 @@ def test_a_changed_source_is_refused_and_nothing_is_kept(
     source: Small, plain: Path, tmp_path: Path
 ) -> None:
     (plain / "b" / "three.txt").write_bytes(b"4\n")
-    with pytest.raises(JudgeBayesError, match=r"three\.txt.* is not the file that was pinned"):
+    with pytest.raises(JudgeBayesError, match=r"three\.txt.* differs from the pinned file"):
         get(source, tmp_path / "cache", local=plain)
     assert list((tmp_path / "cache").iterdir()) == []
 

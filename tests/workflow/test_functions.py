@@ -268,7 +268,7 @@ def test_data_without_what_a_command_needs_is_refused(folder: Path) -> None:
     bare = jb.read(folder / "votes.csv")
     with pytest.raises(jb.JudgeBayesError, match="Calibration needs labels"):
         jb.calibrate(bare)
-    with pytest.raises(jb.JudgeBayesError, match="is measured on labels"):
+    with pytest.raises(jb.JudgeBayesError, match="is estimated from labels"):
         jb.ensemble(bare)
     with pytest.raises(jb.JudgeBayesError, match="have 3 classes; precision needs two"):
         jb.precision(bare)
