@@ -57,6 +57,8 @@ class Panel:
     orientation: Orientation = "true"
     variant: str = ""
     """What else distinguishes this panel from others of its data set."""
+    group: Int[np.ndarray, " item"] | None = None
+    """What each item shares with others, as an index (a prompt, a program); None: nothing."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -126,6 +128,7 @@ class Panel:
             labels=self.labels[items],
             subset=self.subset[items],
             variant=variant,
+            group=None if self.group is None else self.group[items],
         )
 
 
@@ -133,16 +136,24 @@ def rewardbench_panel(run: Run, *, broken: bool = False) -> Panel:
     """Return 148 reward models on RewardBench's 2,985 pairs, or 149 with the broken one.
 
     The data say whether a model scores the chosen response above the rejected one. There are no
-    positions, so the true orientation takes seeded ones that come with the data.
+    positions, so the true orientation takes seeded ones that come with the data. Items with the same
+    prompt, and the same HumanEval problem in six languages, are one group.
     """
 
     def make() -> Panel:
-        votes, labels = _read(run, REWARDBENCH, "votes"), _read(run, REWARDBENCH, "labels")
-        panel = _from_correct(votes, labels, REWARDBENCH)
+        votes, labels, items = (_read(run, REWARDBENCH, t) for t in ("votes", "labels", "items"))
+        panel = _from_correct(votes, labels, REWARDBENCH, _prompts(labels.merge(items, on="item")))
         return replace(panel, families=tuple(_maker(name) for name in panel.judges))
 
     whole = run.remember((REWARDBENCH, "panel"), make)
     return replace(whole, variant="with the broken judge") if broken else whole.without(BROKEN)
+
+
+def _prompts(items: pd.DataFrame) -> pd.Series:
+    """Return the prompt of each item, by item; HumanEval's problems are in order in each language."""
+    table = items.iloc[items["item"].astype(int).argsort()].set_index("item")
+    place = table.groupby("subset").cumcount().astype(str)
+    return table["text"].mask(table["subset"].str.startswith("hep-"), "HumanEval " + place)
 
 
 def _maker(judge: str) -> str:
@@ -205,7 +216,9 @@ def _coin(name: str) -> bool:
     return hashlib.sha256(name.encode()).digest()[0] % 2 == 0
 
 
-def _from_correct(votes: pd.DataFrame, labels: pd.DataFrame, dataset: str) -> Panel:
+def _from_correct(
+    votes: pd.DataFrame, labels: pd.DataFrame, dataset: str, prompts: pd.Series | None = None
+) -> Panel:
     """Return a panel, given which votes are correct and the position of the better response."""
     chosen = votes["item"].map(labels.set_index("item")["seeded_chosen_pos"]).astype(str)
     other = chosen.map({"A": "B", "B": "A"})
@@ -214,10 +227,17 @@ def _from_correct(votes: pd.DataFrame, labels: pd.DataFrame, dataset: str) -> Pa
         labels,
         "seeded_chosen_pos",
         dataset,
+        prompts,
     )
 
 
-def _encoded(votes: pd.DataFrame, labels: pd.DataFrame, label: str, dataset: str) -> Panel:
+def _encoded(
+    votes: pd.DataFrame,
+    labels: pd.DataFrame,
+    label: str,
+    dataset: str,
+    prompts: pd.Series | None = None,
+) -> Panel:
     encoded, coding = encode(votes, classes=("B", "A"))
     by_item = labels.set_index("item").loc[coding.items]
     subset, names = pd.factorize(by_item["subset"])
@@ -229,6 +249,7 @@ def _encoded(votes: pd.DataFrame, labels: pd.DataFrame, label: str, dataset: str
         tuple(names),
         tuple(coding.judges),
         (),
+        group=None if prompts is None else pd.factorize(prompts.loc[list(coding.items)])[0],
     )
 
 

@@ -1,5 +1,6 @@
 """Answers of methods on every split, computed once for all tables, and their scores."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,15 +23,21 @@ from judgebayes.experiments.calibrate_dont_curate.parts import (
 )
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
+from judgebayes.measures.claims import Evidence, evidence
 from judgebayes.measures.decide import zero_one_loss
-from judgebayes.measures.significance import (
-    Interval,
-    bootstrap_interval,
-    item_means,
-    two_way_interval,
-)
+from judgebayes.measures.significance import Interval, bootstrap_interval, item_means
 
-__all__ = ["CLIP", "Answers", "advantage", "answers", "answers_of", "class_ece", "split_p_values"]
+__all__ = [
+    "CLIP",
+    "Answers",
+    "advantage",
+    "answers",
+    "answers_of",
+    "class_ece",
+    "evidence_on",
+    "seed_of",
+    "split_p_values",
+]
 
 CLIP = 1e-3
 """Lower bound of a scored probability.
@@ -188,15 +195,31 @@ def answers_of(
 
 def advantage(
     method: Answers, other: Answers, metric: str = "nll", *, groups: np.ndarray | None = None
-) -> Interval:
-    """Return how much lower the method's NLL is than the other's, on the splits that both have.
+) -> Evidence:
+    """Return evidence on how much lower the method's NLL is than the other's, on shared splits.
 
-    The interval accounts for sampling of items (with `groups`, of groups of items) and of
-    calibration sets.
+    For new items (with `groups`, new groups of items) and new calibration sets.
     """
     n = min(len(method.items), len(other.items))
     difference = other.each(metric)[:n] - method.each(metric)[:n]
-    return two_way_interval(difference, method.items[:n], len(method.panel.labels), groups)
+    return evidence_on(method.panel, difference, method.items[:n], groups=groups)
+
+
+def evidence_on(
+    panel: Panel,
+    values: Float[np.ndarray, "split item"],
+    items: np.ndarray,
+    *,
+    groups: np.ndarray | None = None,
+) -> Evidence:
+    """Return evidence on the mean of outcomes on a panel's items; by default groups share a prompt."""
+    groups = panel.group if groups is None else groups
+    return evidence(values, items, len(panel.labels), groups, seed=seed_of(panel))
+
+
+def seed_of(panel: Panel) -> int:
+    """Return the seed of a data set's bootstrap: results on the same items have joint draws."""
+    return zlib.crc32(panel.dataset.encode())
 
 
 def split_p_values(

@@ -1,6 +1,7 @@
 """Audit: the reward model that is wrong on every item.
 
-Claim: below-chance judges help after calibration; none has to be left out.
+Claim (audit): a judge that is wrong on every item does no harm, so that scores with and without it
+are equal (within 0.01 nats). The paper says that below-chance judges help after calibration.
 Command: judgebayes reproduce calibrate-dont-curate/audit-broken --data DIR
 Runtime: about 45 seconds.
 Expected: the diagnostic names the judge, and names no judge when it is left out. The judge is wrong
@@ -16,10 +17,16 @@ from typing import Any
 import numpy as np
 
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import short
 from judgebayes.experiments.calibrate_dont_curate.parts import FEW_SPLITS, halves
-from judgebayes.experiments.calibrate_dont_curate.rows import metric_rows, value_row
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Statement,
+    claim_row,
+    graded,
+    metric_rows,
+    value_row,
+)
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import BROKEN, REWARDBENCH, rewardbench_panel
 from judgebayes.finding import Finding
@@ -27,6 +34,8 @@ from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
 from judgebayes.plots import judge_map
+
+HARMLESS = Statement("a broken judge changes no score", "audit", MARGIN["nll"], within=True)
 
 
 @experiment(
@@ -63,15 +72,11 @@ def main(run: Run) -> Output:
             figure = judge_map(table, title=title)
     for method in ("one-coin", "stacking"):
         leak = advantage(answers_by_arm[True, method], answers_by_arm[False, method])
-        row = value_row(
-            answers_by_arm[True, method].panel, method, "nll saved by the leak", leak, FEW_SPLITS
-        )
-        row["grade"] = "contradicted" if leak.low > 0 else ""
-        records.append(row)
-    notes.append(
-        "contradicted: if a broken judge improves a score, the score measures the encoding."
-    )
-    return Output(rows(PAPER, "audit-broken", records), {"map": figure}, notes)
+        panel = answers_by_arm[True, method].panel
+        count = len(answers_by_arm[True, method].items)
+        records.append(claim_row(panel, method, "nll saved by the leak", leak, count, HARMLESS))
+    notes.append("If a broken judge improves a score, the score measures the encoding.")
+    return Output(rows(PAPER, "audit-broken", graded(records)), {"map": figure}, notes)
 
 
 def _names(findings: list[Finding]) -> bool:

@@ -1,6 +1,7 @@
 """Audit: the effect of how LLMBar's two presentation orders make a judge's vote.
 
-Claim: the result does not depend on how the votes in two orders become one vote.
+Claim (audit): the result does not depend on how the votes in two orders become one vote: stacking beats
+one-coin + beta in every encoding (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/audit-orders --data DIR
 Runtime: about 50 seconds.
 Expected: replicated with all five encodings. One-coin + beta of all judges has 0.346 to
@@ -14,12 +15,18 @@ all.
 from typing import Any
 
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
-from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, metric_rows
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Statement,
+    claim_row,
+    graded,
+    metric_rows,
+)
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR
 from judgebayes.experiments.panels import Orders, llmbar_panel
 
+CLAIM = Statement("stacking beats one-coin in every encoding", "audit", MARGIN["nll"])
 ENCODINGS: tuple[Orders, ...] = ("random", "AB", "BA", "agreeing", "both")
 
 
@@ -46,11 +53,10 @@ def main(run: Run) -> Output:
         stack = answers(run, panel, "stacking", ("none",))["none"]
         records += metric_rows(stack, "stacking", ("nll", "accuracy"))
         gain = advantage(stack, by_method["one-coin"])
-        records.append(
-            claim_row(panel, "one-coin minus stacking", "nll difference", gain, run.splits)
-        )
+        title = "one-coin minus stacking"
+        records.append(claim_row(panel, title, "nll difference", gain, run.splits, CLAIM))
     notes = [
         "random: one order per item, drawn by the item's name; the main panel. agreeing: where both "
         "orders agree, else missing. both: the orders as 130 judges."
     ]
-    return Output(rows(PAPER, "audit-orders", records), notes=notes)
+    return Output(rows(PAPER, "audit-orders", graded(records)), notes=notes)

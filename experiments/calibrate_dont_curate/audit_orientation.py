@@ -1,7 +1,8 @@
 """Audit: what the correctness encoding measures.
 
 Claim: the paper's calibrated NLLs (0.084, 0.046), accuracies above 99 % and 99.9 % of items kept at
-100 % measure the judges.
+100 % measure the judges. Audit: under that encoding the votes lower the NLL of an answer without any
+vote (margin 0.01 nats). This claim is graded although the label is constant, because it is about that.
 Command: judgebayes reproduce calibrate-dont-curate/audit-orientation --data DIR
 Runtime: about 20 seconds.
 Expected: contradicted. With correctness as the label, a method that sees no votes scores the same
@@ -15,16 +16,27 @@ import numpy as np
 
 from judgebayes.aggregators import BaseRate, OneCoin
 from judgebayes.calibrators import Beta, Calibrator
-from judgebayes.experiments.calibrate_dont_curate.answers import Answers, answers, answers_of
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.answers import (
+    advantage,
+    answers,
+    answers_of,
+)
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.parts import halves
-from judgebayes.experiments.calibrate_dont_curate.rows import metric_rows, value_row
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Cell,
+    Statement,
+    graded,
+    metric_rows,
+    value_row,
+)
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.measures.significance import Interval, normal_interval
+from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
+CLAIM = Statement("votes lower the NLL under a constant label", "audit", MARGIN["nll"])
 
 
 @experiment(
@@ -56,23 +68,17 @@ def main(run: Run) -> Output:
         ]
         flag = Interval(float(len(flagged) > 0), np.nan, np.nan)
         records.append(value_row(panel, "diagnose", "labels flagged", flag, 1))
-        gain = normal_interval(blind["0.001"].by_split("nll") - one["0.001"].by_split("nll"))
-        row = value_row(panel, "no votes minus one-coin", "nll difference", gain, run.splits)
+        gain = advantage(one["0.001"], blind["0.001"])
+        title = "no votes minus one-coin"
+        row = value_row(panel, title, "nll difference", gain.interval(), run.splits)
         if panel.orientation == "correctness":
-            largest_gain = max(abs(gain.low), abs(gain.high))
             if panel.dataset != "twin":
-                row["grade"] = _grade(largest_gain, one["0.001"])
+                row["claim"] = Cell(CLAIM, gain)
             sentence = flagged[0].sentence if flagged else "nothing"
             notes.append(f"{panel.name}, correctness. The program says: {sentence}")
         records.append(row)
     notes.append(
-        "contradicted: under the paper's encoding the votes are worth less than 0.01 nats, and all "
-        "answers are right."
+        "The graded row: how much the votes lower the NLL under the paper's encoding. It is graded "
+        "although the label is constant, because that is what it tests."
     )
-    return Output(rows(PAPER, "audit-orientation", records), notes=notes)
-
-
-def _grade(largest_gain: float, answers_with_votes: Answers) -> str:
-    """Return contradicted where the votes are worth nothing although every answer is right."""
-    always_right = float(answers_with_votes.by_split("accuracy").min()) == 1.0
-    return "contradicted" if largest_gain < 0.01 and always_right else ""
+    return Output(rows(PAPER, "audit-orientation", graded(records)), notes=notes)

@@ -2,6 +2,8 @@
 
 Claim: beta calibration takes NLL to 0.084 on JudgeBench and to 0.046 on RewardBench, from aggregates
 that are right on 73.9 % and 93.6 % of the items, and from votes that are right on 70.4 % and 90.2 %.
+Audit: the printed NLL is not below the least that calibrated answers of the printed accuracy can have
+(margin 0.001, rounding).
 Command: judgebayes reproduce calibrate-dont-curate/audit-published
 Runtime: seconds.
 Expected: contradicted by arithmetic. Calibrated answers that are right on a share A of the items have
@@ -12,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.rows import paper_values
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.measures.claims import claim_equal
 
 CLAIMED = "one-coin + platt + beta"
 METHODS = ("majority", "one-coin", "top-5")
@@ -53,7 +56,10 @@ def main(run: Run) -> Output:
         for method in METHODS:
             accuracy = before[task, method, "accuracy"]
             bound = least_nll(accuracy)
-            own = method == "one-coin"
+            shortfall = max(bound - printed, 0.0)
+            claim = claim_equal(
+                shortfall, 0.0, kind="audit", source="own", margin=MARGIN["printed"]
+            )
             records.append(
                 {
                     "dataset": "published",
@@ -61,8 +67,10 @@ def main(run: Run) -> Output:
                     "method": f"bound from the accuracy of {method}",
                     "metric": "nll",
                     "value": bound,
+                    "low": np.nan,
+                    "high": np.nan,
                     "paper_value": printed,
-                    "grade": "contradicted" if own and printed < bound else "",
+                    "claim": claim if method == "one-coin" else None,
                 }
             )
         notes.append(

@@ -2,7 +2,8 @@
 
 Claim: with 50 labels or more no other method is better than stacking, and the method chosen by
 cross-validation on the labels (`judgebayes calibrate --method auto`) is never clearly worse than the
-best.
+best. All are audits: stacking beats the best other method at every budget (margin 0.01 nats), and also
+with labels of other subsets (margin 0.01 nats); auto equals the best method (within 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/audit-stacking --data DIR
 Runtime: about 10 minutes on a quiet core.
 Expected: stacking is the best method at every budget, and the interval of its lead over the best other
@@ -25,7 +26,7 @@ from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.answers import Answers, advantage, answers_of
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import panels
 from judgebayes.experiments.calibrate_dont_curate.parts import (
     LARGE,
@@ -34,7 +35,13 @@ from judgebayes.experiments.calibrate_dont_curate.parts import (
     halves,
     split_batches,
 )
-from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, log_scales, value_row
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Statement,
+    claim_row,
+    graded,
+    log_scales,
+    value_row,
+)
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.measures.decide import zero_one_loss
@@ -51,6 +58,9 @@ NATURAL = "LLMBar/Natural"
 COUNT, LARGE_COUNT = 40, 20
 """Numbers of splits; the second for panels of more than 200,000 votes, as folds add five fits each."""
 STACKING = "stacking"
+LEADS = Statement("stacking beats the best other method", "audit", MARGIN["nll"])
+EQUALS = Statement("auto equals the best method", "audit", MARGIN["nll"], within=True)
+"""With labels of other subsets, where subsets are the units, the same claims are graded apart."""
 
 
 def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
@@ -189,7 +199,7 @@ def main(run: Run) -> Output:
             cal, ev = (part[: count_of(panel)] for part in vars(whole.splits).values())
             parts = few_shapes(Parts(whole.name, Splits(cal, ev)))
             records += compared(run, panel, parts, size, panel.subset)
-    table = rows(PAPER, "audit-stacking", records)
+    table = rows(PAPER, "audit-stacking", graded(records))
     figure_rows = table[(table["metric"] == "nll") & ~table["method"].str.contains("subsets")]
     figure = curves(
         figure_rows.assign(panel=figure_rows["dataset"]),
@@ -253,5 +263,7 @@ def compared(
     for mine, rival in pairs:
         lead = advantage(by_method[mine], by_method[rival], groups=groups)
         title = f"best other minus {mine}{suffix}"
-        records.append(claim_row(panel, title, "nll difference", lead, count, n=size))
+        claim = LEADS if mine == STACKING else EQUALS
+        claim = claim._replace(text=f"{claim.text}{suffix}")
+        records.append(claim_row(panel, title, "nll difference", lead, count, claim, n=size))
     return records

@@ -1,6 +1,7 @@
 """P2 Figs 2, 6 and 7: NLL against the number of judges kept, in both orientations.
 
-Claim: before calibration small panels win; after it, NLL falls as more judges are kept.
+Claim: before calibration small panels win; after it, NLL falls as more judges are kept: all judges
+have a lower NLL than five (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/fig2 --data DIR
 Runtime: about 95 seconds.
 Expected: contradicted in the true orientation on the reward models and RewardBench 2: the
@@ -24,10 +25,16 @@ from judgebayes.experiments.calibrate_dont_curate.answers import (
     answers,
     answers_of,
 )
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.parts import FEW_SPLITS, halves
-from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, log_scales, value_row
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Statement,
+    claim_row,
+    graded,
+    log_scales,
+    value_row,
+)
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.panel.curate import top_k
@@ -35,6 +42,7 @@ from judgebayes.plots import curves
 
 SIZES = (1, 2, 3, 5, 10, 20, 40, 80)
 STACKED = (3, 10, 40)
+CLAIM = Statement("calibrated NLL falls as more judges are kept", "paper", MARGIN["nll"])
 
 
 @experiment(
@@ -65,8 +73,9 @@ def main(run: Run) -> Output:
         few = by_arm["one-coin + beta", 5 if ("one-coin + beta", 5) in by_arm else 3]
         many = by_arm["one-coin + beta", everyone]
         gain = advantage(many, few)
-        records.append(claim_row(panel, "few minus all judges", "nll difference", gain, run.splits))
-    table = rows(PAPER, "fig2", records)
+        title = "few minus all judges"
+        records.append(claim_row(panel, title, "nll difference", gain, run.splits, CLAIM))
+    table = rows(PAPER, "fig2", graded(records))
     figure_rows = table[table["metric"] == "nll"]
     figure_rows = figure_rows.assign(
         panel=[

@@ -1,7 +1,8 @@
 """P2 H.5: shares of the variance of the logits, by a 2PL item response model.
 
 Claim: differences between judges dominate differences between items on every data set, and
-abilities rank judges in the same order as accuracies.
+abilities rank judges in the same order as accuracies. Graded: the share of judges is above that of items
+(margin 0.1 of the variance).
 Command: judgebayes reproduce calibrate-dont-curate/h5 --data DIR
 Runtime: about 25 seconds.
 Expected: judges minus items is 0.128 [0.099, 0.155] on the reward models (0.456 [0.442, 0.472] and
@@ -10,19 +11,32 @@ Expected: judges minus items is 0.128 [0.099, 0.155] on the reward models (0.456
 more (both contradicted). Abilities rank judges as accuracies do: 0.938, 0.918, 0.993.
 """
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.answers import seed_of
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import panels
-from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, value_row
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Statement,
+    claim_row,
+    graded,
+    value_row,
+)
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.item_response import FittedItemResponse, ItemResponse, Shares, variance_shares
+from judgebayes.measures.claims import Evidence, evidence_of
 from judgebayes.measures.significance import Interval
 
-RESAMPLES = 20
+RESAMPLES, FEW = 100, 5
+"""Fits to resampled items; the second in a smoke run."""
+
+CLAIM = Statement("judges vary more than items", "paper", MARGIN["variance share"])
 
 
 @experiment(
@@ -38,21 +52,11 @@ def main(run: Run) -> Output:
     for panel in panels(run):
         run.say(panel.name)
         fit = ItemResponse().fit(panel.votes, panel.labels)
-        shares = fit.shares()
-        resamples = resampled(panel, run)
-        for metric, value, values in zip(
-            Shares._fields, shares, np.array(resamples).T, strict=True
-        ):
-            low, high = _around(value, values)
-            name = f"{metric} share" if metric != "judge_of_two" else "judge share of two"
-            interval = Interval(value, low, high)
-            records.append(value_row(panel, "2pl", name, interval, len(resamples)))
-        judge, item = (np.array(resamples)[:, i] for i in (0, 1))
-        difference = shares.judge - shares.item
-        lead = Interval(difference, *_around(difference, judge - item))
-        records.append(
-            claim_row(panel, "judge minus item", "share difference", lead, len(resamples))
-        )
+        by_share, lead = resampled(panel, run)
+        for metric, of in by_share.items():
+            records.append(value_row(panel, "2pl", metric, of.interval(), len(of.draws)))
+        name, count = "judge minus item", len(lead.draws)
+        records.append(claim_row(panel, name, "share difference", lead, count, CLAIM))
         rank = Interval(fit.rank_correlation(panel.votes, panel.labels), np.nan, np.nan)
         records.append(value_row(panel, "2pl", "rank correlation with accuracy", rank, 1))
     notes = [
@@ -62,29 +66,41 @@ def main(run: Run) -> Output:
         f"Joint posterior mode; intervals resample items ({RESAMPLES} times).",
         "Which votes are right does not depend on the orientation: there is one row per panel.",
     ]
-    return Output(rows(PAPER, "h5", records), notes=notes)
+    return Output(rows(PAPER, "h5", graded(records)), notes=notes)
 
 
-def resampled(panel: Panel, run: Run) -> list[Shares]:
-    """Return the shares for resampled items, with the resampled counts as weights."""
-    rng = np.random.default_rng(run.seed)
-    n = len(panel.labels)
-    shares = []
-    for _ in range(3 if run.smoke else RESAMPLES):
-        weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(float)
-        fit = ItemResponse().fit(panel.votes, panel.labels, weight=weight)
-        used = weight > 0
-        shares.append(_weighted(fit, np.repeat(np.flatnonzero(used), weight[used].astype(int))))
-    return shares
+def resampled(panel: Panel, run: Run) -> tuple[dict[str, Evidence], Evidence]:
+    """Return evidence on each share, and on judges minus items, from fits to resampled items.
 
-
-def _around(value: float, resamples: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % interval of resampled values, centred at the value of the data.
-
-    Items drawn twice count twice and are shrunk less, which shifts all resampled shares equally.
+    Resampled counts are weights. Items drawn twice count twice and are shrunk less, which shifts all
+    resampled shares equally and has no effect on their spread.
     """
-    low, high = np.quantile(resamples - resamples.mean(), [0.025, 0.975])
-    return float(value + low), float(value + high)
+    fits: dict[bytes, Shares] = {}
+
+    def shares(weight: Float[np.ndarray, " item"]) -> Shares:
+        key = weight.tobytes()
+        if key not in fits:
+            fit = ItemResponse().fit(panel.votes, panel.labels, weight=weight)
+            items = np.repeat(np.arange(len(weight)), weight.astype(int))
+            fits[key] = _weighted(fit, items)
+        return fits[key]
+
+    def of(number: Callable[[Shares], float]) -> Evidence:
+        return evidence_of(
+            lambda _, weight: number(shares(weight)),
+            1,
+            len(panel.labels),
+            panel.group,
+            resamples=FEW if run.smoke else RESAMPLES,
+            seed=seed_of(panel),
+        )
+
+    names = {
+        f"{name} share" if name != "judge_of_two" else "judge share of two": name
+        for name in Shares._fields
+    }
+    by_share = {title: of(attrgetter(name)) for title, name in names.items()}
+    return by_share, of(lambda all_shares: all_shares.judge - all_shares.item)
 
 
 def _weighted(fit: FittedItemResponse, items: np.ndarray) -> Shares:

@@ -1,7 +1,8 @@
 """P2 H.6: weighting against pruning by the spread of the judges' accuracies, on simulated panels.
 
 Claim: log-odds weighting beats keeping the best half or third of the judges: most when the judges
-have similar accuracies, and little when these differ much.
+have similar accuracies, and little when these differ much (margin: one point of accuracy; the units are
+simulated panels).
 Command: judgebayes reproduce calibrate-dont-curate/h6
 Runtime: seconds.
 Expected: as claimed against pruning followed by majority voting. The paper does not state the number of
@@ -16,9 +17,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
-from judgebayes.experiments.calibrate_dont_curate.rows import simulated_grade
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
+from judgebayes.experiments.calibrate_dont_curate.rows import Cell, Statement, graded
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.measures.claims import Evidence, evidence_of_units
 from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots import curves
 
@@ -26,6 +28,7 @@ SPREADS = (0.01, 0.03, 0.05, 0.10, 0.15, 0.20)
 PANELS = ((20, 0.65), (20, 0.75), (50, 0.60))
 ITEMS, REPLICATES = 500, 100
 SHARES = {"top half": 2, "top third": 3}
+CLAIM = Statement("weighting beats pruning", "paper", MARGIN["simulated accuracy"])
 
 
 def replicate(
@@ -66,7 +69,7 @@ def _share_right(
 def main(run: Run) -> Output:
     """Return accuracies by spread, and the lead of weighting over the best pruning rule."""
     records: list[dict[str, Any]] = []
-    leads: dict[tuple[int, float, str], dict[float, Interval]] = {}
+    leads: dict[tuple[int, float, str], dict[float, Evidence]] = {}
     for judges, mean in run.few(list(PANELS)):
         for spread in SPREADS:
             rng = np.random.default_rng(run.seed)
@@ -78,17 +81,18 @@ def main(run: Run) -> Output:
                 records.append(_row(task, spread, name, "accuracy", normal_interval(value)))
             for rule in ("majority", "log-odds"):
                 best = max((values[f"{k}, {rule}"] for k in SHARES), key=np.mean)
-                lead = normal_interval(values["log-odds"] - best)
+                lead = evidence_of_units(values["log-odds"] - best, seed=run.seed)
                 leads.setdefault((judges, mean, rule), {})[spread] = lead
                 name = f"log-odds minus best pruning, {rule}"
-                row = _row(task, spread, name, "accuracy difference", lead)
-                row["grade"] = simulated_grade(lead) if rule == "majority" else ""
+                row = _row(task, spread, name, "accuracy difference", lead.interval())
+                if rule == "majority":
+                    row["claim"] = Cell(CLAIM, lead)
                 records.append(row)
-    table = rows(PAPER, "h6", records)
+    table = rows(PAPER, "h6", graded(records))
     notes = ["In this table n is the standard deviation of the judges' accuracies."]
     for (judges, mean, rule), by_spread in leads.items():
         means_text = ", ".join(
-            f"{100 * by_spread[s].mean:+.2f} at {s:g}"
+            f"{100 * by_spread[s].estimate:+.2f} at {s:g}"
             for s in (SPREADS[0], SPREADS[2], SPREADS[-1])
         )
         notes.append(

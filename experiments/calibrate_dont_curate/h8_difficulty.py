@@ -2,6 +2,8 @@
 
 Claim: a calibrator learnt on hard items works on easy ones; one learnt on easy items works badly on
 hard ones, and difficulty-aware, stratified and importance-weighted Platt scaling help only in part.
+Graded: Platt loses more on hard items with labels of easy ones than on easy items with labels of hard
+ones (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/h8-difficulty --data DIR
 Runtime: about 20 seconds.
 Expected: replicated in the true orientation on all three public panels: with labels of easy items
@@ -18,7 +20,7 @@ correctness encoding nearly all are at the floor, except where a feature or a st
 labels (agreement on hard items of RewardBench 2: 1.347).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,18 +29,32 @@ import numpy as np
 from judgebayes.aggregators import OneCoin
 from judgebayes.calibrators import Platt
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.calibrate_dont_curate.answers import CLIP
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.answers import CLIP, evidence_on
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.h11 import agreement
-from judgebayes.experiments.calibrate_dont_curate.rows import value_row
-from judgebayes.experiments.core import Output, Run, experiment, grade, rows
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Statement,
+    claim_row,
+    graded,
+    value_row,
+)
+from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.significance import bootstrap_interval, normal_interval
+from judgebayes.measures.claims import Evidence
+from judgebayes.measures.significance import bootstrap_interval
 from judgebayes.votes import Votes
 
 SPLITS, STRATA, MIXED = 50, 3, 0.1
 MOST, FEWEST = 500, 10
+CLAIM = Statement("labels of easy items cost more than labels of hard ones", "paper", MARGIN["nll"])
+
+
+class Losses(NamedTuple):
+    """The NLL of every evaluation item of every split, by method."""
+
+    items: np.ndarray
+    nll: dict[str, np.ndarray]
 
 
 @experiment(
@@ -55,32 +71,25 @@ def main(run: Run) -> Output:
         run.say(f"{panel.name}, {panel.orientation}")
         share = agreement(panel)
         hard = hard_items(share)
-        nll_by_source: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        platt: dict[tuple[str, str], Evidence] = {}
         for target, inside in (("hard", hard), ("easy", ~hard)):
             for source, mix in (
                 ("other side", 0.0),
                 (f"{MIXED:.0%} of its own", MIXED),
                 ("at random", None),
             ):
-                values = transfer(panel, inside, share, mix, run)
-                nll_by_source[target, source] = values
-                for method, by_split in values.items():
+                losses = transfer(panel, inside, share, mix, run)
+                platt[target, source] = evidence_on(panel, losses.nll["platt"], losses.items)
+                for method, each in losses.nll.items():
                     name = f"{method}, labels {source}"
-                    interval = bootstrap_interval(by_split)
+                    interval = bootstrap_interval(each.mean(1))
                     records.append(
-                        value_row(panel, name, f"nll on {target} items", interval, len(by_split))
+                        value_row(panel, name, f"nll on {target} items", interval, len(each))
                     )
-        lost = {
-            t: nll_by_source[t, "other side"]["platt"] - nll_by_source[t, "at random"]["platt"]
-            for t in ("hard", "easy")
-        }
-        more = normal_interval(lost["hard"] - lost["easy"])
-        row = value_row(
-            panel, "lost on hard minus on easy", "nll difference", more, len(lost["hard"])
-        )
-        if panel.orientation == "true" and panel.dataset != "twin":
-            row["grade"] = grade(more)
-        records.append(row)
+        lost = {t: platt[t, "other side"].less(platt[t, "at random"]) for t in ("hard", "easy")}
+        more, title = lost["hard"].less(lost["easy"]), "lost on hard minus on easy"
+        count = min(SPLITS, run.splits)
+        records.append(claim_row(panel, title, "nll difference", more, count, CLAIM))
     notes = [
         "Hard items are those whose majority share is below the median; labels are not used. On "
         "RewardBench 2, whose judges agree on most items, hard items are those with any dissent.",
@@ -88,9 +97,9 @@ def main(run: Run) -> Output:
         f"{STRATA} strata of it; weighted gives calibration items weights that make their strata as "
         "frequent as the target's. These methods need labels of both hard and easy items: without "
         f"labels of one kind they change little, with {MIXED:.0%} they do.",
-        "The graded difference has an interval over splits.",
+        "The graded difference has an interval for new items and new splits.",
     ]
-    return Output(rows(PAPER, "h8-difficulty", records), notes=notes)
+    return Output(rows(PAPER, "h8-difficulty", graded(records)), notes=notes)
 
 
 def hard_items(share: np.ndarray) -> np.ndarray:
@@ -104,8 +113,8 @@ def hard_items(share: np.ndarray) -> np.ndarray:
 
 def transfer(
     panel: Panel, target: np.ndarray, share: np.ndarray, mix: float | None, run: Run
-) -> dict[str, np.ndarray]:
-    """Return each split's NLL on target items, with labels drawn from a source (None: all items)."""
+) -> Losses:
+    """Return the NLL on target items, with labels drawn from a source (None: all items)."""
     rng = np.random.default_rng(run.seed)
     inside, outside = np.flatnonzero(target), np.flatnonzero(~target)
     # Half of the smaller side, so that both directions have the same sizes.
@@ -117,7 +126,7 @@ def transfer(
         shuffled = rng.permutation(inside)
         cal.append(np.concatenate([shuffled[:own], rng.choice(outside, n - own, replace=False)]))
         ev.append(shuffled[own : own + evaluation_size])
-    return _fitted(panel, share, np.array(cal), np.array(ev))
+    return Losses(np.array(ev), _fitted(panel, share, np.array(cal), np.array(ev)))
 
 
 @in_float64
@@ -172,4 +181,4 @@ def _fitted_splits(
 
 def _nll(log_probs: jax.Array, truth: jax.Array) -> jax.Array:
     p = jnp.clip(jnp.exp(log_probs[:, 1]), CLIP, 1 - CLIP)
-    return -jnp.log(jnp.where(truth == 1, p, 1 - p)).mean()
+    return -jnp.log(jnp.where(truth == 1, p, 1 - p))

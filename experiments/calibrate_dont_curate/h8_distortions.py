@@ -4,8 +4,8 @@ Claim: calibrated methods stay calibrated under seven distortions of the raw sco
 distortions have no effect (Proposition 3).
 Command: judgebayes reproduce calibrate-dont-curate/h8-distortions --data DIR
 Runtime: about 40 seconds.
-Expected: grade simulated (the distortions are ours). In the true orientation beta and Platt lose
-at most 0.005 and 0.008 nats to square and root of p on the public panels (0.006 and 0.009 on the
+Expected: no grade (the strengths of the distortions are ours). In the true orientation beta and Platt
+lose at most 0.005 and 0.008 nats to square and root of p on the public panels (0.006 and 0.009 on the
 twin), to noise of 5 nats at most 0.008 (0.044 on the twin), to a fifth of the answers reversed 0.24
 to 0.32 (0.556 [0.553, 0.558] instead of 0.260 [0.257, 0.263] on the reward models), and a shuffled
 score has log 2 (0.693 to 0.700). So the claim holds for beta and Platt, not quite for isotonic: it

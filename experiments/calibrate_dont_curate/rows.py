@@ -1,31 +1,51 @@
-"""Rows of tables: numbers with intervals, claims with grades, the paper's numbers."""
+"""Rows of tables: numbers with intervals, claims with their outcomes, the paper's numbers."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from judgebayes.experiments.calibrate_dont_curate.answers import Answers
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
-from judgebayes.experiments.core import Grade, expected, grade
+from judgebayes.experiments.core import expected, source_of
 from judgebayes.experiments.panels import Panel
+from judgebayes.measures.claims import Claim, Evidence, Kind, Source, claims
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 
 __all__ = [
     "METRICS",
+    "Cell",
+    "Statement",
     "claim_row",
     "degenerate",
+    "graded",
     "log_scales",
     "metric_rows",
     "paper_values",
-    "simulated_grade",
     "synthetic_row",
     "value_row",
 ]
 
 METRICS = ("nll", "brier", "ece", "accuracy")
+
+
+class Statement(NamedTuple):
+    """A claim of a table, stated before its numbers; all its cells are graded together."""
+
+    text: str
+    kind: Kind
+    margin: float
+    within: bool = False
+    """The claim is that a difference is within the margin; if False, that it is above 0."""
+
+
+class Cell(NamedTuple):
+    """A claim in one cell of a table, not graded yet."""
+
+    statement: Statement
+    evidence: Evidence
 
 
 def metric_rows(
@@ -63,10 +83,7 @@ def log_scales(figure: Figure, places: Sequence[float]) -> Figure:
 def value_row(
     panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
 ) -> dict[str, Any]:
-    """Return a row of a number with its interval; `more` fills other columns.
-
-    Every result on the twin is a prediction.
-    """
+    """Return a row of a number with its interval, without a claim; `more` fills other columns."""
     return {
         "dataset": panel.name,
         "task": panel.orientation,
@@ -77,22 +94,55 @@ def value_row(
         "low": interval.low,
         "high": interval.high,
         "splits": splits,
-        "grade": "simulated" if panel.dataset == "twin" else "",
         **more,
     }
 
 
 def claim_row(
-    panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
+    panel: Panel,
+    method: str,
+    metric: str,
+    evidence: Evidence,
+    splits: int,
+    statement: Statement,
+    **more: Any,
 ) -> dict[str, Any]:
-    """Return the row of a claim that a gain is above zero, graded where the data can test it.
+    """Return the row of a claim where the data can test it, else of the number alone.
 
     Constant labels cannot test a claim: every result on them is the same without any vote.
     """
-    row = value_row(panel, method, metric, interval, splits, **more)
-    if degenerate(panel) or panel.dataset == "twin":
-        return row
-    return {**row, "grade": grade(interval)}
+    row = value_row(panel, method, metric, evidence.interval(), splits, **more)
+    return row if degenerate(panel) else {**row, "claim": Cell(statement, evidence)}
+
+
+def graded(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a table's records with their claims graded, the cells of each statement together.
+
+    Their intervals then hold at once for all cells of the statement on real data, or on the twin.
+    """
+    result = [dict(record) for record in records]
+    together: dict[tuple[Statement, Source], list[dict[str, Any]]] = {}
+    for record in result:
+        if isinstance(record.get("claim"), Cell):
+            key = record["claim"].statement, _source(record["dataset"])
+            together.setdefault(key, []).append(record)
+    for (statement, source), cells in together.items():
+        outcomes = claims(
+            [record["claim"].evidence for record in cells],
+            kind=statement.kind,
+            source=source,
+            margin=statement.margin,
+            within=statement.within,
+        )
+        for record, claim in zip(cells, outcomes, strict=True):
+            value, low, high = claim.interval
+            record |= {"claim": claim, "value": value, "low": low, "high": high}
+    return result
+
+
+def _source(dataset: str) -> Source:
+    """Return the source of a row: the paper's own protocol where that simulates its data."""
+    return "own" if dataset == "synthetic" else source_of(dataset)
 
 
 def degenerate(panel: Panel) -> bool:
@@ -108,26 +158,17 @@ def paper_values(table: str) -> dict[tuple[str, str, str], float]:
     return {(r.task, r.method, r.metric): float(r.value) for r in table_rows.itertuples()}
 
 
-def simulated_grade(advantage: Interval) -> Grade:
-    """Return the grade of a claim that the paper itself tests on simulated votes."""
-    if not np.isfinite(advantage.low):
-        return ""
-    return "simulated" if advantage.low > 0 else "contradicted" if advantage.high < 0 else ""
-
-
 def synthetic_row(
-    statement: str, what: str, value: float, holds: bool | np.bool_ | None
+    statement: str, what: str, value: float, claim: Claim | Cell | None
 ) -> dict[str, Any]:
-    """Return the row of a number about a statement, graded by whether the statement holds.
-
-    `holds` is None for a number that does not test the statement.
-    """
-    graded: Grade = "" if holds is None else "simulated" if holds else "contradicted"
-    return {
+    """Return the row of a number about a statement; None for a number that does not test it."""
+    row = {
         "dataset": "synthetic",
         "task": f"{statement}: {what}",
         "method": "exact",
         "metric": "value",
         "value": float(value),
-        "grade": graded,
+        "low": np.nan,
+        "high": np.nan,
     }
+    return row if claim is None else {**row, "claim": claim}

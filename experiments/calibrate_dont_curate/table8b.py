@@ -1,7 +1,8 @@
 """P2 H.7 (Table 8b): the label budget for one aggregator and several calibrators.
 
 Claim: beta's NLL collapses by an order of magnitude once its three parameters are identified; Platt
-and temperature have no such transition.
+and temperature have no such transition, so that beta is ahead of both with half of the labels (margin
+0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/table8b --data DIR
 Runtime: about 35 seconds.
 Expected: in the true orientation no map has a transition: all fall smoothly (0.456 / 0.487 / 0.371
@@ -16,15 +17,22 @@ constant label being learnt.
 from typing import Any
 
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.fig4 import budgets
 from judgebayes.experiments.calibrate_dont_curate.parts import halves
-from judgebayes.experiments.calibrate_dont_curate.rows import claim_row, log_scales, value_row
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Statement,
+    claim_row,
+    graded,
+    log_scales,
+    value_row,
+)
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.plots import curves
 
 MAPS = ("beta", "platt", "temperature")
+CLAIM = Statement("beta is ahead of simpler maps", "paper", MARGIN["nll"])
 
 
 @experiment(
@@ -49,9 +57,9 @@ def main(run: Run) -> Output:
                     gain = advantage(by_map["beta"], by_map[other])
                     name = f"{other} minus beta"
                     records.append(
-                        claim_row(panel, name, "nll difference", gain, run.splits, n=size)
+                        claim_row(panel, name, "nll difference", gain, run.splits, CLAIM, n=size)
                     )
-    table = rows(PAPER, "table8b", records)
+    table = rows(PAPER, "table8b", graded(records))
     figure_rows = table[table["metric"] == "nll"]
     figure_rows = figure_rows.assign(
         panel=[

@@ -3,7 +3,9 @@
 Claim: calibrated risk falls with every judge (Prop 1), log-odds weights are Bayes' rule (Prop 2),
 strictly monotone distortions change nothing (Prop 3), the error is bounded by a product in which
 anti-experts count (Thm 1), a larger calibration class cannot lose in the long run (Thm 2),
-weighting gains on majority as accuracies vary (Thm 3), clipped log-loss is bounded (Lemma 1).
+weighting gains on majority as accuracies vary (Thm 3), clipped log-loss is bounded (Lemma 1). Margins:
+1e-10 for exact sums, 1e-4 for Lemma 1's grid, 0.01 for a ratio in the limit, 0.005 nats for the labels
+that Theorem 2 draws.
 Command: judgebayes reproduce calibrate-dont-curate/theory
 Runtime: seconds.
 Expected: all of them hold, up to rounding. Prop 1 is about the best predictor from all votes, not about
@@ -18,10 +20,19 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
-from judgebayes.experiments.calibrate_dont_curate.rows import synthetic_row
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Cell,
+    Statement,
+    graded,
+    synthetic_row,
+)
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.measures.claims import Claim, claim_equal, evidence_of_units
 
-ROUNDING, EXACT = 1e-12, 1e-10
+EXACT, GRID, LIMIT, LABELS = 1e-10, 1e-4, 0.01, 0.005
+"""Margins: exact sums, a grid of probabilities, a ratio in the limit, NLL with drawn labels."""
+
+LARGER = Statement("the fitted larger class loses less than the margin", "paper", LABELS)
 JUDGES = 8
 PANELS = 200
 BUDGETS = (10, 30, 100, 300, 1000)
@@ -289,33 +300,35 @@ def main(run: Run) -> Output:
     rng = np.random.default_rng(run.seed)
     one, pooled, worst, nll_changes = monotonicity(rng), copies(), bayes_rule(rng), distortions(rng)
     bound, gain, clipped = jury(rng), expansion(rng), clipping()
-    lost = {b: float(v.mean()) for b, v in nested_classes(rng, 20 if run.smoke else 400).items()}
-    statements: dict[str, list[tuple[str, float, bool | None]]] = {
+    by_budget = nested_classes(rng, 20 if run.smoke else 400)
+    lost = {b: float(v.mean()) for b, v in by_budget.items()}
+    left = evidence_of_units(LABELS - by_budget[BUDGETS[-1]], seed=run.seed)
+    statements: dict[str, list[tuple[str, float, Claim | Cell | None]]] = {
         "Proposition 1": [
-            (k, v, v > -ROUNDING if "least" in k else v < EXACT) for k, v in one.items()
+            (k, v, not_negative(v) if "least" in k else equal(v)) for k, v in one.items()
         ],
         "Proposition 1, copied judges": [(f"NLL, {k}", v, None) for k, v in pooled.items()],
-        "Proposition 2": [("log-odds minus Bayes' rule", worst, worst < EXACT)],
+        "Proposition 2": [("log-odds minus Bayes' rule", worst, equal(worst))],
         "Proposition 3": [
-            (f"NLL change, {k}", v, None if "not" in k else v < EXACT)
+            (f"NLL change, {k}", v, None if "not" in k else equal(v))
             for k, v in nll_changes.items()
         ],
         "Theorem 1": [
-            (k, v, v < EXACT if "change" in k else v > -ROUNDING) for k, v in bound.items()
+            (k, v, equal(v) if "change" in k else not_negative(v)) for k, v in bound.items()
         ],
         "Theorem 2": [
-            (
-                f"NLL lost by the fitted beta map, {b} labels",
-                v,
-                v < 0.005 if b == BUDGETS[-1] else None,
-            )
-            for b, v in lost.items()
+            *((f"NLL lost by the fitted beta map, {b} labels", v, None) for b, v in lost.items()),
+            (f"{LABELS} minus that, {BUDGETS[-1]} labels", left.estimate, Cell(LARGER, left)),
         ],
         "Theorem 3": [
-            (k, v, v > 0 if "least" in k else abs(v - 1) < 0.01 if "0.001" in k else None)
+            (
+                k,
+                v,
+                not_negative(v) if "least" in k else equal(v, 1.0, LIMIT) if "0.001" in k else None,
+            )
             for k, v in gain.items()
         ],
-        "Lemma 1": [(k, v, v < 1e-4) for k, v in clipped.items()],
+        "Lemma 1": [(k, v, not_negative(-v, GRID)) for k, v in clipped.items()],
     }
     records = [
         synthetic_row(name, *number) for name, numbers in statements.items() for number in numbers
@@ -333,4 +346,14 @@ def main(run: Run) -> Output:
         f"best member, with {BUDGETS[-1]} it loses {lost[BUDGETS[-1]]:.4f} "
         "(negative: gains).",
     ]
-    return Output(rows(PAPER, "theory", records), notes=notes)
+    return Output(rows(PAPER, "theory", graded(records)), notes=notes)
+
+
+def equal(value: float, to: float = 0.0, margin: float = EXACT) -> Claim:
+    """Grade the statement that a number is another one."""
+    return claim_equal(value, to, kind="paper", source="own", margin=margin)
+
+
+def not_negative(value: float, margin: float = EXACT) -> Claim:
+    """Grade the statement that a number is not below zero."""
+    return equal(min(value, 0.0), margin=margin)
