@@ -78,7 +78,7 @@ def main(run: Run) -> Output:
                 by_method[method] = answers(run, panel, method, ("none",))["none"]
             for row in metric_rows(by_method[method], method):
                 row["paper_value"] = printed.get((benchmark(panel), method, row["metric"]))
-                records.append({**row, "claim": _as_printed(panel, method, row)})
+                records.append({**row, "claim": as_printed(panel, method, row)})
         for k in (3, 5, 10):
             everyone, few = by_method["one-coin"], by_method[f"top-{k}"]
             for name, metric, gain in (
@@ -97,7 +97,7 @@ def main(run: Run) -> Output:
     return Output(rows(PAPER, "table1", graded(records)), notes=notes)
 
 
-def _as_printed(panel: Panel, method: str, row: dict[str, Any]) -> Claim | None:
+def as_printed(panel: Panel, method: str, row: dict[str, Any]) -> Claim | None:
     """Return the claim that our number is the paper's, where its own votes are public.
 
     The paper adds four judges to RewardBench's reward models. They are too weak to be among the best

@@ -6,25 +6,42 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from judgebayes.aggregators import Aggregator, BaseRate
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits
-from judgebayes.experiments.calibrate_dont_curate import audit_published, audit_stacking, h6, theory
+from judgebayes.experiments.calibrate_dont_curate import answers as answers_module
+from judgebayes.experiments.calibrate_dont_curate import (
+    audit_published,
+    audit_stacking,
+    h6,
+    table2,
+    table12,
+    theory,
+)
 from judgebayes.experiments.calibrate_dont_curate.answers import (
     advantage,
     answers,
     answers_of,
     class_ece,
+    evidence_on,
     split_p_values,
 )
 from judgebayes.experiments.calibrate_dont_curate.appendix_d import bradley_terry
 from judgebayes.experiments.calibrate_dont_curate.h8_difficulty import hard_items
 from judgebayes.experiments.calibrate_dont_curate.h11 import agreement_strata, shuffled_votes
+from judgebayes.experiments.calibrate_dont_curate.methods import aggregator
 from judgebayes.experiments.calibrate_dont_curate.parts import Parts, by_subset, halves
-from judgebayes.experiments.calibrate_dont_curate.rows import degenerate
+from judgebayes.experiments.calibrate_dont_curate.rows import (
+    Statement,
+    claim_row,
+    degenerate,
+    graded,
+)
 from judgebayes.experiments.calibrate_dont_curate.twins import JUDGEBENCH, twin_panel
 from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.significance import item_means, permutation_test
+from judgebayes.measures.selective import auac
+from judgebayes.measures.significance import permutation_test
 from judgebayes.votes import Votes
 
 PAPER = "calibrate-dont-curate"
@@ -95,7 +112,7 @@ def test_answers_are_made_once_and_scored_item_by_item(run: Run, panel: Panel) -
     ]
     assert beta.by_split("nll").mean() == pytest.approx(np.mean(losses))
     assert beta.by_item().shape == (len(panel.labels),)
-    assert advantage(beta, beta) == (0.0, 0.0, 0.0)
+    assert advantage(beta, beta).interval() == (0.0, 0.0, 0.0)
 
 
 def test_batches_of_splits_change_nothing(
@@ -253,6 +270,96 @@ def test_a_method_that_sees_fewer_splits_is_compared_on_those(run: Run, panel: P
     few = replace(both["beta"], log_probs=both["beta"].log_probs[:2], items=both["beta"].items[:2])
     lead = advantage(few, both["none"])
     differences = (both["none"].each("nll") - both["beta"].each("nll"))[:2]
-    means = item_means(differences, few.items, len(panel.labels))
-    assert lead.mean == pytest.approx(np.nanmean(means))
-    assert lead.mean != advantage(both["beta"], both["none"]).mean
+    assert lead.estimate == pytest.approx(np.nanmean(differences))
+    assert lead.estimate != advantage(both["beta"], both["none"]).estimate
+
+
+def planted(*, labels_of_one: float = 0.5) -> Panel:
+    """Return independent judges of similar accuracy, on whom the paper's main claim is true."""
+    rng = np.random.default_rng(7)
+    labels = (np.arange(400) < 400 * labels_of_one).astype(int)
+    right = rng.random((400, 24)) < rng.uniform(0.62, 0.7, 24)
+    index = np.where(right, labels[:, None], 1 - labels[:, None])
+    votes = Votes(jnp.asarray(index[:, :, None], jnp.int8), None, None, None, 2)
+    judges = tuple(f"judge-{j}" for j in range(24))
+    return Panel("planted", votes, labels, np.arange(400) % 4, tuple("abcd"), judges, judges)
+
+
+def main_claims(panel: Panel, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Return the grades of Table 2's paper claims on a panel."""
+    monkeypatch.setattr(table2, "both_orientations", lambda run: [panel])
+    table = table2.main.run(Run(smoke=True)).table
+    return set(table.loc[table["method"].str.endswith("minus one-coin"), "grade"])
+
+
+def test_the_main_claim_holds_where_it_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main_claims(planted(), monkeypatch) == {"replicated"}
+
+
+def test_a_wrong_method_loses_the_main_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer without any vote in the place of the one-coin model of all judges."""
+
+    def wrong(name: str, panel: Panel) -> Aggregator:
+        return BaseRate() if name == "one-coin" else aggregator(name, panel)
+
+    monkeypatch.setattr(answers_module, "aggregator", wrong)
+    assert main_claims(planted(), monkeypatch) == {"contradicted"}
+
+
+def test_labels_that_are_nearly_all_the_same_test_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main_claims(planted(labels_of_one=0.995), monkeypatch) == {""}
+
+
+def test_wrong_weights_lose_proposition_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = theory.main.run(Run(smoke=True)).table
+    monkeypatch.setattr(theory, "log_odds", lambda accuracy: 4 * (accuracy - 0.5))
+    wrong = theory.main.run(Run(smoke=True)).table
+    for table, grade in ((right, "reproduced"), (wrong, "contradicted")):
+        rows = table[table["task"].str.startswith("Proposition 2")]
+        assert set(rows["grade"]) == {grade}
+    assert set(right["grade"]) == {"reproduced", ""}
+
+
+def test_cells_of_a_statement_are_graded_together(run: Run, panel: Panel) -> None:
+    both = answers(run, panel, "one-coin", ("none", "beta"))
+    gains = [
+        evidence_on(panel, both["none"].each(m) - both["beta"].each(m), both["beta"].items)
+        for m in ("nll", "brier")
+    ]
+    of = Statement("a gain", "audit", 0.01)
+    cells = [claim_row(panel, "beta", "nll", gain, 4, of) for gain in gains]
+    one, two = graded(cells[:1])[0], graded(cells)[0]
+    assert two["value"] == one["value"] == gains[0].estimate
+    assert two["low"] <= one["low"] < one["high"] <= two["high"]
+    other_data = [cells[0], {**cells[1], "dataset": "llmbar_evaluators"}]
+    assert graded(other_data)[0]["low"] == one["low"]
+    assert one["claim"].outcome in ("consistent", "inconsistent", "uninformative")
+
+
+def test_items_of_a_group_are_resampled_together(run: Run, panel: Panel) -> None:
+    copies = np.arange(len(panel.labels)) // 8
+    beta, raw = (answers(run, panel, "one-coin", ("beta", "none"))[k] for k in ("beta", "none"))
+    own = advantage(beta, raw)
+    grouped = advantage(*(replace(one, panel=replace(panel, group=copies)) for one in (beta, raw)))
+    assert grouped.estimate == pytest.approx(own.estimate)
+    assert own.units == len(np.unique(beta.items))
+    assert grouped.units == len(np.unique(copies[beta.items]))
+    assert panel.among(np.array([5, 2]), "two").group is None
+    assert replace(panel, group=copies).among(np.array([9, 2]), "two").group.tolist() == [1, 0]
+
+
+def test_areas_of_weighted_items_are_those_of_the_library(run: Run, panel: Panel) -> None:
+    weight = np.random.default_rng(0).poisson(1.0, len(panel.labels)).astype(float)
+    for one in answers(run, panel, "one-coin", ("none", "beta")).values():
+        expected_areas = [
+            float(auac(p, y, weight[i]))
+            for p, y, i in zip(one.log_probs, one.labels, one.items, strict=True)
+        ]
+        assert table12.weighted_areas(one)(weight) == pytest.approx(expected_areas)
+        # Padding counts for nothing.
+        padded = replace(
+            one,
+            log_probs=np.pad(one.log_probs, ((0, 0), (0, 3), (0, 0))),
+            items=np.pad(one.items, ((0, 0), (0, 3)), constant_values=-1),
+        )
+        assert table12.weighted_areas(padded)(weight) == pytest.approx(expected_areas)

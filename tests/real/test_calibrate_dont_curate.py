@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from judgebayes.experiments.calibrate_dont_curate import answers as module
 from judgebayes.experiments.calibrate_dont_curate.answers import answers
 from judgebayes.experiments.calibrate_dont_curate.parts import halves
+from judgebayes.experiments.calibrate_dont_curate.table1 import as_printed
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import BROKEN, llmbar_panel, rb2_panel, rewardbench_panel
 from judgebayes.panel.diagnostics import diagnose
@@ -61,6 +63,18 @@ def test_papers_top_k_rows_come_from_the_constant_label(real: Run) -> None:
     ):
         ours = mean(real, constant, method, "none")
         assert ours == pytest.approx((nll, accuracy), abs=0.004)
+
+
+def test_another_floor_loses_table_1(real: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    constant = rewardbench_panel(real).oriented("correctness")
+    for floor, outcome in ((module.CLIP, "reproduced"), (1e-4, "contradicted")):
+        monkeypatch.setattr(module, "CLIP", floor)
+        for method, nll in (("top-3", 0.200), ("top-5", 0.214), ("top-10", 0.257)):
+            ours = mean(real, constant, method, "none")[0]
+            row = {"metric": "nll", "value": ours, "paper_value": nll}
+            claim = as_printed(constant, method, row)
+            assert claim is not None
+            assert claim.outcome == outcome
 
 
 def test_the_broken_judge_is_named(real: Run) -> None:
