@@ -17,8 +17,11 @@ from matplotlib.figure import Figure
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import Experiment, Output, Run, experiment, rows
+from judgebayes.measures.claims import Claim
+from judgebayes.measures.significance import Interval
 
 PAPER = "distribution-calibrated"
+CLAIM = Claim("paper", 0.01, Interval(0.3, 0.2, 0.4), "replicated")
 
 
 def answer(run: Run, name: str) -> Output:
@@ -41,8 +44,8 @@ def answer(run: Run, name: str) -> Output:
     figure = Figure()
     figure.subplots().plot(part["x"])
     records = [
-        {"dataset": "d", "n": n, "method": "m", "metric": "mae", "value": value, "grade": grade}
-        for n, value, grade in ((4, 0.1 + 0.2, "replicated"), (None, np.pi, ""))
+        {"dataset": "d", "n": n, "method": "m", "metric": "mae", "value": value, "claim": graded}
+        for n, value, graded in ((4, 0.1 + 0.2, CLAIM), (None, np.pi, None))
     ]
     return Output(rows(PAPER, name, records), {"f": figure}, ["A note."])
 

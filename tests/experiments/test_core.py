@@ -1,4 +1,5 @@
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -68,25 +69,36 @@ def test_grades_come_from_claims_only() -> None:
             rows(PAPER, "table1", [row | own])
 
 
-OUTCOMES = {*writing.GRADES, "simulated"}
+def own_grades(source: str) -> list[int]:
+    """Return the lines of a source that write a grade themselves: a key of a record, or a cell."""
 
+    def is_grade(node: ast.expr | None) -> bool:
+        return isinstance(node, ast.Constant) and node.value == "grade"
 
-def outcomes_in(source: str) -> list[str]:
-    """Return the grades that stand in a source as plain strings, not in sentences."""
-    strings = [n.value for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Constant)]
-    return [text for text in strings if isinstance(text, str) and text in OUTCOMES]
+    lines = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Dict) and any(map(is_grade, node.keys)):
+            lines.append(node.lineno)
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.ctx, ast.Store)
+            and is_grade(node.slice)
+        ):
+            lines.append(node.lineno)
+    return lines
 
 
 def test_no_experiment_grades_by_itself() -> None:
     root = Path(writing.__file__).parent
-    own = {root / name for name in ("core.py", "writing.py")}
     written = {
-        path.relative_to(root).as_posix(): outcomes_in(path.read_text(encoding="utf-8"))
+        path.relative_to(root).as_posix(): own_grades(path.read_text(encoding="utf-8"))
         for path in sorted(root.rglob("*.py"))
-        if path not in own
+        if path != root / "core.py"  # `rows`, which takes them from claims
     }
-    assert {name: found for name, found in written.items() if found} == {}
-    assert outcomes_in('row = {"grade": "replicated" if low > 0 else ""}') == ["replicated"]
+    assert {name: lines for name, lines in written.items() if lines} == {}
+    assert own_grades('row = {"grade": "replicated" if low > 0 else ""}') == [1]
+    assert own_grades('row["grade"] = grade(interval)') == [1]
+    assert own_grades('table[table["grade"] == "contradicted"]') == []
 
 
 def test_every_row_of_the_plan_has_its_experiment() -> None:
@@ -128,8 +140,8 @@ def test_every_script_says_claim_command_runtime_and_expectation(experiment: Exp
     import importlib
 
     module = importlib.import_module(experiment.run.__module__)
+    assert re.search(r"^Claim( \(\w+\))?:", module.__doc__ or "", re.M)
     for word in (
-        "Claim:",
         f"Command: judgebayes reproduce {experiment.paper}/{experiment.name}",
         "Runtime:",
         "Expected:",

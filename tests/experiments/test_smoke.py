@@ -90,7 +90,7 @@ def test_a_run_ends_with_one_table_of_claims(
     few = [e for e in ALL if e.name == "audit-published"]
     assert len(few) == 3
     monkeypatch.setattr("judgebayes.cli.reproducing.find", lambda what: few)
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("COLUMNS", "400")
     args = ["reproduce", "--twins", "--smoke", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 0, result.output
