@@ -3,7 +3,7 @@
 Claim: the mixture (the paper's EM) is closer to the actual distribution than the Binomial, on every data
 set and on average over them; margin 0.05 of total variation.
 Command: judgebayes reproduce betaconform/fig3 --data DIR
-Runtime: about 20 seconds.
+Runtime: about a minute.
 Expected: total variation distances of 0.22 to 0.75 for the Binomial (mean 0.49), 0.03 to 0.18 for the
 mixture (0.07), which is about that of the histogram of the hundred labels itself (0.08).
 """

@@ -4,8 +4,9 @@ Claim: where texts are similar transfer helps, and where they are not it does no
 similarity and gain is above 0; margin 0.2. Similarity belongs to the texts, so the units are subsets.
 Command: judgebayes reproduce betaconform/fig5 --data DIR
 Runtime: about 5 minutes; a second after table2.
-Expected: the similarity of the texts does not predict the gain by transfer: the natural and
-adversarial subsets of LLMBar have similar texts and opposite difficulty.
+Expected: it is open whether the similarity of the texts predicts the gain by transfer: the intervals of
+both correlations include zero. The natural and adversarial subsets of LLMBar have similar texts and
+opposite difficulty.
 """
 
 from typing import Any

@@ -5,7 +5,7 @@ and on average over them; margin 0.5 points.
 Command: judgebayes reproduce betaconform/table4 --data DIR
 Runtime: about 4 seconds after table1, with data.
 Expected: 3.05 against 3.08 points on average: the second component hardly helps, and the paper's EM,
-whose components are Binomials, is worse than one Beta-Binomial on 27 of 35 data sets (clearly on 14).
+whose components are Binomials, has a higher mean than one Beta-Binomial on 27 of 35 data sets.
 """
 
 from judgebayes.experiments.betaconform.common import PAPER
