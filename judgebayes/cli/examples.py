@@ -32,7 +32,7 @@ def write_example(folder: Path, seed: int) -> None:
     paths = folder / "votes.csv", folder / "labels.csv"
     for path in paths:
         if path.exists():
-            raise JudgeBayesError(f"{str(path)!r} exists already; name another folder.")
+            raise JudgeBayesError(f"{str(path)!r} exists already; choose another folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

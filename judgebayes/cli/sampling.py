@@ -222,7 +222,7 @@ def _check(request: PosteriorRequest) -> None:
     for path in written:
         if path is not None and path.exists() and not request.overwrite:
             raise JudgeBayesError(
-                f"{str(path)!r} exists already; name another file, or use --overwrite."
+                f"{str(path)!r} exists already; choose another file, or use --overwrite."
             )
 
 

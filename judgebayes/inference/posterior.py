@@ -124,7 +124,7 @@ def save(data: Any, path: Path, *, overwrite: bool = False) -> None:
     """
     if path.exists() and not overwrite:
         raise JudgeBayesError(
-            f"{str(path)!r} exists already; name another file, or use --overwrite."
+            f"{str(path)!r} exists already; choose another file, or use --overwrite."
         )
     options: dict[str, Any] = {"engine": ENGINE}
     if hasattr(data, "children"):

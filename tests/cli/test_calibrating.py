@@ -60,7 +60,7 @@ def test_calibrate_keep_and_apply(files: tuple[Path, Path], tmp_path: Path) -> N
     assert "Held out: fitted on 40 labels" in said
     for name in ("davidson", "sc", "margin-threshold", "best-constant"):
         assert name in said
-    assert "1 item(s) have no vote" in said
+    assert "1 item(s) have no readable vote" in said
     table = pd.read_csv(out)
     assert list(table.columns) == [
         "Question ID",
@@ -220,7 +220,7 @@ BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], 
         "mixed kinds",
         lambda v, g: v.update(v[["Verdict"]].abs()),
         [],
-        "votes look binary .*labels ternary",
+        "votes look binary .*labels look ternary",
     ),
     (
         "strange items in the labels",

@@ -462,7 +462,7 @@ def test_rows_in_another_order_are_the_same_data(files: Files, tmp_path: Path) -
 def test_a_file_that_exists_is_not_lost(files: Files) -> None:
     before = (files.folder / "one-coin.nc").read_bytes()
     error = files.sample("one-coin", name="one-coin").exception
-    assert "exists already; name another file, or use --overwrite" in str(error)
+    assert "exists already; choose another file, or use --overwrite" in str(error)
     assert (files.folder / "one-coin.nc").read_bytes() == before
 
 

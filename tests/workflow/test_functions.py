@@ -281,7 +281,7 @@ def test_data_without_what_a_command_needs_is_refused(folder: Path) -> None:
     calibration = jb.calibrate(
         folder / "generators.csv", folder / "valid.csv", method="sc", splits=2
     )
-    with pytest.raises(jb.JudgeBayesError, match="pass what judgebayes"):
+    with pytest.raises(jb.JudgeBayesError, match="pass the result of judgebayes"):
         jb.precision(calibration.given)
     arrays = jb.Votes(jnp.zeros((3, 1, 1), jnp.int8), None, None, None, 2)
     with pytest.raises(jb.JudgeBayesError, match="votes are of type Votes"):
