@@ -77,7 +77,7 @@ def test_one_that_raises_or_dies_is_reported_and_the_others_run(
     assert not (tmp_path / "whole" / UNFINISHED).exists()
     names = [e.name for e in planted.ALL]
     assert set(files(tmp_path / "whole")) == {
-        *("index.html", "index.md"),
+        *("index.html", "index.md", "claims.csv", "summary.csv"),
         *(f"{PAPER}/{name}{end}" for name in names for end in (".csv", ".md", "-f.png")),
     }
     head, *costs = (tmp_path / "costs.csv").read_text().splitlines()

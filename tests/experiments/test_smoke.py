@@ -97,10 +97,14 @@ def test_a_run_ends_with_one_table_of_claims(
     table = result.output[result.output.index("\nClaims") :]
     assert all(head in table for head in matrix.SUMMARY_HEAD)
     claims = pd.read_csv(tmp_path / "claims.csv", keep_default_na=False)
-    for paper in ("distribution-calibrated", "calibrate-dont-curate", "betaconform"):
-        own = claims[claims["paper"] == paper]
+    summary = pd.read_csv(tmp_path / "summary.csv", keep_default_na=False)
+    assert {name.partition("/")[0] for name in summary["result"]} == set(claims["paper"])
+    for row in summary.itertuples():
+        own = claims[(claims["paper"] + "/" + claims["table"] == row.result)]
+        own = own[own["claim"] == row.kind]
         for grade, count in own["grade"].value_counts().items():
-            assert f"{grade} {count}" in table
+            assert f"{grade} {count}" in row.outcome
+        assert row.result in table
     page = (tmp_path / "index.html").read_text()
     check_page(page)
     assert 'href="claims.csv"' in page
