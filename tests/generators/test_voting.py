@@ -41,7 +41,7 @@ def test_the_threshold_is_chosen_on_the_calibration_generators_only() -> None:
     chosen = choose_threshold(shares, truth, np.array([True, True, False]))
     assert (chosen.kind, chosen.threshold) == ("veto", 1)
     assert chosen.error == pytest.approx(0.05)
-    with pytest.raises(JudgeBayesError, match="and there is none"):
+    with pytest.raises(JudgeBayesError, match="No generator is labelled"):
         choose_threshold(shares, truth, np.zeros(3, bool))
 
 

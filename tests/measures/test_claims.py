@@ -203,12 +203,12 @@ def test_a_table_under_the_null_makes_few_false_claims_and_alone_many() -> None:
 
 def test_a_claim_states_its_margin() -> None:
     of = evidence_of_units(np.arange(10.0))
-    with pytest.raises(JudgeBayesError, match=r"margin=0\.0; a claim needs a number above 0"):
+    with pytest.raises(JudgeBayesError, match=r"margin=0\.0; it must be a number above 0"):
         claim(of, kind="paper", source="own", margin=0.0)
 
 
 def test_one_item_is_no_evidence() -> None:
-    with pytest.raises(JudgeBayesError, match="two items, or two groups, or more; there is 1"):
+    with pytest.raises(JudgeBayesError, match="at least two items or groups; there is 1"):
         evidence_of_units(np.array([1.0, 2.0]), np.array([0, 0]))
     with pytest.raises(JudgeBayesError, match="same number of draws"):
         claims(
