@@ -6,7 +6,8 @@ Command: judgebayes reproduce distribution-calibrated/audit-hierarchical --data 
 Runtime: about 4 minutes with 100 splits.
 Expected: with 20 to 50 labels in each of five tasks, the hierarchical model's mean MAE is below that
 of separate fits and separate margin thresholds with every judge and number of votes; one fit to all
-tasks together does about as well, since on RewardBench 2 the tasks hardly differ.
+tasks together does as well (its difference is below the margin in all 20 settings), since on
+RewardBench 2 the tasks hardly differ.
 """
 
 from dataclasses import replace

@@ -29,7 +29,7 @@ NEVER = 0.005
     PAPER,
     "table1",
     "Table 1: position bias",
-    "allowing a tie reduces position bias",
+    "the printed position biases follow from the printed counts (that ties reduce them: not testable)",
     needs=("mtbench_repetition_9judges", "llmbar_evaluators"),
     twins=True,
 )
