@@ -21,7 +21,7 @@ from rich.table import Table
 
 from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.cli.saying import numbers, say_plainly
-from judgebayes.compiled.store import clear_half_written, locked
+from judgebayes.compiled.store import atomically, clear_half_written, locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, data_folder, find
 from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
@@ -30,7 +30,6 @@ from judgebayes.experiments.resuming import UNFINISHED, Finished, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
 from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims_table
 from judgebayes.experiments.writing import grades, write_index, write_text
-from judgebayes.io import write_table
 from judgebayes.public import SOURCES
 from judgebayes.report import render
 from judgebayes.report.versions import versions
@@ -260,9 +259,10 @@ def _write_page(
 def _write_claims(done: list[Finished], out: Path) -> None:
     """Write every graded row, and their summary by result and kind of claim."""
     results = [(d.experiment, d.output) for d in done]
-    write_table(claims_table(results), out / "claims.csv")
     summary = pd.DataFrame(claim_summaries(results), columns=ClaimSummary._fields)
-    write_table(summary, out / "summary.csv")
+    for name, table in (("claims.csv", claims_table(results)), ("summary.csv", summary)):
+        with atomically(out / name) as path:
+            table.to_csv(path, index=False, lineterminator="\n", float_format="%.6g")
 
 
 def _print_claims(console: Console, done: list[Finished]) -> None:
