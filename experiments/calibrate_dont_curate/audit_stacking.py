@@ -3,7 +3,8 @@
 Claim: with 50 labels or more no other method is better than stacking, and the method chosen by
 cross-validation on the labels (`judgebayes calibrate --method auto`) is never clearly worse than the
 best. All are audits: stacking beats the best other method at every budget (margin 0.01 nats), and also
-with labels of other subsets (margin 0.01 nats); auto equals the best method (within 0.01 nats).
+with labels of other subsets (margin 0.01 nats); from 30 labels on auto equals the best
+method (within 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/audit-stacking --data DIR
 Runtime: about 10 minutes on a quiet core.
 Expected: stacking is the best method at every budget, and the interval of its lead over the best other
@@ -60,7 +61,8 @@ COUNT, LARGE_COUNT = 40, 20
 STACKING = "stacking"
 LEADS = Statement("stacking beats the best other method", "audit", MARGIN["nll"])
 EQUALS = Statement("auto equals the best method", "audit", MARGIN["nll"], within=True)
-"""With labels of other subsets, where subsets are the units, the same claims are graded apart."""
+"""With labels of other subsets, where subsets are the units, the same claims are graded panel by panel:
+LLMBar's few subsets would widen the intervals of all others."""
 
 
 def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
@@ -264,6 +266,11 @@ def compared(
         lead = advantage(by_method[mine], by_method[rival], groups=groups)
         title = f"best other minus {mine}{suffix}"
         claim = LEADS if mine == STACKING else EQUALS
-        claim = claim._replace(text=f"{claim.text}{suffix}")
-        records.append(claim_row(panel, title, "nll difference", lead, count, claim, n=size))
+        if groups is not None:
+            claim = claim._replace(text=f"{claim.text}{suffix} of {panel.name}")
+        if mine == STACKING or size >= FEWEST:
+            row = claim_row(panel, title, "nll difference", lead, count, claim, n=size)
+        else:  # auto is stacking by rule
+            row = value_row(panel, title, "nll difference", lead.interval(), count, n=size)
+        records.append(row)
     return records
