@@ -28,7 +28,10 @@ class ClaimSummary(NamedTuple):
 
 
 def claim_summaries(results: Sequence[tuple[Experiment, Output]]) -> list[ClaimSummary]:
-    """Return a row per result and kind of claim, in the order of the results."""
+    """Return a row per result and kind of claim, in the order of the results.
+
+    The number is of real data where the claim is graded on any, of twins otherwise.
+    """
     summaries = []
     for experiment, output in results:
         graded = output.table[output.table["grade"] != ""]
@@ -37,7 +40,8 @@ def claim_summaries(results: Sequence[tuple[Experiment, Output]]) -> list[ClaimS
             if own.empty:
                 continue
             counts = {name: int((own["grade"] == name).sum()) for name in GRADES}
-            number = headline(own)
+            real = own[own["dataset"] != "twin"]
+            number = headline(own if real.empty else real)
             summaries.append(
                 ClaimSummary(
                     f"{experiment.paper}/{experiment.name}",
