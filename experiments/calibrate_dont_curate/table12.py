@@ -116,38 +116,37 @@ def weighted_areas(
 ) -> Callable[[Float[np.ndarray, " all_items"]], Float[np.ndarray, " split"]]:
     """Return a function from a weight for each item to each split's `auac`.
 
-    Items are sorted and tied confidences merged once, since resampling needs hundreds of weights.
+    Items are sorted and ties found once, since resampling needs hundreds of weights.
     """
     probs = np.exp(answer_set.log_probs)
-    confidence = np.where(answer_set.inside, probs.max(-1), -1.0)
+    confidence = np.where(answer_set.inside, probs.max(-1), 0.0)
     tied = probs >= confidence[..., None] - SAME
     hit = np.take_along_axis(tied, np.maximum(answer_set.labels, 0)[..., None], 2)[..., 0]
     order = np.argsort(-confidence, axis=1, kind="stable")
-    ranked = np.take_along_axis(confidence, order, 1)
-    items = np.take_along_axis(np.maximum(answer_set.items, 0), order, 1).ravel()
-    inside = np.take_along_axis(answer_set.inside, order, 1).ravel().astype(float)
-    right = inside * np.take_along_axis(hit / np.maximum(tied.sum(-1), 1), order, 1).ravel()
-    new = np.ones(ranked.shape, bool)
-    new[:, 1:] = ranked[:, :-1] - ranked[:, 1:] > SAME
-    block = np.flatnonzero(new.ravel())
-    first = np.searchsorted(block, np.arange(len(ranked)) * ranked.shape[1])
-    blocks = np.diff(np.append(first, len(block)))
 
-    def within(values: np.ndarray) -> np.ndarray:
-        """Return sums up to each block, within its split."""
-        total = values.cumsum()
-        return total - np.repeat(np.append(0.0, total)[first], blocks)
+    def ranked(values: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(values, order, 1)
+
+    items, inside = ranked(np.maximum(answer_set.items, 0)), ranked(answer_set.inside)
+    right = inside * ranked(hit / np.maximum(tied.sum(-1), 1))
+    doubt, rows = -ranked(confidence), np.arange(len(order))[:, None]
+    begin = np.array([np.searchsorted(d, d - SAME, side="left") for d in doubt])
+    end = np.array([np.searchsorted(d, d + SAME, side="right") for d in doubt])
+
+    def sums(values: Float[np.ndarray, "split item"]) -> Float[np.ndarray, "split step"]:
+        return np.pad(values.cumsum(1), ((0, 0), (1, 0)))
 
     def areas(weight: Float[np.ndarray, " all_items"]) -> Float[np.ndarray, " split"]:
-        mass = np.add.reduceat(weight[items] * inside, block)
-        hits = np.add.reduceat(weight[items] * right, block)
-        whole = np.repeat(np.add.reduceat(mass, first), blocks)
-        after, before = within(mass) / whole, within(mass) / whole - mass / whole
-        rate = hits / np.where(mass > 0, mass, 1.0)
-        gained = (within(hits) - hits) / whole - rate * before
-        inner = (mass > 0) & (before > SAME)
-        growth = np.log(np.where(inner, after, 1.0) / np.where(inner, before, 1.0))
-        return np.add.reduceat(rate * mass / whole + gained * growth, first)
+        own = weight[items] * inside
+        mass, hits = sums(own), sums(own * right)
+        block = mass[rows, end] - mass[rows, begin]
+        rate = (hits[rows, end] - hits[rows, begin]) / np.where(block > 0, block, 1.0)
+        whole = mass[:, -1:]
+        width, before = own / whole, mass[:, :-1] / whole
+        gained = sums(own * rate)[:, :-1] / whole - rate * before
+        inner = (own > 0) & (before > 0)
+        growth = np.log1p(np.where(inner, width, 0.0) / np.where(inner, before, 1.0))
+        return np.asarray((rate * width + gained * growth).sum(1))
 
     return areas
 
