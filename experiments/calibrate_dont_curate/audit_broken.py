@@ -8,7 +8,7 @@ Expected: the diagnostic names the judge, and names no judge when it is left out
 on all items, so that its reversed vote is the label (20 splits). With it stacking has 0.006 [0.006,
 0.007] at 99.9 %, without it 0.094 [0.090, 0.097] at 96.8 %; the one-coin model has 0.237 [0.231,
 0.242] and 0.260 [0.255, 0.264]; the top 5 have 0.133 in both cases. The claim is contradicted: the
-NLL that the judge saves (0.087 [0.073, 0.101] and 0.024 [0.019, 0.029]) is a leak of the label, not
+NLL that the judge saves (0.087 [0.069, 0.105] and 0.023 [0.017, 0.029]) is a leak of the label, not
 a property of the panel.
 """
 

@@ -7,7 +7,7 @@ Runtime: about 50 seconds.
 Expected: replicated with all five encodings. One-coin + beta of all judges has 0.346 to
 0.368 NLL and 86.5 to 87.9 % (0.346 [0.338, 0.353] and 87.9 % in the main panel), stacking 0.225
 [0.220, 0.231] (votes that both orders agree on) to 0.259 [0.254, 0.263] (the main panel), and its
-lead excludes zero throughout: 0.086 [0.051, 0.121] to 0.138 [0.095, 0.182]. The top 5 beat all
+lead excludes zero throughout: 0.087 [0.044, 0.130] to 0.141 [0.086, 0.196]. The top 5 beat all
 judges with the one-coin model by 0.020 to 0.038 in every encoding but are worse than stacking in
 all.
 """

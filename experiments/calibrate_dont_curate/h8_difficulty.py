@@ -6,11 +6,12 @@ Graded: Platt loses more on hard items with labels of easy ones than on easy ite
 ones (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/h8-difficulty --data DIR
 Runtime: about 20 seconds.
-Expected: replicated in the true orientation on all three public panels: with labels of easy items
+Expected: replicated in the true orientation on the reward models and RewardBench 2, uninformative
+on LLMBar and the twin: with labels of easy items
 instead of random ones, Platt's NLL on hard items rises by 0.357, 0.394 and 0.205 nats (0.681 against
 0.324 on the reward models, 0.941 against 0.547 on RewardBench 2, 0.500 against 0.295 on LLMBar). This
-is more than in the other direction by 0.436 [0.417, 0.455], 0.330 [0.272, 0.387] and 0.139 [0.105,
-0.174] (intervals over splits). Random labels are not always best: on the reward models, labels of hard
+is more than in the other direction by 0.436 [0.363, 0.509], 0.330 [0.198, 0.461] and 0.139 [-0.038,
+0.317]. Random labels are not always best: on the reward models, labels of hard
 items give a *lower* NLL on easy items (0.133 [0.129, 0.137]) than random ones (0.212 [0.208, 0.216]).
 Without labels of hard items the agreement feature hurts hard items on all three (0.752, 0.994, 0.534);
 weights help on the reward models (0.604) and hurt on LLMBar (0.628). With a tenth of such labels they

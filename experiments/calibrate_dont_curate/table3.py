@@ -7,10 +7,11 @@ Command: judgebayes reproduce calibrate-dont-curate/table3 --data DIR
 Runtime: about 5 minutes.
 Expected: contradicted in the true orientation on the reward models and RewardBench 2, where every
 search and L1 beat all judges with the one-coin model: 0.120 (greedy) against 0.262, 0.161 (beam)
-against 0.231; on RewardBench 2 even five random judges do (0.204). On LLMBar L1 does (0.298 against
-0.346); beam, greedy and backward are ahead, but their intervals include zero, and the best panel of one
-judge per family loses (0.386). Under the correctness encoding every panel, also a random one, is between
-0.002 and 0.004.
+against 0.231; on RewardBench 2 even five random judges do (0.204). On LLMBar the paper's claims are
+uninformative: L1 is ahead by 0.037 [0.005, 0.069], which does not exclude a tie within 0.01; beam,
+greedy and backward are ahead, and the best panel of one judge per family is behind (0.386), with
+intervals that include zero. Under the correctness encoding every panel, also a random one, is
+between 0.002 and 0.004.
 """
 
 from typing import Any
