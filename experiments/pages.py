@@ -25,8 +25,8 @@ HEAD = ("result", "kind", "outcome", "ours", "paper", "of")
 
 def pages() -> list[Path]:
     """Return the pages that have a block of claims."""
-    found = sorted(HOME.rglob("README.md"))
-    return [path for path in found if BLOCK.search(path.read_text(encoding="utf-8"))]
+    readmes = sorted(HOME.rglob("README.md"))
+    return [path for path in readmes if BLOCK.search(path.read_text(encoding="utf-8"))]
 
 
 def saved(path: Path | None = None) -> list[ClaimSummary]:

@@ -147,13 +147,13 @@ def test_the_cells_of_a_kind_are_graded_together_and_keep_their_numbers() -> Non
 def test_better_not_worse_and_the_same_are_three_claims(
     mean: float, better: str, not_worse: str, same: str
 ) -> None:
-    found = [
+    outcomes = [
         graded([comparison(mean)], 0.01)[0],
         graded([comparison(mean)], 0.01, tolerance=0.01)[0],
         graded([comparison(mean)], 0.01, within=True)[0],
     ]
-    assert [row["claim"].outcome for row in found] == [better, not_worse, same]
-    assert [row["value"] for row in found] == pytest.approx([mean] * 3)
+    assert [row["claim"].outcome for row in outcomes] == [better, not_worse, same]
+    assert [row["value"] for row in outcomes] == pytest.approx([mean] * 3)
     assert shifted(comparison(mean).evidence, 1.0).estimate == pytest.approx(1 + mean)
 
 
