@@ -198,13 +198,15 @@ def collect_votes(plan: Plan, ledger: Ledger, watch: Watch = Watch()) -> Outcome
 
 
 def _check_items(plan: Plan, ledger: Ledger) -> None:
-    digests = {item.name: item.digest for item in plan.items}
-    for line in ledger.lines:
-        if line.item in digests and digests[line.item] != line.content:
-            raise JudgeBayesError(
-                f"The text of item {line.item!r} has changed since {str(ledger.path)!r} was "
-                "started. Give the item another name, or choose another file with -o."
-            )
+    contents = {line.item: line.content for line in ledger.lines}
+    changed = [
+        item.name for item in plan.items if contents.get(item.name, item.digest) != item.digest
+    ]
+    if changed:
+        raise JudgeBayesError(
+            f"The text of item {changed[0]!r} has changed since {str(ledger.path)!r} was "
+            "started. Give the item another name, or choose another file with -o."
+        )
 
 
 async def _collect(
