@@ -4,7 +4,7 @@ Claim: without calibration, pruning weak judges improves accuracy and NLL (margi
 the twin is fitted to these rows, so it does not test this). The top-k rows have the printed numbers
 (margins: NLL 0.01, Brier score 0.005, ECE 0.007, accuracy 0.003).
 Command: judgebayes reproduce calibrate-dont-curate/table1 --data DIR
-Runtime: about 15 seconds.
+Runtime: about 20 seconds.
 Expected: pruning improves both on the reward models (NLL 0.52 for all, 0.20 for the top 3). Under
 the correctness encoding only the calibration error changes: majority voting's is 1 minus its mean
 probability, 0.31 on the reward models, near the paper's 0.27, against 0.09 in the true orientation.

@@ -4,7 +4,7 @@ Claim: calibrated methods have a nearly perfect area under the accuracy-coverage
 aggregator, so beta raises the area (margin 0.01); at high confidence majority voting answers 15 % of the
 items, with beta 99.9 % at 100 % accuracy.
 Command: judgebayes reproduce calibrate-dont-curate/table12 --data DIR
-Runtime: about 20 seconds.
+Runtime: about a minute.
 Expected: in the true orientation calibration lowers the area a little (by 0.004 to 0.045): a map with
 an intercept ranks saturated answers for one response above those for the other. Stacking raises it.
 Under the correctness encoding every calibrated method keeps 100 % of the items at 100 % accuracy, also

@@ -4,7 +4,7 @@ Claim: after calibration, all judges beat the top 3, 5 and 10 by accuracy, and o
 (margin 0.01 nats), except the top 10 of LLMBar, which they tie within 0.01 nats. Audit: so does
 stacking of all judges (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/table2 --data DIR
-Runtime: about 10 seconds.
+Runtime: about 20 seconds.
 Expected: contradicted on the reward models and on RewardBench 2: all judges 0.262 and 0.231, the top
 5 0.132 and 0.178; on LLMBar all four differences are uninformative, and on the twin three of four are
 inconsistent. Under the correctness encoding every arm has 0.003 and 100 %, whatever the votes are. With
