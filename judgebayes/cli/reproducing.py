@@ -39,7 +39,7 @@ __all__ = ["list_experiments", "reproduce_papers", "where_from"]
 NO_CLAIM = "no claim to grade"
 
 WIDE_ENOUGH = 140
-"""The least width of a console on which the column "of" is shown."""
+"""The least width of a console on which the columns "claim" and "of" are shown."""
 
 
 def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
@@ -266,16 +266,20 @@ def _write_claims(done: list[Finished], out: Path) -> None:
 
 
 def _print_claims(console: Console, done: list[Finished]) -> None:
-    """Print a row per result and kind of claim; a narrow console leaves out the last column."""
-    shown = len(SUMMARY_HEAD) - (console.width < WIDE_ENOUGH)
+    """Print a row per result and kind of claim; a narrow console leaves out what the CSV file has."""
+    hidden = () if console.width >= WIDE_ENOUGH else ("claim", "of")
+    columns = [k for k, name in enumerate(SUMMARY_HEAD) if name not in hidden]
     table = Table(title="Claims", title_justify="left", box=None, pad_edge=False)
-    for name in SUMMARY_HEAD[:shown]:
-        number = name in ("ours", "paper")
+    for k in columns:
+        number = SUMMARY_HEAD[k] in ("ours", "paper")
         table.add_column(
-            name, justify="right" if number else "left", no_wrap=number, overflow="fold"
+            SUMMARY_HEAD[k],
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",
         )
     for row in claim_summaries([(d.experiment, d.output) for d in done]):
-        table.add_row(*map(escape, row[:shown]))
+        table.add_row(*(escape(row[k]) for k in columns))
     if table.row_count:
         console.print(table, highlight=False)
         console.print()
