@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from test_guide import BLOCK, blocks, follow
+from test_guide import BLOCK, blocks, disagreements
 
 from judgebayes.cli import app
 
@@ -29,7 +29,21 @@ def test_a_page_prints_what_it_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    follow(GUIDES.get(name, README).read_text(encoding="utf-8"))
+    assert disagreements(GUIDES.get(name, README).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "number"), [("3", 1), ("0.19 0.42", 1), ("a number of 4800 votes", 1), ("...", 0)]
+)
+def test_a_wrong_number_of_a_page_is_seen(shown: str, number: int) -> None:
+    """The block prints 4, .18 and .42, or 4801: none of the quoted outputs, but `...` is anything."""
+    printed = {
+        "3": "4",
+        "0.19 0.42": "0.16 0.42",
+        "a number of 4800 votes": "a number of 4801 votes",
+    }
+    page = f"```python\nprint({printed.get(shown, 'x')!r})\n```\n\n```text\n{shown}\n```\n"
+    assert len(disagreements(page)) == number
 
 
 def test_pages_with_tests_of_their_own_have_them() -> None:
