@@ -132,10 +132,9 @@ def evidence(
     splits = len(values)
     cell = np.broadcast_to(np.arange(splits)[:, None], use.shape)[use] * n_groups
     cell = cell + names[np.asarray(items)[use]]
-    size = splits * n_groups
-    total = np.bincount(cell, weights=np.asarray(values)[use], minlength=size)
-    count = np.bincount(cell, minlength=size).astype(float)
-    total, count = total.reshape(splits, n_groups), count.reshape(splits, n_groups)
+    shape = (splits, n_groups)
+    total = np.bincount(cell, np.asarray(values)[use], minlength=splits * n_groups).reshape(shape)
+    count = np.bincount(cell, minlength=splits * n_groups).reshape(shape).astype(float)
 
     def mean(of_splits: np.ndarray, of_groups: np.ndarray) -> np.ndarray:
         above = ((of_splits @ total) * of_groups).sum(1)
