@@ -4,8 +4,8 @@ import importlib
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.compiled.digest import digest_of
 from judgebayes.errors import JudgeBayesError
-from judgebayes.measures.claims import Claim, Source
+from judgebayes.measures.claims import Claim, Evidence, Kind, Source, claims
+from judgebayes.measures.significance import Interval
 
 __all__ = [
     "COLUMNS",
@@ -27,6 +28,7 @@ __all__ = [
     "experiment",
     "experiments",
     "find",
+    "graded",
     "rows",
     "source_of",
 ]
@@ -299,6 +301,47 @@ def _with_claim(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"value": graded.interval.mean, **ends, **record, **cells}
 
 
+def graded(
+    pairs: Sequence[tuple[Mapping[str, Any], Evidence]],
+    *,
+    kind: Kind,
+    margin: float,
+    within: bool = False,
+    tolerance: float = 0.0,
+    source: Source | None = None,
+) -> list[dict[str, Any]]:
+    """Return the records of one claim's cells, graded together, as `rows` takes them.
+
+    Parameters
+    ----------
+    pairs
+        Records without a grade and the evidence on each; all are of one source.
+    kind, margin, within
+        As for `judgebayes.measures.claims.claims`.
+    tolerance
+        The claim is that the number is above minus the tolerance: "not worse" instead of "better".
+    source
+        Whose data these are; by default, what the data set's name says (`source_of`).
+    """
+    if not pairs:
+        return []
+    outcomes = claims(
+        [of.plus(tolerance) for _, of in pairs],
+        kind=kind,
+        source=source or source_of(pairs[0][0]["dataset"]),
+        margin=margin,
+        within=within,
+    )
+    return [
+        {**record, "claim": replace(one, interval=Interval(*(np.array(one.interval) - tolerance)))}
+        for (record, _), one in zip(pairs, outcomes, strict=True)
+    ]
+
+
 def source_of(dataset: str) -> Source:
-    """Return the source of a data set's claims: a twin, or other real data than the paper's."""
-    return "twin" if dataset == "twin" else "other"
+    """Return the source of a data set's claims.
+
+    A twin; the paper's own protocol, where that simulates its data; or other data than the paper's.
+    """
+    sources: dict[str, Source] = {"twin": "twin", "synthetic": "own"}
+    return sources.get(dataset, "other")

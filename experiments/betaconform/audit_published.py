@@ -12,9 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from judgebayes.experiments.betaconform.common import PAPER, equal
+from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.majority import minimum_labels
+from judgebayes.measures.claims import Kind, claim_equal
 
 ROUNDING = {"average": 0.0101, "sentence": 0.061}
 """The largest difference that rounding explains: averages have two decimals, sentences one."""
@@ -48,10 +49,12 @@ def main(run: Run) -> Output:
     return Output(table, notes=notes)
 
 
-def _row(
+def row(
     task: str, judge: str, method: str, metric: str, value: float, paper_value: float
 ) -> dict[str, Any]:
+    """Return the row of a number of the text beside the number that its table gives."""
     margin = ROUNDING[metric.split()[0]]
+    kind: Kind = "audit" if metric.startswith("average") else "paper"
     return {
         "dataset": "the paper",
         "task": task,
@@ -60,7 +63,7 @@ def _row(
         "method": method,
         "metric": metric,
         "paper_value": paper_value,
-        **equal(value, paper_value, "audit" if metric.startswith("average") else "paper", margin),
+        "claim": claim_equal(value, paper_value, kind=kind, source="own", margin=margin),
     }
 
 
@@ -71,7 +74,7 @@ def _averages(name: str) -> list[dict[str, Any]]:
         mean = float(own.loc[own["task"] != "Average", "value"].mean())
         paper_average = float(own.loc[own["task"] == "Average", "value"].iloc[0])
         metric = "average margin" if metric == "error margin" else "average labels"
-        records.append(_row(name, str(judge), str(method), metric, mean, paper_average))
+        records.append(row(name, str(judge), str(method), metric, mean, paper_average))
     return records
 
 
@@ -104,14 +107,12 @@ def _sentences() -> list[dict[str, Any]]:
         "minimum labels 0.01": float(minimum_labels(0.01)),
     }
     records = [
-        _row(name, "", "", "sentence", float(v), float(statements[name]))
+        row(name, "", "", "sentence", float(v), float(statements[name]))
         for name, v in checks.items()
     ]
     worse = int((cells["transfer"] > cells["no transfer"]).sum())
     records.append(
-        _row(
-            f"cells of {len(cells)} where transfer is worse", "", "", "sentence", float(worse), 0.0
-        )
+        row(f"cells of {len(cells)} where transfer is worse", "", "", "sentence", float(worse), 0.0)
     )
     return records
 

@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.core import Run, source_of
+from judgebayes.experiments.core import Run, graded
 from judgebayes.inference import MAP, PriorImportance
 from judgebayes.majority import (
     BetaBinomial,
@@ -29,8 +29,6 @@ from judgebayes.majority import (
 from judgebayes.measures.claims import (
     Evidence,
     Kind,
-    claim_equal,
-    claims,
     evidence,
     evidence_of_several,
 )
@@ -43,9 +41,7 @@ __all__ = [
     "POINTS",
     "DataSet",
     "all_data_sets",
-    "equal",
     "estimates",
-    "graded",
     "histograms",
     "mean_claims",
     "methods",
@@ -313,32 +309,6 @@ def resampled(
     )
     names = statistics(data_set, histograms(data_set, parts))
     return dict(zip(names, several, strict=True))
-
-
-def graded(
-    pairs: Sequence[tuple[dict[str, Any], Evidence]],
-    *,
-    kind: Kind,
-    margin: float,
-    within: bool = False,
-) -> list[dict[str, Any]]:
-    """Return the rows of one claim over a table, graded together."""
-    if not pairs:
-        return []
-    outcomes = claims(
-        [of for _, of in pairs],
-        kind=kind,
-        source=source_of(pairs[0][0]["dataset"]),
-        margin=margin,
-        within=within,
-    )
-    return [record | {"claim": one} for (record, _), one in zip(pairs, outcomes, strict=True)]
-
-
-def equal(ours: float, theirs: float, kind: Kind, margin: float) -> dict[str, Any]:
-    """Return the cells of a claim that a number which follows from the paper is a printed one."""
-    one = claim_equal(ours, theirs, kind=kind, source="own", margin=margin)
-    return {"value": ours, "low": np.nan, "high": np.nan, "claim": one}
 
 
 def mean_claims(

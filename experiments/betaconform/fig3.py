@@ -20,7 +20,6 @@ from judgebayes.experiments.betaconform.common import (
     POINTS,
     DataSet,
     all_data_sets,
-    graded,
     histograms,
     mean_claims,
     methods,
@@ -30,7 +29,7 @@ from judgebayes.experiments.betaconform.common import (
     wrong_majorities,
 )
 from judgebayes.experiments.betaconform.margins import EM, OURS, kept_evidence, kind_of
-from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.core import Output, Run, experiment, graded, rows
 from judgebayes.majority import Thinning
 from judgebayes.measures.claims import Evidence
 from judgebayes.measures.significance import normal_interval

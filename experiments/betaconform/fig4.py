@@ -19,7 +19,6 @@ from judgebayes.experiments.betaconform.common import (
     POINTS,
     all_data_sets,
     estimates,
-    graded,
     histograms,
     mean_claims,
     methods,
@@ -28,7 +27,7 @@ from judgebayes.experiments.betaconform.common import (
 )
 from judgebayes.experiments.betaconform.fig3 import LABELS, PANELS, by_item
 from judgebayes.experiments.betaconform.margins import EM, OURS, kind_of
-from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.core import Output, Run, experiment, graded, rows
 from judgebayes.majority import Thinning
 from judgebayes.measures.claims import Evidence
 from judgebayes.plots import curves

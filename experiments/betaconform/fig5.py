@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from judgebayes.experiments.betaconform.common import MARGIN, PAPER, graded
+from judgebayes.experiments.betaconform.common import MARGIN, PAPER
 from judgebayes.experiments.betaconform.transfers import margins, targets
-from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.core import Output, Run, experiment, graded, rows
 from judgebayes.measures.claims import Evidence, evidence_of
 from judgebayes.plots import scatter
 

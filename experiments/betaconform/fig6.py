@@ -20,13 +20,12 @@ from judgebayes.experiments.betaconform.common import (
     MARGIN,
     PAPER,
     all_data_sets,
-    equal,
     mean_claims,
 )
 from judgebayes.experiments.betaconform.stops import printed_rules, stops
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.majority import QuantileRule, minimum_labels
-from judgebayes.measures.claims import Kind
+from judgebayes.measures.claims import Kind, claim_equal
 from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import curves
 
@@ -70,7 +69,9 @@ def main(run: Run) -> Output:
             "paper_value": printed.get(xi),
         }
         if xi in printed:
-            record |= equal(float(theory), printed[xi], "paper", LABEL)
+            record["claim"] = claim_equal(
+                float(theory), printed[xi], kind="paper", source="own", margin=LABEL
+            )
         records.append(record)
         names = [WITH_MINIMUM, *printed_rules(xi, every[0])]
         for name in names:

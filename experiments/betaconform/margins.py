@@ -15,7 +15,6 @@ from judgebayes.experiments.betaconform.common import (
     DataSet,
     all_data_sets,
     estimates,
-    graded,
     histograms,
     mean_claims,
     methods,
@@ -23,7 +22,7 @@ from judgebayes.experiments.betaconform.common import (
     resampled,
     with_panels,
 )
-from judgebayes.experiments.core import Output, Run, expected, rows
+from judgebayes.experiments.core import Output, Run, expected, graded, rows
 from judgebayes.majority import QuantileRule, Thinning, replay
 from judgebayes.measures.claims import Evidence, Kind
 from judgebayes.measures.significance import Interval, normal_interval

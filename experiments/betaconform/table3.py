@@ -19,12 +19,12 @@ from judgebayes.experiments.betaconform.common import (
     MARGIN,
     PAPER,
     all_data_sets,
-    equal,
     mean_claims,
 )
 from judgebayes.experiments.betaconform.stops import other_rules, row, stops
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.majority import QuantileRule
+from judgebayes.measures.claims import claim_equal
 
 XIS = (0.06, 0.03, 0.01)
 LABEL = 0.5
@@ -102,7 +102,10 @@ def _printed() -> list[dict[str, Any]]:
         largest = {"method": "variance (eq 16)", "metric": "largest possible labels"}
         records.append(shared | largest | {"value": most, "paper_value": labels})
         beyond = {"method": "variance (eq 16)", "metric": "labels beyond the largest possible"}
-        records.append(shared | beyond | equal(max(labels - most, 0.0), 0.0, "audit", LABEL))
+        none_beyond = claim_equal(
+            max(labels - most, 0.0), 0.0, kind="audit", source="own", margin=LABEL
+        )
+        records.append(shared | beyond | {"claim": none_beyond})
         records.append(
             shared
             | {

@@ -93,8 +93,7 @@ def truth() -> pd.Series:
 def equal(ours: float, theirs: float, of: str) -> dict[str, Any]:
     """Return the cells of the claim that our number is the released or printed one."""
     one = claim_equal(ours, theirs, kind="paper", source="own", margin=MARGIN[of])
-    ends = {"low": np.nan, "high": np.nan}
-    return {"value": ours, **ends, "paper_value": theirs, "claim": one}
+    return {"paper_value": theirs, "claim": one}
 
 
 def levels(run: Run, *, items: bool = False) -> list[str]:

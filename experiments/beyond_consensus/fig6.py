@@ -37,7 +37,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     matrix,
     spread_over_generators,
 )
-from judgebayes.experiments.core import Output, Run, expected, experiment, rows
+from judgebayes.experiments.core import Output, Run, expected, experiment, graded, rows
 from judgebayes.generators import (
     Impression,
     PrecisionCounts,
@@ -52,7 +52,7 @@ from judgebayes.generators import (
     targets,
     true_minimum,
 )
-from judgebayes.measures.claims import claims, evidence_of_units
+from judgebayes.measures.claims import evidence_of_units
 from judgebayes.plots import curves
 
 VETO = 4
@@ -178,8 +178,7 @@ def main(run: Run) -> Output:
                         row |= {"low": value - half, "high": value + half}
                     if name == "as-published" and not run.smoke:
                         theirs = float(np.mean(printed[level, size].xs(metric, level="metric")))
-                        ends = {name: row[name] for name in ("low", "high") if name in row}
-                        row |= equal(value, theirs, "released procedure") | ends
+                        row |= equal(value, theirs, "released procedure")
                     records.append(row)
         records += _coverage(cell, level, sets, estimate_by_rule)
         labelled = gaps[sizes > 0]
@@ -233,25 +232,22 @@ def leads(
     units: the regression's is that of the calibration set without this generator. The levels share
     the generators, so they are graded together.
     """
-    records = [
-        {
-            "dataset": DATASET,
-            "task": task,
-            "judge": "",
-            "n": 5,
-            "method": f"veto of {VETO} minus as-published",
-            "metric": "gain in error",
-            "splits": len(ensemble),
-        }
-        for task, (ensemble, _) in pairs.items()
+    cells = [
+        (
+            {
+                "dataset": DATASET,
+                "task": task,
+                "judge": "",
+                "n": 5,
+                "method": f"veto of {VETO} minus as-published",
+                "metric": "gain in error",
+                "splits": len(ensemble),
+            },
+            evidence_of_units(ensemble - regression),
+        )
+        for task, (ensemble, regression) in pairs.items()
     ]
-    graded = claims(
-        [evidence_of_units(ensemble - regression) for ensemble, regression in pairs.values()],
-        kind="paper",
-        source="own",
-        margin=MARGIN["gain in error"],
-    )
-    return [record | {"claim": one} for record, one in zip(records, graded, strict=True)]
+    return graded(cells, kind="paper", source="own", margin=MARGIN["gain in error"])
 
 
 @in_float64

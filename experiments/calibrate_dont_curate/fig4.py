@@ -140,7 +140,7 @@ def _joint(
     two_way = {
         "largest t": max(t),
         "smallest t": min(t),
-        "critical value": simultaneous(of_items),
+        "critical value": float(simultaneous(of_items).max()),
     }
     numbers = {
         "budgets": len(sizes),

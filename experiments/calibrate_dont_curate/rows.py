@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
+from judgebayes.experiments import core
 from judgebayes.experiments.calibrate_dont_curate.answers import Answers
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.core import expected, source_of
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.claims import Claim, Evidence, Kind, Source, claims
+from judgebayes.measures.claims import Claim, Evidence, Kind, Source
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 
@@ -124,25 +125,20 @@ def graded(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     together: dict[tuple[Statement, Source], list[dict[str, Any]]] = {}
     for record in result:
         if isinstance(record.get("claim"), Cell):
-            key = record["claim"].statement, _source(record["dataset"])
+            key = record["claim"].statement, source_of(record["dataset"])
             together.setdefault(key, []).append(record)
     for (statement, source), cells in together.items():
-        outcomes = claims(
-            [record["claim"].evidence for record in cells],
+        outcomes = core.graded(
+            [(record, record["claim"].evidence) for record in cells],
             kind=statement.kind,
-            source=source,
             margin=statement.margin,
             within=statement.within,
+            source=source,
         )
-        for record, claim in zip(cells, outcomes, strict=True):
-            value, low, high = claim.interval
-            record |= {"claim": claim, "value": value, "low": low, "high": high}
+        for record, outcome in zip(cells, outcomes, strict=True):
+            value, low, high = outcome["claim"].interval
+            record |= {**outcome, "value": value, "low": low, "high": high}
     return result
-
-
-def _source(dataset: str) -> Source:
-    """Return the source of a row: the paper's own protocol where that simulates its data."""
-    return "own" if dataset == "synthetic" else source_of(dataset)
 
 
 def degenerate(panel: Panel) -> bool:

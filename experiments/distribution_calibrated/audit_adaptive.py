@@ -36,7 +36,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     graded,
     interval_columns,
     seed_of,
-    shifted,
     splits,
 )
 from judgebayes.measures.claims import evidence
@@ -160,10 +159,10 @@ def _cell(run: Run, cell: Cell) -> tuple[list[dict[str, Any]], Comparison, Compa
     return (
         records,
         comparison(
-            cell, best, named, "saved beyond 30 %", shifted(saving, -SAVED), run.splits, "audit"
+            cell, best, named, "saved beyond 30 %", saving.plus(-SAVED), run.splits, "audit"
         ),
         comparison(
-            cell, best, named, "0.005 minus mae lost", shifted(gain, WITHIN), run.splits, "audit"
+            cell, best, named, "0.005 minus mae lost", gain.plus(WITHIN), run.splits, "audit"
         ),
     )
 

@@ -1,7 +1,7 @@
 """Shared code of P1's tables: the methods, the cells, the margins, and how claims are graded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -24,7 +24,8 @@ from judgebayes.compiled.digest import digest_of
 from judgebayes.evaluate.one_split import measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
-from judgebayes.experiments.core import Run, expected, source_of
+from judgebayes.experiments import core
+from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.data import Cell
 from judgebayes.experiments.distribution_calibrated.twins import twin_cells
 from judgebayes.inference import MinimumLoss, MinimumScore
@@ -32,7 +33,6 @@ from judgebayes.measures.claims import (
     Evidence,
     Kind,
     claim_range,
-    claims,
     evidence,
     simultaneous,
 )
@@ -54,7 +54,6 @@ __all__ = [
     "methods",
     "printed",
     "seed_of",
-    "shifted",
     "splits",
     "twin_answers",
     "twin_error",
@@ -244,11 +243,6 @@ def advantage(method: Answers, other: Answers, metric: str = "mae") -> Evidence:
     return evidence(gain, method.items, cell.votes.n_items, cell.groups, seed=seed_of(cell))
 
 
-def shifted(of: Evidence, by: float) -> Evidence:
-    """Return evidence on a number plus a constant."""
-    return replace(of, estimate=of.estimate + by, draws=of.draws + by)
-
-
 def cell_rows(
     cell: Cell,
     n: int | None,
@@ -311,29 +305,12 @@ def graded(
 ) -> list[dict[str, Any]]:
     """Return the rows of one claim over a table, those of each kind graded together.
 
-    Parameters
-    ----------
-    comparisons
-        The claim's cells; all are twins, or none is.
-    margin, within
-        As for `judgebayes.measures.claims.claims`.
-    tolerance
-        The claim is that the number is above minus the tolerance: "not worse" instead of "better".
+    All cells are twins, or none is. Other parameters: `judgebayes.experiments.core.graded`.
     """
     records = []
     for kind in dict.fromkeys(each.kind for each in comparisons):
-        own = [each for each in comparisons if each.kind == kind]
-        made = claims(
-            [shifted(each.evidence, tolerance) for each in own],
-            kind=kind,
-            source=source_of(own[0].record["dataset"]),
-            margin=margin,
-            within=within,
-        )
-        for each, claim in zip(own, made, strict=True):
-            ends = (end - tolerance for end in claim.interval)
-            named = dict(zip(("value", "low", "high"), ends, strict=True))
-            records.append({**named, **each.record, "claim": claim})
+        pairs = [(each.record, each.evidence) for each in comparisons if each.kind == kind]
+        records += core.graded(pairs, kind=kind, margin=margin, within=within, tolerance=tolerance)
     return records
 
 
@@ -407,9 +384,9 @@ def twin_rows(
         return records
     # The paper's own votes are one more sample, so the error counts twice.
     reach = np.sqrt(2) * simultaneous([of[0] for *_, of in predictions])
-    for record, value, gain, of in predictions:
-        low = float(min(each.estimate - reach * each.error for each in of))
-        high = float(max(each.estimate + reach * each.error for each in of))
+    for (record, value, gain, of), errors in zip(predictions, reach, strict=True):
+        low = float(min(each.estimate - errors * each.error for each in of))
+        high = float(max(each.estimate + errors * each.error for each in of))
         claim = claim_range(low, high, kind="paper", source="twin", margin=gain, value=value)
         record.update(claim=claim, low=low, high=high)
     return records

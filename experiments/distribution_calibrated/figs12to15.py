@@ -160,7 +160,7 @@ def _twin_claims(run: Run, cell: Cell, n: int, printed: float | None) -> list[di
 
 
 def _range(of: list[Evidence], errors: float = 1.0) -> tuple[float, float]:
-    reach = [errors * simultaneous([each]) * each.error for each in of]
+    reach = [errors * float(simultaneous([each])[0]) * each.error for each in of]
     low = min(each.estimate - r for each, r in zip(of, reach, strict=True))
     return low, max(each.estimate + r for each, r in zip(of, reach, strict=True))
 

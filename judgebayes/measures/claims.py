@@ -73,6 +73,10 @@ class Evidence:
         half = float(student.ppf((1 + level) / 2, self.units - 1)) * self.error
         return Interval(self.estimate, self.estimate - half, self.estimate + half)
 
+    def plus(self, constant: float) -> "Evidence":
+        """Return evidence on the number plus a constant."""
+        return Evidence(self.estimate + constant, self.draws + constant, self.units)
+
     def less(self, other: "Evidence") -> "Evidence":
         """Return the difference to evidence from the same resampled items and splits."""
         return Evidence(
@@ -342,11 +346,9 @@ def claims(
     within: bool = False,
     level: float = LEVEL,
 ) -> list[Claim]:
-    r"""Grade the claims of a table together, by intervals that hold at once.
+    r"""Grade the claims of a table together, by intervals that hold at once (`simultaneous`).
 
-    Each interval is :math:`\hat\theta_j \pm c\, \mathrm{SE}_j`, with c the quantile of
-    :math:`\max_j |\theta^*_j - \hat\theta_j| / \mathrm{SE}_j` over the draws (max-t; Romano & Wolf
-    2005). Evidence of one seed on the same items is joint, draw by draw. Other parameters: `claim`.
+    Evidence of one seed on the same items is joint, draw by draw. Other parameters: `claim`.
 
     Raises
     ------
@@ -357,17 +359,24 @@ def claims(
         return []
     if len({len(each.draws) for each in of}) > 1:
         raise JudgeBayesError("Claims that are graded together must have the same number of draws.")
-    critical = simultaneous(of, level=level)
+    reach = simultaneous(of, level=level)
     graded = []
-    for each, value in zip(of, values or [None] * len(of), strict=True):
-        half = critical * each.error
+    for each, critical, value in zip(of, reach, values or [None] * len(of), strict=True):
+        half = float(critical) * each.error
         interval = Interval(each.estimate, each.estimate - half, each.estimate + half)
         graded.append(_graded(interval, kind, source, margin, value, within))
     return graded
 
 
-def simultaneous(of: Sequence[Evidence], *, level: float = LEVEL) -> float:
-    """Return how many standard errors the intervals of a table reach, so that all hold at once."""
+def simultaneous(of: Sequence[Evidence], *, level: float = LEVEL) -> Float[np.ndarray, " cell"]:
+    r"""Return how many standard errors each interval of a table reaches, so that all hold at once.
+
+    .. math:: c_j = F^{-1}_{G_j - 1}(\Phi(c)), \qquad
+        c = \text{quantile of } \max_j |\theta^*_j - \hat\theta_j| / \mathrm{SD}(\theta^*_j)
+
+    over the draws (max-t; Romano & Wolf 2005), with F Student's distribution: a cell of few units
+    :math:`G_j` does not know its own error well.
+    """
     from scipy.special import ndtr
     from scipy.stats import t as student
 
@@ -376,9 +385,7 @@ def simultaneous(of: Sequence[Evidence], *, level: float = LEVEL) -> float:
         t = np.abs([each.draws - each.draws.mean() for each in of]) / spread[:, None]
     largest = np.nan_to_num(t).max(0)
     normal = float(np.quantile(largest, level))
-    # Few units: the draws' spread is itself uncertain, as Student's t knows.
-    units = min(each.units for each in of)
-    return float(student.ppf(ndtr(normal), units - 1))
+    return np.asarray(student.ppf(ndtr(normal), [each.units - 1 for each in of]))
 
 
 def _graded(

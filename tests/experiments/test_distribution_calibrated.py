@@ -25,7 +25,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     against,
     graded,
     printed,
-    shifted,
     twin_error,
     twin_note,
     twin_rows,
@@ -126,7 +125,7 @@ def comparison(mean: float, kind: common.Kind = "paper", seed: int = 0) -> Compa
 def test_the_cells_of_a_kind_are_graded_together_and_keep_their_numbers() -> None:
     one = graded([comparison(0.02)], 0.01)[0]
     many = graded([comparison(0.02, seed=s) for s in range(20)], 0.01)
-    assert many[0]["value"] == one["value"] == pytest.approx(0.02)
+    assert many[0]["claim"].interval.mean == one["claim"].interval.mean == pytest.approx(0.02)
     assert many[0]["low"] < one["low"]
     apart = graded([comparison(0.02), comparison(0.02, "audit")], 0.01)
     assert [row["claim"].kind for row in apart] == ["paper", "audit"]
@@ -153,8 +152,8 @@ def test_better_not_worse_and_the_same_are_three_claims(
         graded([comparison(mean)], 0.01, within=True)[0],
     ]
     assert [row["claim"].outcome for row in outcomes] == [better, not_worse, same]
-    assert [row["value"] for row in outcomes] == pytest.approx([mean] * 3)
-    assert shifted(comparison(mean).evidence, 1.0).estimate == pytest.approx(1 + mean)
+    assert list(rows(PAPER, "t", outcomes)["value"]) == pytest.approx([mean] * 3)
+    assert comparison(mean).evidence.plus(1.0).estimate == pytest.approx(1 + mean)
 
 
 def test_the_error_of_a_twin_is_that_of_votes_not_of_labels() -> None:

@@ -198,7 +198,17 @@ def test_a_table_under_the_null_makes_few_false_claims_and_alone_many() -> None:
         singly += any(low > 0 or high < 0 for _, low, high in one_by_one)
     assert jointly / replays <= 0.1
     assert singly > jointly
-    assert simultaneous(table) > simultaneous(table[:1])
+    assert simultaneous(table)[0] > simultaneous(table[:1])[0]
+
+
+def test_a_cell_of_few_units_has_a_wider_interval_and_widens_no_other() -> None:
+    rng = np.random.default_rng(9)
+    many, few = (evidence_of_units(rng.normal(size=n)) for n in (200, 6))
+    both, alone = simultaneous([many, few]), simultaneous([many, many])
+    assert both[1] > both[0]
+    # Two cells of six units would reach further than this.
+    assert both[0] < simultaneous([few, few])[0]
+    assert alone[0] == alone[1]
 
 
 def test_a_claim_states_its_margin() -> None:
