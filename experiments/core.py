@@ -21,6 +21,7 @@ from judgebayes.measures.significance import Interval
 
 __all__ = [
     "COLUMNS",
+    "FITTED",
     "Experiment",
     "Output",
     "Run",
@@ -54,6 +55,9 @@ COLUMNS = [
     "grade",
 ]
 """The columns of every result file; a cell is empty where it does not apply."""
+
+FITTED = "fitted"
+"""In the column `claim`: the twins were fitted to this published number, so it can test nothing."""
 
 OF_DATA = frozenset({"reproduced", "replicated", "contradicted"})
 OF_TWINS = frozenset({"consistent", "inconsistent"})
@@ -294,7 +298,7 @@ def rows(paper: str, table: str, records: list[dict[str, Any]]) -> pd.DataFrame:
 def _with_claim(record: Mapping[str, Any]) -> dict[str, Any]:
     graded = record.get("claim")
     if not isinstance(graded, Claim):
-        return {k: v for k, v in record.items() if k != "claim"}
+        return {k: v for k, v in record.items() if k != "claim" or v == FITTED}
     _, low, high = graded.interval
     ends = {"low": low, "high": high} if low < high else {}
     cells = {"claim": graded.kind, "margin": graded.margin, "grade": graded.outcome}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.experiments.core import Experiment, Output
-from judgebayes.experiments.writing import GRADES, KINDS, grades, undefined_notes
+from judgebayes.experiments.writing import FORMATS, GRADES, KINDS, grades, undefined_notes
 from judgebayes.report import (
     Block,
     Facts,
@@ -162,7 +162,11 @@ def result_section(experiment: Experiment, output: Output, pictures: Mapping[str
     links = [
         Link("all numbers (CSV)", f"{home}/{stem}.csv"),
         Link("tables (Markdown)", f"{home}/{stem}.md"),
-        *(Link(f"figure: {key} (PNG)", f"{home}/{stem}-{key}.png") for key in pictures),
+        *(
+            Link(f"figure: {key} ({kind.upper()})", f"{home}/{stem}-{key}.{kind}")
+            for key in pictures
+            for kind in FORMATS
+        ),
     ]
     grade_counts = grades(output)
     blocks: list[Block] = [

@@ -1,11 +1,12 @@
-"""Results on disk: a tidy CSV, a Markdown table, and a PNG per figure."""
+"""Results on disk: a tidy CSV, a Markdown table, and a PNG and a PDF per figure."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from judgebayes.compiled.store import atomically
-from judgebayes.experiments.core import Experiment, Output
+from judgebayes.experiments.core import FITTED, Experiment, Output
 
 __all__ = [
     "GRADES",
@@ -37,6 +38,13 @@ KINDS = {
 }
 """Who makes a claim. Counts without a kind are of the paper's claims."""
 
+MARKS = {FITTED: "no claim: the twins were fitted to this published number, so it tests nothing"}
+FORMATS: dict[str, dict[str, Any]] = {
+    "png": {"dpi": 130},
+    # For a paper; without the date, the same figure is the same file.
+    "pdf": {"metadata": {"CreationDate": None}},
+}
+
 
 def write(experiment: Experiment, output: Output, folder: Path) -> list[Path]:
     """Write one result below `folder` and return its files, the Markdown page first.
@@ -49,12 +57,14 @@ def write(experiment: Experiment, output: Output, folder: Path) -> list[Path]:
         output.table.to_csv(path, index=False, lineterminator="\n", float_format="%.6g")
     pictures = []
     for name, figure in output.figures.items():
-        picture = home / f"{experiment.name}-{name}.png"
-        with atomically(picture) as path:
-            figure.savefig(path, format="png", dpi=130)
-        pictures.append(picture)
+        for kind, options in FORMATS.items():
+            picture = home / f"{experiment.name}-{name}.{kind}"
+            with atomically(picture) as path:
+                figure.savefig(path, format=kind, **options)
+            pictures.append(picture)
     page = home / f"{experiment.name}.md"
-    write_text(page, markdown(experiment, output, [picture.name for picture in pictures]))
+    shown = [picture.name for picture in pictures if picture.suffix == ".png"]
+    write_text(page, markdown(experiment, output, shown))
     return [page, table, *pictures]
 
 
@@ -74,7 +84,7 @@ def write_index(
         lines += ["## Not run: data missing", ""]
         lines += [f"- {e.paper}/{e.name} needs {', '.join(e.needs)}" for e in skipped]
         lines.append("")
-    for title, meanings in (("Grades", GRADES), ("Kinds of claims", KINDS)):
+    for title, meanings in (("Grades", GRADES), ("Kinds of claims", KINDS | MARKS)):
         lines += [
             f"{title}:",
             "",

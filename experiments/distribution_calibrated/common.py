@@ -6,7 +6,6 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 
 from judgebayes.aggregators import (
@@ -27,14 +26,11 @@ from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments import core
 from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.data import Cell
-from judgebayes.experiments.distribution_calibrated.twins import twin_cells
 from judgebayes.inference import MinimumLoss, MinimumScore
 from judgebayes.measures.claims import (
     Evidence,
     Kind,
-    claim_range,
     evidence,
-    simultaneous,
 )
 from judgebayes.measures.scores import nll
 from judgebayes.measures.significance import Interval, item_means, normal_interval
@@ -55,16 +51,11 @@ __all__ = [
     "printed",
     "seed_of",
     "splits",
-    "twin_answers",
-    "twin_error",
-    "twin_note",
-    "twin_rows",
 ]
 
 PAPER = "distribution-calibrated"
 CALIBRATION = 0.05
 SCORES = ("mae", "accuracy", "drps", "nll", "ece")
-TWIN_RESAMPLES = 400
 
 MARGIN = {
     # A third of the smallest gain over SC that the paper prints: 0.030 in Table 3, 0.016 in Table 4.
@@ -337,92 +328,6 @@ def against(
     return comparisons
 
 
-def twin_rows(
-    run: Run,
-    cells: Sequence[tuple[str, str]],
-    names: tuple[str, ...],
-    metric: str,
-    printed: Printed,
-) -> list[dict[str, Any]]:
-    """Return the median and range of each method's score over the twins of (task, judge) cells.
-
-    The rows of the paper's method are graded: the claim is that its printed score lies within the
-    range of predictions, which includes the sampling of votes in the paper and in the twin. The
-    intervals of all these rows hold at once. `sc` uses the rule for tied votes to which each twin was
-    fitted.
-    """
-    records: list[dict[str, Any]] = []
-    predictions: list[tuple[dict[str, Any], float, float, list[Evidence]]] = []
-    for task, judge in cells:
-        run.say(f"twins of {judge}, {task}")
-        for n in (4, 12):
-            for name in names:
-                by_twin = twin_answers(run, task, judge, n, name)
-                scored = [float(answer_set.scores[metric].mean()) for answer_set in by_twin]
-                if not scored:
-                    continue
-                record: dict[str, Any] = {
-                    "dataset": "twin",
-                    "task": task,
-                    "judge": judge,
-                    "n": n,
-                    "method": name,
-                    "metric": metric,
-                    "value": float(np.median(scored)),
-                    "low": min(scored),
-                    "high": max(scored),
-                    "splits": run.splits,
-                    "paper_value": printed.get((task, judge, n, name)),
-                }
-                records.append(record)
-                value = printed.get((task, judge, n, name))
-                if name == "davidson" and value is not None:
-                    gain = abs(printed[task, judge, n, "sc"] - value)
-                    of = [twin_error(each, metric) for each in by_twin]
-                    predictions.append((record, value, gain, of))
-    if not predictions:
-        return records
-    # The paper's own votes are one more sample, so the error counts twice.
-    reach = np.sqrt(2) * simultaneous([of[0] for *_, of in predictions])
-    for (record, value, gain, of), errors in zip(predictions, reach, strict=True):
-        low = float(min(each.estimate - errors * each.error for each in of))
-        high = float(max(each.estimate + errors * each.error for each in of))
-        claim = claim_range(low, high, kind="paper", source="twin", margin=gain, value=value)
-        record.update(claim=claim, low=low, high=high)
-    return records
-
-
-def twin_answers(
-    run: Run, task: str, judge: str, n: int, name: str, *, count: int | None = None
-) -> list[Answers]:
-    """Return a method's answers on each twin of a cell, for `sc` by the twin's tie rule."""
-    return [
-        answers(run, cell, n, rule_of(cell) if name == "sc" else name, count=count)
-        for cell in twin_cells(run, task, judge)
-    ]
-
-
-def twin_error(of: Answers, metric: str) -> Evidence:
-    """Return evidence on a twin's score, for new votes on items with the same labels.
-
-    The labels' counts are the paper's own, so only outcomes within a class vary: each class's mean is
-    set to the overall one.
-    """
-    outcome = of.losses(metric) if metric == "mae" else 1.0 - of.losses(metric)
-    labels = np.where(of.items >= 0, of.cell.labels[np.maximum(of.items, 0)], -1)
-    overall = float(np.nanmean(outcome))
-    for label in np.unique(labels[labels >= 0]):
-        here = labels == label
-        outcome = np.where(here, outcome - np.nanmean(outcome[here]) + overall, outcome)
-    seed = crc32(" ".join(of.cell.key).encode())
-    return evidence(outcome, of.items, of.cell.votes.n_items, resamples=TWIN_RESAMPLES, seed=seed)
-
-
-def rule_of(cell: Cell) -> str:
-    """Return the name of self-consistency with the tie rule to which a twin was fitted."""
-    return {"middle": "sc", "outer": "sc-outer", "first": "sc-first"}[cell.variant.split()[-1]]
-
-
 def printed(*tables: str) -> Printed:
     """Return the paper's values by (task, judge, n, method); if tables differ, the first one's."""
     values: Printed = {}
@@ -430,21 +335,3 @@ def printed(*tables: str) -> Printed:
         for row in expected(PAPER, table).itertuples():
             values.setdefault((row.task, row.judge, int(row.n), row.method), float(row.value))
     return values
-
-
-def twin_note(table: pd.DataFrame) -> str:
-    """Return how often the paper's value lies within the twins' range."""
-    own = table[(table["dataset"] == "twin") & (table["grade"] != "")]
-    value = own["paper_value"].astype(float)
-    counts = own["grade"].value_counts()
-    outcomes = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return (
-        f"Twins: the printed value of the paper's own method lies within the range that they predict in "
-        f"{int(((value >= own['low']) & (value <= own['high'])).sum())} of {len(own)} cells, above it "
-        f"in {int((value > own['high']).sum())} and below it in {int((value < own['low']).sum())} "
-        f"({outcomes}). The range (median width {float((own['high'] - own['low']).median()):.2f}) "
-        "covers the twins that fit the published inputs equally well, and the sampling of votes in "
-        "the paper and in the twin; it informs where it is at most twice as wide as the printed gain "
-        "over SC. The twins are fitted to SC's scores, so these rows have no grade; low and high of "
-        "ungraded rows are the range over the twins alone."
-    )

@@ -9,12 +9,13 @@ are better than a task's own 5 %. The hierarchical model, fitted without labels 
 good as the target's own calibration set.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from judgebayes.aggregators import Aggregator, Davidson, HierarchicalDavidson
 from judgebayes.evaluate.splits import Splits, random_splits
@@ -31,8 +32,8 @@ from judgebayes.experiments.distribution_calibrated.common import (
     interval_columns,
     seed_of,
 )
-from judgebayes.measures.claims import evidence
-from judgebayes.measures.significance import normal_interval
+from judgebayes.measures.claims import Evidence, evidence, simultaneous
+from judgebayes.measures.significance import Interval
 from judgebayes.plots import heat_map
 
 VOTES = 8
@@ -57,15 +58,18 @@ def main(run: Run) -> Output:
         run.say(f"{judge}: every source and target")
         cell = rb2(run, judge, None)
         by_source = {task: _from_task(run, cell, task) for task in tasks}
-        errors = transfer_errors(run, cell, by_source)
-        own = np.stack([errors[task, task] for task in tasks])
-        change = np.full((len(tasks) + 2, len(tasks)), np.nan)
         sources = [*tasks, "the others, pooled", "the others, hierarchical"]
+        changes = transfer_changes(cell, by_source, _from_others(run, cell, tasks))
+        reach = dict(zip(changes, simultaneous(list(changes.values())), strict=True))
+        change = np.full((len(sources), len(tasks)), np.nan)
+        marked = np.zeros(change.shape, bool)
         for i, source in enumerate(sources):
             for j, target in enumerate(tasks):
-                difference = errors[source, target] - own[j]
-                interval = normal_interval(difference)
+                of = changes.get((source, target))
+                interval = Interval(0.0, 0.0, 0.0) if of is None else of.interval()
                 change[i, j] = interval.mean
+                if of is not None:
+                    marked[i, j] = abs(of.estimate) > reach[source, target] * of.error
                 records.append(
                     {
                         "dataset": cell.dataset,
@@ -86,8 +90,10 @@ def main(run: Run) -> Output:
             tasks,
             xlabel="decided on",
             ylabel=f"calibrated on ({CALIBRATION} items a task)",
-            title=f"{judge}: MAE minus that of the target's own calibration set",
+            title=f"{judge}: MAE minus that of the target's own calibration set\n"
+            "(*: the interval that holds for the whole map excludes 0)",
             colour_label="change in MAE",
+            marked=marked,
         )
     table = rows(PAPER, "fig3", records + graded(comparisons, MARGIN["mae"]))
     return Output(table, figures, _notes(table))
@@ -125,7 +131,7 @@ def _notes(table: pd.DataFrame) -> list[str]:
         + ", ".join(f"{name} {value:+.3f}" for name, value in by_source.items())
         + ". Factuality is a significantly worse source than the others with "
         f"{int((worse['low'] > 0).sum())} of {len(worse)} judges. The intervals of single transfers are "
-        "over splits, which share items: they are shown and not graded.",
+        "over items and splits, each alone; the map marks those that hold for all of it at once.",
         f"Calibrating on the four other tasks together changes the target's MAE by "
         f"{pooled.mean():+.3f} on average (worst {pooled.max():+.3f}); the hierarchical model, with "
         f"no label of the target, by {hierarchical.mean():+.3f} (worst {hierarchical.max():+.3f}).",
@@ -134,27 +140,43 @@ def _notes(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def transfer_errors(
-    run: Run, cell: Cell, by_source: dict[str, Answers]
-) -> dict[tuple[str, str], Float[np.ndarray, " split"]]:
-    """Return the MAE by split, for every source, on every target's evaluation items."""
-    tasks = list(by_source)
+def transfer_changes(
+    cell: Cell,
+    by_source: Mapping[str, Answers],
+    from_others: Mapping[tuple[str, str], Answers],
+) -> dict[tuple[str, str], Evidence]:
+    """Return evidence on the change in MAE from each source to each target, on the same splits.
+
+    The change is against the target's own calibration set. Items (those that share a question together)
+    and splits are resampled, jointly for all cells of the map.
+    """
+    order = {name: k for k, name in enumerate(_names(cell))}
+    task = np.asarray(cell.votes.task)
+    pairs = {(s, t): of for s, of in by_source.items() for t in by_source if t != s}
+    changes = {}
+    for (source, target), answer_set in {**pairs, **from_others}.items():
+        own = by_source[target]
+        here = (own.items >= 0) & (task[np.maximum(own.items, 0)] == order[target])
+        worse = np.where(here, answer_set.errors - own.errors, np.nan)
+        seed = seed_of(cell)
+        changes[source, target] = evidence(
+            worse, own.items, cell.votes.n_items, cell.groups, seed=seed
+        )
+    return changes
+
+
+def _from_others(run: Run, cell: Cell, tasks: Sequence[str]) -> dict[tuple[str, str], Answers]:
+    """Return the answers on each target of models fitted to the calibration items of all others."""
     task = np.asarray(cell.votes.task)
     order = {name: k for k, name in enumerate(_names(cell))}
-    mae_by_source: dict[tuple[str, str], np.ndarray] = {}
-    for source, answer_set in by_source.items():
-        for target in tasks:
-            mae_by_source[source, target] = _mae(answer_set, task == order[target])
-    for target in tasks:
-        others = np.isin(task, [order[t] for t in tasks if t != target])
-        ways: dict[str, Aggregator] = {
-            "pooled": Davidson(),
-            "hierarchical": HierarchicalDavidson(),
-        }
-        for name, method in ways.items():
-            answer_set = _decide(run, cell, method, others)
-            mae_by_source[f"the others, {name}", target] = _mae(answer_set, task == order[target])
-    return mae_by_source
+    ways: dict[str, Aggregator] = {"pooled": Davidson(), "hierarchical": HierarchicalDavidson()}
+    return {
+        (f"the others, {name}", target): _decide(
+            run, cell, method, np.isin(task, [order[t] for t in tasks if t != target])
+        )
+        for target in tasks
+        for name, method in ways.items()
+    }
 
 
 def _names(cell: Cell) -> list[str]:
@@ -180,8 +202,3 @@ def _decide(run: Run, cell: Cell, method: Aggregator, used: Bool[np.ndarray, " i
     keep = (parts.calibration >= 0) & used[np.maximum(parts.calibration, 0)]
     calibration_items = parts.calibration[keep].reshape(len(parts), -1)
     return answer_splits(run, cell, VOTES, method, Splits(calibration_items, parts.evaluation))
-
-
-def _mae(answer_set: Answers, target: Bool[np.ndarray, " item"]) -> Float[np.ndarray, " split"]:
-    here = (answer_set.items >= 0) & target[np.maximum(answer_set.items, 0)]
-    return np.nanmean(np.where(here, answer_set.errors, np.nan), axis=1)

@@ -13,9 +13,11 @@ more; WMT votes are from twins, and their grades are over all twins of the cell.
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
+from matplotlib.figure import Figure
 
-from judgebayes.experiments.core import Output, Run, expected, experiment, rows
+from judgebayes.experiments.core import FITTED, Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import Cell, rb2
 from judgebayes.experiments.distribution_calibrated.common import (
     MARGIN,
@@ -26,16 +28,28 @@ from judgebayes.experiments.distribution_calibrated.common import (
     comparison,
     graded,
     seed_of,
-    twin_answers,
 )
-from judgebayes.experiments.distribution_calibrated.twins import twin_cells
-from judgebayes.measures.claims import Evidence, claim_range, evidence, evidence_of, simultaneous
-from judgebayes.plots import bars, confusion_matrices
+from judgebayes.experiments.distribution_calibrated.predicting import (
+    predicted,
+    rule_of,
+    twin_answers,
+    twin_weights,
+)
+from judgebayes.experiments.distribution_calibrated.twins import (
+    RULES_PATH,
+    TWIN_VOTES,
+    tie_shares,
+    twin_cells,
+)
+from judgebayes.measures.claims import Evidence, claim_range, evidence, evidence_of
+from judgebayes.plots import bars, confusion_matrices, curves
 
 SPLITS = 20
 CLASSES = ("B", "tie", "A")
-TWIN = "plausible softmax, ties middle"
 METHODS = ("davidson", "sc", "margin-threshold")
+TWIN_JUDGE = "gemini-2.5-flash"
+LARGEST_MISFIT = 0.01
+"""A tie rule can have a share of ties if its best twin misses SC's MAE and accuracy by no more."""
 
 
 @experiment(
@@ -55,14 +69,17 @@ def main(run: Run) -> Output:
             (rb2(run, judge, "Factuality"), 8) for judge in run.few(["gpt-5.4", "gpt-5.4-nano"])
         ]
     for task in ("RB2-Factuality", "WMT ZH-EN"):
-        likely = {c.variant: c for c in twin_cells(run, task, "gemini-2.5-flash")}
-        cells.append((likely.get(TWIN, next(iter(likely.values()))), 12))
+        heaviest = int(twin_weights(run, task, TWIN_JUDGE).argmax())
+        cells.append((twin_cells(run, task, TWIN_JUDGE)[heaviest], 12))
     records: list[dict[str, Any]] = []
     matrices: dict[str, dict[str, np.ndarray]] = {}
     share_bars: dict[str, dict[str, list[float]]] = {}
     printed = expected(PAPER, "figs12to15").set_index(["task", "method"])["value"]
     for cell, n in cells:
-        by_method = {m: answers(run, cell, n, m, count=SPLITS) for m in METHODS}
+        by_method = {
+            m: answers(run, cell, n, rule_of(cell) if m == "sc" else m, count=SPLITS)
+            for m in METHODS
+        }
         true = np.bincount(cell.labels, minlength=3) / len(cell.labels)
         twin = cell.dataset == "twin"
         name = f"{cell.task}, {'twin of ' if twin else ''}{cell.judge}"
@@ -91,6 +108,8 @@ def main(run: Run) -> Output:
             made = comparison(cell, n, "sc minus davidson", metric, closer, SPLITS)
             comparisons.append(made)
     records += graded(comparisons, MARGIN["label distribution"])
+    rule_records, rule_figure, rule_notes = _tie_rules()
+    records += rule_records
     table = rows(PAPER, "figs12to15", records)
     figures = {
         f"confusion-{place + 1}": confusion_matrices(
@@ -99,10 +118,15 @@ def main(run: Run) -> Output:
         for place, (name, own) in enumerate(matrices.items())
     }
     figures["labels"] = bars(share_bars, CLASSES, ylabel="share", title="Labels and decisions")
+    figures["tie-rules"] = rule_figure
     return Output(
         table,
         figures,
-        ["Distance: half the sum of absolute differences between decided and true label shares."],
+        [
+            "Distance: half the sum of absolute differences between decided and true label shares.",
+            "Twins are weighted by their fit; pictures and shares by class are of the heaviest one.",
+            *rule_notes,
+        ],
     )
 
 
@@ -123,27 +147,41 @@ def _twin_claims(run: Run, cell: Cell, n: int, printed: float | None) -> list[di
         for method in ("davidson", "sc")
     }
     closer = [_closer(*both) for both in zip(*by_method.values(), strict=True)]
-    low, high = _range(closer)
+    weights = twin_weights(run, cell.task, cell.judge)
+    middle, low, high = predicted(closer, weights)
     records = [
         {
             **_where(cell, n, "sc minus davidson, all twins"),
             "metric": "distance from the labels' distribution",
-            "value": float(np.median([each.estimate for each in closer])),
+            "value": middle,
             "splits": SPLITS,
             "claim": claim_range(
                 low, high, kind="paper", source="twin", margin=MARGIN["label distribution"]
             ),
         }
     ]
+    ties = [_tie_share(each) for each in by_method["sc"]]
+    middle, low, high = predicted(ties, weights, new_votes=True)
+    records.append(
+        {
+            **_where(cell, n, "sc, all twins"),
+            "metric": "share decided tie",
+            "value": middle,
+            "low": low,
+            "high": high,
+            "splits": SPLITS,
+            "paper_value": tie_shares()[cell.task, cell.judge],
+            "claim": FITTED,
+        }
+    )
     if printed is not None:
         ties = [_tie_share(each) for each in by_method["davidson"]]
-        # The paper's own votes are one more sample, so the error counts twice.
-        low, high = _range(ties, np.sqrt(2))
+        middle, low, high = predicted(ties, weights, new_votes=True)
         records.append(
             {
                 **_where(cell, n, "davidson, all twins"),
                 "metric": "share decided tie",
-                "value": float(np.median([each.estimate for each in ties])),
+                "value": middle,
                 "splits": SPLITS,
                 "paper_value": printed,
                 "claim": claim_range(
@@ -159,10 +197,64 @@ def _twin_claims(run: Run, cell: Cell, n: int, printed: float | None) -> list[di
     return records
 
 
-def _range(of: list[Evidence], errors: float = 1.0) -> tuple[float, float]:
-    reach = [errors * float(simultaneous([each])[0]) * each.error for each in of]
-    low = min(each.estimate - r for each, r in zip(of, reach, strict=True))
-    return low, max(each.estimate + r for each, r in zip(of, reach, strict=True))
+def _tie_rules() -> tuple[list[dict[str, Any]], Figure, list[str]]:
+    """Return which shares of tie decisions each tie rule can have, given SC's MAE and accuracy.
+
+    A row's low and high are the ends of the possible shares (empty if there are none), its value is
+    the rule's misfit to MAE and accuracy at the printed share.
+    """
+    profile = pd.read_csv(RULES_PATH)
+    records, notes = [], []
+    for (task, judge), share in tie_shares().items():
+        own = profile[(profile["task"] == task) & (profile["judge"] == judge)]
+        ranges = []
+        for tie, part in own.groupby("tie", sort=False):
+            possible = part.loc[part["misfit"] <= LARGEST_MISFIT, "share"]
+            known = part.dropna(subset="misfit")
+            at = float(np.interp(share, known["share"], known["misfit"]))
+            low, high = (possible.min(), possible.max()) if len(possible) else (np.nan, np.nan)
+            ranges.append(f"`{tie}` {low:.0%} to {high:.0%}" if len(possible) else f"`{tie}` none")
+            where = {"dataset": "twin", "task": task, "judge": judge, "n": TWIN_VOTES}
+            records.append(
+                {
+                    **where,
+                    "method": f"sc, ties {tie}",
+                    "metric": "misfit at the printed share of ties",
+                    "value": at,
+                    "paper_value": share,
+                }
+            )
+            for end, value in (("smallest", low), ("largest", high)):
+                if np.isfinite(value):
+                    records.append(
+                        {
+                            **where,
+                            "method": f"sc, ties {tie}",
+                            "metric": f"{end} possible share of ties",
+                            "value": float(value),
+                            "paper_value": share,
+                        }
+                    )
+        notes.append(
+            f"{task}: SC is printed to decide about {share:.0%} ties. With its printed MAE and accuracy "
+            f"(within {LARGEST_MISFIT:g}) the rules for tied votes allow: {', '.join(ranges)}."
+        )
+    figure = curves(
+        profile.rename(columns={"tie": "method", "misfit": "value"}).assign(
+            metric="misfit", low=np.nan, high=np.nan
+        ),
+        "share",
+        panel="task",
+        metric="misfit",
+        xlabel="share of items that SC decides as ties",
+        ylabel="largest misfit to SC's MAE and accuracy",
+        title="Which shares of ties can a rule for tied votes have?",
+        columns=2,
+    )
+    for ax, share in zip(figure.axes, tie_shares().values(), strict=True):
+        ax.axvline(share, color="black", linewidth=0.8, linestyle=":")
+        ax.axhline(LARGEST_MISFIT, color="black", linewidth=0.8)
+    return records, figure, notes
 
 
 def _closer(method: Answers, other: Answers) -> Evidence:

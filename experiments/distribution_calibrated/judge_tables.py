@@ -16,9 +16,9 @@ from judgebayes.experiments.distribution_calibrated.common import (
     cell_rows,
     graded,
     printed,
-    twin_note,
-    twin_rows,
 )
+from judgebayes.experiments.distribution_calibrated.forests import forests
+from judgebayes.experiments.distribution_calibrated.predicting import twin_note, twin_rows
 from judgebayes.experiments.distribution_calibrated.twins import published_cells
 from judgebayes.plots import intervals
 
@@ -57,7 +57,7 @@ def judge_table(run: Run, name: str, metric: str) -> Output:
                 xlabel="MAE (lower is better)" if metric == "mae" else "accuracy",
                 title=f"RewardBench 2, {n} votes: mean over splits with 95 % intervals",
             )
-    return Output(table, figures, notes)
+    return Output(table, figures | forests(table, metric), notes)
 
 
 def _summary(real: pd.DataFrame, metric: str) -> list[str]:

@@ -13,9 +13,9 @@ from judgebayes.experiments.distribution_calibrated.common import (
     cell_rows,
     graded,
     printed,
-    twin_note,
-    twin_rows,
 )
+from judgebayes.experiments.distribution_calibrated.forests import forests
+from judgebayes.experiments.distribution_calibrated.predicting import twin_note, twin_rows
 from judgebayes.experiments.distribution_calibrated.twins import published_cells
 from judgebayes.measures.significance import top_cluster
 
@@ -54,18 +54,22 @@ def method_table(run: Run, name: str, metric: str) -> Output:
         "USC, GSA and few-shot ask a language model and cannot be rerun on recorded votes.",
     ]
     if run.has("rb2_k8_scores"):
-        records += _real(run, metric, notes)
+        if metric == "mae":
+            notes.append(
+                "In the top cluster (1): the method is not told from the best one by a paired "
+                "permutation within splits, pairs of one question flipped together."
+            )
+        records += _real(run, metric)
     own_twins = run.few([c for c in published_cells() if c[1] == PAPER_JUDGE], 2)
     records += twin_rows(run, own_twins, TWIN_METHODS, metric, printed(name))
     table = rows(PAPER, name, records)
     notes.append(twin_note(table))
-    return Output(table, notes=notes)
+    return Output(table, forests(table, metric), notes)
 
 
-def _real(run: Run, metric: str, notes: list[str]) -> list[dict[str, Any]]:
+def _real(run: Run, metric: str) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     comparisons: list[Comparison] = []
-    clusters = []
     methods = (*run.few(list(PAPER_METHODS), 4), *AUDIT)
     for task in rb2_tasks(run):
         run.say(f"{JUDGE}, {task}: {len(methods)} methods")
@@ -83,10 +87,14 @@ def _real(run: Run, metric: str, notes: list[str]) -> list[dict[str, Any]]:
                     cell.groups,
                     seed=run.seed,
                 )
-                clusters.append(f"{task} n = {n}: {', '.join(best)}")
-    if clusters:
-        notes.append(
-            "Top cluster (paired permutation within splits, pairs of one question flipped "
-            "together): " + "; ".join(clusters) + "."
-        )
+                records += [
+                    {
+                        **{name: row[name] for name in ("dataset", "task", "judge", "n")},
+                        "method": row["method"],
+                        "metric": "in the top cluster",
+                        "value": float(row["method"] in best),
+                        "splits": row["splits"],
+                    }
+                    for row in records[-len(methods) :]
+                ]
     return records + graded(comparisons, MARGIN[metric])

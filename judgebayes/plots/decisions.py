@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from matplotlib.figure import Figure
 
 from judgebayes.plots.style import (
@@ -67,13 +67,18 @@ def heat_map(
     ylabel: str,
     title: str,
     colour_label: str,
+    marked: Bool[np.ndarray, "row column"] | None = None,
 ) -> Figure:
-    """Plot a matrix of differences around zero: blue is better (lower), red is worse."""
+    """Plot a matrix of differences around zero: blue is better (lower), red is worse.
+
+    Cells that are `marked` have a star after their number.
+    """
     figure = Figure(
         figsize=(1.1 * len(columns) + 2.6, 0.75 * len(rows) + 1.8), layout="constrained"
     )
     ax = figure.subplots()
     limit = max(float(np.nanmax(np.abs(values))), 1e-9)
+    star = np.where(np.zeros(values.shape, bool) if marked is None else marked, "*", "")
     image = ax.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit)
     for i, j in np.ndindex(values.shape):
         if np.isfinite(values[i, j]):
@@ -81,7 +86,7 @@ def heat_map(
             ax.text(
                 j,
                 i,
-                f"{values[i, j]:+.3f}",
+                f"{values[i, j]:+.3f}{star[i, j]}",
                 ha="center",
                 va="center",
                 fontsize=8,

@@ -8,7 +8,15 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from judgebayes.plots.style import colour, grid_of_panels, legend_below, line_style, without_frame
+from judgebayes.plots.style import (
+    colour,
+    dashes,
+    grid_of_panels,
+    hatch,
+    legend_below,
+    line_style,
+    without_frame,
+)
 
 __all__ = ["bars", "curves", "densities", "intervals", "scatter"]
 
@@ -24,22 +32,35 @@ def curves(
     title: str,
     columns: int = 3,
     banded: Sequence[str] | None = None,
+    shared: bool = True,
 ) -> Figure:
     """Plot lines of a metric against `x` with bands from `low` to `high`, a panel per group.
 
-    `banded` names the methods with a band, if the bands of all would overlap.
+    `banded` names the methods with a band, if the bands of all would overlap. Panels share their axes,
+    so that they can be compared, unless `shared` is False.
     """
     shown = table[table["metric"] == metric]
     groups = list(dict.fromkeys(shown[panel]))
     figure, axes = grid_of_panels(len(groups), 3.9, 3.0, columns)
     names = list(dict.fromkeys(shown["method"]))
     for ax, group in zip(axes, groups, strict=True):
+        if shared and ax is not axes[0]:
+            ax.sharex(axes[0])
+            ax.sharey(axes[0])
         for index, name in enumerate(names):
             line = shown[(shown[panel] == group) & (shown["method"] == name)].sort_values(x)
             if len(line):
                 style = line_style(name, index)
                 at = line[x].to_numpy(float)
-                ax.plot(at, line["value"], label=name, markersize=4, linewidth=1.4, **style)
+                ax.plot(
+                    at,
+                    line["value"],
+                    label=name,
+                    markersize=4,
+                    linewidth=1.4,
+                    linestyle=dashes(name, index),
+                    **style,
+                )
                 if banded is not None and name not in banded:
                     continue
                 ax.fill_between(
@@ -67,7 +88,16 @@ def bars(
         width = 0.8 / len(series)
         for index, (label, values) in enumerate(series.items()):
             at = np.arange(len(classes)) + (index - (len(series) - 1) / 2) * width
-            ax.bar(at, values, width, label=label, color=colour(label, index))
+            ax.bar(
+                at,
+                values,
+                width,
+                label=label,
+                color=colour(label, index),
+                hatch=hatch(label, index),
+                edgecolor="white",
+                linewidth=0,
+            )
         ax.set_xticks(range(len(classes)), classes)
         ax.set_ylabel(ylabel)
         ax.set_title(name, fontsize=10)
@@ -161,6 +191,7 @@ def densities(
                 label=label,
                 color=colour(label, index),
                 linewidth=1.4,
+                linestyle=dashes(label, index),
             )
         ax.set_title(name, fontsize=10)
         ax.set_xlabel(xlabel)

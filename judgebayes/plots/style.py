@@ -12,7 +12,9 @@ __all__ = [
     "MARKERS",
     "PALETTE",
     "colour",
+    "dashes",
     "grid_of_panels",
+    "hatch",
     "legend_below",
     "line_style",
     "without_frame",
@@ -20,6 +22,9 @@ __all__ = [
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
 MARKERS = "osD^vPX*"
+DASHES = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
+HATCHES = ["", "///", "...", "\\\\\\", "xxx", "---", "++", "oo"]
+"""Markers, dashes and hatches tell series apart in grey print, where colours do not."""
 
 FIXED = {
     "davidson": 0,
@@ -73,6 +78,16 @@ def line_style(name: str, place: int) -> dict[str, Any]:
         "color": colour(name, place),
         "marker": MARKERS[FIXED.get(name, (place + 3) % len(MARKERS))],
     }
+
+
+def dashes(name: str, place: int) -> Any:
+    """Return the dashes of a method's line, the same in every figure."""
+    return DASHES[FIXED.get(name, (place + 3) % len(DASHES))]
+
+
+def hatch(name: str, place: int) -> str:
+    """Return the hatch of a method's bars, the same in every figure."""
+    return HATCHES[FIXED.get(name, (place + 3) % len(HATCHES))]
 
 
 def without_frame(axes: Axes) -> None:

@@ -10,7 +10,7 @@ All families treat the two responses symmetrically: votes given label -1 mirror 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 
@@ -42,7 +42,11 @@ __all__ = [
 
 NODES = 40
 PRECISION = 0.002
-"""The scale of the misfit to a published number, which is rounded to 0.001."""
+"""The scale of the misfit to a published MAE or accuracy, which is rounded to 0.001."""
+SHARE_PRECISION = 0.01
+"""The scale of the misfit to a published share of ties, which is a whole per cent."""
+FIT_ERROR = 0.005
+"""Standard error of an MAE or accuracy in a twin's weight; the four numbers share their items."""
 FLOOR = 1e-9
 """Added to vote probabilities, so that their logarithms are differentiable."""
 
@@ -76,10 +80,12 @@ class Family:
 class Target:
     """Published numbers about the votes: label shares, and the results of majority voting."""
 
-    label_share: tuple[float, float, float]
-    """Shares of the labels -1, 0, +1."""
+    label_counts: tuple[float, float, float]
+    """Numbers of the labels -1, 0, +1."""
     results: Mapping[int, tuple[float, float]]
     """The MAE and accuracy of majority voting, by number of votes."""
+    tie_share: Mapping[int, float] = field(default_factory=dict)
+    """The share of items on which majority voting decides "tie", for some numbers of votes."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,11 @@ class Twin:
     parameters: tuple[float, ...]
     tie: TieRule
     misfit: float
-    """The largest difference between a published number and the twin's."""
+    """The largest difference between a published MAE or accuracy and the twin's."""
+    tie_misfit: float = 0.0
+    """The largest difference between a published share of ties and the twin's."""
+    weight: float = 1.0
+    """Weight by fit among the twins of a target; the weights sum to 1."""
 
 
 def states(n: int) -> Int[np.ndarray, "state class"]:
@@ -242,14 +252,15 @@ def majority_decision(n: int, tie: TieRule) -> Float[np.ndarray, "state class"]:
 
 def majority_outcome(
     family: Family, parameters: Array, label_share: Array, n: int, decision: Array
-) -> Float[Array, " 2"]:
-    """Return the expected MAE and accuracy of a majority vote of n votes."""
+) -> Float[Array, " 3"]:
+    """Return the expected MAE, accuracy and share of ties of a majority vote of n votes."""
     decision_probs = family.state_probs(parameters, states(n)) @ decision
     better, level = decision_probs[0], decision_probs[1]
     error = jnp.stack([better @ jnp.array([2.0, 1.0, 0.0]), level @ jnp.array([1.0, 0.0, 1.0])])
     correct = jnp.stack([better[2], level[1]])
     share = jnp.stack([label_share[0] + label_share[2], label_share[1]])
-    return jnp.stack([share @ error, share @ correct])
+    ties = decision_probs[:, 1]
+    return jnp.stack([share @ error, share @ correct, share @ ties])
 
 
 @partial(jax.jit, static_argnames=("family", "n"))
@@ -257,13 +268,16 @@ def _fit(
     family: Family,
     n: tuple[int, ...],
     shares: Float[Array, "cell 3"],
-    published: Float[Array, "cell n 2"],
+    published: Float[Array, "cell n 3"],
     decisions: tuple[Float[Array, "_ class"], ...],
     starts: Float[Array, "start parameter"],
     plausibility: Scalar,
 ) -> tuple[
-    Float[Array, "cell start parameter"], Float[Array, "cell start"], Float[Array, "cell start"]
+    Float[Array, "cell start parameter"],
+    Float[Array, "cell start"],
+    Float[Array, "cell start n 3"],
 ]:
+    """Return parameters, objective values, and differences to what is published (0 for NaN)."""
     low, high = jnp.asarray(family.lower), jnp.asarray(family.upper)
 
     def expected_results(x: Array, share: Array) -> Array:
@@ -273,14 +287,20 @@ def _fit(
 
     centre, scale = jnp.asarray(family.centre), jnp.asarray(family.scale)
 
+    precision = jnp.array([PRECISION, PRECISION, SHARE_PRECISION])
+
     def one(share: Array, target: Array, start: Array) -> tuple[Array, Array, Array]:
+        def differences(x: Array) -> Array:
+            known = jnp.isfinite(target)
+            return jnp.where(known, expected_results(x, share) - jnp.where(known, target, 0.0), 0.0)
+
         def objective(x: Array) -> Array:
             log_prior = jnp.sum(((x - centre) / scale) ** 2)
-            misfit = jnp.sum((expected_results(x, share) - target) ** 2) / PRECISION**2
+            misfit = jnp.sum((differences(x) / precision) ** 2)
             return (misfit + plausibility * log_prior) * PRECISION**2
 
         optimum = minimise(objective, start, low, high, tolerance=1e-8)
-        return optimum.x, optimum.value, jnp.abs(expected_results(optimum.x, share) - target).max()
+        return optimum.x, optimum.value, differences(optimum.x)
 
     by_start = jax.vmap(one, in_axes=(None, None, 0))
     return jax.vmap(by_start, in_axes=(0, 0, None))(shares, published, starts)
@@ -296,7 +316,12 @@ def fit_twins(
     tolerance: float = 0.01,
     plausibility: float = 1.0,
 ) -> dict[str, list[Twin]]:
-    """Return the twins that fit every target: the best of each family and tie rule.
+    r"""Return the twins that fit every target: the best of each family and tie rule.
+
+    A twin's weight among those of its target is proportional to :math:`\exp(-\tfrac12 \sum_k
+    (d_k / s_k)^2)`, with d the differences to the published numbers and s their standard errors:
+    `FIT_ERROR` for MAE and accuracy, and for a share of ties p of N labels
+    :math:`\sqrt{p (1 - p) / N + 0.005^2}`, which includes rounding to a per cent.
 
     Parameters
     ----------
@@ -309,8 +334,9 @@ def fit_twins(
     starts
         The number of starts of each fit.
     tolerance
-        The largest accepted difference from a published number. A published number is itself the mean
-        over about a thousand items, with a standard error of about 0.02.
+        The largest accepted difference from a published MAE or accuracy. A published number is itself
+        the mean over about a thousand items, with a standard error of about 0.02. A share of ties
+        rejects no twin: it is in the weights.
     plausibility
         The weight of a log prior around the family's centre. There are fewer published numbers than
         parameters, so many twins fit equally well: with 1, the result is the one nearest to a plausible
@@ -326,22 +352,50 @@ def fit_twins(
     for name in names:
         if tuple(sorted(targets[name].results)) != n:
             raise JudgeBayesError(f"The target {name!r} is not published at {n} votes.")
-    shares = jnp.asarray([targets[name].label_share for name in names], float)
+    shares = jnp.asarray([targets[name].label_counts for name in names], float)
     shares = shares / shares.sum(1, keepdims=True)
-    published = jnp.asarray([[targets[name].results[k] for k in n] for name in names])
-    twins_of: dict[str, list[Twin]] = {name: [] for name in names}
+    published = jnp.asarray(
+        [
+            [(*targets[name].results[k], targets[name].tie_share.get(k, np.nan)) for k in n]
+            for name in names
+        ]
+    )
+    variance = jnp.where(
+        jnp.arange(3) < 2,
+        FIT_ERROR**2,
+        published * (1 - published) / _sizes(targets)[:, None, None] + 0.005**2,
+    )
+    fits: dict[str, list[tuple[Twin, float]]] = {name: [] for name in names}
     for family, tie in product((FAMILIES[f] for f in families), ties):
         low, high = np.asarray(family.lower), np.asarray(family.upper)
         cube = (spread(starts, len(low)) + 1) / 2
         decisions = tuple(jnp.asarray(majority_decision(k, tie)) for k in n)
         start_points = jnp.asarray(low + (high - low) * cube)
-        x, value, misfit = _fit(family, n, shares, published, decisions, start_points, plausibility)
+        x, value, differences = _fit(
+            family, n, shares, published, decisions, start_points, plausibility
+        )
         for cell, name in enumerate(names):
             best = int(jnp.argmin(value[cell]))
-            if float(misfit[cell, best]) <= tolerance:
+            difference = differences[cell, best]
+            misfit = jnp.abs(difference).max(0)
+            if float(misfit[:2].max()) <= tolerance:
                 parameters = tuple(float(v) for v in x[cell, best])
-                twins_of[name].append(Twin(family, parameters, tie, float(misfit[cell, best])))
-    return twins_of
+                largest = float(misfit[:2].max()), float(misfit[2])
+                log_likelihood = -0.5 * float(jnp.nansum(difference**2 / variance[cell]))
+                fits[name].append((Twin(family, parameters, tie, *largest), log_likelihood))
+    return {name: _weighted(candidates) for name, candidates in fits.items()}
+
+
+def _sizes(targets: Mapping[str, Target]) -> Float[Array, " cell"]:
+    return jnp.asarray([sum(target.label_counts) for target in targets.values()], float)
+
+
+def _weighted(candidates: list[tuple[Twin, float]]) -> list[Twin]:
+    weights = jax.nn.softmax(jnp.array([log_likelihood for _, log_likelihood in candidates]))
+    return [
+        replace(twin, weight=float(weight))
+        for (twin, _), weight in zip(candidates, weights, strict=True)
+    ]
 
 
 @in_float64
