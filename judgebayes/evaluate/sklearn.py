@@ -41,7 +41,7 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The scale of X, "probability" or "logit".
     column
         The column of X with the prediction for the second of two classes, if X has other columns too;
-        None if X holds only predictions.
+        None if X contains only predictions.
 
     Attributes
     ----------

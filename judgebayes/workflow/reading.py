@@ -171,8 +171,9 @@ class Listing(_Read[SparseVotes]):
         return [
             *super().words(),
             f"A table of {self.votes.n_items:,} items x {self.votes.n_judges:,} judges would take "
-            f"{size / 1e9:,.3g} GB (limit {DENSE_BYTES / 1e9:,.3g}): the votes stay a list. Methods "
-            "are fitted to the labelled items only; --method dawid-skene is fitted to all items.",
+            f"{size / 1e9:,.3g} GB (limit {DENSE_BYTES / 1e9:,.3g}): the votes are kept as a list. "
+            "Methods are fitted to the labelled items only; --method dawid-skene is fitted to all "
+            "items.",
         ]
 
     def of_items(self, items: Int[np.ndarray, " some"]) -> Reading:
@@ -540,10 +541,10 @@ def _inferred(opened: Opened, what: str) -> Classes:
         odd = plain[plain.isin(list(usual.odd))]
         counts = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(8))
         raise JudgeBayesError(
-            f"Row {odd.index[0]} of {what} holds {odd.iloc[0]!r}; {len(odd)} of {len(cells)} votes are "
-            f"not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as missing "
-            f"votes with {option('missing', usual.odd)}, or name all classes in order with --classes "
-            "'LOW,...,HIGH'."
+            f"Row {odd.index[0]} of {what} contains {odd.iloc[0]!r}; {len(odd)} of {len(cells)} votes "
+            f"are not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as "
+            f"missing votes with {option('missing', usual.odd)}, or name all classes in order with "
+            "--classes 'LOW,...,HIGH'."
         ) from None
 
 
@@ -749,7 +750,7 @@ def _refuse_unknown(
             check_judge_columns(table, judges, path, classes)
             row = (table[judge] == unknown[0]).idxmax()
             raise JudgeBayesError(
-                f"Row {row} of column {judge!r} holds {canonical(unknown[0])!r}, which is not one of "
+                f"Row {row} of column {judge!r} contains {canonical(unknown[0])!r}, which is not one of "
                 f"the classes {listing(classes.values)}. If the column is not a judge, leave it out "
                 f"with {option('ignore', [judge])}; if the value means no vote, use "
                 f"{option('missing', unknown[:1])}."
