@@ -350,12 +350,16 @@ def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:
 
 
 def _counts(plan: Plan, lines: list[Line]) -> Int[np.ndarray, "item class"]:
-    names = {name: place for place, name in enumerate(plan.class_votes)}
-    place = {item.name: row for row, item in enumerate(plan.items)}
-    counts = np.zeros((len(place), len(names)), np.int64)
+    class_of = {name: index for index, name in enumerate(plan.class_votes)}
+    row_of = {item.name: row for row, item in enumerate(plan.items)}
+    counts = np.zeros((len(row_of), len(class_of)), np.int64)
     for line in lines:
-        if line.vote is not None and line.item in place and line.sample <= plan.votes // plan.batch:
-            counts[place[line.item], names[line.vote]] += 1
+        if (
+            line.vote is not None
+            and line.item in row_of
+            and line.sample <= plan.votes // plan.batch
+        ):
+            counts[row_of[line.item], class_of[line.vote]] += 1
     return counts
 
 

@@ -23,11 +23,11 @@ def list_data(cache: Path | None) -> None:
     cache_path = cache or cache_folder()
     console = Console()
     table = Table(box=None, pad_edge=False)
-    for name in ("name", "what", "fetch", "here", "licence"):
-        table.add_column(name, no_wrap=name in ("name", "fetch", "here"), overflow="fold")
+    for name in ("name", "content", "download", "stored", "licence"):
+        table.add_column(name, no_wrap=name in ("name", "download", "stored"), overflow="fold")
     for source in SOURCES.values():
-        here = "whole" if is_whole(source, cache_path) else "no"
-        table.add_row(source.name, escape(source.says), source.size, here, escape(source.licence))
+        stored = "yes" if is_whole(source, cache_path) else "no"
+        table.add_row(source.name, escape(source.says), source.size, stored, escape(source.licence))
     console.print(table, highlight=False)
     say_plainly(console, f"Folder: {cache_path}")
 

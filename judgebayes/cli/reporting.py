@@ -233,13 +233,13 @@ def _summary(data: Data, result: Calibration, decisions: Int[np.ndarray, " item"
 def _held_out(result: Calibration) -> HeldOut | None:
     if result.compared is None:
         return None
-    own = result.compared.evaluations[result.choice.name]
-    labels = np.asarray(own.labels)
-    here = labels >= 0
+    chosen = result.compared.evaluations[result.choice.name]
+    labels = np.asarray(chosen.labels)
+    known = labels >= 0
     return HeldOut(
-        np.asarray(own.items)[here],
-        labels[here],
-        np.asarray(own.log_probs)[here],
+        np.asarray(chosen.items)[known],
+        labels[known],
+        np.asarray(chosen.log_probs)[known],
         result.compared.groups,
         len(labels),
     )

@@ -169,8 +169,8 @@ def check_label_balance(
                 f"All {len(tally.label)} labels are class {classes[most]}. A calibrator learns that "
                 "constant and looks perfect, whatever the judges say: its accuracy will be 100 % "
                 "and its NLL will measure only its regularisation. If votes are recorded as "
-                "right or wrong, give every item an orientation (which response came first) and "
-                "record the side that the judge voted for.",
+                "right or wrong, record instead which response came first, and which response the "
+                "judge voted for.",
                 "labels",
             )
         ]

@@ -121,8 +121,10 @@ class Opened:
     @property
     def tables(self) -> list[tuple[pd.DataFrame, str]]:
         """The table of the votes and, if there are labels, their table, each with its item column."""
-        own = [(self.table, str(self.columns["item"]))]
-        return own if self.labels is None else [*own, (self.labels.table, self.labels.item)]
+        tables = [(self.table, str(self.columns["item"]))]
+        if self.labels is not None:
+            tables.append((self.labels.table, self.labels.item))
+        return tables
 
 
 @dataclass(frozen=True)
@@ -338,7 +340,7 @@ def _translate_labels(opened: Opened) -> Opened:
         return opened
     message = (
         f"The labels {listing(words)} of column {gold.label!r} are read as "
-        f"{listing(words.values())}, the words of the votes."
+        f"{listing(words.values())}, as in the votes."
     )
     table = gold.table.assign(**{gold.label: given.map(canonical).map(words).astype(object)})
     return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, message))
@@ -557,8 +559,8 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
         kinds = ("binary", "ternary") if binary_votes else ("ternary", "binary")
         raise JudgeBayesError(
             f"The votes look {kinds[0]} ({', '.join(votes.names)}), but the labels look "
-            f"{kinds[1]}. Votes and labels must have the same classes. If they have, name the "
-            "classes from lowest to highest with --classes=-1,0,1 or --classes=0,1."
+            f"{kinds[1]}. Votes and labels must have the same classes. If one scale contains all of "
+            "them, name its classes from lowest to highest: --classes=-1,0,1 or --classes=0,1."
         )
 
 

@@ -137,8 +137,7 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
     assert read(files).words()[:2] == [
         "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item column is detected by its "
         "values, which are items of the votes.",
-        "The labels 'Yes', 'no' of column 'ok?' are read as 'correct', 'incorrect', "
-        "the words of the votes.",
+        "The labels 'Yes', 'no' of column 'ok?' are read as 'correct', 'incorrect', as in the votes.",
     ]
     assert files.labels is not None
     labels = read(files).coding.labels(

@@ -379,7 +379,7 @@ def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
             assert "Do not use it" not in files.said[model]
             assert lines[-1].strip().startswith("judgebayes posterior-compare")
             continue
-        assert "x Until that is fixed, no result below is reliable." in lines
+        assert "x The results below are not reliable until this is fixed." in lines
         assert good == []
         assert "x Do not use it: the chains failed (see above)." in lines
         # What to run next can be read by the command, and asks for more, over the same file.
