@@ -1,6 +1,8 @@
 """Sentences with text from a user's file: one line, printable, of limited length."""
 
-__all__ = ["sentence"]
+from typing import SupportsFloat
+
+__all__ = ["percent", "sentence"]
 
 LONGEST = 2000
 """A longer sentence loses its middle: its beginning says what is wrong, and its end what to do."""
@@ -22,3 +24,12 @@ def sentence(text: str) -> str:
         return text
     escaped = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return sentence(escaped) if len(escaped) > LONGEST else escaped
+
+
+def percent(share: SupportsFloat, digits: int = 0, *, sign: bool = False) -> str:
+    """Return a share in per cent, as sentences and captions write it.
+
+    >>> percent(0.9), percent(0.123, 1), percent(0.2, sign=True)
+    ('90 %', '12.3 %', '+20 %')
+    """
+    return f"{100 * float(share):{'+' if sign else ''}.{digits}f} %"

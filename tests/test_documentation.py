@@ -121,16 +121,16 @@ def test_the_guide_explains_every_diagnostic() -> None:
 
 
 WHERE_IT_SPEAKS_UP = {
-    "constant": "At least {:.0%} of the labels are of one class",
+    "constant": "At least {:g} % of the labels are of one class",
     "leak_labels": "without a single error on {:g} labelled items or more",
-    "unreadable": "a problem below {:.0%} of the votes",
-    "readable": "of the votes, a note below {:.0%}",
+    "unreadable": "a problem below {:g} % of the votes",
+    "readable": "of the votes, a note below {:g} %",
     "floor": "calibrated NLL of the whole panel is below {:g}",
-    "below_chance": "below 1 / classes with a probability of {:.0%}",
-    "asymmetry": "TPR and TNR differ by {:.0%} or more",
-    "bias": "The bias is {:.0%} or more",
-    "duplicate": "errors of two judges correlate by {:.0%} or more",
-    "redundant": "worth fewer than {:.0%} of its number",
+    "below_chance": "below 1 / classes with a probability of {:g} %",
+    "asymmetry": "TPR and TNR differ by {:g} % or more",
+    "bias": "The bias is {:g} % or more",
+    "duplicate": "correlation of two judges' errors is {:g} or more",
+    "redundant": "worth fewer than {:g} % of its number",
     "saturated": "calibrated NLL falls by less than {:g} nats",
 }
 
@@ -140,7 +140,8 @@ def test_the_guide_states_the_thresholds_of_the_code() -> None:
     text = " ".join(guide.split())
     limits = vars(checks.Thresholds())
     for name, words in WHERE_IT_SPEAKS_UP.items():
-        assert words.format(limits[name]) in text, name
+        number = limits[name] * 100 if "{:g} %" in words else limits[name]
+        assert words.format(number) in text, name
     assert limits.keys() - WHERE_IT_SPEAKS_UP.keys() <= {"significance", "common"}
 
 

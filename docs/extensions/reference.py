@@ -45,7 +45,7 @@ TASKS = (
     Task(
         "analyse",
         "Run a whole analysis",
-        "What a command does, as a function of files or tables. The result holds sentences and tables.",
+        "Each command as a function of files or tables. The result contains sentences and tables.",
         (
             "workflow.calibrating",
             "workflow.diagnosing",
@@ -57,7 +57,7 @@ TASKS = (
     Task(
         "read",
         "Read votes and labels",
-        "Tables in, integer arrays inside, tables out; missing votes stay missing.",
+        "From tables to integer arrays and back; missing votes stay missing.",
         ("votes", "io", "workflow.data", "workflow.reading"),
     ),
     Task(
@@ -69,37 +69,37 @@ TASKS = (
     Task(
         "calibrate",
         "Calibrate probabilities",
-        "From probabilities to better ones, and to sets with a stated coverage.",
+        "Calibration maps, and conformal sets with a given coverage.",
         ("calibrators", "evaluate.sklearn"),
     ),
     Task(
         "decide",
         "Decide and measure",
-        "Bayes actions, proper scores, answering only where sure, tests of differences.",
+        "Bayes actions, proper scores, selective prediction, tests of differences.",
         ("measures", "workflow.losses", "workflow.abstaining"),
     ),
     Task(
         "compare",
         "Compare methods on splits",
-        "Fit on a part of the labels, decide the others, many times.",
+        "Fit to a part of the labels and evaluate on the others, many times.",
         ("evaluate", "workflow.comparing"),
     ),
     Task(
         "judges",
         "Diagnose judges and choose panels",
-        "What is wrong with judges and labels, how able judges are, and which to keep.",
+        "Problems of judges and labels, abilities of judges, selection of a panel.",
         ("panel", "item_response", "finding"),
     ),
     Task(
         "majority",
         "Estimate the error of a majority vote",
-        "How wrong a majority of k judges is, and how many labels it takes to know.",
+        "The error of a majority of k votes, and the number of labels to estimate it.",
         ("majority", "workflow.ensembling"),
     ),
     Task(
         "generators",
         "Estimate the precision of generators",
-        "The share of valid outputs of each generator, from biased judges; what to label next.",
+        "The share of valid outputs of each generator, from biased judges, and what to label next.",
         ("generators", "workflow.precision", "workflow.systems"),
     ),
     Task(
@@ -111,43 +111,43 @@ TASKS = (
     Task(
         "keep",
         "Save a fit and apply it",
-        "Fits as plain JSON files, and their answers to new votes.",
+        "Fits as plain JSON files, and their application to new votes.",
         ("workflow.applying", "workflow.fit_file"),
     ),
     Task(
         "collect",
         "Collect votes",
-        "Ask judges behind an endpoint, and stop where more votes are not worth their price.",
+        "Request votes from judges at an endpoint, and stop if more votes are not worth their price.",
         ("collect", "workflow.adaptive"),
     ),
     Task(
         "show",
         "Draw and report",
-        "Figures, the HTML page, the versions that a report of a fault needs.",
+        "Figures, the HTML page, and the versions that a bug report needs.",
         ("plots", "report"),
     ),
     Task(
         "extend",
         "Extend",
-        "Declare a method of your own, load it, and hold it to the laws.",
+        "Declare your own method, load it, and test the laws on it.",
         ("testing", "workflow.plugins"),
     ),
     Task(
         "scale",
         "Run at scale",
-        "Programs compiled once, checkpoints of long sweeps, batches that suit the memory.",
+        "Cached compiled programs, checkpoints of long sweeps, batch sizes by memory.",
         ("compiled", "evaluate.batches", "progress"),
     ),
     Task(
         "data",
         "Public and simulated data",
-        "Data sets with checksums, and twins of what papers publish.",
+        "Data sets with checksums, and twins of published statistics.",
         ("public", "simulate"),
     ),
     Task(
         "shared",
         "Errors and shared types",
-        "What the other pages use.",
+        "Errors and types that the other pages use.",
         ("errors", "arrays", "sentence", "workflow.records"),
     ),
 )
@@ -259,12 +259,12 @@ def task_page(task: Task, names: dict[str, str], pages: list[ModuleType]) -> str
     """Return the page of a task: the package's names for it, and its modules."""
     page = f"{task.title}\n{'=' * len(task.title)}\n\n{task.purpose}\n\n"
     if names:
-        page += "``import judgebayes as jb`` offers:\n\n" + table(
+        page += "In ``import judgebayes as jb``:\n\n" + table(
             (f":py:obj:`jb.{name} <{home}.{name}>`", summary(getattr(judgebayes, name)))
             for name, home in names.items()
         )
     if pages:
-        page += "Modules, with all that they offer:\n\n" + table(
+        page += "Modules, with all public names:\n\n" + table(
             (f":doc:`judgebayes.{short(module)} <{short(module)}>`", summary(module))
             for module in pages
         )
@@ -284,9 +284,9 @@ def index_page() -> str:
         for task, (names, pages) in tasks.items()
     ]
     head = (
-        "Python, by task\n===============\n\n``import judgebayes as jb`` offers the names below; "
-        "each task's page lists its modules, from which everything else is imported. The "
-        "generative models, ``judgebayes.models``, have :doc:`pages of their own </models>`.\n\n"
+        "Python, by task\n===============\n\n``import judgebayes as jb`` contains the names below. "
+        "The page of each task lists the modules with all other names. The generative models, "
+        "``judgebayes.models``, have :doc:`their own pages </models>`.\n\n"
     )
     listed = "".join(f"   task-{task.slug}\n" for task in tasks)
     return f"{head}{table(rows)}.. toctree::\n   :hidden:\n\n{listed}"
@@ -308,8 +308,8 @@ def cell(text: str) -> str:
 def methods_page() -> str:
     """Return the table of the methods of `calibrate`, from what each declares of itself."""
     yes = {True: "yes", False: ""}
-    when = {"always": "yes", "panel": "of several judges", "tasks": "of several tasks"}
-    head = ("`--method`", "what it is", "compared by `auto`", "tells judges apart")
+    when = {"always": "yes", "panel": "for several judges", "tasks": "for several tasks"}
+    head = ("`--method`", "what it is", "compared by `auto`", "distinguishes judges")
     head += ("learns from unlabelled items", "`--calibrator auto`", "`--inference`")
     lines = [head, ("---",) * len(head)]
     for name in known_methods():
@@ -324,7 +324,7 @@ def methods_page() -> str:
             "beta" if traits.needs_map else "none",
             ", ".join(traits.inferences),
         )
-        compared = "as what to beat" if traits.compared == "baseline" else when.get(traits.compared)
+        compared = "as a baseline" if traits.compared == "baseline" else when.get(traits.compared)
         lines.append((f"`{name}`", f"{link}: {cell(summary(method))}", compared or "", *known))
     top = ", ".join(f"`{name}`" for name in TOP)
     maps = "".join(
@@ -334,9 +334,9 @@ def methods_page() -> str:
     )
     rows = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     return (
-        f"# Methods\n\nEvery method that `calibrate` knows, as it declares itself.\n\n{rows}\n"
-        f"{top}: the one-coin model on the most accurate judges alone, with a beta map. `auto` compares "
-        "the first of them where there are six judges or more.\n\n## Calibration maps\n\n"
+        f"# Methods\n\nAll methods of `calibrate`, with their declared properties.\n\n{rows}\n"
+        f"{top}: the one-coin model of the most accurate judges only, with a beta map. `auto` compares "
+        "the first of them if there are at least six judges.\n\n## Calibration maps\n\n"
         f"| `--calibrator` | what it is |\n| --- | --- |\n{maps}"
     )
 

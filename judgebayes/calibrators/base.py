@@ -42,7 +42,7 @@ class Calibrator(Protocol):
     """Hyper-parameters of a map; `fit` returns a fitted map and does not change this object.
 
     `labels` are class indices, -1 where unknown; a `weight` of 0 equals a dropped item. Items
-    without a label or with weight 0 are ignored, even if they hold NaN.
+    without a label or with weight 0 are ignored, even if they contain NaN.
     """
 
     def fit(

@@ -45,7 +45,7 @@ class Chain:
         """
         if not self.calibrators:
             raise JudgeBayesError(
-                "A chain needs at least one calibrator; the null map is Identity."
+                "A chain needs at least one calibrator; Identity changes nothing."
             )
         fitted: list[FittedCalibrator] = []
         for calibrator in self.calibrators:

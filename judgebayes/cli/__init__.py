@@ -158,8 +158,8 @@ def posterior_compare(
     site: Annotated[
         str | None,
         typer.Option(
-            help="Which observed site to compare: label, votes or correct; all that the files share "
-            "if not given."
+            help="The observed site to compare: label, votes or correct; by default all that the files "
+            "share."
         ),
     ] = None,
 ) -> None:

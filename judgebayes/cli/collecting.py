@@ -30,6 +30,7 @@ from judgebayes.collect.sampling import Budget, Outcome, Plan, Watch, collect_vo
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.io.tables import check_writable, write_table
+from judgebayes.sentence import percent
 from judgebayes.votes import Classes, infer_classes
 
 if TYPE_CHECKING:
@@ -298,15 +299,16 @@ def _wanted(line: Line, plan: Plan) -> bool:
 
 
 def _account(plan: Plan, outcome: Outcome, lines: list[Line]) -> list[str]:
-    sentences = [f"Answers: {outcome.asked} new, {outcome.kept} kept from before."]
+    sentences = [f"Answers: {outcome.asked} new, {outcome.kept} from earlier runs."]
     for judge in plan.judges:
-        own = [line for line in lines if line.judge == judge.name]
-        why = Counter(line.missing for line in own if line.missing is not None)
-        read = len(own) - why.total()
-        if own:
+        answers = [line for line in lines if line.judge == judge.name]
+        why = Counter(line.missing for line in answers if line.missing is not None)
+        read = len(answers) - why.total()
+        if answers:
             reasons = ", ".join(f"{reason} {count}" for reason, count in why.most_common())
             sentences.append(
-                f"{judge.name}: {read} of {len(own)} answers contain a vote ({read / len(own):.1%})"
+                f"{judge.name}: {read} of {len(answers)} answers contain a vote "
+                f"({percent(read / len(answers), 1)})"
                 + (f"; missing votes: {reasons}." if why else ".")
             )
     counted = [line.tokens for line in lines if line.tokens is not None]
@@ -348,12 +350,16 @@ def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:
 
 
 def _counts(plan: Plan, lines: list[Line]) -> Int[np.ndarray, "item class"]:
-    names = {name: place for place, name in enumerate(plan.class_votes)}
-    place = {item.name: row for row, item in enumerate(plan.items)}
-    counts = np.zeros((len(place), len(names)), np.int64)
+    class_of = {name: index for index, name in enumerate(plan.class_votes)}
+    row_of = {item.name: row for row, item in enumerate(plan.items)}
+    counts = np.zeros((len(row_of), len(class_of)), np.int64)
     for line in lines:
-        if line.vote is not None and line.item in place and line.sample <= plan.votes // plan.batch:
-            counts[place[line.item], names[line.vote]] += 1
+        if (
+            line.vote is not None
+            and line.item in row_of
+            and line.sample <= plan.votes // plan.batch
+        ):
+            counts[row_of[line.item], class_of[line.vote]] += 1
     return counts
 
 
@@ -366,7 +372,7 @@ def _settling(plan: Plan, lines: list[Line]) -> list[str]:
     settled = plan.rule.settled(counts) & (counts.sum(1) >= plan.fewest)
     return [
         f"Settled: {int(settled.sum())} of {len(counts)} items, with {used:,} answers instead of "
-        f"{full:,} ({1 - used / full:.0%} fewer than {plan.votes} votes for each item)."
+        f"{full:,} ({percent(1 - used / full)} fewer than {plan.votes} votes for each item)."
     ]
 
 

@@ -11,6 +11,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
+from judgebayes.sentence import percent
 from judgebayes.workflow.ensembling import MajorityError, ensemble_request
 from judgebayes.workflow.options import EnsembleRequest
 
@@ -55,7 +56,9 @@ def _print(console: Console, result: MajorityError) -> None:
         cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in result.curves.values()]
         note = "extrapolated" if first.extrapolated[i] else ""
         table.add_row(str(size), *cells, f"{result.independent[i]:.3f}", note)
-    show(console, f"Error of a majority vote, with {result.request.level:.0%} intervals", table)
+    show(
+        console, f"Error of a majority vote, with {percent(result.request.level)} intervals", table
+    )
     console.print()
     say(console, [COLUMNS])
 
@@ -72,7 +75,7 @@ def _plot(result: MajorityError, path: Path) -> None:
     line = ErrorCurve(like.size, result.independent, none, none, like.extrapolated)
     figure = error_curves(
         result.curves | {"independent votes": line},
-        title=f"Error of a majority vote ({result.request.level:.0%} intervals)",
+        title=f"Error of a majority vote ({percent(result.request.level)} intervals)",
     )
     try:
         figure.savefig(path, dpi=130)

@@ -20,16 +20,16 @@ ALL = "all"
 
 def list_data(cache: Path | None) -> None:
     """Print a table of the data sets, and the folder they are stored in."""
-    place = cache or cache_folder()
+    cache_path = cache or cache_folder()
     console = Console()
     table = Table(box=None, pad_edge=False)
-    for name in ("name", "what", "fetch", "here", "licence"):
-        table.add_column(name, no_wrap=name in ("name", "fetch", "here"), overflow="fold")
+    for name in ("name", "content", "download", "stored", "licence"):
+        table.add_column(name, no_wrap=name in ("name", "download", "stored"), overflow="fold")
     for source in SOURCES.values():
-        here = "whole" if is_whole(source, place) else "no"
-        table.add_row(source.name, escape(source.says), source.size, here, escape(source.licence))
+        stored = "yes" if is_whole(source, cache_path) else "no"
+        table.add_row(source.name, escape(source.says), source.size, stored, escape(source.licence))
     console.print(table, highlight=False)
-    say_plainly(console, f"Folder: {place}")
+    say_plainly(console, f"Folder: {cache_path}")
 
 
 def get_data(names: list[str], cache: Path | None, local: Path | None) -> None:
@@ -48,16 +48,16 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> None:
         )
     if local is not None and len(wanted) > 1:
         raise JudgeBayesError("--from reads one repository; use it with one data set only.")
-    place = cache or cache_folder()
+    cache_path = cache or cache_folder()
     console = Console()
     for name in wanted:
-        _get(SOURCES[name], place, local, console)
-    say_plainly(console, _reproduce_hint(place))
+        _get(SOURCES[name], cache_path, local, console)
+    say_plainly(console, _reproduce_hint(cache_path))
 
 
-def _get(source: Source, place: Path, local: Path | None, console: Console) -> None:
-    if is_whole(source, place):
-        say_plainly(console, f"{source.name}: already complete in {place / source.folder}.")
+def _get(source: Source, cache_path: Path, local: Path | None, console: Console) -> None:
+    if is_whole(source, cache_path):
+        say_plainly(console, f"{source.name}: already complete in {cache_path / source.folder}.")
     else:
         with Progress(
             TextColumn("{task.description}"),
@@ -70,7 +70,7 @@ def _get(source: Source, place: Path, local: Path | None, console: Console) -> N
             bar = progress.add_task(f"{source.name} ({source.size})", total=None)
             home = get(
                 source,
-                place,
+                cache_path,
                 local=local,
                 progress=lambda have, of: progress.update(bar, completed=have, total=of),
             )
@@ -83,13 +83,13 @@ def _get(source: Source, place: Path, local: Path | None, console: Console) -> N
     if source.drawn:
         say_plainly(
             console,
-            f"  Not in the source, so the conversion drew it from the names: {source.drawn}.",
+            f"  Not in the source, and therefore drawn at random from the names: {source.drawn}.",
         )
 
 
-def _reproduce_hint(place: Path) -> str:
+def _reproduce_hint(cache_path: Path) -> str:
     """Return the command with which `judgebayes reproduce` reads this folder."""
     default = data_folder()
-    if default is not None and default.resolve() == place.resolve():
+    if default is not None and default.resolve() == cache_path.resolve():
         return "`judgebayes reproduce` reads this folder by default."
-    return f"judgebayes reproduce --data {shlex.quote(str(place))}"
+    return f"judgebayes reproduce --data {shlex.quote(str(cache_path))}"

@@ -60,7 +60,7 @@ def estimate_precision(request: PrecisionRequest) -> None:
         [
             f"TPR: the share of {good} items that the judge calls {good}; their number is in the "
             f'column "on valid". TNR: the share of {poor} items that it calls {poor}; their '
-            'number is in the column "on invalid". All generators together.'
+            'number is in the column "on invalid". Both are over all generators.'
         ],
     )
     say(console, result.warnings, WARNING)

@@ -27,6 +27,7 @@ from judgebayes.report.origin import method_section, rerun_section
 from judgebayes.report.reading import data_section, diagnostics_section, judges_section
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
+from judgebayes.sentence import percent
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.abstaining import risk_curve
@@ -208,7 +209,9 @@ def _summary(data: Data, result: Calibration, decisions: Int[np.ndarray, " item"
     compared, name = result.compared, result.choice.name
     if compared is not None and not result.hide_nll:
         majority = compared.means.get("sc", {}).get("accuracy")
-        others = "" if majority is None or name == "sc" else f"; majority vote: {majority:.1%}"
+        others = (
+            "" if majority is None or name == "sc" else f"; majority vote: {percent(majority, 1)}"
+        )
         nll = compared.interval(name, compared.nll(name), least=0.0)
         facts += [
             (
@@ -230,13 +233,13 @@ def _summary(data: Data, result: Calibration, decisions: Int[np.ndarray, " item"
 def _held_out(result: Calibration) -> HeldOut | None:
     if result.compared is None:
         return None
-    own = result.compared.evaluations[result.choice.name]
-    labels = np.asarray(own.labels)
-    here = labels >= 0
+    chosen = result.compared.evaluations[result.choice.name]
+    labels = np.asarray(chosen.labels)
+    known = labels >= 0
     return HeldOut(
-        np.asarray(own.items)[here],
-        labels[here],
-        np.asarray(own.log_probs)[here],
+        np.asarray(chosen.items)[known],
+        labels[known],
+        np.asarray(chosen.log_probs)[known],
         result.compared.groups,
         len(labels),
     )

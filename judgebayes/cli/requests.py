@@ -50,13 +50,13 @@ class ReproduceRequest:
         list[str] | None,
         Argument(
             metavar="[PAPER[/TABLE]]...",
-            help="For example `distribution-calibrated` or `distribution-calibrated/table3`; all "
-            "papers if not given.",
+            help="For example `distribution-calibrated` or `distribution-calibrated/table3`; by "
+            "default all papers.",
         ),
     ] = None
     data: Annotated[
         Path | None,
-        "Folder of the public data sets. If not given: JUDGEBAYES_DATA, else ../shared/data "
+        "Folder of the public data sets. By default JUDGEBAYES_DATA, else ../shared/data "
         "beside the checkout, else the folder of `judgebayes data get`.",
     ] = None
     twins: Annotated[bool, "Use only the embedded twins (simulated data)."] = False
@@ -90,7 +90,7 @@ class UntilSettled:
     fit: Annotated[Path | None, "A Davidson fit that `judgebayes calibrate --save` wrote."] = None
     price: Annotated[
         float | None,
-        "Price of a vote, in class steps of loss; derived from --give-up if not given.",
+        "Price of a vote, in class steps of loss; by default derived from --give-up.",
     ] = None
     give_up: Annotated[
         float | None, "Accepted increase of the mean loss from stopping early; 0.002 by default."
@@ -286,7 +286,7 @@ class ImportedColumns:
     vote: VoteColumn = None
     sample: SampleColumn = None
     order: OrderColumn = None
-    label: Annotated[str | None, "Column of the label; in logs, its key."] = None
+    label: Annotated[str | None, "Column of the label; in logs of other tools, its key."] = None
     text: Annotated[str | None, "Column of the judge's raw answer."] = None
     missing: Missing = None
     ignore: Ignore = None
@@ -316,5 +316,5 @@ class ImportRequest:
     votes_from: Annotated[
         str | None,
         "In logs: score (scorers are the judges) or answer (the evaluated model is the judge, "
-        "the target its label).",
+        "and the target is its label).",
     ] = None

@@ -114,7 +114,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     _print_findings(console, findings)
     if bad:
         _print_findings(
-            console, [Finding("bad", "Until that is fixed, no result below is reliable.")]
+            console, [Finding("bad", "The results below are not reliable until this is fixed.")]
         )
     checks = check(drawn)
     _print_checks(console, checks)
@@ -414,16 +414,16 @@ def _print_comparison(console: Console, comparison: Compared, files: dict[str, A
     table = _table("posterior")
     table.add_column("model", overflow="fold")
     numbers(table, "log score", "per item", "behind", "k > 0.7")
-    for place, (name, own) in enumerate(zip(comparison.names, comparison.each, strict=True)):
-        gap, error = comparison.behind(place)
-        total, attributes = comparison.total(place), files[name].attrs
+    for rank, (name, loo) in enumerate(zip(comparison.names, comparison.each, strict=True)):
+        gap, error = comparison.behind(rank)
+        total, attributes = comparison.total(rank), files[name].attrs
         table.add_row(
             escape(name),
             ", ".join(attributes[key] for key in ("model", "variant") if key in attributes),
             f"{total:.1f}",
             f"{total / comparison.n_items:.3f}",
-            f"{gap:.1f} ± {error:.1f}" if place else "",
-            str(len(own.unreliable)),
+            f"{gap:.1f} ± {error:.1f}" if rank else "",
+            str(len(loo.unreliable)),
         )
     what = TARGETS[comparison.target]
     show(

@@ -39,7 +39,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class Judge:
-    """A model at an address, and the variable that holds its key."""
+    """A model at an address, and the environment variable with its key."""
 
     name: str
     """The judge's name in the votes."""
@@ -55,7 +55,7 @@ class Judge:
         Raises
         ------
         JudgeBayesError
-            If the variable is not set, or holds characters that a header cannot carry.
+            If the variable is not set, or contains characters that a header cannot carry.
         """
         if self.key_env is None:
             return None

@@ -270,8 +270,9 @@ def _vmap_size(method: Aggregator, splits: int, n_items: int) -> int:
 def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: FitOn) -> int:
     """Return the number of splits per batch that fit into this machine's memory.
 
-    A split's fit holds copies of its votes and of their probabilities. For sequential fits, memory does
-    not grow with the number of splits; these fits are slow, and an interrupted run loses one batch.
+    The fit of a split contains copies of its votes and of their probabilities. For sequential fits,
+    memory does not grow with the number of splits; these fits are slow, and an interrupted run loses
+    one batch.
     """
     if _is_sequential(method):
         return SEQUENTIAL_BATCH

@@ -93,7 +93,7 @@ def evaluate(
 ) -> Evaluation:
     """Fit on the calibration part of one split and predict its evaluation part.
 
-    Indices of -1 are padding; `weight` holds the weights of all items in the fit.
+    Indices of -1 are padding; `weight` contains the weights of all items in the fit.
     """
     if _fits_from_agreement(method, votes, fit_on):
         fitted, all_items = _fit_from_agreement(method, votes, labels, calibration, weight)

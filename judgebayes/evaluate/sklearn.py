@@ -41,7 +41,7 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The scale of X, "probability" or "logit".
     column
         The column of X with the prediction for the second of two classes, if X has other columns too;
-        None if X holds only predictions.
+        None if X contains only predictions.
 
     Attributes
     ----------
@@ -81,7 +81,9 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, labels = np.unique(y, return_inverse=True)
         weighing = labels if weight is None else labels[weight > 0]
         if len(np.unique(weighing)) < 2:
-            raise JudgeBayesError("y has only one class; a map needs labels of two or more.")
+            raise JudgeBayesError(
+                "y has only one class; a calibration map needs labels of two or more."
+            )
         if answers.shape[1] not in (len(self.classes_), 3 - len(self.classes_)):
             raise JudgeBayesError(
                 "Only binary classification is supported with one column of X. The type of the "

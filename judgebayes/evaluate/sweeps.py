@@ -165,7 +165,7 @@ def sweep(
     and batch by batch. The other parameters are those of `evaluate_splits`;
     `methods` are aggregators by name; `metrics` are names from `METRICS`, or your own functions of an
     `Evaluation` by name. `progress` shows a progress bar over methods with the remaining time, in a
-    terminal or a notebook. The table's `attrs` hold seed, number of splits and version.
+    terminal or a notebook. The table's `attrs` contain the seed, number of splits and version.
 
     Examples
     --------

@@ -32,7 +32,7 @@ __all__ = ["ItemLevel", "Rows", "unique_items"]
 
 
 NO_SCORE = (
-    "The item-level model is fitted by its likelihood, unlabelled items included: use "
+    "The item-level model is fitted by its likelihood, to labelled and unlabelled items: use "
     "NormalAtMode(), MAP() or NUTS() without a score."
 )
 

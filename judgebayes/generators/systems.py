@@ -166,7 +166,7 @@ def _rogan_gladen(y: np.ndarray, f: np.ndarray, rest: np.ndarray) -> _Parts:
 def covariance(
     answers: Sequence[Answer], groups: Sequence[Int[np.ndarray, " _"] | None] | None = None
 ) -> Float[np.ndarray, "system system"]:
-    """Return the covariance of estimates; `groups` holds the group of each item, for each estimate.
+    """Return the covariance of estimates; `groups` contains the group of each item, for each estimate.
 
     The same number in two estimates is the same group. Without groups every item is a separate group,
     and the estimates are independent.

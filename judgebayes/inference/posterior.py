@@ -335,7 +335,7 @@ def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
                 "bad",
                 f"The {n_chains} chains do not agree: R-hat is {table['r_hat'][worst]:.3f} for "
                 f"{worst} (it should be below {RHAT_LIMIT}). Take more draws; if this persists, the "
-                "posterior has several modes.",
+                "posterior may have several modes.",
             )
         )
     least = min(float(table["ess_bulk"].min()), float(table["ess_tail"].min()))
@@ -343,8 +343,8 @@ def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
         findings.append(
             Finding(
                 "bad",
-                f"The draws are worth only {least:.0f} independent ones for some parameter "
-                f"(at least {ESS_PER_CHAIN * n_chains} are needed): take more.",
+                f"The draws are worth only {least:.0f} independent draws for some parameter (at "
+                f"least {ESS_PER_CHAIN * n_chains} are needed). Take more draws.",
             )
         )
     stats = data["sample_stats"]
@@ -353,8 +353,8 @@ def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
         findings.append(
             Finding(
                 "bad",
-                f"{diverging} of {n_chains * n_draws} draws diverged: parts of the posterior may "
-                "be missed. Raise target_accept towards 0.99.",
+                f"{diverging} of {n_chains * n_draws} draws diverged, so they may miss a part of "
+                "the posterior. Raise target_accept towards 0.99.",
             )
         )
     energy = np.asarray(stats["energy"])

@@ -285,7 +285,7 @@ def check_prior(method: Any) -> None:
         and not isinstance(x, jax.core.Tracer)
         for x in given
     )
-    # Trees of `vmap` axes and of placeholders hold zeros only; no prior has a scale of 0.
+    # Trees of `vmap` axes and of placeholders contain zeros only; no prior has a scale of 0.
     if not concrete or not any(np.any(x) for x in given):
         return
     if not all(np.allclose(x, y, rtol=1e-5) for x, y in zip(given, usual, strict=True)):

@@ -1,7 +1,7 @@
 """The registry of methods: a decorator on the class declares a method to the whole program.
 
 The declaration determines the names on the command line, what `auto` compares, how a method is built
-for given votes, and what a fit file may hold. `judgebayes.workflow.names` reads the declarations of
+for given votes, and what a fit file may contain. `judgebayes.workflow.names` reads the declarations of
 this package without importing JAX.
 """
 
@@ -18,7 +18,7 @@ C = TypeVar("C", bound=type)
 AGGREGATORS: dict[str, type] = {}
 CALIBRATORS: dict[str, type] = {}
 FITTED: dict[str, type] = {}
-"""The classes that a fit file may hold, by name."""
+"""The classes that a fit file may contain, by name."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _decorator(registry: dict[str, type], traits: Traits) -> Callable[[C], C]:
 
 
 def in_files(cls: C) -> C:
-    """Declare a dataclass that a fit file may hold: a fitted method, or a part of one.
+    """Declare a dataclass that a fit file may contain: a fitted method, or a part of one.
 
     Its fields are numbers, texts, arrays, tuples, mappings, or such classes themselves.
     """

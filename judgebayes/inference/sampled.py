@@ -56,7 +56,7 @@ class Described:
     """
 
     problem: Problem
-    """The sampled problem; its data may hold each distinct item once, with a weight."""
+    """The sampled problem; its data may contain each distinct item once, with a weight."""
     data: Any
     """The data with every item."""
     coords: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Described:
 
 
 class Sampled:
-    """Mixin for a fit that may hold the draws of several `chains`; adds `to_arviz`."""
+    """Mixin for a fit that may contain the draws of several `chains`; adds `to_arviz`."""
 
     _unsampled: ClassVar[str] = (
         "is a point estimate and has no posterior; fit with inference=NUTS()."

@@ -29,13 +29,13 @@ _SENTENCES = {
     Status.CONVERGED: "The fit converged.",
     Status.UNMIXED: (
         "The draws are not reliable: the chains do not agree (split R-hat above 1.01), some draws "
-        "diverged, or too few draws have weight. Take more draws, or raise target_accept."
+        "diverged, or too few draws have a noticeable weight. Take more draws, or raise target_accept."
     ),
     Status.STALLED: (
         "No step lowers the objective any further at working precision, but the projected gradient "
-        "is above the tolerance: the fit is as good as the arithmetic allows, but not proven optimal."
+        "is above the tolerance: floating-point precision limits the fit, and it is not proven optimal."
     ),
-    Status.MAX_STEPS: "The fit ran out of steps: raise max_steps, or scale the data.",
+    Status.MAX_STEPS: "The fit reached the maximum number of steps: raise max_steps, or scale the data.",
     Status.DEGENERATE: (
         "The labels cannot identify the parameters: they are constant, or fewer than the "
         "parameters. Label more items, of more than one class."

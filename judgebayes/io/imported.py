@@ -10,7 +10,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import casefolded, missing_values
 from judgebayes.io.options import option
-from judgebayes.sentence import sentence
+from judgebayes.sentence import percent, sentence
 from judgebayes.votes.classes import Usual, canonical, usual_classes
 from judgebayes.votes.coding import partly_asked
 
@@ -73,7 +73,7 @@ class Imported:
         assert int(self.votes["vote"].isna().sum()) == sum(self.missing.values())
 
     def coverage(self) -> pd.Series:
-        """Return the share of each judge's rows that hold a vote, the lowest first.
+        """Return the share of each judge's rows that contain a vote, the lowest first.
 
         An item on which a judge has no row was never shown to it, and does not count.
         """
@@ -93,7 +93,8 @@ class Imported:
             coverage = self.coverage()
             coverage = coverage[coverage < 1]
             named = ", ".join(
-                f"{judge} {share:.1%}" for judge, share in coverage.head(MAX_NAMED_JUDGES).items()
+                f"{judge} {percent(share, 1)}"
+                for judge, share in coverage.head(MAX_NAMED_JUDGES).items()
             )
             rest = (
                 f" and {len(coverage) - MAX_NAMED_JUDGES} more judges"

@@ -31,8 +31,8 @@ def file_or_table(given: Any, name: str) -> Path | InMemory:
     ----------
     given
         A path; or a table of pandas, polars, PyArrow or any library with the Arrow interface, with a row
-        per vote, item or label. A named index becomes a column. A Series holds labels; its index is the
-        items.
+        per vote, item or label. A named index becomes a column. A Series contains labels; its index
+        contains the items.
     name
         The name of the table in messages.
 

@@ -20,9 +20,9 @@ _NAME_CLASSES_HINT = " Then name the classes from lowest to highest: --classes '
 def check_judge_columns(
     table: pd.DataFrame, judges: list[str], path: Path | InMemory, classes: Classes | None = None
 ) -> None:
-    """Check that each column holds the votes of a judge, not notes, dates or names.
+    """Check that each column contains the votes of a judge, not notes, dates or names.
 
-    With `classes`, a column is not a judge if fewer than half of its cells hold one of them. Without,
+    With `classes`, a column is not a judge if fewer than half of its cells contain one of them. Without,
     the classes are inferred from the other columns: words, or numbers if more columns vote in numbers.
     If no column votes for known classes, the judges are the largest group of columns with common words.
 
@@ -99,7 +99,7 @@ def _raise_not_judges(
 
 
 def _outside_scale(counts: "Counter[Hashable]", scale: Classes) -> list[Hashable]:
-    """Return the values outside a scale if more than half of the cells hold such values, else none."""
+    """Return the values outside a scale if more than half of the cells contain one, else none."""
     outside = [value for value in counts if scale.index(value) is None]
     return outside if 2 * sum(counts[value] for value in outside) > counts.total() else []
 
@@ -126,7 +126,7 @@ def _largest_vocabulary_group(counts: "Mapping[str, Counter[Hashable]]") -> set[
 
 
 def _share_vocabulary(one: "Counter[str]", other: "Counter[str]") -> bool:
-    """Tell whether most cells of one column hold words of the other."""
+    """Tell whether most cells of one column contain words of the other."""
     return any(2 * sum(a[word] for word in b) > a.total() for a, b in ((one, other), (other, one)))
 
 

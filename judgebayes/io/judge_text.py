@@ -44,7 +44,7 @@ def read_judge_text(path: Path, options: Options = Options()) -> Imported:  # no
         text = options.text or next((n for n in TEXTS if n in names), None)
         if text is None or text not in names:
             raise JudgeBayesError(
-                f"Which column of {str(file)!r} holds the raw answers? It has "
+                f"Which column of {str(file)!r} contains the raw answers? It has "
                 f"{', '.join(map(repr, names[:20]))}; use --text NAME."
             )
         named_columns = {

@@ -55,7 +55,7 @@ def count_lines(path: Path) -> int:
 
 
 def multiline_cells(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the cells that hold line breaks, by column, indexed by the position of the row."""
+    """Return the cells that contain line breaks, by column, indexed by the position of the row."""
     cells_of = {}
     for place, name in enumerate(table.columns):
         column = table.iloc[:, place].reset_index(drop=True)
@@ -95,7 +95,7 @@ def reconcile_lines(
     Raises
     ------
     JudgeBayesError
-        If a cell holds lines that look like rows of the table, or if lines and rows do not add up.
+        If a cell contains lines that look like rows of the table, or if lines and rows do not add up.
     """
     breaks = np.zeros(len(table), int)
     for cells in multiline.values():

@@ -1,4 +1,4 @@
-"""Short names of items that several parts identify: a name holds only the parts that vary."""
+"""Short names of items that several parts identify: a name contains only the parts that vary."""
 
 from collections.abc import Sequence
 

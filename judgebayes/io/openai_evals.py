@@ -17,7 +17,7 @@ __all__ = ["read_openai_evals"]
 INVALID = "__invalid__"
 """The choice that evals records, and scores as wrong, where it could not read the grader's answer."""
 VERDICTS = ("choice", "correct", "score", "accuracy")
-"""Keys that hold the vote of an event, the most likely first."""
+"""Keys that contain the vote of an event, the most likely first."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def read_openai_evals(path: Path, options: Options = Options()) -> Imported:  # 
 
     An item is one output (sample, and model where several were evaluated), the eval is the judge,
     and the vote is the choice of a model-graded eval, or whether the output matched. A choice of
-    `__invalid__`, which evals scores as wrong, is a missing vote; events that hold no verdict
+    `__invalid__`, which evals scores as wrong, is a missing vote; events that contain no verdict
     (prompts, reports) are counted and left out.
 
     Raises

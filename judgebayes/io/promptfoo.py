@@ -47,7 +47,7 @@ def read_promptfoo(path: Path, options: Options = Options()) -> Imported:  # noq
     Raises
     ------
     JudgeBayesError
-        If a file holds no promptfoo results.
+        If a file contains no promptfoo results.
     """
     files = find_files(path, ("*.json", "*.jsonl"), "results of promptfoo")
     results = [result for file in files for result in _results(file)]

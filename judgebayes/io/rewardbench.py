@@ -27,7 +27,7 @@ def read_rewardbench(path: Path, options: Options = Options()) -> Imported:  # n
     Raises
     ------
     JudgeBayesError
-        If a file does not have this form, or holds scores of more than two responses per item.
+        If a file does not have this form, or contains scores of more than two responses per item.
     """
     files = find_files(path, ("*.json", "*.jsonl"), "results of RewardBench")
     rows = [row for file in files for row in _rows(file, path)]
@@ -70,7 +70,7 @@ def _rows(file: Path, root: Path) -> Iterator[Row]:
 
 
 def _columns(file: Path) -> dict[str, list[Any]]:
-    """Return a file's records as columns; the file holds either lists by name or objects."""
+    """Return a file's records as columns; the file contains either lists by name or objects."""
     if file.suffix == ".jsonl":
         records: Any = [record for _, record in read_lines(file)]
     else:

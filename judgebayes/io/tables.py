@@ -32,7 +32,7 @@ BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n|\r[ \t]*\r")
 PADDED = re.compile(rb"[\s,;\"](?:\+[0-9]|-?0[0-9]|-0[\s,;\"])")
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 """First characters of a cell that a spreadsheet may take for a formula."""
-SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson) or .parquet, the text ones also with .gz"
+SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson) or .parquet; text formats also as .gz"
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def columns_by_role(
 ) -> tuple[dict[str, str | None], list[str]]:
     """Return the column of each role, and notes for the user.
 
-    A column that was only guessed to be the presentation order counts if it holds nothing but orders.
+    A column that was only guessed to be the presentation order counts if it contains only orders.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def columns_by_role(
 
 
 def why_none(value: object) -> str:
-    """Return the reason that is recorded if a cell holds no vote."""
+    """Return the reason that is recorded if a cell contains no vote."""
     word = isinstance(value, str) and value.strip()
     return f"cell {word!r}" if word else "empty cell"
 

@@ -23,6 +23,7 @@ from judgebayes.majority.curve import ErrorCurve, check_sizes
 from judgebayes.majority.thinning import Thinning, item_thinning
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters, Prior
+from judgebayes.sentence import percent
 
 __all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in_population"]
 
@@ -119,7 +120,9 @@ class FittedDistribution(Sampled):
         observed = np.array([size <= self.most for size in sizes])
         if population is not None and observed.any():
             if of is None:
-                raise JudgeBayesError("A population needs the labelled counts; pass of=counts.")
+                raise JudgeBayesError(
+                    "population= also needs the counts of the labelled items: pass of=counts."
+                )
             observed_sizes = tuple(size for size in sizes if size <= self.most)
             pmf = np.exp(np.asarray(_log_pmfs(self.theta, self.most)))
             errors[:, observed] = in_population(
@@ -147,21 +150,21 @@ class FittedDistribution(Sampled):
             return []
         if self.n_draws == 1:
             return [
-                f"About {share[0, 0]:.0%} of the items are hard: a vote on them is correct with "
-                f"probability {mean[0, 0]:.2f}; on the others with {mean[0, 1]:.2f}."
+                f"About {percent(share[0, 0])} of the items are hard: a vote on them is correct with "
+                f"probability {mean[0, 0]:.2f}, a vote on the others with {mean[0, 1]:.2f}."
             ]
         low, high = np.quantile(share[:, 0], (0.05, 0.95))
         if high - low > MAX_REPORTED_WIDTH:
             return [
-                f"These labels do not determine how many items are hard ({low:.0%} to {high:.0%}); the "
-                "errors do not depend on it."
+                f"These labels do not determine how many items are hard ({percent(low)} to "
+                f"{percent(high)}); the errors do not depend on it."
             ]
         ends = np.quantile(mean, (0.05, 0.95), axis=0)
         return [
-            f"About {share[:, 0].mean():.0%} of the items are hard ({low:.0%} to {high:.0%}): a vote "
-            f"on them is correct with probability {mean[:, 0].mean():.2f} ({ends[0, 0]:.2f} to "
-            f"{ends[1, 0]:.2f}); on the others with {mean[:, 1].mean():.2f} ({ends[0, 1]:.2f} to "
-            f"{ends[1, 1]:.2f})."
+            f"About {percent(share[:, 0].mean())} of the items are hard ({percent(low)} to "
+            f"{percent(high)}): a vote on them is correct with probability {mean[:, 0].mean():.2f} "
+            f"({ends[0, 0]:.2f} to {ends[1, 0]:.2f}), a vote on the others with "
+            f"{mean[:, 1].mean():.2f} ({ends[0, 1]:.2f} to {ends[1, 1]:.2f})."
         ]
 
 

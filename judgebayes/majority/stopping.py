@@ -30,6 +30,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.counts import counts_of
 from judgebayes.majority.curve import largest_odd
 from judgebayes.majority.thinning import FittedThinning, Thinning, beta_quantile
+from judgebayes.sentence import percent
 
 __all__ = [
     "Advice",
@@ -227,7 +228,7 @@ class Session:
     >>> [str(session.update(count)) for count in (5, 4, 5, 5, 1, 5, 5, 4, 3, 5, 5, 5)][-3:]
     ['continue', 'stop', 'stop']
     >>> print(session.state)
-    12 labelled: a majority of 5 is wrong on 8.3% of the items, 90% interval 1.5% to 28.3%; stop.
+    12 labelled: a majority of 5 is wrong on 8.3 % of the items, 90 % interval 1.5 % to 28.3 %; stop.
     """
 
     def __init__(self, rule: Rule, votes: int, labelled: Iterable[int] = ()) -> None:
@@ -252,8 +253,9 @@ class Session:
         size = largest_odd(self.votes)
         curve = Thinning().fit(counts_of(self.correct, self.votes)).curve((size,))
         return (
-            f"{n} labelled: a majority of {size} is wrong on {curve.error[0]:.1%} of the items, 90% "
-            f"interval {curve.low[0]:.1%} to {curve.high[0]:.1%}; {self.advice}."
+            f"{n} labelled: a majority of {size} is wrong on {percent(curve.error[0], 1)} of the "
+            f"items, 90 % interval {percent(curve.low[0], 1)} to {percent(curve.high[0], 1)}; "
+            f"{self.advice}."
         )
 
     def update(self, count: int) -> Advice:

@@ -37,7 +37,7 @@ def tfidf_embeddings(texts: Sequence[Sequence[str]]) -> list[Embedding]:
     Raises
     ------
     JudgeBayesError
-        If a data set has no text, or the texts hold no word.
+        If a data set has no text, or the texts contain no word.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 

@@ -185,8 +185,8 @@ class FittedThinning:
         check_sizes(sizes)
         if not (np.asarray(self.weight) > 0).any():
             raise JudgeBayesError(
-                "No item has both a vote and a label; label at least one such item; 50 are a "
-                "good start."
+                "No item has both a vote and a label. Label at least one item with votes; 50 are "
+                "a good start."
             )
         error = np.asarray(self.estimate(sizes))
         levels = ((1 - level) / 2, (1 + level) / 2)

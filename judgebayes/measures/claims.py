@@ -322,7 +322,7 @@ def claim_range(
         If the margin is not above 0, or low is above high.
     """
     if not low <= high:
-        raise JudgeBayesError(f"The range from {low} to {high} has no inside; low comes first.")
+        raise JudgeBayesError(f"low={low} and high={high}; low must be at most high.")
     interval = Interval((low + high) / 2, low, high)
     if value is None:
         return _graded(interval, kind, source, margin, None, within=False)

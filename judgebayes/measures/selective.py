@@ -74,7 +74,7 @@ class ConfidenceBin(NamedTuple):
     """The number of distinct items among the predictions."""
     share: float
     """The share of all predictions."""
-    promised: float
+    predicted: float
     """The mean probability of the most probable class."""
     right: Interval
     """The share of the predictions whose most probable class is the label."""

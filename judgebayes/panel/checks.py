@@ -11,6 +11,7 @@ from judgebayes.finding import Finding
 from judgebayes.panel.dependence import effective_judges, error_correlation
 from judgebayes.panel.judges import position_bias
 from judgebayes.panel.tally import Tally, part_of
+from judgebayes.sentence import percent
 from judgebayes.votes.array import Votes
 
 __all__ = [
@@ -118,9 +119,9 @@ def check_parseability(
                 Finding(
                     severity,  # type: ignore[arg-type]
                     f"{len(who)} judge(s) gave fewer than "
-                    f"{limits.unreadable if severity == 'bad' else limits.readable:.0%} of the "
+                    f"{percent(limits.unreadable if severity == 'bad' else limits.readable)} of the "
                     "requested votes in a readable form: "
-                    f"{_listed(who, [f'{share[j]:.0%}' for j in which])}. {advice}.",
+                    f"{_listed(who, [percent(share[j]) for j in which])}. {advice}.",
                     "parseability",
                     who,
                 )
@@ -147,7 +148,7 @@ def check_position(votes: Votes, names: list[str], limits: Thresholds) -> list[F
         Finding(
             "note",
             f"{len(who)} judge(s) have a position bias: "
-            f"{_listed(who, [f'{bias[j]:+.0%}' for j in which])} (+ for the response shown "
+            f"{_listed(who, [percent(bias[j], sign=True) for j in which])} (+ for the response shown "
             "first). Ask in both orders and use both votes.",
             "position-bias",
             who,
@@ -168,8 +169,8 @@ def check_label_balance(
                 f"All {len(tally.label)} labels are class {classes[most]}. A calibrator learns that "
                 "constant and looks perfect, whatever the judges say: its accuracy will be 100 % "
                 "and its NLL will measure only its regularisation. If votes are recorded as "
-                "right or wrong, give every item an orientation (which response came first) and "
-                "record the side that the judge voted for.",
+                "right or wrong, record instead which response came first, and which response the "
+                "judge voted for.",
                 "labels",
             )
         ]
@@ -178,7 +179,7 @@ def check_label_balance(
         return [
             Finding(
                 "bad",
-                f"{share[most]:.1%} of the labels are class {classes[most]}. A constant answer "
+                f"{percent(share[most], 1)} of the labels are class {classes[most]}. A constant answer "
                 f"has this accuracy and an NLL of {base:.3f}: compare every method with it.",
                 "labels",
             )
@@ -227,8 +228,8 @@ def check_below_chance(tally: Tally, names: list[str], limits: Thresholds) -> li
     return [
         Finding(
             "note",
-            f"{len(who)} judge(s) are less accurate than chance ({1 / tally.n_classes:.0%}): "
-            f"{_listed(who, [f'{rate[j]:.0%}' for j in which])}. A method that learns weights "
+            f"{len(who)} judge(s) are less accurate than chance ({percent(1 / tally.n_classes)}): "
+            f"{_listed(who, [percent(rate[j]) for j in which])}. A method that learns weights "
             "reverses their votes. A majority vote gets worse because of them.",
             "below-chance",
             who,
@@ -275,7 +276,7 @@ def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[F
     if len(which):
         which = which[np.argsort(-recall_range[which], kind="stable")]
         who = tuple(names[j] for j in which)
-        details = [", ".join(f"{r:.0%}" for r in recall[::-1, j] if np.isfinite(r)) for j in which]
+        details = [", ".join(percent(r) for r in recall[::-1, j] if np.isfinite(r)) for j in which]
         findings.append(
             Finding(
                 "note",
@@ -306,7 +307,8 @@ def _wrong_sign(
         return []
     who = tuple(names[j] for j in which)
     details = [
-        f"accuracy {accuracy_excess[j] + 0.5:.0%}, TPR + TNR - 1 = {youden[j]:+.2f}" for j in which
+        f"accuracy {percent(accuracy_excess[j] + 0.5)}, TPR + TNR - 1 = {youden[j]:+.2f}"
+        for j in which
     ]
     return [
         Finding(
@@ -399,8 +401,8 @@ def check_saturation(curve: pd.DataFrame, limits: Thresholds) -> list[Finding]:
                 "note",
                 f"The panel is saturated: from {half['judges']:.0f} random judges to all "
                 f"{full['judges']:.0f}, calibrated NLL changes from {half['nll']:.3f} to "
-                f"{full['nll']:.3f}. More judges of this kind add nothing to the one-coin model; "
-                "a model of their correlation, or other judges, may.",
+                f"{full['nll']:.3f}. More judges of this kind do not improve the one-coin model. "
+                "A model of their correlation (stacking), or other judges, may help.",
                 "saturation",
             )
         )

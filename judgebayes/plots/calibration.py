@@ -93,8 +93,9 @@ def accuracy_coverage(
 def coverage_panels(table: pd.DataFrame, *, title: str) -> Figure:
     """Plot actual minus nominal coverage: a panel per `interval`, a line per `data`.
 
-    Requires the columns `interval`, `data`, `level`, `coverage` and `replays`. The grey band holds 95 %
-    of the shares for a correct interval, with the number of trials of the source that has the fewest.
+    Requires the columns `interval`, `data`, `level`, `coverage` and `replays`. The grey band contains
+    95 % of the shares for a correct interval, with the number of trials of the source that has the
+    fewest.
     """
     from scipy.stats import binom
 

@@ -23,7 +23,7 @@ POINT = 4.0
 """Space that a point of a map takes on every side, in points."""
 
 TRIES_PER_NAME = 5
-"""The number of points to try, per name that a map may hold."""
+"""The number of points to try, per name that a map may contain."""
 
 
 def judge_map(

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference.sampled import STATISTIC, STATISTICS
+from judgebayes.sentence import percent
 
 __all__ = ["Check", "check", "in_words"]
 
@@ -56,7 +57,7 @@ class Check:
         ahead = self.p < 1 / 2
         tail = self.p if ahead else 1 - self.p
         n = len(self.replicated)
-        how = f"{tail:.1%}" if tail * n >= 1 else f"none of {n}"
+        how = f"{percent(tail, 1)} of the {n} are" if tail * n >= 1 else f"none of {n} is"
         return (
             f"{self.name} {self.observed:.3f}, replicated {self.replicated.mean():.3f} "
             f"({low:.3f} to {high:.3f}; {how} as {'high' if ahead else 'low'})"
@@ -74,7 +75,7 @@ def check(data: Any) -> list[Check]:
     Raises
     ------
     JudgeBayesError
-        If it holds no statistics; the result of `to_arviz` of a fit does not.
+        If it contains no statistics; the result of `to_arviz` of a fit does not.
     """
     if STATISTICS not in data["observed_data"].data_vars:
         raise JudgeBayesError(
@@ -118,7 +119,7 @@ def in_words(checks: Sequence[Check], advice: str, shown: int = 3) -> list[Findi
         after = Finding(
             "good",
             f"Data simulated from the fitted model look like the data: all {total} lie within the "
-            f"inner {1 - MISFIT_LEVEL:.0%} of their replications.",
+            f"central {percent(1 - MISFIT_LEVEL)} of their replications.",
         )
     # A statistic that the fitted model misses is not reported a second time for the prior.
     unexpected = [
@@ -133,7 +134,7 @@ def in_words(checks: Sequence[Check], advice: str, shown: int = 3) -> list[Findi
         before = Finding(
             "note",
             f"The priors make {len(unexpected)} of {total} improbable ({names}): "
-            "with few labels they would bias the results.",
+            "with few labels, the priors bias the results.",
         )
     else:
         where = "all statistics that the fitted model reproduces" if misfits else f"all {total}"

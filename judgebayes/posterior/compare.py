@@ -58,7 +58,8 @@ class Compared:
             elif gap < SMALL:
                 sentence = (
                     f"{best} and {name} predict {what} about equally well: {best} is ahead "
-                    f"by {figures}, and a difference below {SMALL:.0f} is small whatever its error."
+                    f"by {figures}, and a difference below {SMALL:.0f} is small, whatever its "
+                    "standard error."
                 )
             elif gap < CLEAR * error:
                 sentence = (
@@ -76,8 +77,8 @@ class Compared:
             findings.append(
                 Finding(
                     "bad",
-                    f"With {self.n_items} items the standard errors are too small: read a clear "
-                    "difference as a likely one.",
+                    f"With only {self.n_items} items, the standard errors are too small: a difference "
+                    "that seems clear is only likely.",
                 )
             )
         for name, loo in zip(self.names, self.each, strict=True):
@@ -117,8 +118,9 @@ def _pareto(name: str, loo: LeaveOneOut) -> list[Finding]:
         Finding(
             "bad",
             f"The score{of} on {len(unreliable)} of {len(loo.items)} items is unreliable (Pareto k up "
-            f"to {np.nanmax(loo.k):.2f}, above {K_LIMIT}: {listed}): without them the posterior would "
-            "differ much. Compare on held-out labels instead (judgebayes calibrate).",
+            f"to {np.nanmax(loo.k):.2f}, above {K_LIMIT}: {listed}): without these items, the "
+            "posterior would be very different. Compare on held-out labels instead (judgebayes "
+            "calibrate).",
         )
     ]
 

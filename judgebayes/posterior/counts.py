@@ -49,9 +49,9 @@ def _beta_binomial(data: Data, prior: Prior, components: int) -> ModelSpec:
         watched=("majority_error",),
         meanings={
             "majority_error": f"how often a majority of so many votes is wrong{note}",
-            "mean": "how often a vote is correct on these items",
-            "share": "share of such items",
-            "dispersion": "how much such items differ; 0 means not at all",
+            "mean": "how often a vote is correct on the items of this component",
+            "share": "share of the items in this component",
+            "dispersion": "how much the items of this component differ; 0 means not at all",
         },
         words=(
             "Chains must agree on the error of a majority; the labels often do not determine "

@@ -25,7 +25,7 @@ def sample(
     """Return the posterior as ArviZ's container, with the spec's statistics of data and replications.
 
     An interrupted run keeps the draws that it has (`NUTS.draw`); the attributes `draws_asked` and
-    `draws_kept` hold the number of draws per chain.
+    `draws_kept` contain the number of draws per chain.
 
     Parameters
     ----------

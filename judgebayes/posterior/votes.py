@@ -47,7 +47,7 @@ def one_coin(data: Data, prior: one_coin_model.Prior) -> ModelSpec:
             "repeat": _repeats(data.votes),
         },
         shown=("accuracy",),
-        meanings={"accuracy": "how often a judge's vote is the label"},
+        meanings={"accuracy": "how often a judge's vote equals the label"},
         words=("The prior probabilities of the classes are equal.",),
         advice=ADVICE,
     )
@@ -88,7 +88,7 @@ def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> ModelSpec:
         shown=("pi", "accuracy", "confusion"),
         meanings={
             "pi": "share of each class",
-            "accuracy": "how often a judge's vote is the label, with equal weight of the classes",
+            "accuracy": "how often a judge's vote equals the label, with equal weight of the classes",
             "confusion": "how often a judge votes for the second class on items of the first",
         },
         words=(

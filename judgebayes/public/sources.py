@@ -77,7 +77,7 @@ SOURCES = {
             "https://github.com/composo-ai/llm-judge-criteria-ensembling",
             "e4049a57dc73097f899a605f5435923f03e9233c",
             "2 MB",
-            "MIT (scores); the items of RewardBench 2 are ODC-BY and not in it",
+            "MIT (scores); the items of RewardBench 2 (ODC-BY) are not included",
             "Lail and Markham (2026): On Cost-Effective LLM-as-a-Judge Improvement Techniques. arXiv "
             "2604.13717. Malik et al. (2025): RewardBench 2. arXiv 2506.01937.",
             "which response of a pair comes first, the 1,000 pairs of each subset, and the panel's "
@@ -94,7 +94,7 @@ SOURCES = {
             "MIT (repository); RewardBench's data and results are ODC-BY",
             "Lambert et al. (2024): RewardBench: Evaluating Reward Models for Language Modeling. arXiv "
             "2403.13787.",
-            "where the chosen response of a pair stands",
+            "the position of the chosen response in each pair",
         ),
         Source(
             "wmt23",

@@ -184,7 +184,9 @@ def _write(source: Source, raw: Path, folder: Path) -> None:
         f"Cite: {source.citation}",
     ]
     if source.drawn:
-        about.append(f"Drawn by names, not in the source: {source.drawn}")
+        about.append(
+            f"Not in the source, and therefore drawn at random from the names: {source.drawn}"
+        )
     (folder / ABOUT).write_text("\n".join(about) + "\n", encoding="utf-8")
     lines = [f"{_sha256(p.read_bytes())}  {p.name}\n" for p in sorted(folder.iterdir())]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")

@@ -32,7 +32,7 @@ def decisions_section(
 ) -> Section:
     """Return the decisions by class, the conformal sets, and the items to review first.
 
-    `sent` marks the items that go to a person, and `risk` holds the blocks on the effect of this.
+    `sent` marks the items that go to a person, and `risk` contains the blocks on the effect of this.
 
     `answers` is the result of `Coding.decode`: the item, then a column of probabilities per class.
     `expected_loss` is None for a rule, which gives no probability of an error.

@@ -74,8 +74,8 @@ def probabilities_section(
                 "If probabilities are calibrated, events with a probability of 70 % occur in about "
                 f"70 % of cases. Below is the check on held-out labels, over {held_out.splits} splits: "
                 f"{method} was fitted without them. The table groups the predictions by the probability "
-                "of the most probable class; an item counts in every split that held it out, and "
-                "once in the intervals."
+                "of the most probable class. An item counts once for every split that held it out; "
+                "in the intervals, it counts once."
             ),
             Row(drawings),
             _confidence_table(held_out),
@@ -121,7 +121,7 @@ def _confidence_table(held_out: HeldOut) -> Table:
             f"{b.place / BINS:.0%} to {(b.place + 1) / BINS:.0%}",
             f"{b.items:,}",
             f"{b.share:.0%}",
-            f"{b.promised:.1%}",
+            f"{b.predicted:.1%}",
             with_interval(b.right, percent=True),
         )
         for b in table_bins

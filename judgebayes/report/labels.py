@@ -12,6 +12,7 @@ from judgebayes.plots import curves
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.held_out import with_interval
 from judgebayes.report.page import Block, Drawing, Paragraph, Row, Section, Table
+from judgebayes.sentence import percent
 
 __all__ = ["Curve", "labels_section"]
 
@@ -169,10 +170,10 @@ def _law_blocks(
     head, columns = ["labels"], []
     sizes = sorted({min(times * n_labels, n_items) for times in MULTIPLES})
     if accuracy is not None:
-        head.append(f"accuracy of a judge who is right {accuracy:.0%} of the time")
+        head.append(f"accuracy of a judge who is right {percent(accuracy)} of the time")
         columns.append([_accuracy_range(accuracy, n) for n in sizes])
     if level is not None:
-        head.append(f"coverage of conformal sets at {level:.0%}")
+        head.append(f"coverage of conformal sets at {percent(level)}")
         columns.append([_coverage_range(round(n * THRESHOLD_SHARE), level) for n in sizes])
     if not columns:
         return []
@@ -185,24 +186,26 @@ def _law_blocks(
         "with the square root of their number."
     )
     if n_items == n_labels:
-        words += f" All {n_items} items are labelled: more labels need more items with votes."
+        words += (
+            f" All {n_items} items are labelled; for more labels, you need more items with votes."
+        )
     elif sizes[-1] == n_items:
-        words += f" There are {n_items} items: more labels than this need more items with votes."
+        words += f" There are {n_items} items: for more labels, you need more items with votes."
     if level is not None:
         words += (
-            " The coverages hold for probabilities that differ between items; if many are equal, "
-            "as with few votes, sets cover more."
+            " The ranges of the coverage assume that probabilities differ between items. If many "
+            "are equal, as with few votes, the coverage is higher."
         )
     return [Paragraph(words), Table("Ranges that follow from the number of labels", head, rows)]
 
 
 def _accuracy_range(accuracy: float, n: int) -> str:
     low, high = share_interval(np.asarray(n * accuracy), np.asarray(float(n)), level=0.9)
-    return f"{low:.0%} to {high:.0%} (90 %)"
+    return f"{percent(low)} to {percent(high)} (90 % interval)"
 
 
 def _coverage_range(n: int, level: float) -> str:
     law = coverage_law(n, level, COVERAGE_ITEMS)
     if law.low == 1.0:
-        return "every set holds every class"
-    return f"{law.low:.0%} to {law.high:.0%} (95 %)"
+        return "every set contains every class"
+    return f"{percent(law.low)} to {percent(law.high)} (95 % interval)"

@@ -404,8 +404,8 @@ def most_likely(
 ) -> Float[np.ndarray, " parameter"]:
     """Return the family's maximum-likelihood parameters.
 
-    `observed` holds the number of items with label +1 (row 0; mirrored, label -1 too) and with label 0
-    (row 1) for each of the vote counts in `states`.
+    `observed` contains the number of items with label +1 (row 0; mirrored, label -1 too) and with
+    label 0 (row 1) for each of the vote counts in `states`.
     """
     counts = states(votes)
 

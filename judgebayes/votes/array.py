@@ -24,7 +24,7 @@ MISSING = -1
 class Votes:
     """Votes of judges on items, each repeated up to `sample` times.
 
-    `index` holds class indices 0 .. n_classes - 1, in the order of the classes, or `MISSING`.
+    `index` contains class indices 0 .. n_classes - 1, in the order of the classes, or `MISSING`.
     Samples are sorted by the sample column and then by presentation order, so that the first n
     samples are balanced over orders if the votes are.
     """
@@ -185,7 +185,7 @@ def from_counts(counts: np.ndarray) -> Votes:
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise JudgeBayesError(
-            f"Row {row}, class {column} holds the count {counts[row, column]}; counts are whole "
+            f"Row {row}, class {column} contains the count {counts[row, column]}; counts are whole "
             "numbers of 0 or more."
         )
     counts = counts.astype(np.int64)

@@ -203,7 +203,7 @@ class Coding:
             counts = ", ".join(f"{judge} {n}" for judge, n in most.items())
             rest = len(missing) - len(most)
             lines.append(
-                f"Missing or unreadable votes: {int(missing.sum())} of {len(missing)} judge(s): "
+                f"Missing or unreadable votes: {int(missing.sum())}, by judge: "
                 f"{counts}{f' and {rest} more judges' if rest else ''}."
             )
         if self.asked is not None:
@@ -228,7 +228,7 @@ def partly_asked(on: pd.Series, n_items: int) -> list[str]:
     shown = ", ".join(f"{judge} {n}" for judge, n in part.head(MOST_NAMED).items())
     rest = len(part) - MOST_NAMED
     return [
-        f"Asked on some of the {n_items} items only: {len(part)} judge(s): {shown}"
+        f"{len(part)} judge(s) were asked on only some of the {n_items} items: {shown}"
         f"{f' and {rest} more judges' if rest > 0 else ''}. Items on which a judge was not asked do "
         "not count as missing votes."
     ]

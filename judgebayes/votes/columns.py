@@ -33,13 +33,13 @@ def require_plain(column: pd.Series, name: str) -> None:
         row = int(np.argmax(kinds == kind))
         if not pd.api.types.is_scalar(column.iloc[row]) or issubclass(kind, (bytes, complex)):
             raise JudgeBayesError(
-                f"Row {column.index[row]} of column {name!r} holds a {kind.__name__}, "
+                f"Row {column.index[row]} of column {name!r} contains a {kind.__name__}, "
                 f"{column.iloc[row]!r}; use text or a number."
             )
 
 
 def require_one_line(frame: pd.DataFrame, name: str) -> None:
-    """Check that no text in a column of names or votes holds a line break.
+    """Check that no text in a column of names or votes contains a line break.
 
     An unpaired quotation mark turns hundreds of rows of a CSV file into one such text.
     """
@@ -51,7 +51,7 @@ def require_one_line(frame: pd.DataFrame, name: str) -> None:
             row = column.index[int(np.argmax(column == value))]
             spans = frame.attrs.get("spans")
             raise JudgeBayesError(
-                f"Row {row} of column {name!r} holds a line break: {value[:40]!r}"
+                f"Row {row} of column {name!r} contains a line break: {value[:40]!r}"
                 f"{spans.of(row) if spans is not None else ''}. Remove it; in a CSV file, look for an "
                 "unpaired quotation mark, which merges many rows into one."
             )

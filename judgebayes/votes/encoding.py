@@ -214,7 +214,7 @@ def encode_wide(
     if unknown:
         row = int(np.argmax(long["vote"] == unknown[0]))
         raise JudgeBayesError(
-            f"Item {canonical(long['item'].iloc[row])!r} of column {long['judge'].iloc[row]!r} holds "
+            f"Item {canonical(long['item'].iloc[row])!r} of column {long['judge'].iloc[row]!r} contains "
             f"{canonical(unknown[0])!r}, which is not one of the classes {listing(scale.values)}."
         )
     votes, coding = encode(long, classes=scale if classes is not None else None, pairwise=pairwise)

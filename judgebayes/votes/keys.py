@@ -32,7 +32,7 @@ def keys(column: pd.Series, name: str) -> pd.Index:
 def positions(items: pd.Index, names: pd.Index) -> Int[np.ndarray, " row"]:
     """Return the position of each name among the items, -1 if it is not there.
 
-    Where one table holds numbers and the other text, both are compared as text.
+    If one table contains numbers and the other text, both are compared as text.
     """
     if pd.api.types.is_numeric_dtype(items.dtype) != pd.api.types.is_numeric_dtype(names.dtype):
         items, names = items.astype(str), names.astype(str)

@@ -59,7 +59,7 @@ def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndar
             if isinstance(value, str) and "," in value:
                 hint = " Put a name that contains a comma in double quotes: --classes '\"a, b\",c'."
             raise JudgeBayesError(
-                f"Row {column.index[row]} of {what} holds {value!r}, which is not one of the classes "
+                f"Row {column.index[row]} of {what} contains {value!r}, which is not one of the classes "
                 f"{listing(classes.values)}.{hint}"
             )
     table = np.array([*(k for k in indices if k is not None), MISSING], dtype=np.int64)
@@ -76,10 +76,10 @@ def refuse_mixed(
     if scale.values != (-1, 0, 1) or len(judges) < 2:
         return
     for judge in range(len(judges)):
-        own = index[(judge_of == judge) & (index >= 0)]
-        if len(own) >= SUSPICIOUS_VOTES and set(own.tolist()) == {1, 2}:
+        cast = index[(judge_of == judge) & (index >= 0)]
+        if len(cast) >= SUSPICIOUS_VOTES and set(cast.tolist()) == {1, 2}:
             raise JudgeBayesError(
-                f"Judge {judges[judge]!r} votes 0 and 1 only, {len(own)} times, while others also "
+                f"All {len(cast)} votes of judge {judges[judge]!r} are 0 or 1, but other judges also "
                 "vote -1: binary and ternary votes may be mixed. If its votes are ternary, name the "
                 "classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
             )

@@ -56,7 +56,7 @@ def orders_of(
     for position, order_code in enumerate(codes_of_values):
         if order_code is None:
             raise JudgeBayesError(
-                f"Row {frame.index[int(np.argmax(code == position))]} of column {order!r} holds "
+                f"Row {frame.index[int(np.argmax(code == position))]} of column {order!r} contains "
                 f"{canonical(values[position])!r}; use AB or BA (or first/second, 0/1, "
                 "original/swapped)."
             )
@@ -155,7 +155,7 @@ def scores_of(
     if bad.any():
         row = int(np.argmax(bad))
         raise JudgeBayesError(
-            f"Row {frame.index[row]} of column {score!r} holds {_shown(frame[score].iloc[row])} "
+            f"Row {frame.index[row]} of column {score!r} contains {_shown(frame[score].iloc[row])} "
             "for a vote; a score must be a finite number."
         )
     return jnp.asarray(scattered(shape, at, np.where(index >= 0, values, np.nan), np.nan, float))

@@ -123,7 +123,7 @@ class SparseVotes:
             stop = min(stop, item + shape.items)
             if stop == item:
                 raise JudgeBayesError(
-                    f"Item {item} has more votes than a slab can hold ({shape.rows})."
+                    f"Item {item} has more than {shape.rows} votes, the maximum of a slab."
                 )
             end = row + int(np.searchsorted(np.asarray(self.item[row:last]), stop))
             yield slice(row, end), slice(item, stop)
@@ -216,7 +216,7 @@ def from_dense(votes: Votes) -> SparseVotes:
 
 
 def index_type(size: int) -> type[np.signedinteger]:
-    """Return the smallest signed integer type that holds `size`."""
+    """Return the smallest signed integer type that can represent `size`."""
     smallest: type[np.signedinteger] = next(
         t for t in (np.int8, np.int16, np.int32) if size <= np.iinfo(t).max
     )

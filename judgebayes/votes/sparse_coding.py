@@ -202,7 +202,7 @@ def _classes(
         unknown = indices.index(None)
         row = numbers[int(np.argmax(vote_of == unknown))]
         raise JudgeBayesError(
-            f"Row {row} of column {vote!r} holds {values.index[unknown]!r}, which is not one of the "
+            f"Row {row} of column {vote!r} contains {values.index[unknown]!r}, which is not one of the "
             f"classes {listing(scale.values)}."
         )
     return scale, np.array([*indices, MISSING], np.int16)

@@ -148,7 +148,7 @@ def apply_request(request: ApplyRequest) -> Applied:
     others = {str(name) for name in read.coding.judges} - set(saved.notes.get("judges", []))
     if not saved.judges and "judges" in saved.notes and others:
         warnings.append(
-            f"The fit is to the votes of {', '.join(saved.notes['judges'][:8])}; the votes of "
+            f"The fit was made on the votes of {', '.join(saved.notes['judges'][:8])}; the votes of "
             f"{', '.join(sorted(others)[:8])} are treated as if they were from the same judges."
         )
     warnings += [*changes, *drift(saved.profile, profile(votes), saved.classes)]
@@ -165,10 +165,10 @@ def _align_tasks(read: Reading, fitted_tasks: list[str]) -> tuple[Votes, list[st
     coding, votes = read.coding, read.votes
     if votes.task is None or coding.tasks is None:
         raise JudgeBayesError("This fit is hierarchical: name the column of the task with --task.")
-    place = {name: i for i, name in enumerate(fitted_tasks)}
+    index_of = {name: i for i, name in enumerate(fitted_tasks)}
     names = [str(name) for name in coding.tasks]
-    table = np.array([place.get(name, MISSING) for name in names])
-    new = ", ".join(name for name in names if name not in place)
+    table = np.array([index_of.get(name, MISSING) for name in names])
+    new = ", ".join(name for name in names if name not in index_of)
     messages = (
         [f"Task {new} is not in the fit: its answers use the mean over the fitted tasks."]
         if new
@@ -179,14 +179,14 @@ def _align_tasks(read: Reading, fitted_tasks: list[str]) -> tuple[Votes, list[st
 
 def _align_judges(read: Reading, votes: Votes, fitted_judges: list[str]) -> tuple[Votes, list[str]]:
     """Return the votes with judges in the order of the fit, and messages on new and absent judges."""
-    place = {name: j for j, name in enumerate(fitted_judges)}
+    index_of = {name: j for j, name in enumerate(fitted_judges)}
     names = [str(name) for name in read.coding.judges]
-    if not set(names) & set(place):
+    if not set(names) & set(index_of):
         raise JudgeBayesError(
             f"None of the judges {', '.join(names[:8])} is in the fit; its judges are "
             f"{', '.join(fitted_judges[:8])}."
         )
-    new = [name for name in names if name not in place]
+    new = [name for name in names if name not in index_of]
     absent = [name for name in fitted_judges if name not in names]
     messages = []
     if new:
@@ -195,7 +195,7 @@ def _align_judges(read: Reading, votes: Votes, fitted_judges: list[str]) -> tupl
         )
     if absent:
         messages.append(
-            f"{len(absent)} judge(s) of the fit have no votes here: {', '.join(absent)}."
+            f"{len(absent)} judge(s) of the fit have no votes in this file: {', '.join(absent)}."
         )
-    places = np.array([place.get(name, MISSING) for name in names])
-    return votes.align_judges(places, len(fitted_judges)), messages
+    indices = np.array([index_of.get(name, MISSING) for name in names])
+    return votes.align_judges(indices, len(fitted_judges)), messages

@@ -100,9 +100,9 @@ def _grouped(
     labelled = labels >= 0
     text = (
         f"--group: {len(labels)} items in {len(np.unique(read.groups))} groups of column "
-        f"{read.columns['group']!r}, the {int(labelled.sum())} labelled ones in "
-        f"{len(np.unique(read.groups[labelled]))}. Items of a group may be similar. This does not "
-        "change the estimates, but it changes the intervals"
+        f"{read.columns['group']!r}, and {int(labelled.sum())} labelled items "
+        f"in {len(np.unique(read.groups[labelled]))} of them. Items of a group may be similar. This "
+        "does not change the estimates, but it changes the intervals"
     )
     wide, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (judges, ungrouped))
     ratio = (wide / narrow).dropna()

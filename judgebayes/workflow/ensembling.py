@@ -24,6 +24,7 @@ from judgebayes.majority import (
     odd_sizes,
 )
 from judgebayes.progress import Progress, followed
+from judgebayes.sentence import percent
 from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.options import EnsembleRequest, Fixed
 from judgebayes.workflow.reading import classes_of, open_files
@@ -155,7 +156,7 @@ def sizes_of(text: str | None, most: int) -> tuple[int, ...]:
         sizes = ()
     if not sizes or any(k < 1 or k % 2 == 0 for k in sizes):
         raise JudgeBayesError(
-            f"--k {text!r} names no odd numbers of votes; use a form like 1:21 or 3,5,11."
+            f"--k {text!r} must name odd numbers of votes, for example 1:21 or 3,5,11."
         )
     return sizes
 
@@ -202,7 +203,7 @@ def _labels_to_go(
         free, size, request.target_width, level=request.level, population=population
     )
     votes = "1 vote" if size == 1 else f"{size} votes"
-    width_text = f"With {votes} the {request.level:.0%} interval is {width:.3f} wide"
+    width_text = f"With {votes}, the {percent(request.level)} interval is {width:.3f} wide"
     if needed is None:
         return [f"{width_text}; no number of labels reduces it to {request.target_width:g}."]
     if needed <= n_labelled:
@@ -243,8 +244,8 @@ def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -
         )
     if max(sizes) > counts.most:
         warnings.append(
-            f"No item has more than {counts.most} votes: larger numbers are extrapolated by the "
-            "mixture, and hold for more votes of the same judges"
+            f"No item has more than {counts.most} votes: the error at larger numbers is "
+            "extrapolated by the mixture, and applies to more votes of the same judges"
             + (" (far extrapolations are unreliable)." if max(sizes) > FAR * counts.most else ".")
         )
     return warnings

@@ -23,9 +23,10 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.by_loop import PlainFit
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
+from judgebayes.sentence import percent
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
-from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files hold)
+from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files contain)
 
 __all__ = ["SavedFit", "VoteProfile", "drift", "load_fit", "profile", "save_fit"]
 
@@ -98,8 +99,8 @@ def drift(before: VoteProfile, now: VoteProfile, classes: Classes) -> list[str]:
         error = math.sqrt(before.covariance[k][k] / before.items + now.covariance[k][k] / now.items)
         if abs(change) > SHARE_CHANGE and abs(change) > Z_LIMIT * error:
             messages.append(
-                f"The share of votes for {name} was {before.mean_share[k]:.0%} when the fit was "
-                f"made and is {now.mean_share[k]:.0%} now: the votes have drifted, and the "
+                f"The share of votes for {name} was {percent(before.mean_share[k])} when the fit was "
+                f"made and is {percent(now.mean_share[k])} now: the votes have drifted, and the "
                 "calibration may be wrong. Label some of the new items and fit again."
             )
     if before.votes_per_item != now.votes_per_item:

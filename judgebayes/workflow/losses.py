@@ -24,12 +24,12 @@ _MEANINGS = {
 _OWN = "as given by --losses"
 
 PERSON = "person"
-"""The decision for an item that is sent to a person; in a table of losses, the row of its price."""
+"""The decision for an item that is sent to a person; in a table of losses, the row of its cost."""
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """The loss of every decision, by class, and the price of asking a person."""
+    """The loss of every decision, by class, and the cost of asking a person."""
 
     matrix: Float[np.ndarray, "action class"]
     name: str
@@ -39,14 +39,14 @@ class Losses:
     mean: str
     """How the mean loss relates to a metric of the comparison; empty if it does not."""
     person: Float[np.ndarray, " class"] | None
-    """The price of asking a person, by true class; None if nobody is asked."""
+    """The cost of asking a person, by true class; None if nobody is asked."""
 
     def sent(
         self, probs: Float[np.ndarray, "*item class"], expected: Float[np.ndarray, "*item"]
     ) -> Bool[np.ndarray, "*item"]:
         """Return which items are sent to a person: those whose decision has a higher expected cost.
 
-        This is the Bayes action under a loss with one more row, the price of asking (Chow 1970).
+        This is the Bayes action under a loss with one more row, the cost of asking (Chow 1970).
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class Losses:
 
     @property
     def price(self) -> float | None:
-        """The price of asking a person, if it is the same for all classes; else None."""
+        """The cost of asking a person, if it is the same for all classes; else None."""
         if self.person is None or np.ptp(self.person) > 0:
             return None
         return float(self.person[0])
@@ -73,7 +73,7 @@ def check_losses(loss: str, losses: object, abstain_cost: float | None) -> None:
     Raises
     ------
     JudgeBayesError
-        If the name of the loss is unknown or is set together with a table, or the price is invalid.
+        If the name of the loss is unknown or is set together with a table, or the cost is invalid.
     """
     if loss not in LOSSES:
         raise JudgeBayesError(f"--loss {loss!r} is unknown; choose one of: {', '.join(LOSSES)}.")
@@ -97,10 +97,10 @@ def losses_of(loss: str, losses: Any, abstain_cost: float | None, classes: Class
     losses
         None; or a matrix with a row per decision and a column per class, from the lowest class to the
         highest; or a table, or the path of one, whose first column names the decisions and whose other
-        titles name the classes. A further row, called `person` in a table, is the price of asking a
+        titles name the classes. A further row, called `person` in a table, is the cost of asking a
         person.
     abstain_cost
-        That price, if it is the same for all classes.
+        That cost, if it is the same for all classes.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def losses_of(loss: str, losses: Any, abstain_cost: float | None, classes: Class
 def _of_table(
     losses: Any, classes: Classes
 ) -> tuple[Float[np.ndarray, "action class"], Float[np.ndarray, " class"] | None]:
-    """Return the losses of the decisions, and the price of asking a person or None."""
+    """Return the losses of the decisions, and the cost of asking a person or None."""
     names = list(classes.names)
     if isinstance(losses, str | Path | InMemory | pd.DataFrame) or hasattr(
         losses, "__arrow_c_stream__"

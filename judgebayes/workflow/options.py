@@ -279,7 +279,8 @@ class EnsembleRequest(LabelledVotes):
 
     k: Annotated[
         str | None,
-        "Numbers of votes: 1:21, or 3,5,11; by default all odd numbers in the data.",
+        "Odd numbers of votes: a range such as 1:21, or a list such as 3,5,11; by default all up to the "
+        "largest number of votes on an item.",
     ] = None
     target_width: Annotated[
         float, "Target width of the interval; the number of labels that it needs is printed."
@@ -313,7 +314,8 @@ class PrecisionRequest(LabelledVotes):
     generator: GeneratorColumn = None
     systems: Annotated[
         str | None,
-        "Two columns, A,B, if each item compares two systems: win rates and a ranking.",
+        "The two columns of the compared systems, A,B, if each item compares two: the results are win "
+        "rates and a ranking.",
     ] = None
     classes: Annotated[
         str | None, "The classes, invalid first: invalid,valid. With --systems: B,tie,A."

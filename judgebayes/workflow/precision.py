@@ -222,13 +222,13 @@ def _next_items(
     """Return a row per item to label next, with its probability of being valid."""
     items = labelling.propose(most, seed=seed)
     expected = np.asarray(labelling.fit().validity())
-    place = inputs.generator[items]
+    generator = inputs.generator[items]
     return pd.DataFrame(
         {
             "item": pd.Index(inputs.data.read.coding.items)[items],
-            noun: [inputs.names[g] for g in place],
+            noun: [inputs.names[g] for g in generator],
             "valid votes": valid_share(inputs.votes)[items],
-            "P(valid)": expected[place, labelling.strata.of_item[items]],
+            "P(valid)": expected[generator, labelling.strata.of_item[items]],
         }
     )
 

@@ -121,8 +121,10 @@ class Opened:
     @property
     def tables(self) -> list[tuple[pd.DataFrame, str]]:
         """The table of the votes and, if there are labels, their table, each with its item column."""
-        own = [(self.table, str(self.columns["item"]))]
-        return own if self.labels is None else [*own, (self.labels.table, self.labels.item)]
+        tables = [(self.table, str(self.columns["item"]))]
+        if self.labels is not None:
+            tables.append((self.labels.table, self.labels.item))
+        return tables
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,9 @@ class Listing(_Read[SparseVotes]):
         return [
             *super().words(),
             f"A table of {self.votes.n_items:,} items x {self.votes.n_judges:,} judges would take "
-            f"{size / 1e9:,.3g} GB (limit {DENSE_BYTES / 1e9:,.3g}): the votes stay a list. Methods "
-            "are fitted to the labelled items only; --method dawid-skene is fitted to all items.",
+            f"{size / 1e9:,.3g} GB (limit {DENSE_BYTES / 1e9:,.3g}): the votes are kept as a list. "
+            "Methods are fitted to the labelled items only; --method dawid-skene is fitted to all "
+            "items.",
         ]
 
     def of_items(self, items: Int[np.ndarray, " some"]) -> Reading:
@@ -337,7 +340,7 @@ def _translate_labels(opened: Opened) -> Opened:
         return opened
     message = (
         f"The labels {listing(words)} of column {gold.label!r} are read as "
-        f"{listing(words.values())}, the words of the votes."
+        f"{listing(words.values())}, as in the votes."
     )
     table = gold.table.assign(**{gold.label: given.map(canonical).map(words).astype(object)})
     return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, message))
@@ -540,10 +543,10 @@ def _inferred(opened: Opened, what: str) -> Classes:
         odd = plain[plain.isin(list(usual.odd))]
         counts = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(8))
         raise JudgeBayesError(
-            f"Row {odd.index[0]} of {what} holds {odd.iloc[0]!r}; {len(odd)} of {len(cells)} votes are "
-            f"not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as missing "
-            f"votes with {option('missing', usual.odd)}, or name all classes in order with --classes "
-            "'LOW,...,HIGH'."
+            f"Row {odd.index[0]} of {what} contains {odd.iloc[0]!r}; {len(odd)} of {len(cells)} votes "
+            f"are not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as "
+            f"missing votes with {option('missing', usual.odd)}, or name all classes in order with "
+            "--classes 'LOW,...,HIGH'."
         ) from None
 
 
@@ -556,8 +559,8 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
         kinds = ("binary", "ternary") if binary_votes else ("ternary", "binary")
         raise JudgeBayesError(
             f"The votes look {kinds[0]} ({', '.join(votes.names)}), but the labels look "
-            f"{kinds[1]}. Votes and labels must have the same classes. If they have, name the "
-            "classes from lowest to highest with --classes=-1,0,1 or --classes=0,1."
+            f"{kinds[1]}. Votes and labels must have the same classes. If one scale contains all of "
+            "them, name its classes from lowest to highest: --classes=-1,0,1 or --classes=0,1."
         )
 
 
@@ -749,7 +752,7 @@ def _refuse_unknown(
             check_judge_columns(table, judges, path, classes)
             row = (table[judge] == unknown[0]).idxmax()
             raise JudgeBayesError(
-                f"Row {row} of column {judge!r} holds {canonical(unknown[0])!r}, which is not one of "
+                f"Row {row} of column {judge!r} contains {canonical(unknown[0])!r}, which is not one of "
                 f"the classes {listing(classes.values)}. If the column is not a judge, leave it out "
                 f"with {option('ignore', [judge])}; if the value means no vote, use "
                 f"{option('missing', unknown[:1])}."

@@ -200,7 +200,9 @@ def test_repeats_without_a_sample_column(
     assert "treated as if" not in again
     pd.read_csv(args[1]).assign(Judge="claude").to_csv(tmp_path / "other.csv", index=False)
     said = run("apply", fit, tmp_path / "other.csv").output
-    assert "fit is to the votes of gpt; the votes of claude are treated as if they were" in said
+    assert (
+        "fit was made on the votes of gpt; the votes of claude are treated as if they were" in said
+    )
 
 
 BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], str]] = [

@@ -92,7 +92,7 @@ def test_half_in_each_order_in_the_labels_frame_and_the_command_that_reads_it(
     assert {body["temperature"] for body in fake.bodies} == {0.7}
     assert {body["model"] for body in fake.bodies} == {"small"}
     assert fake.keys == [None] * 16
-    assert "16 of 16 answers contain a vote (100.0%)" in said
+    assert "16 of 16 answers contain a vote (100.0 %)" in said
     assert "Tokens: 160." in said
     command = shlex.split(said.split("Next: ")[1])
     assert command[:3] == ["judgebayes", "calibrate", str(tmp_path / "votes.jsonl")]
@@ -152,7 +152,7 @@ def test_what_cannot_be_read_is_a_missing_vote(tmp_path: Path) -> None:
     assert by_item["q0"] == ["tie", "tie"]
     assert by_item["q1"] == by_item["q2"] == by_item["q3"] == by_item["q4"] == nothing
     assert by_item["q5"] == ["B", "A"]  # AB, then BA mapped back
-    assert "llm: 4 of 12 answers contain a vote (33.3%)" in said
+    assert "llm: 4 of 12 answers contain a vote (33.3 %)" in said
     for why in ("no verdict found 2", "verdicts contradict 2", "cut off at max_tokens 2"):
         assert why in said
     raw = table[(table["item"] == "q5")]["text"]
@@ -271,7 +271,7 @@ def test_killed_and_resumed_nothing_is_paid_twice(tmp_path: Path) -> None:
         paid = fake.paid.copy()
         said = run(fake, items, "-n", "2")
         assert "The last line of the file was incomplete" in said
-        assert f"{24 - len(whole)} new, {len(whole)} kept" in said
+        assert f"{24 - len(whole)} new, {len(whole)} from earlier runs" in said
         table = votes(tmp_path)
         assert len(table) == 24
         assert not table.duplicated(["item", "sample", "order"]).any()
@@ -284,7 +284,7 @@ def test_killed_and_resumed_nothing_is_paid_twice(tmp_path: Path) -> None:
             )
             assert fake.paid[prompt] == paid[prompt] == 1
         before = sum(fake.paid.values())
-        assert "Answers: 0 new, 24 kept" in run(fake, items, "-n", "2")
+        assert "Answers: 0 new, 24 from earlier runs" in run(fake, items, "-n", "2")
         assert sum(fake.paid.values()) == before
 
 
@@ -436,7 +436,10 @@ def test_settled_items_are_not_asked_again_and_are_answered(tmp_path: Path, fit:
     assert each[["q0", "q1", "q2"]].max() < each[["q3", "q4", "q5"]].min()
     # Every vote in one order has its like in the other.
     assert (table.groupby(["item", "sample"])["order"].nunique() == 2).all()
-    assert f"with {asked} answers instead of 48 ({1 - asked / 48:.0%} fewer than 8 votes" in said
+    assert (
+        f"with {asked} answers instead of 48 ({100 * (1 - asked / 48):.0f} % fewer than 8 votes"
+        in said
+    )
     assert "judgebayes apply" in said
     answered = pd.read_csv(answers).set_index("item")
     assert set(answered.loc[["q0", "q1", "q2"], "decision"]) == {"A"}

@@ -18,7 +18,7 @@ def test_the_list_marks_data_sets_that_are_downloaded(tmp_path: Path) -> None:
     assert result.exit_code == 0
     for name in SOURCES:
         assert name in result.output
-    assert "whole" not in result.output
+    assert "yes" not in result.output
     assert list(tmp_path.iterdir()) == []
 
 

@@ -34,7 +34,8 @@ def test_judges_are_listed_and_faults_named(tmp_path: Path, wide: pd.DataFrame) 
     assert "4 of 4 judges, in % with 90 % intervals" in said
     assert "x broken: wrong on all of 120 labelled items" in said
     assert (
-        "1 judge(s) gave fewer than 90% of the requested votes in a readable form: c (75%)" in said
+        "1 judge(s) gave fewer than 90 % of the requested votes in a readable form: c (75 %)"
+        in said
     )
     table = pd.read_csv(out).set_index("judge")
     assert table.loc["broken", "accuracy"] == 0
@@ -59,7 +60,7 @@ def test_without_labels_the_votes_alone_are_looked_at(tmp_path: Path, wide: pd.D
     said = run(tmp_path, wide.drop(columns=["gold", "broken"]), "--judges", "2")
     assert "2 of 3 judges" in said
     assert "No item has a label" in said
-    assert "c (75%)" in said
+    assert "c (75 %)" in said
     assert "no problem prevents calibration" not in said
     heads = next(line for line in said.splitlines() if line.startswith("judge"))
     assert heads.split() == ["judge", "votes", "missing"]
@@ -126,7 +127,9 @@ def test_what_groups_change_is_said(tmp_path: Path, wide: pd.DataFrame) -> None:
     ask = ("--label", "gold", "--group", "program", "--out", str(outs[0]))
     said = run(tmp_path, table, *ask)
     assert "--group" not in plain
-    assert "120 items in 20 groups of column 'program', the 120 labelled ones in 20" in said
+    assert (
+        "120 items in 20 groups of column 'program', and 120 labelled items in 20 of them" in said
+    )
     grouped, alone = (pd.read_csv(out) for out in outs)
     np.testing.assert_allclose(grouped["accuracy"], alone["accuracy"])
     wide_each, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (grouped, alone))

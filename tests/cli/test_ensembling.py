@@ -64,8 +64,8 @@ def test_the_table_the_labels_to_go_and_the_plot(
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (["--k", "2,4"], "--k '2,4' names no odd"),
-        (["--k", "x:y"], "use a form like 1:21"),
+        (["--k", "2,4"], "--k '2,4' must name odd"),
+        (["--k", "x:y"], "for example 1:21"),
         (["--level", "2"], "--level is 2.0; it must be"),
         (["--target-width", "0"], "must be between 0 and 1"),
     ],

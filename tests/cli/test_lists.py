@@ -72,14 +72,14 @@ def test_a_list_is_answered_as_a_table_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], stream: bool
 ) -> None:
     said, table = calibrated(folder, *more)
-    assert "stay a list" not in said
+    assert "kept as a list" not in said
     monkeypatch.setattr(reading, "DENSE_BYTES", 400)
     if stream:
         monkeypatch.setattr(reading, "STREAM_ROWS", 10)
         monkeypatch.setattr(reading, "HEAD_ROWS", 10)
     monkeypatch.setattr("judgebayes.workflow.calibrating.SLAB_CELLS", 60)  # several slabs
     again, listed = calibrated(folder, *more)
-    assert "the votes stay a list" in again
+    assert "the votes are kept as a list" in again
     assert held_out(again) == held_out(said)
     pd.testing.assert_frame_equal(listed.loc[table.index], table, atol=1e-9)
 
@@ -137,4 +137,4 @@ def test_a_label_column_and_groups_are_read_from_the_pieces(
     monkeypatch.setattr(reading, "HEAD_ROWS", 10)
     pieces = run(*ask).output  # read in pieces, small enough for a table
     assert pieces == whole
-    assert "stay a list" not in pieces
+    assert "kept as a list" not in pieces

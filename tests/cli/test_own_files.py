@@ -104,7 +104,7 @@ def test_stray_votes_are_reported_and_can_be_missing(
     table = pd.DataFrame({"item": range(80), ("judge" if wide else "vote"): votes})
     table.to_csv(tmp_path / "v.csv", index=False)
     message = (
-        rf"Row 11 of v.csv holds 'Partial, perhaps'; {strays} of 80 votes are not one of no, yes: "
+        rf"Row 11 of v.csv contains 'Partial, perhaps'; {strays} of 80 votes are not one of no, yes: "
         rf"'Partial, perhaps' {strays}\. Correct them, read them as missing votes with "
         r"(--missing=\S.*'), or"
     )
@@ -137,8 +137,7 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
     assert read(files).words()[:2] == [
         "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item column is detected by its "
         "values, which are items of the votes.",
-        "The labels 'Yes', 'no' of column 'ok?' are read as 'correct', 'incorrect', "
-        "the words of the votes.",
+        "The labels 'Yes', 'no' of column 'ok?' are read as 'correct', 'incorrect', as in the votes.",
     ]
     assert files.labels is not None
     labels = read(files).coding.labels(
@@ -310,7 +309,7 @@ def test_an_import_reports_missing_votes_and_their_reasons(tmp_path: Path) -> No
     said = invoke("import", "tidy", str(tmp_path / "v.csv"), "-o", str(tmp_path / "o.csv"))
     assert "6 votes" not in said
     assert "Missing votes: 2 (cell 'N/A' 1, empty cell 1)." in said
-    assert "Asked on some of the 4 items only: 1 judge(s): k 3." in said
+    assert "1 judge(s) were asked on only some of the 4 items: k 3." in said
     assert "1 votes are not one of no, yes: unsure 1." in said
     scores = "".join(f"x{n},{n}\n" for n in range(20))
     (tmp_path / "v.csv").write_text("item,vote\n" + scores)

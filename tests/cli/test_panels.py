@@ -116,7 +116,9 @@ def test_a_kept_panel_fit_finds_its_judges_by_name(
     two = pd.read_csv(again).set_index("item").sort_index()
     np.testing.assert_allclose(one["p(A)"], two["p(A)"], atol=1e-12)
     other[other["judge"] != "coin"].to_csv(votes, index=False)
-    assert "1 judge(s) of the fit have no votes here: coin" in run("apply", fit, votes).output
+    assert (
+        "1 judge(s) of the fit have no votes in this file: coin" in run("apply", fit, votes).output
+    )
     stranger.to_csv(votes, index=False)
     refused = run("apply", fit, votes)
     assert "None of the judges stranger is in the fit" in str(refused.exception)
@@ -131,7 +133,7 @@ def test_nearly_constant_labels_get_no_nll(
     asked = ("calibrate", votes, "--labels", gold, "--method", "one-coin", "--splits", 2)
     said = run(*asked).output
     assert "refused" in said
-    assert "98.3% of the labels are" in said
+    assert "98.3 % of the labels are" in said
     assert "refused" not in run(*asked, "--allow-degenerate").output
 
 

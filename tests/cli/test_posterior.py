@@ -359,7 +359,7 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
         "18 of 24 items are labelled",
         "2 chains of 200 warm-up steps and 2000 draws, seed 3",
         "accuracy[ann]",
-        "accuracy: how often a judge's vote is the label.",
+        "accuracy: how often a judge's vote equals the label.",
         "two votes on an item agree",
         "Predicting the label of an item, given its votes, from all other items",
         "on 18 items, the probability 0.",
@@ -379,7 +379,7 @@ def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
             assert "Do not use it" not in files.said[model]
             assert lines[-1].strip().startswith("judgebayes posterior-compare")
             continue
-        assert "x Until that is fixed, no result below is reliable." in lines
+        assert "x The results below are not reliable until this is fixed." in lines
         assert good == []
         assert "x Do not use it: the chains failed (see above)." in lines
         # What to run next can be read by the command, and asks for more, over the same file.
@@ -405,7 +405,7 @@ def test_two_posteriors_are_compared_on_the_items_that_both_predict(files: Files
     a, b = (posterior.leave_one_out(posterior.load(path), "label") for path in (one, other))
     gap = a.elpd.sum() - b.elpd.sum()
     assert f"{abs(gap):.1f} in total log score" in said
-    assert "With 18 items the standard errors are too small" in said
+    assert "With only 18 items, the standard errors are too small" in said
 
 
 def test_what_has_nothing_in_common_is_not_compared(files: Files) -> None:

@@ -65,7 +65,7 @@ def check_imported(imported: Imported, rng: random.Random, folder: Path) -> None
 
 
 def check_written(votes: pd.DataFrame, path: Path) -> None:
-    """Check that a written table holds no formula and reads back with every row."""
+    """Check that a written table contains no formula and reads back with every row."""
     write_table(votes, path)
     if path.suffix in (".csv", ".tsv"):
         text = io.StringIO(path.read_bytes().decode(), newline="")

@@ -156,10 +156,10 @@ def test_deep_nesting_is_reported_and_gives_no_verdict(tmp_path: Path) -> None:
 def test_a_cell_with_a_list_is_reported_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "votes.jsonl"
     path.write_text('{"item": 1, "judge": "a", "vote": 1}\n{"item": 2, "judge": "a", "vote": [1]}')
-    with pytest.raises(JudgeBayesError, match=r"Row 2 of column 'vote' holds a list, \[1\]"):
+    with pytest.raises(JudgeBayesError, match=r"Row 2 of column 'vote' contains a list, \[1\]"):
         open_source(Source(path), None)
     table = pd.DataFrame({"item": [1, 2], "judge": "j", "vote": [0, 1], "sample": [(1,), 2]})
-    with pytest.raises(JudgeBayesError, match=r"column 'sample' holds a tuple"):
+    with pytest.raises(JudgeBayesError, match=r"column 'sample' contains a tuple"):
         encode(table, sample="sample")
     mixed = table.assign(sample=pd.Series([pd.Timestamp("2020-01-01"), 2], dtype=object))
     assert encode(mixed, sample="sample")[0].n_items == 2

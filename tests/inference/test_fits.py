@@ -124,7 +124,7 @@ GRID = [(0.05, 5.0), (-3.0, 6.9), (-2.5, 5.0)]
 
 @in_float64
 def posterior_grid(votes: Votes, labels: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The log posterior (up to a constant) on a grid that holds nearly all of its mass."""
+    """The log posterior (up to a constant) on a grid that contains nearly all of its mass."""
     used = labels >= 0
     evidence = davidson.features(votes.take(np.flatnonzero(used)).pooled_counts())
     y = jnp.asarray(labels[used])

@@ -106,7 +106,7 @@ def test_other_encodings_and_packed_files_are_reconciled(tmp_path: Path) -> None
 
 def test_ids_of_tables_in_memory_have_one_line() -> None:
     table = pd.DataFrame({"item": ["a", "b\nc"], "judge": ["j", "j"], "vote": [0, 1]})
-    with pytest.raises(JudgeBayesError, match="Row 1 of column 'item' holds a line break"):
+    with pytest.raises(JudgeBayesError, match="Row 1 of column 'item' contains a line break"):
         encode(table)
 
 

@@ -48,8 +48,8 @@ def encoded(imported: Imported) -> tuple[Votes, Coding]:
 def test_the_import_distinguishes_not_asked_from_missing(imported: Imported) -> None:
     assert imported.coverage().to_dict() == {"all": 1.0, "half": 1.0, "failing": 0.5}
     words = " ".join(imported.words())
-    assert "Coverage: failing 50.0%." in words
-    assert "Asked on some of the 40 items only: 1 judge(s): half 20." in words
+    assert "Coverage: failing 50.0 %." in words
+    assert "1 judge(s) were asked on only some of the 40 items: half 20." in words
 
 
 def test_coding_and_diagnostics_distinguish_them_too(
@@ -63,8 +63,8 @@ def test_coding_and_diagnostics_distinguish_them_too(
         assert coding.asked[coding.items.get_loc(item), by_name[judge]] == rows
     assert int(coding.asked.sum()) == len(imported.votes)
     words = " ".join(coding.words(votes))
-    assert "Missing or unreadable votes: 40 of 1 judge(s): failing 40." in words
-    assert "Asked on some of the 40 items only: 1 judge(s): half 20." in words
+    assert "Missing or unreadable votes: 40, by judge: failing 40." in words
+    assert "1 judge(s) were asked on only some of the 40 items: half 20." in words
     assert imported.labels is not None
     labels = coding.labels(imported.labels)
     table = judge_table(votes, labels, coding).set_index("judge")
@@ -120,6 +120,6 @@ def test_the_command_reports_not_asked_separately(imported: Imported, tmp_path: 
     row = next(line for line in result.output.splitlines() if line.startswith("half"))
     assert row.split()[1:4] == ["40", "0%", "50%"]
     assert (
-        "1 judge(s) gave fewer than 60% of the requested votes in a readable form: failing (50%)"
+        "1 judge(s) gave fewer than 60 % of the requested votes in a readable form: failing (50 %)"
         in result.output
     )

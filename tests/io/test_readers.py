@@ -62,7 +62,7 @@ def test_tidy_columns_are_recognised_by_their_names(tmp_path: Path) -> None:
     assert labels_of(imported) == {"p1": "A", "p2": "B"}
     assert imported.missing == {"empty cell": 1}
     assert imported.coverage().to_dict() == {"claude": 0.5, "gpt": 1.0}
-    assert any("Coverage: claude 50.0%" in line for line in imported.words())
+    assert any("Coverage: claude 50.0 %" in line for line in imported.words())
 
 
 def test_a_column_without_orders_is_left_out_with_a_note(tmp_path: Path) -> None:
@@ -770,7 +770,7 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("tidy", "a.csv", "item,vote\nx,\n", "There are no votes in .*empty cell 1"),
     ("wide", "a.csv", "item\nx\n", "no judge columns"),
     ("wide", "a.csv", "item,j\nx,1\nx,0\n", "'x' has more than one row"),
-    ("text", "a.csv", "item,judge\nx,1\n", "Which column of .* holds the raw answers"),
+    ("text", "a.csv", "item,judge\nx,1\n", "Which column of .* contains the raw answers"),
     ("judgebench", "a.jsonl", "{", "Line 1 of .* is not JSON"),
     ("judgebench", "a.jsonl", [{"label": "A>B"}], "Line 1 of .* has no field 'pair_id'"),
     ("judgebench", "a.jsonl", [{"pair_id": 1, "label": "A>B", "judgments": []}], "one or two judg"),

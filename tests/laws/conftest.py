@@ -8,7 +8,7 @@ HOLDS = "holds"
 RESULTS = pytest.StashKey[dict[str, dict[str, str]]]()
 HEAD = """# Every estimator, every law
 
-{estimators} estimators, {laws} laws: {holds} pairs hold, {reasons} have a reason why not{broken}.
+{estimators} estimators, {laws} laws: {holds} pairs pass, {reasons} have a stated exception{broken}.
 Made by
 
     python -m pytest tests/laws/test_laws.py -m slow --laws-table tests/laws/README.md

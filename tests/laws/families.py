@@ -97,7 +97,7 @@ WITHOUT_VOTES = dict.fromkeys(
     ),
     NO_VOTES,
 )
-NOT_SAVED = {"save and apply": "fit files hold aggregators"}
+NOT_SAVED = {"save and apply": "fit files contain aggregators only"}
 CALIBRATOR = Family(
     "calibrator",
     {"probabilities": ("item", "class")},

@@ -111,8 +111,9 @@ def test_a_session_describes_its_state() -> None:
     assert Session(WidthRule(), votes=5).state == "No item is labelled."
     session = Session(WidthRule(width=0.3), votes=4, labelled=[4, 4, 0, 4])
     curve = Thinning().fit(counts_of(np.array([4, 4, 0, 4]), 4)).curve((3,))
-    assert f"a majority of 3 is wrong on {curve.error[0]:.1%}" in session.state
-    assert f"interval {curve.low[0]:.1%} to {curve.high[0]:.1%}; continue." in session.state
+    assert f"a majority of 3 is wrong on {100 * curve.error[0]:.1f} %" in session.state
+    low, high = 100 * curve.low[0], 100 * curve.high[0]
+    assert f"interval {low:.1f} % to {high:.1f} %; continue." in session.state
 
 
 def test_an_impossible_count_is_refused() -> None:

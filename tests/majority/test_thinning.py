@@ -104,7 +104,7 @@ def test_ties_are_not_defined(sizes: tuple[int, ...], easy_and_hard: Counts) -> 
 
 
 def test_no_label_at_all_is_an_error() -> None:
-    with pytest.raises(JudgeBayesError, match="label at least one"):
+    with pytest.raises(JudgeBayesError, match="Label at least one"):
         Thinning().fit(counts_of(np.array([-1, -1]), 3)).curve((3,))
 
 

@@ -153,7 +153,7 @@ def test_a_predicted_range_reaches_every_outcome(
 
 
 def test_a_range_has_an_order_and_a_margin() -> None:
-    with pytest.raises(JudgeBayesError, match="low comes first"):
+    with pytest.raises(JudgeBayesError, match="low must be at most high"):
         claim_range(0.5, 0.4, kind="paper", source="twin", margin=0.05)
     with pytest.raises(JudgeBayesError, match="above 0"):
         claim_range(0.4, 0.5, value=0.4, kind="paper", source="twin", margin=0.0)

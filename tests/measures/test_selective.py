@@ -134,7 +134,7 @@ def test_bins_of_confidence_are_a_loop_over_predictions(grouped: bool) -> None:
         interval = stats.beta(1 + share * n, 1 + n - share * n).interval(0.9)
         assert each.items == len({items[i] for i in own})
         assert each.share == pytest.approx(len(own) / 60)
-        assert each.promised == pytest.approx(np.mean([np.exp(log_probs[i]).max() for i in own]))
+        assert each.predicted == pytest.approx(np.mean([np.exp(log_probs[i]).max() for i in own]))
         assert each.right == pytest.approx((share, *interval))
     assert n_answers == 60
     assert [each.place for each in table] == [2, 3, 4]

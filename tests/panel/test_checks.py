@@ -29,7 +29,7 @@ def test_constant_and_nearly_constant_labels(index: np.ndarray, labels: np.ndarr
     nearly = np.ones(ITEMS, int)
     nearly[:3] = 0
     assert (
-        "98.8% of the labels are class 1"
+        "98.8 % of the labels are class 1"
         in about(diagnose(as_votes(index), nearly), "labels").sentence
     )
     assert "labels" not in topics(

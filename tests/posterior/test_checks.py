@@ -36,7 +36,7 @@ def test_misfits_are_reported_and_other_statistics_are_not() -> None:
     )
     far = in_words([make_check(7.0)], "")[0].sentence
     assert "share 7.000, replicated" in far
-    assert "none of 601 as high" in far
+    assert "none of 601 is as high" in far
 
 
 def test_an_improbable_prior_is_reported_only_where_the_posterior_fits() -> None:
@@ -77,7 +77,7 @@ def test_unreliable_scores_and_few_items_are_reported() -> None:
     loo = loo_scores(0, 0, 12, 0.9)
     sentences = [f.sentence for f in Compared("votes", ("a", "b"), (loo, loo), 12, False).words()]
     assert "equally well" in sentences[0]
-    assert sentences[1].startswith("With 12 items the standard errors are too small")
+    assert sentences[1].startswith("With only 12 items, the standard errors are too small")
     assert "of a on 12 of 12 items is unreliable (Pareto k up to 0.90" in sentences[2]
     assert "i0, i1, i2, i3, i4 and 7 more" in sentences[2]
 

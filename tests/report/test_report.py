@@ -360,7 +360,9 @@ def test_effects_of_more_labels(nll: tuple[Interval, str], loss: tuple[Interval,
     assert [row[0] for row in law.rows] == ["99, as now", "198", "396"]
     for row, n in zip(law.rows, (33, 66, 132), strict=True):
         expected = coverage_law(n, 0.9, 10_000)
-        assert row[2] == f"{expected.low:.0%} to {expected.high:.0%} (95 %)"
+        assert (
+            row[2] == f"{100 * expected.low:.0f} % to {100 * expected.high:.0f} % (95 % interval)"
+        )
     few = labels_section(None, 4, 9, None, None, "m")
     assert "too few" in " ".join(check(render(Page("p", [], [few]))).said("p"))
 
@@ -382,7 +384,7 @@ def test_no_more_labels_are_offered_than_there_are_items(
     assert [row[0] for row in laws(section).rows] == sizes
     words = " ".join(block.text for block in section.blocks if isinstance(block, Paragraph))
     assert said in words
-    assert ("need more items with votes" in words) == bool(said)
+    assert ("you need more items with votes" in words) == bool(said)
     assert ("would narrow the intervals" in words) == (labels < 300)
 
 

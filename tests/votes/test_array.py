@@ -65,9 +65,9 @@ def test_the_repr_summarises_also_inside_a_transformation(votes: Votes) -> None:
 @pytest.mark.parametrize(
     ("bad", "sentence"),
     [
-        (np.array([[1, -2, 0]]), "Row 0, class 1 holds the count -2"),
-        (np.array([[1.0, 0.5, 0.0]]), "Row 0, class 1 holds the count 0.5"),
-        (np.array([[1.0, np.nan, 0.0]]), "holds the count nan"),
+        (np.array([[1, -2, 0]]), "Row 0, class 1 contains the count -2"),
+        (np.array([[1.0, 0.5, 0.0]]), "Row 0, class 1 contains the count 0.5"),
+        (np.array([[1.0, np.nan, 0.0]]), "contains the count nan"),
         (np.array([1, 2, 3]), "shape"),
     ],
 )

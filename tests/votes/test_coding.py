@@ -113,7 +113,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "unknown class",
         lambda: encode(LONG.assign(vote=[1, 0, -1, 0, 7]), classes=(-1, 0, 1)),
-        "Row 4 of column 'vote' holds 7.*not one of the classes -1, 0, 1",
+        "Row 4 of column 'vote' contains 7.*not one of the classes -1, 0, 1",
     ),
     (
         "a scale to be named",
@@ -161,7 +161,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "label of an unknown class",
         lambda: encode(LONG)[1].labels(pd.DataFrame({"item": ["x"], "label": [2]})),
-        "Row 0 of column 'label' holds 2, which is not one of the classes",
+        "Row 0 of column 'label' contains 2, which is not one of the classes",
     ),
     (
         "two labels of an item",
@@ -186,7 +186,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "mixed binary and ternary: labels",
         lambda: encode(LONG.assign(vote=[1, 0, 1, None, 1]))[1].labels(LONG),
-        "holds -1.*looks binary.*classes=\\(-1, 0, 1\\)",
+        "contains -1.*looks binary.*classes=\\(-1, 0, 1\\)",
     ),
     (
         "mixed binary and ternary: judges",
@@ -199,22 +199,22 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
                 }
             )
         ),
-        "Judge 'a' votes 0 and 1 only, 30 times",
+        "All 30 votes of judge 'a' are 0 or 1",
     ),
     (
         "NaN score",
         lambda: encode(LONG.assign(s=[0.1, np.nan, 0.3, 0.4, 0.5]), score="s"),
-        "Row 1 of column 's' holds nan for a vote",
+        "Row 1 of column 's' contains nan for a vote",
     ),
     (
         "score that is no number",
         lambda: encode(LONG.assign(s=["0.1", "high", "0.3", "0.4", "0.5"]), score="s"),
-        "Row 1 of column 's' holds 'high'",
+        "Row 1 of column 's' contains 'high'",
     ),
     (
         "unknown order",
         lambda: encode(LONG.assign(o="left"), order="o", votes_as="shown"),
-        "Row 0 of column 'o' holds 'left'; use AB or BA",
+        "Row 0 of column 'o' contains 'left'; use AB or BA",
     ),
     (
         "missing order",
