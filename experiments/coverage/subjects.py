@@ -35,8 +35,9 @@ SUBJECTS: Mapping[str, Subject] = {
     "position-bias": Subject("`diagnose` and `report`: position bias", judges.position_bias),
     "reliability": Subject("Python: `fit.reliability(level)`", fits.reliability),
     "held-out": Subject(
-        "`calibrate`: extra loss [95 %]; `report`: right on held-out labels, held-out NLL, right by "
-        "probability, held-out scores by the number of labels",
+        "`calibrate`: extra loss [95 %], share sent to a person and risk of the rest [90 %]; `report`: "
+        "right on held-out labels, held-out NLL, right by probability, held-out scores by the number "
+        "of labels",
         held_out.held_out,
     ),
     "conformal": Subject(

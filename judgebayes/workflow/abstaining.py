@@ -12,7 +12,8 @@ from jaxtyping import Bool, Float
 
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.decide import TIE_TOLERANCE
-from judgebayes.measures.significance import Interval, two_way_interval
+from judgebayes.measures.held_out import Spread, bounded_interval, held_out_spread
+from judgebayes.measures.significance import Interval
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import Losses
 
@@ -57,32 +58,33 @@ def abstention(
 ) -> Abstention:
     """Return the share of held-out items that a method sends to a person, and its risk on the others.
 
-    The risk is a ratio: the loss of the decisions that are kept over their number. Its interval is the
-    hull of two: one from the ratio's linearised residuals, which includes the variation of splits, and
-    one from the share of decisions with a loss (`Compared.mean_loss`), which has a positive width even
-    if none of a few decisions has a loss.
+    The risk is a ratio: the loss of the decisions that are kept over their number; its variance is that
+    of the ratio's linearised residuals. Both intervals are `bounded_interval`s, whose width is positive
+    if no item is sent, or no decision has a loss. They include that other labels would change the fits
+    and so which items are sent (`held_out_spread`).
     """
     own = compared.evaluations[name]
     items, labels = np.asarray(own.items), np.asarray(own.labels)
     sent = sent_of(own, losses)
-    share = compared.share(name, np.where(labels >= 0, sent, np.nan), level=level)
+    fitted = float((compared.parts.calibration >= 0).sum(1).mean())
+
+    def spread(values: Float[np.ndarray, "split item"]) -> Spread:
+        return held_out_spread(values, items, compared.n_items, compared.groups, fitted=fitted)
+
     kept = np.where(labels >= 0, ~sent, np.nan)
-    lost = np.where(sent, 0.0, own.losses(losses.matrix))
-    total = np.nansum(kept)
-    if total == 0:
-        return Abstention(losses.price, share, Interval(np.nan, np.nan, np.nan))
-    risk = float(np.nansum(lost) / total)
     kept_share = float(np.nanmean(kept))
-    interval = two_way_interval(
-        (lost - risk * kept) / kept_share, items, compared.n_items, compared.groups, level=level
+    share = bounded_interval(1 - kept_share, spread(1 - kept), level=level)
+    if kept_share == 0:
+        return Abstention(losses.price, share, Interval(np.nan, np.nan, np.nan))
+    lost = np.where(sent, 0.0, own.losses(losses.matrix))
+    risk = float(np.nansum(lost) / np.nansum(kept))
+    residuals = spread((lost - risk * kept) / kept_share)
+    most = float(losses.matrix.max())
+    return Abstention(
+        losses.price,
+        share,
+        bounded_interval(risk, residuals, most=most, counted=kept_share, level=level),
     )
-    wrong = np.where(kept == 1, lost > 0, np.nan)
-    error_rate = float(np.nansum(wrong) / total)
-    each = risk / error_rate if error_rate > 0 else float(losses.matrix.max())
-    low, high = compared.ends_over_items(name, wrong, error_rate, level=level)
-    low = min(risk - interval.mean + interval.low, low * each)
-    high = max(risk - interval.mean + interval.high, high * each)
-    return Abstention(losses.price, share, Interval(risk, max(low, 0.0), high))
 
 
 def risk_curve(compared: Compared, name: str, losses: Losses) -> pd.DataFrame:

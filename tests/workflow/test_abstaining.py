@@ -1,6 +1,7 @@
 """Items that are sent to a person: which items, the risk of the others, and their rows in tables."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,8 +83,32 @@ def test_a_price_of_nothing_sends_all_and_a_high_one_nobody(compared: Compared) 
     losses = compared.evaluations["own"].losses(LOSS)
     assert nobody.share.mean == 0
     assert nobody.risk.mean == pytest.approx(losses.mean())
-    whole = compared.mean_loss("own", losses, 2.0, level=0.9)
-    np.testing.assert_allclose(nobody.risk, whole, atol=1e-12)
+    assert nobody.share.low == 0
+    assert 0 < nobody.share.high < 0.1  # 50 items cannot exclude rare ones
+
+
+def test_an_unsure_border_widens_the_share_and_few_losses_the_risk(compared: Compared) -> None:
+    """Other labels would move all items near the border at once, and exclude no rare loss."""
+    own = compared.evaluations["own"]
+    sure = np.log([[0.8, 0.1, 0.1]])
+    by_split = np.where(np.arange(SPLITS) % 2, 0.5, 0.0)[:, None, None]
+    near = np.log(np.array([[0.8, 0.1, 0.1]]) * (1 - by_split) + by_split / 3)
+    shape = own.log_probs.shape
+    nothing = np.zeros_like(own.labels)
+    right = replace(own, labels=nothing, decisions=nothing)
+    moving, fixed = (
+        replace(
+            compared,
+            evaluations={"own": replace(right, log_probs=np.broadcast_to(log_probs, shape))},
+        )
+        for log_probs in (near, sure)
+    )
+    together, none = (abstention(one, "own", asking(0.5)) for one in (moving, fixed))
+    assert together.share.mean == pytest.approx(0.5)
+    assert together.share.high - together.share.low > 0.25
+    assert none.share.mean == 0
+    assert none.risk.mean == none.risk.low == 0
+    assert none.risk.high == pytest.approx(2 * (1 - 0.1 ** (1 / len(np.unique(own.items)))))
 
 
 def test_the_curve_ends_at_the_whole_and_passes_through_every_price(compared: Compared) -> None:
