@@ -43,6 +43,7 @@ from judgebayes.experiments.distribution_calibrated.twins import (
 )
 from judgebayes.measures.claims import Evidence, claim_range, evidence, evidence_of
 from judgebayes.plots import bars, confusion_matrices, curves
+from judgebayes.sentence import percent
 
 SPLITS = 20
 CLASSES = ("B", "tie", "A")
@@ -76,12 +77,12 @@ def main(run: Run) -> Output:
     share_bars: dict[str, dict[str, list[float]]] = {}
     printed = expected(PAPER, "figs12to15").set_index(["task", "method"])["value"]
     for cell, n in cells:
+        twin = cell.dataset == "twin"
         by_method = {
-            m: answers(run, cell, n, rule_of(cell) if m == "sc" else m, count=SPLITS)
+            m: answers(run, cell, n, rule_of(cell) if twin and m == "sc" else m, count=SPLITS)
             for m in METHODS
         }
         true = np.bincount(cell.labels, minlength=3) / len(cell.labels)
-        twin = cell.dataset == "twin"
         name = f"{cell.task}, {'twin of ' if twin else ''}{cell.judge}"
         share_bars[name] = {"labels": list(true)}
         matrices[name] = {}
@@ -213,7 +214,9 @@ def _tie_rules() -> tuple[list[dict[str, Any]], Figure, list[str]]:
             known = part.dropna(subset="misfit")
             at = float(np.interp(share, known["share"], known["misfit"]))
             low, high = (possible.min(), possible.max()) if len(possible) else (np.nan, np.nan)
-            ranges.append(f"`{tie}` {low:.0%} to {high:.0%}" if len(possible) else f"`{tie}` none")
+            ranges.append(
+                f"`{tie}` {percent(low)} to {percent(high)}" if len(possible) else f"`{tie}` none"
+            )
             where = {"dataset": "twin", "task": task, "judge": judge, "n": TWIN_VOTES}
             records.append(
                 {
@@ -236,7 +239,7 @@ def _tie_rules() -> tuple[list[dict[str, Any]], Figure, list[str]]:
                         }
                     )
         notes.append(
-            f"{task}: SC is printed to decide about {share:.0%} ties. With its printed MAE and accuracy "
+            f"{task}: SC is printed to decide about {percent(share)} ties. With its printed MAE and accuracy "
             f"(within {LARGEST_MISFIT:g}) the rules for tied votes allow: {', '.join(ranges)}."
         )
     figure = curves(

@@ -241,7 +241,7 @@ def an_experiment() -> Experiment:
 
 def test_results_are_written_tidy_and_readable(tmp_path: Path) -> None:
     page, *files = writing.write(an_experiment(), output(), tmp_path)
-    assert [file.name for file in files] == ["t.csv", "t-f.png"]
+    assert [file.name for file in files] == ["t.csv", "t-f.png", "t-f.pdf"]
     table = pd.read_csv(page.with_suffix(".csv"), keep_default_na=False)
     assert list(table.columns) == COLUMNS
     text = page.read_text()
@@ -308,7 +308,7 @@ def test_the_index_page_leads_to_what_was_written(tmp_path: Path) -> None:
     markup = render(matrix.index_page(results, [an_experiment()], [("seed", "0")]))
     read = check(markup)
     files = {a["href"] or "" for a in read.of("a") if not (a["href"] or "").startswith("#")}
-    assert {f"{PAPER}/{name}" for name in ("t.csv", "t.md", "t-f.png")} == files
+    assert {f"{PAPER}/{name}" for name in ("t.csv", "t.md", "t-f.png", "t-f.pdf")} == files
     assert all((tmp_path / name).exists() for name in files)
     assert page.parent.name == PAPER
     assert len(read.of("svg")) == 1

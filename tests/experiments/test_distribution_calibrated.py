@@ -25,9 +25,13 @@ from judgebayes.experiments.distribution_calibrated.common import (
     against,
     graded,
     printed,
+)
+from judgebayes.experiments.distribution_calibrated.predicting import (
+    predicted,
     twin_error,
     twin_note,
     twin_rows,
+    twin_weights,
 )
 from judgebayes.measures.claims import evidence_of_units
 from judgebayes.votes import from_counts
@@ -62,13 +66,53 @@ def test_the_main_claims_hold_with_the_papers_method_and_are_lost_without_it(
         table = rows(PAPER, "t", graded(comparisons, MARGIN[metric]))
         assert list(table["grade"]) == [real]
         assert list(table["claim"]) == ["paper"]
-    table = rows(
-        PAPER, "t", twin_rows(run, [(TASK, JUDGE)], ("davidson",), "mae", printed("table3"))
-    )
-    at_12 = table[table["n"] == 12]
-    assert list(at_12["grade"]) == [on_twins]
-    assert at_12["margin"].item() == pytest.approx(0.647 - 0.451)
+    names = ("davidson", "sc")
+    table = rows(PAPER, "t", twin_rows(run, [(TASK, JUDGE)], names, "mae", printed("table3")))
+    at_12 = table[table["n"] == 12].set_index(["method", "metric"])
+    assert at_12.loc[("davidson", "mae"), "grade"] == on_twins
+    assert at_12.loc[("davidson", "mae"), "margin"] == pytest.approx(0.647 - 0.451)
+    gain = at_12.loc[("sc minus davidson", "mae difference")]
+    assert gain["paper_value"] == pytest.approx(0.647 - 0.451)
+    assert (gain["grade"] == "consistent") == (wrong is None)
+    # SC's score is what the twins were fitted to.
+    fitted = at_12.loc[("sc", "mae")]
+    assert (fitted["claim"], fitted["grade"]) == ("fitted", "")
+    assert fitted["low"] < fitted["paper_value"] < fitted["high"]
     assert f"{on_twins} " in twin_note(table)
+
+
+def test_a_prediction_is_a_mixture_over_twins() -> None:
+    rng = np.random.default_rng(0)
+    near, far = (evidence_of_units(rng.normal(size=400)).plus(x) for x in (0.0, 5.0))
+    alone = predicted([near, far], np.array([1.0, 0.0]))
+    estimate, low, high = near.interval()
+    assert alone.mean == estimate
+    assert (alone.low, alone.high) == pytest.approx((low, high), abs=0.01)
+    # A twin of little weight widens the interval only if the other end is unlikely as well.
+    both = predicted([near, far], np.array([0.9, 0.1]))
+    assert both.mean == estimate
+    assert both.high > 4.5
+    assert both.low == pytest.approx(low, abs=0.02)
+    again = predicted([near, near], np.array([0.5, 0.5]), new_votes=True)
+    assert again.high - again.low == pytest.approx(np.sqrt(2) * (high - low), rel=0.02)
+
+
+def test_twins_have_sc_s_printed_shares_of_ties() -> None:
+    """And all three rules for tied votes can have them: the paper's numbers do not tell its rule."""
+    for (task, judge), share in twins.tie_shares().items():
+        known = twins.twins(task, judge)
+        assert {twin.tie for twin in known} == {"middle", "outer", "first"}
+        assert max(twin.tie_misfit for twin in known) < 0.02
+        weights = twin_weights(Run(), task, judge)
+        assert weights.sum() == pytest.approx(1)
+        cell = twins.twin_cells(Run(), task, judge)[int(weights.argmax())]
+        ties = MajorityVote(known[int(weights.argmax())].tie).fit(cell.votes, cell.labels)
+        decided = np.asarray(ties(cell.votes.first(12))).argmax(-1) == 1
+        assert decided.mean() == pytest.approx(share, abs=0.04)
+    table, _, notes = figs12to15._tie_rules()
+    at_printed = [r["value"] for r in table if r["metric"].startswith("misfit")]
+    assert max(at_printed) < 0.001
+    assert len(notes) == 2
 
 
 def planted_cell(items: int = 60) -> Cell:

@@ -78,7 +78,7 @@ def test_one_that_raises_or_dies_is_reported_and_the_others_run(
     names = [e.name for e in planted.ALL]
     assert set(files(tmp_path / "whole")) == {
         *("index.html", "index.md", "claims.csv", "summary.csv"),
-        *(f"{PAPER}/{name}{end}" for name in names for end in (".csv", ".md", "-f.png")),
+        *(f"{PAPER}/{name}{end}" for name in names for end in (".csv", ".md", "-f.png", "-f.pdf")),
     }
     head, *costs = (tmp_path / "costs.csv").read_text().splitlines()
     assert head == "experiment,twins,seconds,peak_mb,programs"
