@@ -239,8 +239,8 @@ def _tie_rules() -> tuple[list[dict[str, Any]], Figure, list[str]]:
                         }
                     )
         notes.append(
-            f"{task}: SC is printed to decide about {percent(share)} ties. With its printed MAE and accuracy "
-            f"(within {LARGEST_MISFIT:g}) the rules for tied votes allow: {', '.join(ranges)}."
+            f"{task}: SC is printed to decide about {percent(share)} ties. With its printed MAE and "
+            f"accuracy (within {LARGEST_MISFIT:g}) the rules for tied votes allow: {', '.join(ranges)}."
         )
     figure = curves(
         profile.rename(columns={"tie": "method", "misfit": "value"}).assign(
