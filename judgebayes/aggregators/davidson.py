@@ -85,9 +85,7 @@ class Davidson:
     prior: Prior = field(default_factory=Prior)
     label_noise: float = 0.0
 
-    def __post_init__(self) -> None:
-        """Check that the inference uses the prior."""
-        check_prior(self)
+    __post_init__ = check_prior
 
     @in_float64
     def fit(

@@ -78,9 +78,7 @@ class HierarchicalDavidson:
     prior: HierarchicalPrior = field(default_factory=HierarchicalPrior)
     label_noise: float = 0.0
 
-    def __post_init__(self) -> None:
-        """Check that the inference uses the prior."""
-        check_prior(self)
+    __post_init__ = check_prior
 
     @in_float64
     def fit(

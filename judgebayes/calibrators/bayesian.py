@@ -100,9 +100,7 @@ class BayesianMap:
     inference: Inference = field(default_factory=partial(NormalAtMode, weighted=True))
     prior: Prior = field(default_factory=Prior)
 
-    def __post_init__(self) -> None:
-        """Check that the inference uses the prior."""
-        check_prior(self)
+    __post_init__ = check_prior
 
     @in_float64
     def fit(

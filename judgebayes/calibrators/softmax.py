@@ -34,7 +34,7 @@ from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
 from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import in_files
-from judgebayes.inference.softmax import Design, scaled, score_derivatives
+from judgebayes.inference.softmax import Design, score_derivatives
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import nll
@@ -188,7 +188,7 @@ def fit_softmax(
     design = Design(columns, n_classes)
     total = data.weight.sum()
     share = jnp.where(total > 0, 1 / total, 0.0)
-    loss = scaled(score_derivatives(nll, design, data.labels, data.weight, label_noise), share)
+    loss = score_derivatives(nll, design, data.labels, data.weight, label_noise, factor=share)
 
     size = n_slopes + n_terms * len(intercept_of)
     identity = (jnp.arange(size) < len(slope_of)).astype(float)  # slopes of the constant term

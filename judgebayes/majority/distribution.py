@@ -271,9 +271,7 @@ class BetaBinomial:
     inference: Inference = field(default_factory=MAP)
     prior: Prior = field(default_factory=Prior)
 
-    def __post_init__(self) -> None:
-        """Refuse a prior that the inference would ignore."""
-        check_prior(self)
+    __post_init__ = check_prior
 
     @in_float64
     def fit(

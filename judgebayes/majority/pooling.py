@@ -61,9 +61,7 @@ class PooledBetaBinomial:
     inference: Inference = field(default_factory=_map_with_restarts)
     prior: PooledPrior = field(default_factory=PooledPrior)
 
-    def __post_init__(self) -> None:
-        """Refuse a prior that the inference would ignore."""
-        check_prior(self)
+    __post_init__ = check_prior
 
     @in_float64
     def fit(
