@@ -1,6 +1,8 @@
 """Sentences with text from a user's file: one line, printable, of limited length."""
 
-__all__ = ["sentence"]
+from collections.abc import Iterable
+
+__all__ = ["sentence", "sentences"]
 
 LONGEST = 2000
 """A longer sentence loses its middle: its beginning says what is wrong, and its end what to do."""
@@ -22,3 +24,8 @@ def sentence(text: str) -> str:
         return text
     escaped = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return sentence(escaped) if len(escaped) > LONGEST else escaped
+
+
+def sentences(lines: Iterable[str]) -> list[str]:
+    """Return texts as lines that a terminal can show, each as `sentence` does."""
+    return [sentence(line) for line in lines]

@@ -32,10 +32,9 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
-from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.softmax import Design, score_derivatives
-from judgebayes.inference.status import worst
+from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import nll
 from judgebayes.models.calibration_maps import Form, members

@@ -30,7 +30,6 @@ from judgebayes.report.versions import versions
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.abstaining import risk_curve
-from judgebayes.workflow.answers import decide
 from judgebayes.workflow.calibrating import (
     LEAST_FOR_SPLITS,
     Calibration,
@@ -132,11 +131,10 @@ def _page(
     words = read_words(data)
     if isinstance(data.read, Listing):
         words.append("Diagnostics and judges below use only the votes on labelled items.")
-    decisions, expected = (np.asarray(x) for x in decide(result.log_probs, result.losses.matrix))
+    decisions, expected, abstained = result.decisions
     probs = np.exp(np.asarray(result.log_probs))
     # The answers of a rule are 0 or 1, or shares of tied classes: they do not measure its errors.
     rule = traits_of(result.choice.name).rule or bool(np.isin(probs, (0.0, 1.0)).all())
-    abstained = result.losses.sent(probs, expected)
     risk: list[Block] = [] if result.abstention is None else [Paragraph(result.abstention.sentence)]
     if result.compared is not None and not rule and not result.hide_nll:
         risk.append(

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.finding import Severity
-from judgebayes.sentence import sentence
+from judgebayes.sentence import sentences
 
 __all__ = ["MARKS", "WARNING", "numbers", "say", "say_commands", "say_plainly", "show"]
 
@@ -17,8 +17,7 @@ MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": 
 
 def say(console: Console, lines: Sequence[str], mark: str = "") -> None:
     """Print sentences behind a mark. The mark is rich markup; the sentences are escaped."""
-    for line in lines:
-        text = escape(sentence(line))
+    for text in map(escape, sentences(lines)):
         if not console.is_terminal:
             console.print(f"{mark} {text}" if mark else text, soft_wrap=True, highlight=False)
             continue
@@ -51,6 +50,7 @@ def numbers(table: Table, *heads: str) -> None:
 
 def say_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:
     """Print commands to run next, each below its purpose, on a line of its own to copy."""
-    for purpose, command in commands:
+    lines = sentences([command for _, command in commands])
+    for (purpose, _), line in zip(commands, lines, strict=True):
         say(console, [purpose])
-        console.print(f"  {escape(sentence(command))}", soft_wrap=True, highlight=False)
+        console.print(f"  {escape(line)}", soft_wrap=True, highlight=False)

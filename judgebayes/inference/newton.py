@@ -109,6 +109,10 @@ class Newton(NamedTuple):
         """Return the state at an evaluated point."""
         return State(at, jnp.asarray(self.first), jnp.asarray(False), jnp.asarray(1))
 
+    def end(self, state: State) -> tuple[Bool[Array, ""], Int[Array, ""]]:
+        """Return whether the loop should stop, and its status then."""
+        return ~self.running(state), self.status(state)
+
     def running(self, state: State) -> Bool[Array, ""]:
         """Return whether the loop should continue."""
         rough = jnp.isfinite(state.at.value) & (state.at.gap > self.tolerance)

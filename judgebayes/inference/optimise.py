@@ -176,12 +176,13 @@ def minimise_each(
         return jax.tree.map(lambda a, b: jnp.where(better, a, b), solved_trial, clipped_trial)
 
     newton = Newton(visit, propose, tolerance, max_steps)
+    first_state = newton.begin(begins[0], jnp.eye(size))
 
     def next_start(lane: _Lane) -> _Lane:
         """Store the solution of a start that is done, and begin the next one."""
         at, state = lane.state.at, lane.state
-        done = ~newton.running(state)
-        end = Solution(at.x, at.value, at.gap, state.visits - 1, newton.status(state))
+        done, status = newton.end(state)
+        end = Solution(at.x, at.value, at.gap, state.visits - 1, status)
         finished = done & (jnp.arange(n_starts) == lane.which)
 
         def store(new: Array, old: Array) -> Array:
@@ -196,7 +197,7 @@ def minimise_each(
     def state_of_start(which: Int[Array, ""]) -> State:
         # No indexing: under `vmap` that would be a gather, which costs more than the sum.
         x = jnp.where((jnp.arange(n_starts) == which)[:, None], begins, 0.0).sum(0)
-        return newton.begin(x, jnp.eye(size))
+        return first_state._replace(at=first_state.at._replace(x=x))
 
     zero, none = jnp.zeros(n_starts, begins.dtype), jnp.zeros(n_starts, int)
     first = jnp.asarray(0)

@@ -13,11 +13,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
 from numpyro.infer.initialization import init_to_mean
 
-from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.numpyro_lock import HANDLERS
 from judgebayes.inference.softmax import Design
-from judgebayes.inference.status import Status, when
 from judgebayes.measures.scores import Score, labelled_weight
 from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import with_label_noise
@@ -29,8 +27,7 @@ __all__ = [
     "Result",
     "Sites",
     "Source",
-    "check_prior",
-    "degenerate_status",
+    "UsesPrior",
 ]
 
 Sites = dict[str, Array]
@@ -263,17 +260,27 @@ class Inference(Protocol):
         ...
 
 
-def check_prior(method: Any) -> None:
-    """Raise an error for a non-default prior together with an inference that would ignore it.
+class UsesPrior:
+    """The base of methods with a `prior` and an `inference`."""
 
-    Methods with a `prior` and an `inference` call this in `__post_init__`. Inside compiled code, where
-    values are unknown, nothing is checked: traced methods were checked when they were made.
+    prior: Any
+    inference: Any
 
-    Raises
-    ------
-    JudgeBayesError
-        If the prior would be ignored; the message names the inferences that use it.
-    """
+    def __post_init__(self) -> None:
+        """Refuse a non-default prior together with an inference that would ignore it.
+
+        Inside compiled code, where values are unknown, nothing is checked: traced methods were checked
+        when they were made.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the prior would be ignored; the message names the inferences that use it.
+        """
+        _check_prior(self)
+
+
+def _check_prior(method: UsesPrior) -> None:
     prior = method.prior
     if getattr(method.inference, "uses_prior", True) or not hasattr(prior, "_fields"):
         return
@@ -291,20 +298,3 @@ def check_prior(method: Any) -> None:
             f"{type(method.inference).__name__} does not use the prior of {type(method).__name__}; "
             f"choose an inference that does ({', '.join(USE_PRIOR)}), or leave `prior` at its default."
         )
-
-
-@jit_inline("n_classes", "n_parameters")
-def degenerate_status(
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    n_classes: int,
-    n_parameters: int,
-) -> Int[Array, ""]:
-    """Return DEGENERATE where the labels are constant or fewer than the parameters."""
-    used = (labels >= 0) & (weight > 0)
-    # A product with a one-hot matrix: under `vmap` over weights, one matrix product. Single precision
-    # is enough: small counts are exact, and rounding of large ones changes no comparison.
-    one_hot = (labels[:, None] == jnp.arange(n_classes)).astype(jnp.float32)
-    labels_by_class = used.astype(jnp.float32) @ one_hot
-    too_few = ((labels_by_class > 0).sum() < 2) | (labels_by_class.sum() < n_parameters)
-    return when(too_few, Status.DEGENERATE)

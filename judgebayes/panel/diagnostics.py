@@ -72,6 +72,7 @@ def diagnose(
     """
     limits = Thresholds() if thresholds is None else thresholds
     names, tally = judge_names(votes, judges), tally_of(votes, labels, judges)
+    n_judges = len(names)
     findings = check_parseability(readable_share(votes, judges), names, limits)
     if votes.order is not None:
         findings += check_position(votes, names, limits)
@@ -101,7 +102,7 @@ def diagnose(
         findings.append(
             Finding(
                 "good",
-                f"{votes.n_judges} judge(s) and {len(tally.label)} labels: no problem prevents "
+                f"{n_judges} judge(s) and {len(tally.label)} labels: no problem prevents "
                 "calibration" + ("; consider the notes above." if findings else "."),
             )
         )

@@ -24,22 +24,26 @@ class Tally(NamedTuple):
     """Where the judge was asked, whether or not it voted."""
     label: Int[np.ndarray, " item"]
     n_classes: int
-
-    @property
-    def hits(self) -> Float[np.ndarray, " judge"]:
-        """Number of items on which each judge was right; repeated votes count as a share."""
-        return self.right.sum(0)
-
-    @property
-    def trials(self) -> Float[np.ndarray, " judge"]:
-        """Number of labelled items on which each judge voted."""
-        return self.voted.sum(0).astype(float)
+    hits: Float[np.ndarray, " judge"]
+    """Number of items on which each judge was right; repeated votes count as a share."""
+    trials: Float[np.ndarray, " judge"]
+    """Number of labelled items on which each judge voted."""
 
     def of_judges(self, judges: Int[np.ndarray, " kept"]) -> "Tally":
         """Return the tally of some of the judges, by index."""
-        return self._replace(
-            right=self.right[:, judges], voted=self.voted[:, judges], asked=self.asked[:, judges]
-        )
+        right, voted, asked = (x[:, judges] for x in (self.right, self.voted, self.asked))
+        return _tally(right, voted, asked, self.label, self.n_classes)
+
+
+def _tally(
+    right: Float[np.ndarray, "item judge"],
+    voted: Bool[np.ndarray, "item judge"],
+    asked: Bool[np.ndarray, "item judge"],
+    label: Int[np.ndarray, " item"],
+    n_classes: int,
+) -> Tally:
+    hits, trials = right.sum(0), voted.sum(0).astype(float)
+    return Tally(right, voted, asked, label, n_classes, hits, trials)
 
 
 def tally_of(
@@ -67,7 +71,7 @@ def tally_of(
     asked = np.ones_like(cast, bool)
     if isinstance(judges, Coding) and judges.asked is not None:
         asked = judges.asked[labelled] > 0
-    return Tally(right, cast > 0, asked, label, votes.n_classes)
+    return _tally(right, cast > 0, asked, label, votes.n_classes)
 
 
 def judge_names(votes: Votes, judges: Coding | Sequence[str] | None) -> list[str]:

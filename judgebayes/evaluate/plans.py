@@ -1,0 +1,179 @@
+"""What is computed for a batch of splits: compiled programs over all of its splits, or a loop."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import jax
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Float, Int
+
+from judgebayes.aggregators.base import Aggregator
+from judgebayes.aggregators.calibrated import Calibrated
+from judgebayes.arrays import Scalar
+from judgebayes.calibrators.base import Calibrator
+from judgebayes.compiled.programs import cached_export
+from judgebayes.evaluate.batches import SPLIT, Plan, Pytree, SplitArrays, SplitBatch
+from judgebayes.evaluate.by_loop import evaluate_by_loop
+from judgebayes.evaluate.one_split import (
+    AggregatorOutput,
+    Evaluation,
+    FitOn,
+    aggregate_split,
+    evaluate,
+    map_split,
+)
+from judgebayes.votes.array import Votes
+
+__all__ = ["is_jax", "plan_of", "plan_of_maps"]
+
+R = TypeVar("R")
+
+
+def is_jax(method: Any) -> bool:
+    """Tell whether a method or a fit is a pytree, usable in compiled code."""
+    return not jax.tree_util.all_leaves([method])
+
+
+def plan_of(method: Aggregator, fit_on: FitOn) -> Plan:
+    """Return the plan to fit and evaluate a method on every split."""
+    if isinstance(method, Calibrated):  # its calibrator is compiled once, for all aggregators
+        maps = {"": method.calibrator}
+        return plan_of_maps(method.aggregator, maps, method.share, method.cross_fit, fit_on)
+
+    def run(batch: SplitBatch) -> list[Evaluation]:
+        if not is_jax(method):
+            data = (batch.votes, batch.labels, *batch.splits, batch.loss)
+            return [evaluate_by_loop(method, *data, fit_on, batch.n_items)]
+        args = (method, batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
+        return [_run(batch, _evaluate_all, args, fit_on=fit_on, vmap_size=batch.vmap_size)]
+
+    return Plan(run, ("",), method, fit_on)
+
+
+def plan_of_maps(
+    method: Aggregator,
+    calibrators: Mapping[str, Calibrator],
+    share: Scalar | None,
+    cross_fit: int | None,
+    fit_on: FitOn,
+) -> Plan:
+    """Return the plan to fit a method on every split, and then every calibrator to its output."""
+
+    def run(batch: SplitBatch) -> list[Evaluation]:
+        output = _run(
+            batch,
+            _answer_all,
+            (method, share, batch.votes, batch.labels, batch.weight, batch.splits),
+            cross_fit=cross_fit,
+            fit_on=fit_on,
+            vmap_size=batch.vmap_size,
+        )
+        # Calibrators run vectorised also after a sequential method.
+        vmap_size = batch.vmap_size if batch.vmap_size > 1 else len(output.status)
+
+        def evaluate_map(calibrator: Calibrator) -> Evaluation:
+            args = (calibrator, output, batch.labels, batch.loss, batch.splits)
+            return _run(batch, _map_all, args, vmap_size=vmap_size)
+
+        return [evaluate_map(calibrator) for calibrator in calibrators.values()]
+
+    made_of = (method, share, tuple(calibrators.values()))
+    return Plan(run, tuple(calibrators), made_of, (fit_on, cross_fit))
+
+
+def _run(batch: SplitBatch, function: Callable[..., R], args: tuple[Any, ...], **static: Any) -> R:
+    """Call a compiled function; without a mesh, through a cached program if one exists."""
+    if batch.mesh is not None:
+        return function(*args, **static, mesh=batch.mesh)
+    return cached_export(function, *args, **static, mesh=None)
+
+
+def _each_split(
+    one: Callable[[Pytree, Pytree], Pytree],
+    shared: Pytree,
+    splits: Pytree,
+    vmap_size: int,
+    mesh: Mesh | None,
+) -> Pytree:
+    """Run every split; with a mesh, each device runs its part without communication."""
+
+    def part(shared: Pytree, splits: Pytree) -> Pytree:
+        return jax.lax.map(partial(one, shared), splits, batch_size=vmap_size)
+
+    if mesh is None:
+        return part(shared, splits)
+    spread = PartitionSpec(SPLIT)
+    return jax.shard_map(
+        part, mesh=mesh, in_specs=(PartitionSpec(), spread), out_specs=spread, check_vma=False
+    )(shared, splits)
+
+
+@partial(jax.jit, static_argnames=("fit_on", "vmap_size", "mesh"))
+def _evaluate_all(
+    method: Aggregator,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    loss: Float[Array, "action class"],
+    weight: Float[Array, " item"] | None,
+    splits: SplitArrays,
+    fit_on: FitOn,
+    vmap_size: int,
+    mesh: Mesh | None,
+) -> Evaluation:
+    """Evaluate a method on every split."""
+
+    def evaluate_split(shared: Pytree, split: SplitArrays) -> Evaluation:
+        method, votes, labels, loss, weight = shared
+        calibration, evaluation, key = split
+        return evaluate(method, votes, labels, calibration, evaluation, loss, key, fit_on, weight)
+
+    return _each_split(
+        evaluate_split, (method, votes, labels, loss, weight), splits, vmap_size, mesh
+    )
+
+
+@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "vmap_size", "mesh"))
+def _answer_all(
+    method: Aggregator,
+    share: Scalar | None,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"] | None,
+    splits: SplitArrays,
+    cross_fit: int | None,
+    fit_on: FitOn,
+    vmap_size: int,
+    mesh: Mesh | None,
+) -> AggregatorOutput:
+    """Fit an aggregator on every split, for the calibrators after it."""
+
+    def evaluate_split(shared: Pytree, split: SplitArrays) -> AggregatorOutput:
+        method, share, votes, labels, weight = shared
+        return aggregate_split(method, share, cross_fit, votes, labels, *split, fit_on, weight)
+
+    return _each_split(
+        evaluate_split, (method, share, votes, labels, weight), splits, vmap_size, mesh
+    )
+
+
+@partial(jax.jit, static_argnames=("vmap_size", "mesh"))
+def _map_all(
+    calibrator: Calibrator,
+    output: AggregatorOutput,
+    labels: Int[Array, " item"],
+    loss: Float[Array, "action class"],
+    splits: SplitArrays,
+    vmap_size: int,
+    mesh: Mesh | None,
+) -> Evaluation:
+    """Fit a calibrator on every split, with one program for all aggregators."""
+
+    def evaluate_split(shared: Pytree, split: Pytree) -> Evaluation:
+        calibrator, labels, loss = shared
+        output, (calibration, evaluation, _) = split
+        return map_split(calibrator, output, labels, calibration, evaluation, loss)
+
+    return _each_split(
+        evaluate_split, (calibrator, labels, loss), (output, splits), vmap_size, mesh
+    )
