@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, Int
 
@@ -12,8 +15,9 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.arrays import Scalar
 from judgebayes.calibrators.base import Calibrator
+from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.compiled.programs import cached_export
-from judgebayes.evaluate.batches import SPLIT, Plan, Pytree, SplitArrays, SplitBatch
+from judgebayes.evaluate.batches import SPLIT, Plan, Pytree, SplitArrays, SplitBatch, SplitData
 from judgebayes.evaluate.by_loop import evaluate_by_loop
 from judgebayes.evaluate.one_split import (
     AggregatorOutput,
@@ -23,11 +27,14 @@ from judgebayes.evaluate.one_split import (
     evaluate,
     map_split,
 )
-from judgebayes.votes.array import Votes
+from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["is_jax", "plan_of", "plan_of_maps"]
+__all__ = ["answers", "evaluate_data", "is_jax", "plan_of", "plan_of_maps"]
 
 R = TypeVar("R")
+
+ANSWERS = ("log_probs", "decisions", "status")
+"""The fields of an evaluation in a checkpoint; items and labels follow from the splits."""
 
 
 def is_jax(method: Any) -> bool:
@@ -80,6 +87,49 @@ def plan_of_maps(
 
     made_of = (method, share, tuple(calibrators.values()))
     return Plan(run, tuple(calibrators), made_of, (fit_on, cross_fit))
+
+
+def evaluate_data(
+    method: Aggregator, data: SplitData, fit_on: FitOn, batch_size: int | None = None
+) -> Evaluation:
+    """Return the results of a method on all splits."""
+    return answers(plan_of(method, fit_on), data.batches(method, fit_on, batch_size))[""]
+
+
+def answers(plan: Plan, batches: list[SplitBatch]) -> dict[str, Evaluation]:
+    """Return the results on all splits, batch by batch, from the checkpoint if they are saved."""
+
+    def from_checkpoint(batch: SplitBatch, folder: Path) -> list[Evaluation]:
+        def compute() -> dict[str, np.ndarray]:
+            return {
+                f"{index} {field}": np.asarray(getattr(evaluation, field))
+                for index, evaluation in enumerate(map(batch.on_host, plan.run(batch)))
+                for field in ANSWERS
+            }
+
+        arrays = kept_part(folder, batch.name(plan, ANSWERS), compute)
+        items = np.asarray(batch.splits[1])[: batch.n_splits]
+        labels = np.where(items >= 0, np.asarray(batch.labels)[np.maximum(items, 0)], MISSING)
+        evaluations = [
+            Evaluation(items, labels, *(arrays[f"{index} {field}"] for field in ANSWERS))
+            for index in range(len(plan.names))
+        ]
+        return evaluations if batch.mesh is not None else jax.device_put(evaluations)
+
+    def evaluate_batch(batch: SplitBatch) -> list[Evaluation]:
+        if batch.folder is not None:
+            return from_checkpoint(batch, batch.folder)
+        return [batch.on_host(evaluation) for evaluation in plan.run(batch)]
+
+    def concatenate(*parts: Array | np.ndarray) -> Array | np.ndarray:
+        host = isinstance(parts[0], np.ndarray)
+        return np.concatenate(parts) if host else jnp.concatenate(parts)
+
+    first, *rest = map(evaluate_batch, batches)
+    evaluations = (
+        [jax.tree.map(concatenate, *e) for e in zip(first, *rest, strict=True)] if rest else first
+    )
+    return dict(zip(plan.names, evaluations, strict=True))
 
 
 def _run(batch: SplitBatch, function: Callable[..., R], args: tuple[Any, ...], **static: Any) -> R:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from judgebayes import __version__
 from judgebayes.aggregators.base import Aggregator
@@ -27,18 +26,15 @@ from judgebayes.evaluate.one_split import (
     measure,
     metrics_named,
 )
-from judgebayes.evaluate.plans import plan_of, plan_of_maps
+from judgebayes.evaluate.plans import answers, evaluate_data, plan_of, plan_of_maps
 from judgebayes.evaluate.splits import Splits
 from judgebayes.progress import Progress, followed, tracked
-from judgebayes.votes.array import MISSING, Votes
+from judgebayes.votes.array import Votes
 
 __all__ = ["evaluate_calibrators", "evaluate_methods", "evaluate_splits", "sweep"]
 
 THREADS = 4
 """The largest number of methods to fit at the same time, because each needs memory."""
-
-ANSWERS = ("log_probs", "decisions", "status")
-"""The fields of an evaluation in a checkpoint; items and labels follow from the splits."""
 
 
 @in_float64
@@ -91,7 +87,7 @@ def evaluate_splits(
         folder cannot be written to (its content is then unchanged).
     """
     data = split_data(votes, labels, splits, loss, seed, devices, checkpoint)
-    return _answers(plan_of(method, fit_on), data.batches(method, fit_on, batch_size))[""]
+    return evaluate_data(method, data, fit_on, batch_size)
 
 
 def evaluate_methods(
@@ -113,9 +109,8 @@ def evaluate_methods(
     data = split_data(votes, labels, splits, loss, seed)
 
     def one(name: str) -> Evaluation:
-        method, votes_used = methods[name], fit_on[name]
         with jax.enable_x64(True):  # the setting is a thread's own
-            return _answers(plan_of(method, votes_used), data.batches(method, votes_used))[""]
+            return evaluate_data(methods[name], data, fit_on[name])
 
     what = f"methods held out on {len(splits.calibration)} splits"
     # Threads let one method compile while another runs. One more than there are cores, because
@@ -154,7 +149,7 @@ def evaluate_calibrators(
     """
     data = split_data(votes, labels, splits, loss, seed, devices, checkpoint)
     plan = plan_of_maps(method, calibrators, share, cross_fit, fit_on)
-    return _answers(plan, data.batches(method, fit_on, batch_size))
+    return answers(plan, data.batches(method, fit_on, batch_size))
 
 
 @in_float64
@@ -271,39 +266,3 @@ def _tidy(scores: _Scores, names: Mapping[str, str]) -> pd.DataFrame:
         for metric, values in scores.metrics.items()
     ]
     return pd.concat(parts, ignore_index=True)
-
-
-def _answers(plan: Plan, batches: "list[SplitBatch]") -> dict[str, Evaluation]:
-    """Return the results on all splits, batch by batch, from the checkpoint if they are saved."""
-
-    def from_checkpoint(batch: SplitBatch, folder: Path) -> list[Evaluation]:
-        def compute() -> dict[str, np.ndarray]:
-            return {
-                f"{index} {field}": np.asarray(getattr(evaluation, field))
-                for index, evaluation in enumerate(map(batch.on_host, plan.run(batch)))
-                for field in ANSWERS
-            }
-
-        arrays = kept_part(folder, batch.name(plan, ANSWERS), compute)
-        items = np.asarray(batch.splits[1])[: batch.n_splits]
-        labels = np.where(items >= 0, np.asarray(batch.labels)[np.maximum(items, 0)], MISSING)
-        evaluations = [
-            Evaluation(items, labels, *(arrays[f"{index} {field}"] for field in ANSWERS))
-            for index in range(len(plan.names))
-        ]
-        return evaluations if batch.mesh is not None else jax.device_put(evaluations)
-
-    def evaluate_batch(batch: SplitBatch) -> list[Evaluation]:
-        if batch.folder is not None:
-            return from_checkpoint(batch, batch.folder)
-        return [batch.on_host(evaluation) for evaluation in plan.run(batch)]
-
-    def concatenate(*parts: Array | np.ndarray) -> Array | np.ndarray:
-        host = isinstance(parts[0], np.ndarray)
-        return np.concatenate(parts) if host else jnp.concatenate(parts)
-
-    first, *rest = map(evaluate_batch, batches)
-    evaluations = (
-        [jax.tree.map(concatenate, *e) for e in zip(first, *rest, strict=True)] if rest else first
-    )
-    return dict(zip(plan.names, evaluations, strict=True))

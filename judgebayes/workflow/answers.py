@@ -20,6 +20,9 @@ __all__ = [
 ]
 
 
+_decide = inside(decide)
+
+
 class Decisions(NamedTuple):
     """The decision on every item, its expected loss, and whether a person is asked instead."""
 
@@ -29,8 +32,8 @@ class Decisions(NamedTuple):
 
 
 def decisions_of(log_probs: Float[Array, "item class"], losses: Losses) -> Decisions:
-    """Return the decisions of least expected loss."""
-    decisions, expected = map(np.asarray, inside(decide)(log_probs, losses.matrix))
+    """Return the decisions of least expected loss. The caller has 64-bit arithmetic."""
+    decisions, expected = map(np.asarray, _decide(log_probs, losses.matrix))
     return Decisions(decisions, expected, losses.sent(np.exp(np.asarray(log_probs)), expected))
 
 
