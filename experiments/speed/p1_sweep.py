@@ -20,7 +20,7 @@ from judgebayes.inference import DRPS
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.optimise import Differentiated, minimise_each
 from judgebayes.inference.point import spread
-from judgebayes.inference.softmax import Design, score_derivatives
+from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.measures.scores import drps
 from judgebayes.models import davidson
 from judgebayes.votes import Votes

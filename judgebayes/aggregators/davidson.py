@@ -24,7 +24,7 @@ from judgebayes.inference.problem import (
 )
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.softmax import Design
+from judgebayes.inference.score_derivatives import Design
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.models import davidson
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior

@@ -33,7 +33,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
 from judgebayes.inference.registry import in_files
-from judgebayes.inference.softmax import Design, score_derivatives
+from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import nll

@@ -20,11 +20,13 @@ from judgebayes.io import check_writable
 from judgebayes.progress import Progress, shown
 from judgebayes.report import Block, Facts, Findings, Page, Paragraph, Section, Table, render
 from judgebayes.report.abstaining import risk_drawing
+from judgebayes.report.data import data_section
 from judgebayes.report.decisions import decisions_section
+from judgebayes.report.diagnostics import diagnostics_section
 from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
+from judgebayes.report.judges import judges_section
 from judgebayes.report.labels import Curve, labels_section
 from judgebayes.report.origin import method_section, rerun_section
-from judgebayes.report.reading import data_section, diagnostics_section, judges_section
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
 from judgebayes.votes import Classes
@@ -94,7 +96,7 @@ def _presentable(data: Data) -> Data:
     return replace(data, read=replace(data.read, coding=coding))
 
 
-def _curve(request: ReportRequest, result: Calibration, progress: Progress) -> Curve:
+def _curve(request: ReportRequest, result: Calibration, progress: Progress | None) -> Curve:
     assert result.compared is not None
     name, loss = result.choice.name, result.losses.matrix
     growth = grow(

@@ -14,7 +14,7 @@ from numpyro.infer.util import log_density
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
 from judgebayes.inference.problem import Problem, Result, Sites
-from judgebayes.inference.softmax import score_derivatives
+from judgebayes.inference.score_derivatives import score_derivatives
 from judgebayes.measures.scores import Score, drps, labelled_weight
 
 __all__ = ["DRPS", "MAP", "MinimumScore", "best_of"]

@@ -15,7 +15,7 @@ from numpyro.infer.initialization import init_to_mean
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.numpyro_lock import HANDLERS
-from judgebayes.inference.softmax import Design
+from judgebayes.inference.score_derivatives import Design
 from judgebayes.measures.scores import Score, labelled_weight
 from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import with_label_noise
@@ -71,7 +71,7 @@ class Problem:
     """Where chains start; spread over the prior if None."""
     design: Design | None = None
     """Given where the logits of `predict` are linear in the sites, flattened in the order of their
-    names: scores then have analytic derivatives (`inference.softmax`)."""
+    names: scores then have analytic derivatives (`inference.score_derivatives`)."""
     convergence_targets: Callable[[Sites], Float[Array, " quantity"]] | None = None
     """The quantities on which chains must agree; all parameters if None. Where the data leave some
     parameters undetermined that predictions do not need, the predictions."""
