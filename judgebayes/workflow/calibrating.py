@@ -46,7 +46,7 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     within_noise,
 )
-from judgebayes.workflow.data import Data, data_in_request, encoded
+from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import (
     INFERENCES,
@@ -63,8 +63,6 @@ from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
     Listing,
     Reading,
-    classes_of,
-    open_files,
 )
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
@@ -223,7 +221,7 @@ def read_request(request: CalibrateRequest) -> Data:
         raise JudgeBayesError(
             f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
         )
-    data = data_in_request(request) or _read_files(request)
+    data = data_of(request)
     if not data.labelled and request.method != "sc":
         raise JudgeBayesError(
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
@@ -238,12 +236,6 @@ def read_request(request: CalibrateRequest) -> Data:
             f"less than {most:.2g} (random labels)."
         )
     return data
-
-
-def _read_files(request: CalibrateRequest) -> Data:
-    opened = open_files(request.votes, request.labels, request.columns, request.reading)
-    classes = classes_of(opened, request.classes, request.pairwise)
-    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
 
 
 def read_words(data: Data) -> list[str]:
