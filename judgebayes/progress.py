@@ -17,17 +17,23 @@ Progress = Callable[[str, int, int], None]
 
 
 def followed(items: Collection[T], what: str, progress: Progress | None) -> Iterator[T]:
-    """Yield items, and call `progress` before each and after the last."""
-    report = progress or (lambda *_: None)
+    """Return an iterator over items that calls `progress`, if given, before each and after the last."""
+    return iter(items) if progress is None else _reported(items, what, progress)
+
+
+def _reported(items: Collection[T], what: str, progress: Progress) -> Iterator[T]:
     for done, item in enumerate(items):
-        report(what, done, len(items))
+        progress(what, done, len(items))
         yield item
-    report(what, len(items), len(items))
+    progress(what, len(items), len(items))
 
 
 @contextmanager
-def shown() -> Iterator[Progress]:
-    """Yield a callback that shows a progress bar for each task, under the conditions of `tracked`."""
+def shown() -> Iterator[Progress | None]:
+    """Yield a callback that shows a progress bar for each task, under the conditions of `tracked`.
+
+    Where the bars are hidden, None is yielded.
+    """
     with _bar() as bars:
         tasks: dict[str, TaskID] = {}
 
@@ -37,7 +43,7 @@ def shown() -> Iterator[Progress]:
                 task = tasks[what] = bars.add_task(what, total=total)
             bars.update(task, completed=done)
 
-        yield report
+        yield None if bars.disable else report
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """Sentences with text from a user's file: one line, printable, of limited length."""
 
+from collections.abc import Iterable
 from typing import SupportsFloat
 
-__all__ = ["percent", "sentence"]
+__all__ = ["percent", "sentence", "sentences"]
 
 LONGEST = 2000
 """A longer sentence loses its middle: its beginning says what is wrong, and its end what to do."""
@@ -33,3 +34,8 @@ def percent(share: SupportsFloat, digits: int = 0, *, sign: bool = False) -> str
     ('90 %', '12.3 %', '+20 %')
     """
     return f"{100 * float(share):{'+' if sign else ''}.{digits}f} %"
+
+
+def sentences(lines: Iterable[str]) -> list[str]:
+    """Return texts as lines that a terminal can show, each as `sentence` does."""
+    return [sentence(line) for line in lines]

@@ -20,7 +20,7 @@ from judgebayes.inference import DRPS
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.optimise import Differentiated, minimise_each
 from judgebayes.inference.point import spread
-from judgebayes.inference.softmax import Design, scaled, score_derivatives
+from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.measures.scores import drps
 from judgebayes.models import davidson
 from judgebayes.votes import Votes
@@ -167,8 +167,7 @@ def distance_to_the_limit(run: Run, rounds: int) -> str:
         vote_features = davidson.Features(evidence[:, 0], evidence[:, 1:])
         items = len(labels)
         design = Design(columns(vote_features, n_classes=3), 3)
-        total = score_derivatives(drps, design, labels, jnp.ones(items), 0.0)
-        return scaled(total, jnp.asarray(1 / items))
+        return score_derivatives(drps, design, labels, jnp.ones(items), 0.0, factor=1 / items)
 
     @jax.jit
     def fits() -> Array:

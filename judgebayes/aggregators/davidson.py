@@ -20,13 +20,12 @@ from judgebayes.inference.problem import (
     Inference,
     Problem,
     Sites,
-    check_prior,
-    degenerate_status,
+    UsesPrior,
 )
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.softmax import Design
-from judgebayes.inference.status import worst
+from judgebayes.inference.score_derivatives import Design
+from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.models import davidson
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior
 from judgebayes.votes.array import Votes
@@ -37,7 +36,7 @@ __all__ = ["Davidson", "FittedDavidson"]
 @aggregator("davidson", compared="always", inferences=("drps", "ml", "map", "nuts"), place=10)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Davidson:
+class Davidson(UsesPrior):
     r"""Aggregate repeated votes by Davidson's model, fitted to labelled items.
 
     .. math::
@@ -84,10 +83,6 @@ class Davidson:
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: Prior = field(default_factory=Prior)
     label_noise: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check that the inference uses the prior."""
-        check_prior(self)
 
     @in_float64
     def fit(

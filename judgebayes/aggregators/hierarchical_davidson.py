@@ -19,12 +19,11 @@ from judgebayes.inference.problem import (
     Inference,
     Problem,
     Sites,
-    check_prior,
-    degenerate_status,
+    UsesPrior,
 )
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import worst
+from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import drps
 from judgebayes.models import davidson, hierarchical_davidson
 from judgebayes.models.hierarchical_davidson import (
@@ -47,7 +46,7 @@ def _penalised_drps() -> MAP:
 @aggregator("hierarchical", compared="tasks", needs_tasks=True, place=60)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class HierarchicalDavidson:
+class HierarchicalDavidson(UsesPrior):
     """Aggregate repeated votes by Davidson's model, fitted to several tasks at once.
 
     Tasks with few labels borrow strength from the others, tasks with many labels rely on their own; the
@@ -77,10 +76,6 @@ class HierarchicalDavidson:
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: HierarchicalPrior = field(default_factory=HierarchicalPrior)
     label_noise: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check that the inference uses the prior."""
-        check_prior(self)
 
     @in_float64
     def fit(

@@ -15,9 +15,9 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.fast.log_softmax import log_softmax, log_softmax_by_class
-from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled
+from judgebayes.inference.status import degenerate_status
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.one_coin import Prior

@@ -22,10 +22,10 @@ from judgebayes.inference.laplace import (
     leave_one_out,
 )
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Result, Sites, degenerate_status
+from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import worst
+from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models import stacking
 from judgebayes.models.label_noise import noise_matrix

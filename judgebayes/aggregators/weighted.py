@@ -18,8 +18,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
-from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import aggregator, in_files
+from judgebayes.inference.status import degenerate_status
 from judgebayes.inference.summary import summary
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 

@@ -30,12 +30,11 @@ from judgebayes.inference.problem import (
     Inference,
     Problem,
     Sites,
-    check_prior,
-    degenerate_status,
+    UsesPrior,
 )
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import worst
+from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.inference.summary import summary
 from judgebayes.models.calibration_maps import CalibrationMapModel, Form, MapData, Prior
 
@@ -54,7 +53,7 @@ class ProbabilityInterval(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BayesianMap:
+class BayesianMap(UsesPrior):
     r"""Compute the posterior of a map's parameters, so that its probabilities have intervals.
 
     .. math:: \pi(\theta \mid y) \propto \pi(\theta) \prod_i q_\theta(y_i \mid p_i)^{w_i}
@@ -99,10 +98,6 @@ class BayesianMap:
     calibrator: Calibrator
     inference: Inference = field(default_factory=partial(NormalAtMode, weighted=True))
     prior: Prior = field(default_factory=Prior)
-
-    def __post_init__(self) -> None:
-        """Check that the inference uses the prior."""
-        check_prior(self)
 
     @in_float64
     def fit(

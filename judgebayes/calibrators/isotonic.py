@@ -17,8 +17,8 @@ from judgebayes.calibrators.base import (
 )
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import calibrator, in_files
+from judgebayes.inference.status import degenerate_status
 from judgebayes.inference.summary import summary
 
 __all__ = ["FittedIsotonic", "Isotonic"]

@@ -32,10 +32,9 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
-from judgebayes.inference.problem import degenerate_status
 from judgebayes.inference.registry import in_files
-from judgebayes.inference.softmax import Design, scaled, score_derivatives
-from judgebayes.inference.status import worst
+from judgebayes.inference.score_derivatives import Design, score_derivatives
+from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import nll
 from judgebayes.models.calibration_maps import Form, members
@@ -188,7 +187,7 @@ def fit_softmax(
     design = Design(columns, n_classes)
     total = data.weight.sum()
     share = jnp.where(total > 0, 1 / total, 0.0)
-    loss = scaled(score_derivatives(nll, design, data.labels, data.weight, label_noise), share)
+    loss = score_derivatives(nll, design, data.labels, data.weight, label_noise, factor=share)
 
     size = n_slopes + n_terms * len(intercept_of)
     identity = (jnp.arange(size) < len(slope_of)).astype(float)  # slopes of the constant term

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from judgebayes.cli import requests
-from judgebayes.cli.command import Context, command_line, other_command
+from judgebayes.cli.command import Context, command_line, other_commands
 from judgebayes.cli.headings import CommandWithHeadings
 from judgebayes.cli.records import completing, taking_records
 from judgebayes.errors import JudgeBayesError
@@ -92,7 +92,7 @@ def calibrate(context: Context, request: options.CalibrateRequest) -> None:
     """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating
 
-    diagnosing, reporting = (other_command(context, name) for name in ("diagnose", "report"))
+    diagnosing, reporting = other_commands(context, "diagnose", "report")
     calibrating.calibrate_votes(request, diagnosing=diagnosing, reporting=reporting)
 
 

@@ -44,8 +44,7 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
             console, result.compared, result.leads, result.losses, hide_nll=result.hide_nll
         )
     say(console, [f.sentence for f in result.unsound] + result.warnings, WARNING)
-    say(console, [] if result.sets is None else result.sets.sentences)
-    say(console, result.decided)
+    say(console, [*([] if result.sets is None else result.sets.sentences), *result.decided])
     _write(console, request.out, result.answers)
     if request.save is not None:
         applying.save(result, request.save)

@@ -20,18 +20,19 @@ from judgebayes.io import check_writable
 from judgebayes.progress import Progress, shown
 from judgebayes.report import Block, Facts, Findings, Page, Paragraph, Section, Table, render
 from judgebayes.report.abstaining import risk_drawing
+from judgebayes.report.data import data_section
 from judgebayes.report.decisions import decisions_section
+from judgebayes.report.diagnostics import diagnostics_section
 from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
+from judgebayes.report.judges import judges_section
 from judgebayes.report.labels import Curve, labels_section
 from judgebayes.report.origin import method_section, rerun_section
-from judgebayes.report.reading import data_section, diagnostics_section, judges_section
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.abstaining import risk_curve
-from judgebayes.workflow.answers import decide
 from judgebayes.workflow.calibrating import (
     LEAST_FOR_SPLITS,
     Calibration,
@@ -96,7 +97,7 @@ def _presentable(data: Data) -> Data:
     return replace(data, read=replace(data.read, coding=coding))
 
 
-def _curve(request: ReportRequest, result: Calibration, progress: Progress) -> Curve:
+def _curve(request: ReportRequest, result: Calibration, progress: Progress | None) -> Curve:
     assert result.compared is not None
     name, loss = result.choice.name, result.losses.matrix
     growth = grow(
@@ -133,11 +134,10 @@ def _page(
     words = read_words(data)
     if isinstance(data.read, Listing):
         words.append("Diagnostics and judges below use only the votes on labelled items.")
-    decisions, expected = (np.asarray(x) for x in decide(result.log_probs, result.losses.matrix))
+    decisions, expected, abstained = result.decisions
     probs = np.exp(np.asarray(result.log_probs))
     # The answers of a rule are 0 or 1, or shares of tied classes: they do not measure its errors.
     rule = traits_of(result.choice.name).rule or bool(np.isin(probs, (0.0, 1.0)).all())
-    abstained = result.losses.sent(probs, expected)
     risk: list[Block] = [] if result.abstention is None else [Paragraph(result.abstention.sentence)]
     if result.compared is not None and not rule and not result.hide_nll:
         risk.append(

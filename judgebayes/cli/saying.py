@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.finding import Severity
-from judgebayes.sentence import sentence
+from judgebayes.sentence import sentences
 
 __all__ = ["MARKS", "WARNING", "numbers", "say", "say_commands", "say_plainly", "show"]
 
@@ -17,17 +17,21 @@ MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": 
 
 def say(console: Console, lines: Sequence[str], mark: str = "") -> None:
     """Print sentences behind a mark. The mark is rich markup; the sentences are escaped."""
-    for line in lines:
-        text = escape(sentence(line))
-        if not console.is_terminal:
-            console.print(f"{mark} {text}" if mark else text, soft_wrap=True, highlight=False)
-            continue
-        hanging = Table.grid(padding=(0, 1, 0, 0))
-        if mark:
-            hanging.add_column()
-        hanging.add_column(overflow="fold")
-        hanging.add_row(*([mark] if mark else []), text)
-        console.print(hanging, highlight=False)
+    for line in sentences(lines):
+        _say_line(console, line, mark)
+
+
+def _say_line(console: Console, line: str, mark: str = "") -> None:
+    text = escape(line)
+    if not console.is_terminal:
+        console.print(f"{mark} {text}" if mark else text, soft_wrap=True, highlight=False)
+        return
+    hanging = Table.grid(padding=(0, 1, 0, 0))
+    if mark:
+        hanging.add_column()
+    hanging.add_column(overflow="fold")
+    hanging.add_row(*([mark] if mark else []), text)
+    console.print(hanging, highlight=False)
 
 
 def say_plainly(console: Console, *lines: str) -> None:
@@ -51,6 +55,7 @@ def numbers(table: Table, *heads: str) -> None:
 
 def say_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:
     """Print commands to run next, each below its purpose, on a line of its own to copy."""
-    for purpose, command in commands:
-        say(console, [purpose])
-        console.print(f"  {escape(sentence(command))}", soft_wrap=True, highlight=False)
+    lines = sentences([line for pair in commands for line in pair])
+    for purpose, command in zip(lines[::2], lines[1::2], strict=True):
+        _say_line(console, purpose)
+        console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)

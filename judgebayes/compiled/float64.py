@@ -6,7 +6,7 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
-__all__ = ["in_float64"]
+__all__ = ["in_float64", "inside"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,3 +21,9 @@ def in_float64(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return wrapped
+
+
+def inside(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function under `in_float64` without it, for code that already has 64-bit arithmetic."""
+    bare: Callable[P, R] = vars(function)["__wrapped__"]
+    return bare

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -17,7 +17,6 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.digest import digest_of
-from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import Evaluation, FitOn
 from judgebayes.evaluate.splits import Splits
@@ -26,9 +25,7 @@ from judgebayes.measures.decide import absolute_loss
 from judgebayes.panel.curate import Curated
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["Plan", "Pytree", "SplitArrays", "SplitBatch", "each_split", "split_batches"]
-
-R = TypeVar("R")
+__all__ = ["Plan", "Pytree", "SplitArrays", "SplitBatch", "SplitData", "split_data"]
 
 MEMORY_SHARE, NUMBER_BYTES, COPIES = 0.25, 8, 6
 """The share of memory for a batch of splits, the bytes per number, and the copies of a fit's data."""
@@ -72,12 +69,6 @@ class SplitBatch:
     mesh: Mesh | None
     folder: Path | None
 
-    def run(self, function: Callable[..., R], args: tuple[Any, ...], **static: Any) -> R:
-        """Call a compiled function; without a mesh, through a cached program if one exists."""
-        if self.mesh is not None:
-            return function(*args, **static, mesh=self.mesh)
-        return cached_export(function, *args, **static, mesh=None)
-
     def name(self, plan: Plan, *what: object) -> str:
         """Return the name of a checkpoint of a plan's results on these splits."""
         items = [
@@ -112,73 +103,111 @@ class SplitBatch:
         return jax.device_put(unpadded) if self.mesh is None else unpadded
 
 
-def split_batches(
-    method: Aggregator,
-    votes: Votes,
-    labels: Int[AnyArray, " item"],
-    splits: Splits,
-    fit_on: FitOn,
-    loss: Float[np.ndarray, "action class"] | None,
-    seed: int,
-    devices: Sequence[jax.Device] | None,
-    batch_size: int | None,
-    checkpoint: Path | str | None,
-) -> list[SplitBatch]:
-    """Return the batches of a sweep, all of the same size, so that they share compiled programs."""
-    if fit_on not in ("calibration", "all"):
-        raise JudgeBayesError(f"fit_on={fit_on!r}; choose one of: 'calibration', 'all'.")
-    highest = max(int(splits.calibration.max()), int(splits.evaluation.max()))
-    n_own, n_splits = votes.n_items, len(splits)
-    if highest >= n_own:
-        raise JudgeBayesError(f"The splits contain item {highest}, but there are {n_own} items.")
-    n_items = bucket_size(n_own)
-    n_devices = 1 if devices is None else len(devices)
-    if batch_size is None:
-        batch_size = splits_per_batch(method, votes, splits, fit_on)
-    if batch_size < 1:
-        raise JudgeBayesError(f"batch_size={batch_size}; it must be 1 or more.")
-    n_batches = -(-n_splits // (batch_size * n_devices))
-    per_device = -(-n_splits // (n_batches * n_devices))
-    vmap_size = _vmap_size(method, per_device, n_items)
-    per_device = -(-per_device // vmap_size) * vmap_size
-    size = per_device * n_devices
-    keys = _keys(seed, n_splits)
-    mesh = None if devices is None else Mesh(np.asarray(devices), (SPLIT,))
-    all_votes, all_labels, weight, losses = _put(
-        (
-            votes.padded(n_items),
-            np.pad(np.asarray(labels), (0, n_items - n_own), constant_values=MISSING),
-            np.pad(np.ones(n_own), (0, n_items - n_own)) if fit_on == "all" else None,
-            absolute_loss(votes.n_classes) if loss is None else np.asarray(loss),
-        ),
-        mesh,
-        PartitionSpec(),
-    )
+@dataclass(frozen=True)
+class SplitData:
+    """The padded arrays that all methods share, on the devices of the computation, and the splits."""
 
-    def batch(first: int) -> SplitBatch:
+    given: Votes
+    """The votes without padding."""
+    votes: Votes
+    labels: Int[Array, " item"]
+    weight: Float[Array, " item"]
+    loss: Float[Array, "action class"]
+    splits: Splits
+    keys: UInt[np.ndarray, "split word"]
+    mesh: Mesh | None
+    folder: Path | None
+
+    def batches(
+        self, method: Aggregator, fit_on: FitOn, batch_size: int | None = None
+    ) -> list[SplitBatch]:
+        """Return the batches of a method, all of the same size, so that they share compiled programs.
+
+        Raises
+        ------
+        JudgeBayesError
+            If `fit_on` is neither of the two, or the size of a batch is below 1.
+        """
+        if fit_on not in ("calibration", "all"):
+            raise JudgeBayesError(f"fit_on={fit_on!r}; choose one of: 'calibration', 'all'.")
+        if batch_size is None:
+            batch_size = splits_per_batch(method, self.given, self.splits, fit_on)
+        if batch_size < 1:
+            raise JudgeBayesError(f"batch_size={batch_size}; it must be 1 or more.")
+        n_splits = len(self.keys)
+        n_devices = 1 if self.mesh is None else self.mesh.size
+        n_batches = -(-n_splits // (batch_size * n_devices))
+        per_device = -(-n_splits // (n_batches * n_devices))
+        vmap_size = _vmap_size(method, per_device, len(self.labels))
+        per_device = -(-per_device // vmap_size) * vmap_size
+        size = per_device * n_devices
+        return [self._batch(first * size, size, vmap_size, fit_on) for first in range(n_batches)]
+
+    def _batch(self, first: int, size: int, vmap_size: int, fit_on: FitOn) -> SplitBatch:
         # The last device's part and the last batch are padded by repeating splits.
+        n_splits = len(self.keys)
         full = first + size <= n_splits
         some = slice(first, first + size) if full else np.arange(first, first + size) % n_splits
         parts = (
-            pad_split(splits.calibration[some]),
-            pad_split(splits.evaluation[some]),
-            keys[some],
+            pad_split(self.splits.calibration[some]),
+            pad_split(self.splits.evaluation[some]),
+            self.keys[some],
         )
-        calibration, evaluation, numbers = _put(parts, mesh, PartitionSpec(SPLIT))
+        calibration, evaluation, numbers = _put(parts, self.mesh, PartitionSpec(SPLIT))
         return SplitBatch(
-            votes=all_votes,
-            labels=all_labels,
-            weight=weight,
-            loss=losses,
+            votes=self.votes,
+            labels=self.labels,
+            weight=self.weight if fit_on == "all" else None,
+            loss=self.loss,
             splits=(calibration, evaluation, jax.random.wrap_key_data(numbers)),
             n_splits=min(size, n_splits - first),
-            n_items=n_own,
+            n_items=len(self.given.index),
             vmap_size=vmap_size,
-            mesh=mesh,
-            folder=None if checkpoint is None else Path(checkpoint),
+            mesh=self.mesh,
+            folder=self.folder,
         )
 
-    return [batch(place * size) for place in range(n_batches)]
+
+def split_data(
+    votes: Votes,
+    labels: Int[AnyArray, " item"],
+    splits: Splits,
+    loss: Float[np.ndarray, "action class"] | None,
+    seed: int,
+    devices: Sequence[jax.Device] | None = None,
+    checkpoint: Path | str | None = None,
+) -> SplitData:
+    """Return the padded arrays of a sweep.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a split contains an item that does not exist.
+    """
+    highest = max(int(splits.calibration.max()), int(splits.evaluation.max()))
+    n_own = len(votes.index)
+    if highest >= n_own:
+        raise JudgeBayesError(f"The splits contain item {highest}, but there are {n_own} items.")
+    n_items = bucket_size(n_own)
+    mesh = None if devices is None else Mesh(np.asarray(devices), (SPLIT,))
+    padded = (
+        votes.padded(n_items),
+        np.pad(np.asarray(labels), (0, n_items - n_own), constant_values=MISSING),
+        np.pad(np.ones(n_own), (0, n_items - n_own)),
+        absolute_loss(votes.n_classes) if loss is None else np.asarray(loss),
+    )
+    all_votes, all_labels, weight, losses = _put(padded, mesh, PartitionSpec())
+    return SplitData(
+        given=votes,
+        votes=all_votes,
+        labels=all_labels,
+        weight=weight,
+        loss=losses,
+        splits=splits,
+        keys=_keys(seed, len(splits.calibration)),
+        mesh=mesh,
+        folder=None if checkpoint is None else Path(checkpoint),
+    )
 
 
 @lru_cache(maxsize=16)
@@ -209,26 +238,6 @@ def _gather(array: Array) -> np.ndarray:
     """Return a sharded array as NumPy, with one copy (`np.asarray` copies twice)."""
     parts = sorted(array.addressable_shards, key=lambda part: part.index[0].start or 0)
     return np.concatenate([np.asarray(part.data) for part in parts])
-
-
-def each_split(
-    one: Callable[[Pytree, Pytree], Pytree],
-    shared: Pytree,
-    splits: Pytree,
-    vmap_size: int,
-    mesh: Mesh | None,
-) -> Pytree:
-    """Run every split; with a mesh, each device runs its part without communication."""
-
-    def part(shared: Pytree, splits: Pytree) -> Pytree:
-        return jax.lax.map(partial(one, shared), splits, batch_size=vmap_size)
-
-    if mesh is None:
-        return part(shared, splits)
-    spread = PartitionSpec(SPLIT)
-    return jax.shard_map(
-        part, mesh=mesh, in_specs=(PartitionSpec(), spread), out_specs=spread, check_vma=False
-    )(shared, splits)
 
 
 def bucket_size(size: int) -> int:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -15,14 +14,9 @@ from judgebayes.inference.status import Status
 from judgebayes.measures.decide import bayes_action
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["PlainFit", "evaluate_by_loop", "fit_plain", "is_jax", "predict_checked"]
+__all__ = ["PlainFit", "evaluate_by_loop", "fit_plain", "predict_checked"]
 
 SUM_TOLERANCE = 1e-6
-
-
-def is_jax(method: Any) -> bool:
-    """Tell whether a method or a fit is a pytree, usable in compiled code."""
-    return not jax.tree_util.all_leaves([method])
 
 
 @dataclass(frozen=True)

@@ -1,53 +1,40 @@
 """Evaluation over repeated splits, vectorised; a sweep returns a tidy table."""
 
+import os
 from collections.abc import Mapping, Sequence
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jax.sharding import Mesh
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from judgebayes import __version__
 from judgebayes.aggregators.base import Aggregator
-from judgebayes.aggregators.calibrated import Calibrated
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.arrays import AnyArray
 from judgebayes.calibrators.base import Calibrator
 from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.evaluate.batches import (
-    Plan,
-    Pytree,
-    SplitArrays,
-    SplitBatch,
-    each_split,
-    split_batches,
-)
-from judgebayes.evaluate.by_loop import evaluate_by_loop, is_jax
+from judgebayes.evaluate.batches import Plan, SplitBatch, split_data
 from judgebayes.evaluate.one_split import (
     METRICS,
-    AggregatorOutput,
     Evaluation,
     FitOn,
     Metric,
-    aggregate_split,
-    evaluate,
-    map_split,
     measure,
     metrics_named,
 )
+from judgebayes.evaluate.plans import answers, evaluate_data, plan_of, plan_of_maps
 from judgebayes.evaluate.splits import Splits
-from judgebayes.progress import tracked
-from judgebayes.votes.array import MISSING, Votes
+from judgebayes.progress import Progress, followed, tracked
+from judgebayes.votes.array import Votes
 
-__all__ = ["evaluate_calibrators", "evaluate_splits", "sweep"]
+__all__ = ["evaluate_calibrators", "evaluate_methods", "evaluate_splits", "sweep"]
 
-ANSWERS = ("log_probs", "decisions", "status")
-"""The fields of an evaluation in a checkpoint; items and labels follow from the splits."""
+THREADS = 4
+"""The largest number of methods to fit at the same time, because each needs memory."""
 
 
 @in_float64
@@ -99,10 +86,38 @@ def evaluate_splits(
         If `fit_on` is neither of the two, a split contains an item that does not exist, or the
         folder cannot be written to (its content is then unchanged).
     """
-    batches = split_batches(
-        method, votes, labels, splits, fit_on, loss, seed, devices, batch_size, checkpoint
-    )
-    return _answers(_plan(method, fit_on), batches)[""]
+    data = split_data(votes, labels, splits, loss, seed, devices, checkpoint)
+    return evaluate_data(method, data, fit_on, batch_size)
+
+
+def evaluate_methods(
+    methods: Mapping[str, Aggregator],
+    votes: Votes,
+    labels: Int[AnyArray, " item"],
+    splits: Splits,
+    *,
+    fit_on: Mapping[str, FitOn],
+    loss: Float[np.ndarray, "action class"] | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> dict[str, Evaluation]:
+    """Evaluate several methods on the same splits, several at a time, as `evaluate_splits` does.
+
+    The parameters are those of `evaluate_splits`; `methods` and `fit_on` go by name. The caller has
+    64-bit arithmetic.
+    """
+    data = split_data(votes, labels, splits, loss, seed)
+
+    def one(name: str) -> Evaluation:
+        with jax.enable_x64(True):  # the setting is a thread's own
+            return evaluate_data(methods[name], data, fit_on[name])
+
+    what = f"methods held out on {len(splits.calibration)} splits"
+    # Threads let one method compile while another runs. One more than there are cores, because
+    # methods with the same calibration map wait for one compilation.
+    with ThreadPoolExecutor(min(1 + (os.cpu_count() or 1), THREADS)) as pool:
+        evaluations = pool.map(one, methods)
+        return dict(zip(followed(methods, what, progress), evaluations, strict=True))
 
 
 @in_float64
@@ -132,10 +147,9 @@ def evaluate_calibrators(
     JudgeBayesError
         As `evaluate_splits`, and if the share or the number of folds is impossible.
     """
-    batches = split_batches(
-        method, votes, labels, splits, fit_on, loss, seed, devices, batch_size, checkpoint
-    )
-    return _answers(_plan_of_maps(method, calibrators, share, cross_fit, fit_on), batches)
+    data = split_data(votes, labels, splits, loss, seed, devices, checkpoint)
+    plan = plan_of_maps(method, calibrators, share, cross_fit, fit_on)
+    return answers(plan, data.batches(method, fit_on, batch_size))
 
 
 @in_float64
@@ -184,17 +198,16 @@ def sweep(
     Name: value, dtype: float64
     """
     chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
+    data = split_data(votes, labels, splits, loss, seed, devices, checkpoint)
     tables = []
     with tracked(methods.items(), "methods", progress) as named_methods:
         for name, method in named_methods:
-            batches = split_batches(
-                method, votes, labels, splits, fit_on, loss, seed, devices, batch_size, checkpoint
-            )
+            batches = data.batches(method, fit_on, batch_size)
             if calibrators is None:
-                (scores,) = _score_splits(_plan(method, fit_on), batches, chosen)
+                (scores,) = _score_splits(plan_of(method, fit_on), batches, chosen)
                 tables.append(_tidy(scores, {"method": name}))
                 continue
-            plan = _plan_of_maps(method, calibrators, share, cross_fit, fit_on)
+            plan = plan_of_maps(method, calibrators, share, cross_fit, fit_on)
             for calibrator, scores in zip(
                 plan.names, _score_splits(plan, batches, chosen), strict=True
             ):
@@ -253,150 +266,3 @@ def _tidy(scores: _Scores, names: Mapping[str, str]) -> pd.DataFrame:
         for metric, values in scores.metrics.items()
     ]
     return pd.concat(parts, ignore_index=True)
-
-
-def _plan(method: Aggregator, fit_on: FitOn) -> Plan:
-    if isinstance(method, Calibrated):  # its calibrator is compiled once, for all aggregators
-        maps = {"": method.calibrator}
-        return _plan_of_maps(method.aggregator, maps, method.share, method.cross_fit, fit_on)
-
-    def run(batch: SplitBatch) -> list[Evaluation]:
-        if not is_jax(method):
-            data = (batch.votes, batch.labels, *batch.splits, batch.loss)
-            return [evaluate_by_loop(method, *data, fit_on, batch.n_items)]
-        args = (method, batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
-        return [batch.run(_evaluate_all, args, fit_on=fit_on, vmap_size=batch.vmap_size)]
-
-    return Plan(run, ("",), method, fit_on)
-
-
-def _plan_of_maps(
-    method: Aggregator,
-    calibrators: Mapping[str, Calibrator],
-    share: Scalar | None,
-    cross_fit: int | None,
-    fit_on: FitOn,
-) -> Plan:
-    def run(batch: SplitBatch) -> list[Evaluation]:
-        output = batch.run(
-            _answer_all,
-            (method, share, batch.votes, batch.labels, batch.weight, batch.splits),
-            cross_fit=cross_fit,
-            fit_on=fit_on,
-            vmap_size=batch.vmap_size,
-        )
-        # Calibrators run vectorised also after a sequential method.
-        vmap_size = batch.vmap_size if batch.vmap_size > 1 else len(output.status)
-
-        def evaluate_map(calibrator: Calibrator) -> Evaluation:
-            args = (calibrator, output, batch.labels, batch.loss, batch.splits)
-            return batch.run(_map_all, args, vmap_size=vmap_size)
-
-        return [evaluate_map(calibrator) for calibrator in calibrators.values()]
-
-    made_of = (method, share, tuple(calibrators.values()))
-    return Plan(run, tuple(calibrators), made_of, (fit_on, cross_fit))
-
-
-def _answers(plan: Plan, batches: "list[SplitBatch]") -> dict[str, Evaluation]:
-    """Return the results on all splits, batch by batch, from the checkpoint if they are saved."""
-
-    def from_checkpoint(batch: SplitBatch, folder: Path) -> list[Evaluation]:
-        def compute() -> dict[str, np.ndarray]:
-            return {
-                f"{index} {field}": np.asarray(getattr(evaluation, field))
-                for index, evaluation in enumerate(map(batch.on_host, plan.run(batch)))
-                for field in ANSWERS
-            }
-
-        arrays = kept_part(folder, batch.name(plan, ANSWERS), compute)
-        items = np.asarray(batch.splits[1])[: batch.n_splits]
-        labels = np.where(items >= 0, np.asarray(batch.labels)[np.maximum(items, 0)], MISSING)
-        evaluations = [
-            Evaluation(items, labels, *(arrays[f"{index} {field}"] for field in ANSWERS))
-            for index in range(len(plan.names))
-        ]
-        return evaluations if batch.mesh is not None else jax.device_put(evaluations)
-
-    def evaluate_batch(batch: SplitBatch) -> list[Evaluation]:
-        if batch.folder is not None:
-            return from_checkpoint(batch, batch.folder)
-        return [batch.on_host(evaluation) for evaluation in plan.run(batch)]
-
-    def concatenate(*parts: Array | np.ndarray) -> Array | np.ndarray:
-        host = isinstance(parts[0], np.ndarray)
-        return np.concatenate(parts) if host else jnp.concatenate(parts)
-
-    first, *rest = map(evaluate_batch, batches)
-    evaluations = (
-        [jax.tree.map(concatenate, *e) for e in zip(first, *rest, strict=True)] if rest else first
-    )
-    return dict(zip(plan.names, evaluations, strict=True))
-
-
-@partial(jax.jit, static_argnames=("fit_on", "vmap_size", "mesh"))
-def _evaluate_all(
-    method: Aggregator,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    loss: Float[Array, "action class"],
-    weight: Float[Array, " item"] | None,
-    splits: "SplitArrays",
-    fit_on: FitOn,
-    vmap_size: int,
-    mesh: Mesh | None,
-) -> Evaluation:
-    """Evaluate a method on every split."""
-
-    def evaluate_split(shared: Pytree, split: SplitArrays) -> Evaluation:
-        method, votes, labels, loss, weight = shared
-        calibration, evaluation, key = split
-        return evaluate(method, votes, labels, calibration, evaluation, loss, key, fit_on, weight)
-
-    return each_split(
-        evaluate_split, (method, votes, labels, loss, weight), splits, vmap_size, mesh
-    )
-
-
-@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "vmap_size", "mesh"))
-def _answer_all(
-    method: Aggregator,
-    share: Scalar | None,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None,
-    splits: "SplitArrays",
-    cross_fit: int | None,
-    fit_on: FitOn,
-    vmap_size: int,
-    mesh: Mesh | None,
-) -> AggregatorOutput:
-    """Fit an aggregator on every split, for the calibrators after it."""
-
-    def evaluate_split(shared: Pytree, split: SplitArrays) -> AggregatorOutput:
-        method, share, votes, labels, weight = shared
-        return aggregate_split(method, share, cross_fit, votes, labels, *split, fit_on, weight)
-
-    return each_split(
-        evaluate_split, (method, share, votes, labels, weight), splits, vmap_size, mesh
-    )
-
-
-@partial(jax.jit, static_argnames=("vmap_size", "mesh"))
-def _map_all(
-    calibrator: Calibrator,
-    output: AggregatorOutput,
-    labels: Int[Array, " item"],
-    loss: Float[Array, "action class"],
-    splits: "SplitArrays",
-    vmap_size: int,
-    mesh: Mesh | None,
-) -> Evaluation:
-    """Fit a calibrator on every split, with one program for all aggregators."""
-
-    def evaluate_split(shared: Pytree, split: Pytree) -> Evaluation:
-        calibrator, labels, loss = shared
-        output, (calibration, evaluation, _) = split
-        return map_split(calibrator, output, labels, calibration, evaluation, loss)
-
-    return each_split(evaluate_split, (calibrator, labels, loss), (output, splits), vmap_size, mesh)

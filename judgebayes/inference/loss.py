@@ -37,23 +37,23 @@ class MinimumLoss:
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the candidate with the least error. `status` is always CONVERGED."""
-        lower, upper = problem.bounds()
-        low, unravel = ravel_pytree(lower)
-        high, _ = ravel_pytree(upper)
-        mean, deviation = (ravel_pytree(m)[0] for m in problem.prior_moments())
+        box = problem.box()
+        low, unravel = ravel_pytree(box.lower)
+        high, mean, deviation = (ravel_pytree(x)[0] for x in (box.upper, box.mean, box.deviation))
         cube = jnp.asarray(spread(self.candidates, low.shape[0]))
         bulk = int(IN_BULK * self.candidates)
         near = mean + 2 * deviation * cube[:bulk]
         wide = (low + high) / 2 + (high - low) / 2 * cube[bulk:]
         points = jnp.clip(jnp.concatenate([near, wide]), low, high)
-        weight = labelled_weight(problem.labels, problem.weight)
+        labels, weight, _ = problem.targets
+        weight = labelled_weight(labels, weight)
         total = weight.sum()
 
         def evaluate(point: Float[Array, " parameter"]) -> Float[Array, " 2"]:
             sites = unravel(point)
             log_probs = problem.predict(sites)
             decision = bayes_action(log_probs, absolute_loss(log_probs.shape[-1]))
-            error = jnp.sum(jnp.abs(decision - problem.labels) * weight) / total
+            error = jnp.sum(jnp.abs(decision - labels) * weight) / total
             return jnp.stack([error, problem.loss(drps, sites) / total])
 
         error, score = jax.lax.map(evaluate, points, batch_size=256).T

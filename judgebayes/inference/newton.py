@@ -38,15 +38,12 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import Scalar
 from judgebayes.inference.status import Status
 
-__all__ = ["Absolute", "Arrow", "Newton", "Point", "Positive", "State", "Trial", "trial"]
+__all__ = ["Arrow", "Newton", "Point", "Positive", "State", "Trial"]
 
 STALL_DAMPING = 1e12
 """A step with this damping changes nothing, so the loop stops."""
 LEVEL = 32
 """Values that differ by at most this many units of rounding count as equal."""
-TINY = 1e-300
-WRITTEN_OUT = 4
-"""Up to this many parameters, steps are written out without LAPACK."""
 
 Vector = Float[Array, " parameter"]
 Matrix = Float[Array, "parameter parameter"]
@@ -112,6 +109,10 @@ class Newton(NamedTuple):
         """Return the state at an evaluated point."""
         return State(at, jnp.asarray(self.first), jnp.asarray(False), jnp.asarray(1))
 
+    def end(self, state: State) -> tuple[Bool[Array, ""], Int[Array, ""]]:
+        """Return whether the loop should stop, and its status then."""
+        return ~self.running(state), self.status(state)
+
     def running(self, state: State) -> Bool[Array, ""]:
         """Return whether the loop should continue."""
         rough = jnp.isfinite(state.at.value) & (state.at.gap > self.tolerance)
@@ -156,15 +157,6 @@ class Newton(NamedTuple):
         return end.at, self.status(end)
 
 
-def trial(at: Point, x: Vector) -> Trial:
-    """Return the trial of x from a point whose Hessian is a matrix."""
-    step = x - at.x
-    downhill = -(at.gradient @ step)
-    promised = downhill - 0.5 * step @ at.hessian @ step
-    # A rejected step was far too long: damp by more than the curvature along it.
-    return Trial(x, promised, 3 * downhill / jnp.maximum(step @ step, TINY))
-
-
 class Positive(NamedTuple):
     """A positive definite curvature; steps are NaN where it is not."""
 
@@ -174,33 +166,6 @@ class Positive(NamedTuple):
         """Return the damped Newton step."""
         factor = jnp.linalg.cholesky(self.matrix + damping * jnp.eye(len(gradient)))
         return -jax.scipy.linalg.cho_solve((factor, True), gradient)
-
-
-class Absolute(NamedTuple):
-    r"""A curvature of any sign over the parameters that are free to move; the others stay fixed.
-
-    .. math:: d = -V (|\Lambda| + \lambda I)^{-1} V^T g, \qquad B = V \Lambda V^T
-
-    is a descent direction also where B is indefinite. For at most four parameters, absolute values of
-    the pivots of :math:`B + \lambda I = L D L^T` are taken instead, which is the same where that matrix
-    is positive definite.
-    """
-
-    matrix: Matrix
-    free: Bool[Array, " parameter"]
-
-    def step(self, gradient: Vector, damping: Scalar) -> Vector:
-        """Return the damped Newton step."""
-        size, free = len(gradient), self.free
-        both = free[:, None] & free[None, :]
-        curvature = jnp.where(both, self.matrix, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
-        downhill = jnp.where(free, -gradient, 0.0)
-        if size <= WRITTEN_OUT:
-            step = _solve(curvature + damping * jnp.eye(size), downhill)
-        else:
-            values, vectors = jnp.linalg.eigh(curvature)
-            step = vectors @ ((vectors.T @ downhill) / (jnp.abs(values) + damping))
-        return jnp.where(free, step, 0.0)
 
 
 class Arrow(NamedTuple):
@@ -231,29 +196,3 @@ class Arrow(NamedTuple):
         reduced = Positive(jnp.diag(self.outer) - flat.T @ solved.reshape(flat.shape))
         step = reduced.step(outer - flat.T @ scaled_gradient.reshape(-1), damping)
         return step, -(scaled_gradient[..., 0] + solved @ step)
-
-
-def _solve(matrix: Matrix, right: Vector) -> Vector:
-    """Return the solution x of L |D| L^T x = right, for a matrix L D L^T.
-
-    Written out element by element: under `vmap` that takes a small part of LAPACK's time.
-    """
-    size = len(right)
-    small = 1e-14 * jnp.abs(jnp.diagonal(matrix)).max() + TINY
-    pivots: list[Array] = []
-    lower: list[list[Array]] = []
-    for i in range(size):
-        row: list[Array] = []
-        for j in range(i):
-            inner = sum(row[k] * lower[j][k] * pivots[k] for k in range(j))
-            row.append((matrix[i, j] - inner) / pivots[j])
-        pivot = matrix[i, i] - sum(row[k] ** 2 * pivots[k] for k in range(i))
-        pivots.append(jnp.where(jnp.abs(pivot) < small, small, pivot))
-        lower.append(row)
-    forward: list[Array] = []
-    for i in range(size):
-        forward.append(right[i] - sum(lower[i][k] * forward[k] for k in range(i)))
-    solution = [x / jnp.abs(pivot) for x, pivot in zip(forward, pivots, strict=True)]
-    for i in reversed(range(size)):
-        solution[i] = solution[i] - sum(lower[k][i] * solution[k] for k in range(i + 1, size))
-    return jnp.stack(solution)

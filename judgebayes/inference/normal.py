@@ -87,7 +87,8 @@ class NormalAtMode:
         squared = 2 * jax.random.gamma(gamma, freedom, size[:1]) / FREEDOM
         t = jax.random.normal(normal, size) / jnp.sqrt(squared)[:, None]
         proposed = centre + t @ spread.T
-        low, high = (ravel_pytree(ends)[0] for ends in problem.bounds())
+        box = problem.box()
+        low, high = (ravel_pytree(ends)[0] for ends in (box.lower, box.upper))
         inside = ((proposed >= low) & (proposed <= high)).all(1)
         log_proposal = -(freedom + len(centre) / 2) * jnp.log1p((t**2).sum(1) / FREEDOM)
         log_weight = jax.lax.map(density, proposed, batch_size=AT_ONCE) - log_proposal

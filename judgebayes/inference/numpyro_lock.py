@@ -5,12 +5,13 @@ import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-__all__ = ["numpyro_lock"]
+__all__ = ["HANDLERS", "numpyro_lock"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_HANDLERS = threading.RLock()
+HANDLERS = threading.RLock()
+"""The lock itself, for a block of code."""
 
 
 def numpyro_lock(function: Callable[P, R]) -> Callable[P, R]:
@@ -21,7 +22,7 @@ def numpyro_lock(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _HANDLERS:
+        with HANDLERS:
             return function(*args, **kwargs)
 
     return wrapped

@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from optax.projections import projection_box
 
-from judgebayes.inference.newton import Absolute, Newton, Point, State, Trial, trial
+from judgebayes.arrays import Scalar
+from judgebayes.inference.newton import Newton, Point, State, Trial
 
 __all__ = [
+    "Absolute",
     "Derivatives",
     "Differentiated",
     "Solution",
@@ -25,9 +27,15 @@ __all__ = [
     "minimise",
     "minimise_each",
     "projected_gradient",
+    "trial",
 ]
 
+TINY = 1e-300
+WRITTEN_OUT = 4
+"""Up to this many parameters, steps are written out without LAPACK."""
+
 Vector = Float[Array, " parameter"]
+Matrix = Float[Array, "parameter parameter"]
 
 
 class Derivatives(NamedTuple):
@@ -168,12 +176,13 @@ def minimise_each(
         return jax.tree.map(lambda a, b: jnp.where(better, a, b), solved_trial, clipped_trial)
 
     newton = Newton(visit, propose, tolerance, max_steps)
+    first_state = newton.begin(begins[0], jnp.eye(size))
 
     def next_start(lane: _Lane) -> _Lane:
         """Store the solution of a start that is done, and begin the next one."""
         at, state = lane.state.at, lane.state
-        done = ~newton.running(state)
-        end = Solution(at.x, at.value, at.gap, state.visits - 1, newton.status(state))
+        done, status = newton.end(state)
+        end = Solution(at.x, at.value, at.gap, state.visits - 1, status)
         finished = done & (jnp.arange(n_starts) == lane.which)
 
         def store(new: Array, old: Array) -> Array:
@@ -188,7 +197,7 @@ def minimise_each(
     def state_of_start(which: Int[Array, ""]) -> State:
         # No indexing: under `vmap` that would be a gather, which costs more than the sum.
         x = jnp.where((jnp.arange(n_starts) == which)[:, None], begins, 0.0).sum(0)
-        return newton.begin(x, jnp.eye(size))
+        return first_state._replace(at=first_state.at._replace(x=x))
 
     zero, none = jnp.zeros(n_starts, begins.dtype), jnp.zeros(n_starts, int)
     first = jnp.asarray(0)
@@ -197,3 +206,65 @@ def minimise_each(
         lambda lane: next_start(lane._replace(state=newton.advance(lane.state))),
         _Lane(first, state_of_start(first), Solution(begins, zero, zero, none, none)),
     ).solutions
+
+
+class Absolute(NamedTuple):
+    r"""A curvature of any sign over the parameters that are free to move; the others stay fixed.
+
+    .. math:: d = -V (|\Lambda| + \lambda I)^{-1} V^T g, \qquad B = V \Lambda V^T
+
+    is a descent direction also where B is indefinite. For at most four parameters, absolute values of
+    the pivots of :math:`B + \lambda I = L D L^T` are taken instead, which is the same where that matrix
+    is positive definite.
+    """
+
+    matrix: Matrix
+    free: Bool[Array, " parameter"]
+
+    def step(self, gradient: Vector, damping: Scalar) -> Vector:
+        """Return the damped Newton step."""
+        size, free = len(gradient), self.free
+        both = free[:, None] & free[None, :]
+        curvature = jnp.where(both, self.matrix, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
+        downhill = jnp.where(free, -gradient, 0.0)
+        if size <= WRITTEN_OUT:
+            step = _solve(curvature + damping * jnp.eye(size), downhill)
+        else:
+            values, vectors = jnp.linalg.eigh(curvature)
+            step = vectors @ ((vectors.T @ downhill) / (jnp.abs(values) + damping))
+        return jnp.where(free, step, 0.0)
+
+
+def trial(at: Point, x: Vector) -> Trial:
+    """Return the trial of x from a point whose Hessian is a matrix."""
+    step = x - at.x
+    downhill = -(at.gradient @ step)
+    promised = downhill - 0.5 * step @ at.hessian @ step
+    # A rejected step was far too long: damp by more than the curvature along it.
+    return Trial(x, promised, 3 * downhill / jnp.maximum(step @ step, TINY))
+
+
+def _solve(matrix: Matrix, right: Vector) -> Vector:
+    """Return the solution x of L |D| L^T x = right, for a matrix L D L^T.
+
+    Written out element by element: under `vmap` that takes a small part of LAPACK's time.
+    """
+    size = len(right)
+    small = 1e-14 * jnp.abs(jnp.diagonal(matrix)).max() + TINY
+    pivots: list[Array] = []
+    lower: list[list[Array]] = []
+    for i in range(size):
+        row: list[Array] = []
+        for j in range(i):
+            inner = sum(row[k] * lower[j][k] * pivots[k] for k in range(j))
+            row.append((matrix[i, j] - inner) / pivots[j])
+        pivot = matrix[i, i] - sum(row[k] ** 2 * pivots[k] for k in range(i))
+        pivots.append(jnp.where(jnp.abs(pivot) < small, small, pivot))
+        lower.append(row)
+    forward: list[Array] = []
+    for i in range(size):
+        forward.append(right[i] - sum(lower[i][k] * forward[k] for k in range(i)))
+    solution = [x / jnp.abs(pivot) for x, pivot in zip(forward, pivots, strict=True)]
+    for i in reversed(range(size)):
+        solution[i] = solution[i] - sum(lower[k][i] * solution[k] for k in range(i + 1, size))
+    return jnp.stack(solution)

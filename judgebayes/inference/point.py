@@ -14,7 +14,7 @@ from numpyro.infer.util import log_density
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
 from judgebayes.inference.problem import Problem, Result, Sites
-from judgebayes.inference.softmax import scaled, score_derivatives
+from judgebayes.inference.score_derivatives import score_derivatives
 from judgebayes.measures.scores import Score, drps, labelled_weight
 
 __all__ = ["DRPS", "MAP", "MinimumScore", "best_of"]
@@ -41,7 +41,8 @@ class MinimumScore:
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the best of several minima."""
-        total = labelled_weight(problem.labels, problem.weight).sum()
+        labels, weight, noise = problem.targets
+        total = labelled_weight(labels, weight).sum()
         total = jnp.where(total > 0, total, 1.0)  # without labels the objective is 0 everywhere
 
         def objective(sites: Sites) -> Float[Array, ""]:
@@ -49,11 +50,8 @@ class MinimumScore:
 
         analytic = None
         if problem.design is not None:
-            analytic = scaled(
-                score_derivatives(
-                    self.score, problem.design, problem.labels, problem.weight, problem.label_noise
-                ),
-                1 / total,
+            analytic = score_derivatives(
+                self.score, problem.design, labels, weight, noise, factor=1 / total
             )
         return best_of(objective, problem, self.starts, self.max_steps, analytic)
 
@@ -107,14 +105,9 @@ def best_of(
     around it evenly and are always the same. `analytic` is the objective with its derivatives, as
     a function of the sites' values in one vector; if None, derivatives are automatic.
     """
-    lower, upper = problem.bounds()
-    low, unravel = ravel_pytree(lower)
-    high, _ = ravel_pytree(upper)
-
-    def flat(sites: Sites) -> Float[Array, " parameter"]:
-        return ravel_pytree({name: sites[name] for name in lower})[0]
-
-    mean, deviation = (flat(moment) for moment in problem.prior_moments())
+    box = problem.box()
+    low, unravel = ravel_pytree(box.lower)
+    high, mean, deviation = (ravel_pytree(x)[0] for x in (box.upper, box.mean, box.deviation))
     begin = mean + 2 * deviation * jnp.asarray(spread(starts, mean.shape[0]))
     function = analytic or differentiated(lambda x: objective(unravel(x)))
     solutions = minimise_each(function, begin, low, high, max_steps=max_steps)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +11,11 @@ import numpy as np
 import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
+from numpyro.infer.initialization import init_to_mean
 
-from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.numpyro_lock import numpyro_lock
-from judgebayes.inference.softmax import Design
-from judgebayes.inference.status import Status, when
+from judgebayes.inference.numpyro_lock import HANDLERS
+from judgebayes.inference.score_derivatives import Design
 from judgebayes.measures.scores import Score, labelled_weight
 from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import with_label_noise
@@ -28,14 +27,33 @@ __all__ = [
     "Result",
     "Sites",
     "Source",
-    "check_prior",
-    "degenerate_status",
+    "UsesPrior",
 ]
 
 Sites = dict[str, Array]
 """Parameter values by the name of their NumPyro site."""
 USE_PRIOR = ("MAP", "NUTS", "NormalAtMode", "PriorImportance")
 """The inferences whose answers depend on the prior."""
+
+
+class Targets(NamedTuple):
+    """What predictions are scored on."""
+
+    labels: Int[Array, " item"]
+    """The labels, or counts; -1 where unknown."""
+    weight: Float[Array, " item"]
+    """The items' weights, 1 where the data have none."""
+    noise: Array | float
+    """The known share of the labels that are wrong."""
+
+
+class Box(NamedTuple):
+    """The ends of every parameter's support, and the mean and standard deviation of its prior."""
+
+    lower: Sites
+    upper: Sites
+    mean: Sites
+    deviation: Sites
 
 
 @dataclass(frozen=True)
@@ -53,7 +71,7 @@ class Problem:
     """Where chains start; spread over the prior if None."""
     design: Design | None = None
     """Given where the logits of `predict` are linear in the sites, flattened in the order of their
-    names: scores then have analytic derivatives (`inference.softmax`)."""
+    names: scores then have analytic derivatives (`inference.score_derivatives`)."""
     convergence_targets: Callable[[Sites], Float[Array, " quantity"]] | None = None
     """The quantities on which chains must agree; all parameters if None. Where the data leave some
     parameters undetermined that predictions do not need, the predictions."""
@@ -66,8 +84,8 @@ class Problem:
     """Where no score can be used, a sentence that says why."""
 
     @property
-    def labels(self) -> Int[Array, " item"]:
-        """The labels, or counts, that scores are computed on; -1 where unknown.
+    def targets(self) -> Targets:
+        """The labels that scores are computed on, with their weights and noise.
 
         Raises
         ------
@@ -75,26 +93,18 @@ class Problem:
             If scores are not defined for this problem.
         """
         self._refuse_without_score()
-        named = "labels" if hasattr(self.data, "labels") else "correct"
-        labels: Int[Array, " item"] = getattr(self.data, named)
-        return labels
-
-    @property
-    def weight(self) -> Float[Array, " item"]:
-        """The items' weights, 1 where the data have none."""
-        given: Float[Array, " item"] | None = self.data.weight
-        return jnp.ones(self.labels.shape) if given is None else given
-
-    @property
-    def label_noise(self) -> Array | float:
-        """The known share of the labels that are wrong."""
-        noise: Array | float = getattr(self.model, "noise", 0.0)
-        return noise
+        labels = getattr(self.data, "labels" if hasattr(self.data, "labels") else "correct")
+        given = self.data.weight
+        weight = jnp.ones(labels.shape) if given is None else given
+        return Targets(labels, weight, getattr(self.model, "noise", 0.0))
 
     @property
     def scale(self) -> Float[Array, ""]:
         """The number of items that the objective is a mean over, at least 1."""
-        size = labelled_weight(self.labels, self.weight).sum() if self.size is None else self.size
+        size = self.size
+        if size is None:
+            labels, weight, _ = self.targets
+            size = labelled_weight(labels, weight).sum()
         return jnp.maximum(size, 1.0)
 
     def predict(self, sites: Sites) -> Float[Array, "item class"]:
@@ -131,9 +141,10 @@ class Problem:
 
     def loss(self, score: Score, sites: Sites) -> Float[Array, ""]:
         """Return the weighted sum of a proper score over the items whose label is known."""
-        predicted = with_label_noise(self.predict(sites), self.label_noise)
-        each = jax.vmap(score)(predicted, jnp.maximum(self.labels, 0))
-        weight = labelled_weight(self.labels, self.weight)
+        labels, weight, noise = self.targets
+        predicted = with_label_noise(self.predict(sites), noise)
+        each = jax.vmap(score)(predicted, jnp.maximum(labels, 0))
+        weight = labelled_weight(labels, weight)
         return jnp.sum(jnp.where(weight > 0, each, 0.0) * weight)
 
     def generalised(self, score: Score, temperature: Array | float) -> Callable[[], None]:
@@ -153,50 +164,34 @@ class Problem:
         numpyro.factor(name, log_factor(sites))
 
     @property
-    @numpyro_lock  # taken before the lock inside `cached_property` (until Python 3.12)
     def latent(self) -> dict[str, dict[str, Any]]:
         """Return the latent sites of the model, each at the mean of its prior given the others."""
-        return self._latent
+        with HANDLERS:  # taken before the lock inside `cached_property` (until Python 3.12)
+            return self._latent
 
     @cached_property
     def _latent(self) -> dict[str, dict[str, Any]]:
-        at_mean = numpyro.handlers.substitute(self.prior, substitute_fn=_mean)
+        at_mean = numpyro.handlers.substitute(self.prior, substitute_fn=init_to_mean)
         trace: dict[str, dict[str, Any]] = numpyro.handlers.trace(
             numpyro.handlers.seed(at_mean, 0)
         ).get_trace()
         return {name: site for name, site in trace.items() if _is_latent(site)}
 
-    def bounds(self) -> tuple[Sites, Sites]:
-        """Return the lower and upper ends of every parameter's support."""
-        lower, upper = {}, {}
+    def box(self) -> "Box":
+        """Return the support of every parameter, and the moments of its prior."""
+        box = Box({}, {}, {}, {})
         for name, site in self.latent.items():
             low, high = _interval(site["fn"].support)
-            shape = jnp.shape(site["value"])
-            lower[name] = jnp.broadcast_to(jnp.asarray(low, float), shape)
-            upper[name] = jnp.broadcast_to(jnp.asarray(high, float), shape)
-        return lower, upper
-
-    def prior_moments(self) -> tuple[Sites, Sites]:
-        """Return the mean and standard deviation of every parameter's prior."""
-        sites = self.latent
-        mean = {name: jnp.asarray(site["value"]) for name, site in sites.items()}
-        deviation = {
-            name: jnp.broadcast_to(jnp.sqrt(site["fn"].variance), mean[name].shape)
-            for name, site in sites.items()
-        }
-        return mean, deviation
+            mean = jnp.asarray(site["value"])
+            box.lower[name] = jnp.broadcast_to(jnp.asarray(low, float), mean.shape)
+            box.upper[name] = jnp.broadcast_to(jnp.asarray(high, float), mean.shape)
+            box.mean[name] = mean
+            box.deviation[name] = jnp.broadcast_to(jnp.sqrt(site["fn"].variance), mean.shape)
+        return box
 
 
 def _is_latent(site: dict[str, Any]) -> bool:
     return site["type"] == "sample" and not site["is_observed"]
-
-
-def _mean(site: dict[str, Any]) -> Array | None:
-    """Return the value of a latent site at its prior's mean, without drawing."""
-    if not _is_latent(site):
-        return None
-    shape = site["fn"].shape(site["kwargs"].get("sample_shape", ()))
-    return jnp.broadcast_to(site["fn"].mean, shape)
 
 
 def _interval(support: Any) -> tuple[Any, Any]:
@@ -265,17 +260,27 @@ class Inference(Protocol):
         ...
 
 
-def check_prior(method: Any) -> None:
-    """Raise an error for a non-default prior together with an inference that would ignore it.
+class UsesPrior:
+    """The base of methods with a `prior` and an `inference`."""
 
-    Methods with a `prior` and an `inference` call this in `__post_init__`. Inside compiled code, where
-    values are unknown, nothing is checked: traced methods were checked when they were made.
+    prior: Any
+    inference: Any
 
-    Raises
-    ------
-    JudgeBayesError
-        If the prior would be ignored; the message names the inferences that use it.
-    """
+    def __post_init__(self) -> None:
+        """Refuse a non-default prior together with an inference that would ignore it.
+
+        Inside compiled code, where values are unknown, nothing is checked: traced methods were checked
+        when they were made.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the prior would be ignored; the message names the inferences that use it.
+        """
+        _check_prior(self)
+
+
+def _check_prior(method: UsesPrior) -> None:
     prior = method.prior
     if getattr(method.inference, "uses_prior", True) or not hasattr(prior, "_fields"):
         return
@@ -293,20 +298,3 @@ def check_prior(method: Any) -> None:
             f"{type(method.inference).__name__} does not use the prior of {type(method).__name__}; "
             f"choose an inference that does ({', '.join(USE_PRIOR)}), or leave `prior` at its default."
         )
-
-
-@jit_inline("n_classes", "n_parameters")
-def degenerate_status(
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    n_classes: int,
-    n_parameters: int,
-) -> Int[Array, ""]:
-    """Return DEGENERATE where the labels are constant or fewer than the parameters."""
-    used = (labels >= 0) & (weight > 0)
-    # A product with a one-hot matrix: under `vmap` over weights, one matrix product. Single precision
-    # is enough: small counts are exact, and rounding of large ones changes no comparison.
-    one_hot = (labels[:, None] == jnp.arange(n_classes)).astype(jnp.float32)
-    labels_by_class = used.astype(jnp.float32) @ one_hot
-    too_few = ((labels_by_class > 0).sum() < 2) | (labels_by_class.sum() < n_parameters)
-    return when(too_few, Status.DEGENERATE)

@@ -3,9 +3,11 @@
 from enum import IntEnum
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
-__all__ = ["Status", "worst"]
+from judgebayes.compiled.jit_inline import jit_inline
+
+__all__ = ["Status", "degenerate_status", "when", "worst"]
 
 
 class Status(IntEnum):
@@ -59,3 +61,20 @@ def worst(*statuses: Int[Array, "*batch"]) -> Int[Array, "*batch"]:
 def when(condition: Bool[Array, "*batch"], status: Status) -> Int[Array, "*batch"]:
     """Return `status` where the condition holds and CONVERGED elsewhere."""
     return jnp.where(condition, int(status), int(Status.CONVERGED))
+
+
+@jit_inline("n_classes", "n_parameters")
+def degenerate_status(
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    n_classes: int,
+    n_parameters: int,
+) -> Int[Array, ""]:
+    """Return DEGENERATE where the labels are constant or fewer than the parameters."""
+    used = (labels >= 0) & (weight > 0)
+    # A product with a one-hot matrix: under `vmap` over weights, one matrix product. Single precision
+    # is enough: small counts are exact, and rounding of large ones changes no comparison.
+    one_hot = (labels[:, None] == jnp.arange(n_classes)).astype(jnp.float32)
+    labels_by_class = used.astype(jnp.float32) @ one_hot
+    too_few = ((labels_by_class > 0).sum() < 2) | (labels_by_class.sum() < n_parameters)
+    return when(too_few, Status.DEGENERATE)

@@ -9,11 +9,28 @@ import pandas as pd
 from judgebayes.io.options import split_names
 from judgebayes.votes.classes import canonical, listing
 
-__all__ = ["casefolded", "missing_values", "with_points", "without"]
+__all__ = ["casefolded", "missing_values", "plain_cells", "with_points", "without"]
 
 COMMA = re.compile(r"[+-]?\d*,\d+")
 NUMBER = re.compile(r"[+-]?\d+(?:,\d+)?")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
+
+
+def plain_cells(
+    table: pd.DataFrame, columns: list[str], missing: str | None, what: str
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the table with decimal points, and with empty cells for missing values; and notes.
+
+    `what` the cells are, `vote` or `label`, is named in the notes.
+    """
+    table, messages = with_points(table, columns)
+    table, emptied = without(table, columns, missing)
+    if emptied:
+        shown = ", ".join(f"{value!r} {n}" for value, n in emptied.most_common(8))
+        messages.append(f"Read as missing {what}s: {shown}.")
+    elif missing and what == "vote":  # labels need not have them
+        messages.append(f"--missing has no effect: no vote is {listing(split_names(missing))}.")
+    return table, messages
 
 
 def with_points(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFrame, list[str]]:

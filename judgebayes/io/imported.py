@@ -10,7 +10,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import casefolded, missing_values
 from judgebayes.io.options import option
-from judgebayes.sentence import percent, sentence
+from judgebayes.sentence import percent, sentences
 from judgebayes.votes.classes import Usual, canonical, usual_classes
 from judgebayes.votes.coding import partly_asked
 
@@ -117,7 +117,7 @@ class Imported:
         if self.labels is not None:
             shown = _counts(self.labels["label"].value_counts())
             lines.append(f"Labels of {len(self.labels)} items ({shown}).")
-        return [sentence(line) for line in (*lines, *self.notes)]
+        return sentences([*lines, *self.notes])
 
     def usual(self) -> Usual | None:
         """Return the classes of most votes, and the votes outside them; None if no vote is outside."""

@@ -18,7 +18,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fast.irt import evidence, problem
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Sites, check_prior
+from judgebayes.inference.problem import Chains, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.summary import summary
 from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
@@ -32,7 +32,7 @@ __all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class ItemResponse:
+class ItemResponse(UsesPrior):
     """Fit the 2PL model to whether votes are right.
 
     Parameters
@@ -64,10 +64,6 @@ class ItemResponse:
     prior: Prior | None = field(default_factory=Prior)
     inference: NUTS | None = None
     label_noise: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check that the inference uses the prior."""
-        check_prior(self)
 
     @in_float64
     def fit(

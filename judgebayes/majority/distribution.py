@@ -14,7 +14,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.inference.summary import summary
@@ -247,7 +247,7 @@ class Binomial:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BetaBinomial:
+class BetaBinomial(UsesPrior):
     """Fit one Beta-Binomial, or a mixture of two (eqs 4, 5), to the counts of correct votes.
 
     Parameters
@@ -273,10 +273,6 @@ class BetaBinomial:
     components: int = field(default=2, metadata={"static": True})
     inference: Inference = field(default_factory=MAP)
     prior: Prior = field(default_factory=Prior)
-
-    def __post_init__(self) -> None:
-        """Refuse a prior that the inference would ignore."""
-        check_prior(self)
 
     @in_float64
     def fit(

@@ -13,7 +13,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, check_prior
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.inference.summary import summary
@@ -43,7 +43,7 @@ def _map_with_restarts() -> MAP:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PooledBetaBinomial:
+class PooledBetaBinomial(UsesPrior):
     """Fit the counts of correct votes on several data sets jointly.
 
     A data set with few labels borrows from the others, the more the others agree; one with many labels
@@ -60,10 +60,6 @@ class PooledBetaBinomial:
 
     inference: Inference = field(default_factory=_map_with_restarts)
     prior: PooledPrior = field(default_factory=PooledPrior)
-
-    def __post_init__(self) -> None:
-        """Refuse a prior that the inference would ignore."""
-        check_prior(self)
 
     @in_float64
     def fit(

@@ -21,7 +21,7 @@ from judgebayes.panel.checks import (
 )
 from judgebayes.panel.judges import readable_share
 from judgebayes.panel.saturation import curve_of
-from judgebayes.panel.tally import judge_names, tally_of
+from judgebayes.panel.tally import tally_of
 from judgebayes.votes.array import Votes
 from judgebayes.votes.coding import Coding
 
@@ -71,7 +71,9 @@ def diagnose(
     bad labels
     """
     limits = Thresholds() if thresholds is None else thresholds
-    names, tally = judge_names(votes, judges), tally_of(votes, labels, judges)
+    tally = tally_of(votes, labels, judges)
+    names = tally.names
+    n_judges = len(names)
     findings = check_parseability(readable_share(votes, judges), names, limits)
     if votes.order is not None:
         findings += check_position(votes, names, limits)
@@ -87,7 +89,8 @@ def diagnose(
         # A leak would dominate the other checks, which therefore exclude it.
         leaking = {name for finding in leaks for name in finding.judges}
         not_leaking = np.array([j for j, name in enumerate(names) if name not in leaking], int)
-        names, tally = [names[j] for j in not_leaking], tally.of_judges(not_leaking)
+        tally = tally.of_judges(not_leaking)
+        names = tally.names
         findings += check_below_chance(tally, names, limits) + check_one_coin(tally, names, limits)
         findings += check_redundancy(tally, names, limits)
         both_classes = tally.n_classes == 2 and len(np.unique(tally.label)) == 2
@@ -101,7 +104,7 @@ def diagnose(
         findings.append(
             Finding(
                 "good",
-                f"{votes.n_judges} judge(s) and {len(tally.label)} labels: no problem prevents "
+                f"{n_judges} judge(s) and {len(tally.label)} labels: no problem prevents "
                 "calibration" + ("; consider the notes above." if findings else "."),
             )
         )

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import independent_trials, share_interval
-from judgebayes.panel.tally import judge_names, part_of, tally_of
+from judgebayes.panel.tally import part_of, tally_of
 from judgebayes.votes.array import Votes
 from judgebayes.votes.coding import Coding
 
@@ -58,7 +58,7 @@ def judge_table(
     labelled_groups = None if groups is None else np.asarray(groups)[np.asarray(labels) >= 0]
     n_votes = (np.asarray(votes.index) >= 0).sum((0, 2))
     columns = {
-        "judge": judge_names(votes, judges),
+        "judge": tally.names,
         "votes": n_votes,
         "missing": 1 - readable_share(votes, judges),
         **(

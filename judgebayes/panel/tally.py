@@ -11,12 +11,14 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 from judgebayes.votes.coding import Coding
 
-__all__ = ["Tally", "judge_names", "part_of", "tally_of"]
+__all__ = ["Tally", "part_of", "tally_of"]
 
 
 class Tally(NamedTuple):
     """Votes beside labels, as NumPy arrays, for the labelled items only."""
 
+    names: list[str]
+    """The judges."""
     right: Float[np.ndarray, "item judge"]
     """Share of the judge's votes on the item that equal its label; 0 without votes."""
     voted: Bool[np.ndarray, "item judge"]
@@ -24,22 +26,28 @@ class Tally(NamedTuple):
     """Where the judge was asked, whether or not it voted."""
     label: Int[np.ndarray, " item"]
     n_classes: int
-
-    @property
-    def hits(self) -> Float[np.ndarray, " judge"]:
-        """Number of items on which each judge was right; repeated votes count as a share."""
-        return self.right.sum(0)
-
-    @property
-    def trials(self) -> Float[np.ndarray, " judge"]:
-        """Number of labelled items on which each judge voted."""
-        return self.voted.sum(0).astype(float)
+    hits: Float[np.ndarray, " judge"]
+    """Number of items on which each judge was right; repeated votes count as a share."""
+    trials: Float[np.ndarray, " judge"]
+    """Number of labelled items on which each judge voted."""
 
     def of_judges(self, judges: Int[np.ndarray, " kept"]) -> "Tally":
         """Return the tally of some of the judges, by index."""
-        return self._replace(
-            right=self.right[:, judges], voted=self.voted[:, judges], asked=self.asked[:, judges]
-        )
+        names = [self.names[judge] for judge in judges]
+        right, voted, asked = (x[:, judges] for x in (self.right, self.voted, self.asked))
+        return _tally(names, right, voted, asked, self.label, self.n_classes)
+
+
+def _tally(
+    names: list[str],
+    right: Float[np.ndarray, "item judge"],
+    voted: Bool[np.ndarray, "item judge"],
+    asked: Bool[np.ndarray, "item judge"],
+    label: Int[np.ndarray, " item"],
+    n_classes: int,
+) -> Tally:
+    hits, trials = right.sum(0), voted.sum(0).astype(float)
+    return Tally(names, right, voted, asked, label, n_classes, hits, trials)
 
 
 def tally_of(
@@ -48,41 +56,32 @@ def tally_of(
     """Return the votes on labelled items beside their labels.
 
     Only the coding of the votes shows where a judge was not asked; without it all count as asked.
+    Judges without names are numbered.
 
     Raises
     ------
     JudgeBayesError
-        If there are not as many labels as items.
+        If there are not as many labels as items, or names as judges.
     """
-    all_labels = np.asarray(labels)
-    if all_labels.shape != (votes.n_items,):
+    index, all_labels = np.asarray(votes.index), np.asarray(labels)
+    n_items, n_judges, _ = index.shape
+    source = range(n_judges) if judges is None else judges
+    names = [str(j) for j in (source.judges if isinstance(source, Coding) else source)]
+    if len(names) != n_judges:
+        raise JudgeBayesError(f"{len(names)} names were given for {n_judges} judges.")
+    if all_labels.shape != (n_items,):
         raise JudgeBayesError(
-            f"The labels have the shape {all_labels.shape}; the votes have {votes.n_items} items, so "
-            f"the shape must be ({votes.n_items},)."
+            f"The labels have the shape {all_labels.shape}; the votes have {n_items} items, so "
+            f"the shape must be ({n_items},)."
         )
     labelled = np.flatnonzero(all_labels >= 0)
-    index, label = np.asarray(votes.index)[labelled], all_labels[labelled]
+    index, label = index[labelled], all_labels[labelled]
     cast = (index >= 0).sum(2)
     right = (index == label[:, None, None]).sum(2) / np.maximum(cast, 1)
     asked = np.ones_like(cast, bool)
     if isinstance(judges, Coding) and judges.asked is not None:
         asked = judges.asked[labelled] > 0
-    return Tally(right, cast > 0, asked, label, votes.n_classes)
-
-
-def judge_names(votes: Votes, judges: Coding | Sequence[str] | None) -> list[str]:
-    """Return the judges' names; their numbers if no names are given.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there are not as many names as judges.
-    """
-    source = range(votes.n_judges) if judges is None else judges
-    names = [str(j) for j in (source.judges if isinstance(source, Coding) else source)]
-    if len(names) != votes.n_judges:
-        raise JudgeBayesError(f"{len(names)} names were given for {votes.n_judges} judges.")
-    return names
+    return _tally(names, right, cast > 0, asked, label, votes.n_classes)
 
 
 def part_of(part: Float[np.ndarray, "*judge"], whole: Float[np.ndarray, "*judge"]) -> np.ndarray:

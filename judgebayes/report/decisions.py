@@ -7,7 +7,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from judgebayes.report.page import Block, Paragraph, Section, Table
-from judgebayes.report.reading import percent_of
+from judgebayes.report.shares import percent_of
 from judgebayes.report.text import presentable
 
 __all__ = ["decisions_section"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-__all__ = ["SHARES", "percent_with_interval"]
+__all__ = ["SHARES", "percent_of", "percent_with_interval"]
 
 SHARES = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
 """The columns of `judgebayes.panel.judges.judge_table` with intervals, and their titles."""
@@ -18,3 +18,8 @@ def percent_with_interval(row: pd.Series, name: str) -> str:
         f"{100 * row[column]:{sign}.0f}" for column in (name, f"{name}_low", f"{name}_high")
     )
     return f"{value} [{low}, {high}]"
+
+
+def percent_of(part: int, whole: int) -> str:
+    """Return a share in per cent as text; a hyphen if the whole is 0."""
+    return f"{part / whole:.1%}" if whole else "-"

@@ -16,7 +16,13 @@ from judgebayes.errors import JudgeBayesError
 __all__ = ["MISSING", "Votes", "from_counts"]
 
 MISSING = -1
-"""The index of a vote that was not given or could not be read; it is not a class."""
+"""The index of a vote that was not given or could not be read; it is not a class.
+
+Such a vote is ignored: counts and rules leave it out, and it is a factor of one in a likelihood, as if
+the judge had not been asked. Only the free form of stacking gives absence a weight. The coding
+(`judgebayes.votes.Coding`) records which votes were requested and are missing, for diagnostics. A label
+of this index is unknown.
+"""
 
 
 @jax.tree_util.register_dataclass

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from judgebayes.errors import JudgeBayesError
 
@@ -13,6 +14,7 @@ __all__ = [
     "Classes",
     "Usual",
     "canonical",
+    "distinct",
     "infer_classes",
     "listing",
     "other_words",
@@ -67,11 +69,15 @@ class Classes:
         """Return the number of classes."""
         return len(self.values)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Return the values as text, +1 with its sign where there is a -1."""
         signed = self.values == TERNARY
         return tuple("+1" if signed and v == 1 else str(v) for v in self.values)
+
+    def indices(self, values: Iterable[object]) -> list[int | None]:
+        """Return the index of each value, as `index` does."""
+        return [self.index(value) for value in values]
 
     def index(self, value: object) -> int | None:
         """Return the index of a value, -1 where it is missing, None where it is unknown."""
@@ -122,6 +128,11 @@ def canonical(value: object) -> Hashable | None:
     return str(value)
 
 
+def distinct(values: Iterable[object]) -> list[Hashable]:
+    """Return the different values in plain form, without missing ones, in order of appearance."""
+    return list(dict.fromkeys(p for p in map(canonical, values) if p is not None))
+
+
 def written(name: object) -> str | None:
     """Return the name of an item or a judge as text, None if it is missing.
 
@@ -155,7 +166,7 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
     JudgeBayesError
         If every value is missing, or the values are neither binary nor ternary.
     """
-    plain = list(dict.fromkeys(p for p in map(canonical, values) if p is not None))
+    plain = distinct(values)
     if not plain:
         raise JudgeBayesError(f"There is no vote in {what}: every value is missing.")
     if set(plain) <= set(BINARY):

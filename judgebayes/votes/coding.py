@@ -9,11 +9,11 @@ from jaxtyping import Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
-from judgebayes.sentence import sentence
+from judgebayes.sentence import sentences
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.classes import Classes, canonical, listing
 from judgebayes.votes.columns import require_columns
-from judgebayes.votes.keys import keys, positions
+from judgebayes.votes.keys import positions
 from judgebayes.votes.scale import class_indices
 from judgebayes.votes.sparse import AnyVotes
 
@@ -103,7 +103,7 @@ class Coding:
             )
         require_columns(frame, {"item": item, "label": label})
         given = class_indices(frame[label], self.classes, f"column {label!r}")
-        position = positions(self.items, keys(frame[item], item))
+        position = positions(self.items, frame[item], item)
         without_votes = (position < 0) & (given >= 0)
         if without_votes.any() and unknown_items == "error":
             names = frame.loc[without_votes, item].unique()
@@ -173,12 +173,12 @@ class Coding:
         1    b  0.50  0.50         0
         """
         probs = np.exp(np.asarray(log_probs))
-        if probs.shape != (len(self.items), len(self.classes)):
+        columns = [f"p({name})" for name in self.classes.names]
+        if probs.shape != (len(self.items), len(columns)):
             raise JudgeBayesError(
                 f"The probabilities have the shape {probs.shape}; this coding has "
-                f"{len(self.items)} items and {len(self.classes)} classes."
+                f"{len(self.items)} items and {len(columns)} classes."
             )
-        columns = [f"p({name})" for name in self.classes.names]
         table = pd.DataFrame(probs, index=self.items, columns=columns)
         if decisions is not None:
             table["decision"] = self.values(decisions)
@@ -217,7 +217,7 @@ class Coding:
                 f"{swapped} of {cast} votes were given with the responses swapped; "
                 + (f"{self.flipped} were reversed." if self.flipped else "none was reversed.")
             )
-        return [sentence(line) for line in lines]
+        return sentences(lines)
 
 
 def partly_asked(on: pd.Series, n_items: int) -> list[str]:

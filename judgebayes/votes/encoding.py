@@ -98,7 +98,7 @@ def encode(
     if len(frame) == 0:
         raise JudgeBayesError("The table of votes has no row.")
     scale = scale_of(frame[vote], classes, pairwise, f"column {vote!r}")
-    index = class_indices(frame[vote], scale, f"column {vote!r}")
+    index, n_classes = class_indices(frame[vote], scale, f"column {vote!r}"), len(scale)
     item_of, items = numbered(frame[item], item)
     if judge is None:
         judge_of, judges = np.zeros(len(frame), np.int64), pd.Index(["judge"], name="judge")
@@ -115,7 +115,7 @@ def encode(
     flipped = 0
     if swapped is not None and votes_as == "shown":
         reverse = (swapped == 1) & (index >= 0)
-        index = np.where(reverse, len(scale) - 1 - index, index)
+        index = np.where(reverse, n_classes - 1 - index, index)
         flipped = int(reverse.sum())
     if classes is None:
         refuse_mixed(index, judge_of, judges, scale)
@@ -125,14 +125,14 @@ def encode(
     place = (item_of, judge_of, slot)
     votes = Votes(
         index=jnp.asarray(
-            scattered(shape, place, index, MISSING, np.int8 if len(scale) < 128 else np.int32)
+            scattered(shape, place, index, MISSING, np.int8 if n_classes < 128 else np.int32)
         ),
-        score=scores_of(frame, score, index, shape, place),
+        score=None if score is None else scores_of(frame, score, index, shape, place),
         order=None
         if swapped is None
         else jnp.asarray(scattered(shape, place, swapped, MISSING, np.int8)),
         task=None,
-        n_classes=len(scale),
+        n_classes=n_classes,
     )
     tasks = None
     if task is not None:

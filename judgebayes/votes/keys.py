@@ -29,11 +29,12 @@ def keys(column: pd.Series, name: str) -> pd.Index:
     return pd.Index(column)
 
 
-def positions(items: pd.Index, names: pd.Index) -> Int[np.ndarray, " row"]:
-    """Return the position of each name among the items, -1 if it is not there.
+def positions(items: pd.Index, column: pd.Series, name: str) -> Int[np.ndarray, " row"]:
+    """Return the position of each row's name among the items, -1 if it is not there.
 
     If one table contains numbers and the other text, both are compared as text.
     """
+    names = keys(column, name)
     if pd.api.types.is_numeric_dtype(items.dtype) != pd.api.types.is_numeric_dtype(names.dtype):
         items, names = items.astype(str), names.astype(str)
     return items.get_indexer(names)

@@ -45,7 +45,7 @@ def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndar
         For a value that is not one of the classes.
     """
     code, values = pd.factorize(column, use_na_sentinel=True)
-    indices = [classes.index(value) for value in values]
+    indices = classes.indices(values)
     for position, index in enumerate(indices):
         if index is None:
             row = int(np.argmax(code == position))

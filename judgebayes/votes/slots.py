@@ -136,20 +136,18 @@ def scattered(
 
 def scores_of(
     frame: pd.DataFrame,
-    score: str | None,
+    score: str,
     index: Int[np.ndarray, " row"],
     shape: tuple[int, int, int],
     at: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> Float[Array, "item judge sample"] | None:
-    """Return the scores of the votes at the indices `at`, NaN without a vote; None without scores.
+) -> Float[Array, "item judge sample"]:
+    """Return the scores of the votes at the indices `at`, NaN without a vote.
 
     Raises
     ------
     JudgeBayesError
         If the score of a vote is not a finite number.
     """
-    if score is None:
-        return None
     values = pd.to_numeric(frame[score], errors="coerce").to_numpy(float)
     bad = ~np.isfinite(values) & (index >= 0)
     if bad.any():

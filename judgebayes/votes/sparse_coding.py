@@ -197,7 +197,7 @@ def _classes(
     else:
         scale = infer_classes(values.index, f"column {vote!r}")
         scale = scale if pairwise is None else Classes(scale.values, pairwise)
-    indices = [scale.index(value) for value in values.index]
+    indices = scale.indices(values.index)
     if None in indices:
         unknown = indices.index(None)
         row = numbers[int(np.argmax(vote_of == unknown))]

@@ -1,51 +1,57 @@
 """The answers for each item: class probabilities, the decision and its expected loss."""
 
-import jax
-import jax.numpy as jnp
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import AnyArray
-from judgebayes.compiled.float64 import in_float64
-from judgebayes.measures.decide import bayes_action, risk
+from judgebayes.compiled.float64 import inside
+from judgebayes.measures.decide import decide
 from judgebayes.votes import Coding
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.losses import PERSON, Losses
 
 __all__ = [
+    "Decisions",
     "answer_table",
-    "decide",
     "decided_words",
+    "decisions_of",
 ]
 
 
-@jax.jit
-def decide(
-    log_probs: Float[Array, "item class"], loss: Float[AnyArray, "action class"]
-) -> tuple[Int[Array, " item"], Float[Array, " item"]]:
-    """Return the decisions and their expected losses."""
-    decisions = bayes_action(log_probs, loss)
-    return decisions, risk(log_probs, loss)[jnp.arange(len(log_probs)), decisions]
+_decide = inside(decide)
 
 
-@in_float64
+class Decisions(NamedTuple):
+    """The decision on every item, its expected loss, and whether a person is asked instead."""
+
+    of_item: Int[np.ndarray, " item"]
+    expected: Float[np.ndarray, " item"]
+    to_person: Bool[np.ndarray, " item"]
+
+
+def decisions_of(log_probs: Float[Array, "item class"], losses: Losses) -> Decisions:
+    """Return the decisions of least expected loss. The caller has 64-bit arithmetic."""
+    decisions, expected = map(np.asarray, _decide(log_probs, losses.matrix))
+    return Decisions(decisions, expected, losses.sent(np.exp(np.asarray(log_probs)), expected))
+
+
 def answer_table(
     coding: Coding,
     votes: AnyVotes,
     log_probs: Float[Array, "item class"],
     losses: Losses,
+    decisions: Decisions,
     sets: Bool[np.ndarray, "item class"] | None = None,
 ) -> pd.DataFrame:
     """Return a row per item: probabilities, decision, expected loss, votes, and its conformal set.
 
     The decision is `PERSON` if asking a person costs less than every decision, in expectation.
     """
-    decisions, expected = decide(log_probs, losses.matrix)
-    table = coding.decode(log_probs, decisions, expected)
+    table = coding.decode(log_probs, decisions.of_item, decisions.expected)
     if losses.person is not None:
-        to_person = losses.sent(np.exp(log_probs), np.asarray(expected))
-        table["decision"] = table["decision"].astype(object).mask(to_person, PERSON)
+        table["decision"] = table["decision"].astype(object).mask(decisions.to_person, PERSON)
     table["votes"] = counts_by_item(votes).sum(1)
     if sets is not None:
         names = np.array(coding.classes.names)
@@ -53,25 +59,23 @@ def answer_table(
     return table
 
 
-@in_float64
 def decided_words(
     coding: Coding,
     log_probs: Float[Array, "item class"],
     losses: Losses,
+    decisions: Decisions,
 ) -> str:
     """Return how often each class was decided, and the mean expected loss of these decisions."""
-    classes = coding.classes
-    decisions, expected = map(np.asarray, decide(log_probs, losses.matrix))
-    probs = np.exp(np.asarray(log_probs))
-    kept = ~losses.sent(probs, expected)
-    counts = np.bincount(decisions[kept], minlength=len(classes))
-    shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, counts, strict=True))
+    names, kept = coding.classes.names, ~decisions.to_person
+    counts = np.bincount(decisions.of_item[kept], minlength=len(names))
+    shares = ", ".join(f"{n}: {c}" for n, c in zip(names, counts, strict=True))
     if losses.person is not None:
         shares += f"; sent to a person: {int((~kept).sum())}"
     # The answers of a rule are 0 or 1, which do not measure its errors.
-    if not kept.any() or bool(np.isin(probs, (0.0, 1.0)).all()):
+    certain = bool(np.isin(np.exp(np.asarray(log_probs)), (0.0, 1.0)).all())
+    if not kept.any() or certain:
         return f"Decisions: {shares}."
-    mean = float(expected[kept].mean())
+    mean = float(decisions.expected[kept].mean())
     return (
         f"Decisions: {shares}. Each has the least expected {losses.name} loss ({losses.meaning}); the "
         f"mean is {mean:.3f}."

@@ -15,7 +15,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
 from judgebayes.io.in_memory import file_or_table
 from judgebayes.votes import MISSING, Votes
-from judgebayes.workflow.answers import answer_table, decided_words
+from judgebayes.workflow.answers import Decisions, answer_table, decided_words, decisions_of
 from judgebayes.workflow.calibrating import Calibration
 from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
@@ -46,6 +46,7 @@ class Applied(Result):
     votes: Votes
     """The new votes with judges and tasks in the order of the fit."""
     log_probs: Float[Array, "item class"]
+    decisions: Decisions
     losses: Losses
     """The loss of each decision."""
     said: list[str]
@@ -61,12 +62,13 @@ class Applied(Result):
     @property
     def decided(self) -> str:
         """How often each class was decided."""
-        return decided_words(self.read.coding, self.log_probs, self.losses)
+        return decided_words(self.read.coding, self.log_probs, self.losses, self.decisions)
 
     @property
     def answers(self) -> pd.DataFrame:
         """A row per item: probabilities, decision, expected loss and votes."""
-        return answer_table(self.read.coding, self.votes, self.log_probs, self.losses)
+        coding, losses = self.read.coding, self.losses
+        return answer_table(coding, self.votes, self.log_probs, losses, self.decisions)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -153,7 +155,8 @@ def apply_request(request: ApplyRequest) -> Applied:
         )
     warnings += [*changes, *drift(saved.profile, profile(votes), saved.classes)]
     log_probs = saved.fitted(votes)
-    return Applied(saved, read, votes, log_probs, losses, lines, warnings)
+    decisions = decisions_of(log_probs, losses)
+    return Applied(saved, read, votes, log_probs, decisions, losses, lines, warnings)
 
 
 def _source(request: ApplyRequest) -> Source:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -26,7 +26,8 @@ from judgebayes.calibrators.conformal import SplitConformal, coverage_law
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.by_loop import PlainFit, fit_plain, is_jax
+from judgebayes.evaluate.by_loop import PlainFit, fit_plain
+from judgebayes.evaluate.plans import is_jax
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
@@ -37,7 +38,7 @@ from judgebayes.progress import Progress, followed
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.abstaining import Abstention, abstention
-from judgebayes.workflow.answers import answer_table, decide, decided_words
+from judgebayes.workflow.answers import Decisions, answer_table, decided_words, decisions_of
 from judgebayes.workflow.comparing import (
     Compared,
     compare,
@@ -45,25 +46,23 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     within_noise,
 )
-from judgebayes.workflow.data import Data, data_in_request, encoded
+from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import (
     INFERENCES,
     Choice,
-    baselines,
     build,
+    compared_methods,
     known_calibrators,
     known_methods,
     suited,
     traits_of,
 )
-from judgebayes.workflow.options import CalibrateRequest, Fixed, check_choice
+from judgebayes.workflow.options import CalibrateRequest, Fixed, check_choices
 from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
     Listing,
     Reading,
-    classes_of,
-    open_files,
 )
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
@@ -114,6 +113,7 @@ class Calibration(Result):
     method: Aggregator
     fitted: FittedAggregator
     log_probs: Float[Array, "item class"]
+    decisions: Decisions
     chosen: list[str]
     """The reason for this method and its parameters, in sentences."""
     compared: Compared | None
@@ -143,14 +143,17 @@ class Calibration(Result):
     @property
     def decided(self) -> list[str]:
         """How often each class was decided, and the results of sending items to a person."""
-        decisions = decided_words(self.given.read.coding, self.log_probs, self.losses)
-        return [decisions] if self.abstention is None else [decisions, self.abstention.sentence]
+        coding = self.given.read.coding
+        words = decided_words(coding, self.log_probs, self.losses, self.decisions)
+        return [words] if self.abstention is None else [words, self.abstention.sentence]
 
     @property
     def answers(self) -> pd.DataFrame:
         """A row per item: probabilities, decision, expected loss, votes, and its conformal set."""
         read, sets = self.given.read, None if self.sets is None else self.sets.inside
-        return answer_table(read.coding, read.votes, self.log_probs, self.losses, sets)
+        return answer_table(
+            read.coding, read.votes, self.log_probs, self.losses, self.decisions, sets
+        )
 
     @property
     def judges(self) -> pd.DataFrame:
@@ -208,15 +211,17 @@ def read_request(request: CalibrateRequest) -> Data:
         For an unknown option value, or bad input.
     """
     load_plugins(None if request.plugin is None else Path(request.plugin))
-    check_choice("method", request.method, known_methods())
-    check_choice("calibrator", request.calibrator, known_calibrators())
-    check_choice("inference", request.inference, INFERENCES)
+    check_choices(
+        method=(request.method, known_methods()),
+        calibrator=(request.calibrator, known_calibrators()),
+        inference=(request.inference, INFERENCES),
+    )
     check_losses(request.loss, request.losses, request.abstain_cost)
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(
             f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
         )
-    data = data_in_request(request) or _read_files(request)
+    data = data_of(request)
     if not data.labelled and request.method != "sc":
         raise JudgeBayesError(
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
@@ -231,12 +236,6 @@ def read_request(request: CalibrateRequest) -> Data:
             f"less than {most:.2g} (random labels)."
         )
     return data
-
-
-def _read_files(request: CalibrateRequest) -> Data:
-    opened = open_files(request.votes, request.labels, request.columns, request.reading)
-    classes = classes_of(opened, request.classes, request.pairwise)
-    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
 
 
 def read_words(data: Data) -> list[str]:
@@ -272,7 +271,7 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
             if isinstance(read, Reading):  # a list of votes may need all the memory
                 first_fit = background.submit(fit, choices[0])
             compared = compare(
-                _compared_methods(request, table, choices),
+                compared_methods(choices, table.coding.classes, table.votes),
                 table.votes,
                 own,
                 table.groups,
@@ -286,8 +285,9 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
     if compared is not None and len(choices) > 1 and (labels >= 0).sum() >= FEW_LABELS:
         best = compared.best([c.name for c in choices], choices[0].name)
         choice = next(c for c in choices if c.name == best)
+    name = choice.name
     running = first_fit if choice is choices[0] else None
-    for _ in followed([choice], f"fitting {choice.name}", progress):
+    for _ in followed([choice], f"fitting {name}", progress):
         method, fitted, log_probs = fit(choice) if running is None else running.result()
     chosen = (
         []
@@ -299,11 +299,11 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
     findings = diagnose(table.votes, own, table.coding)
     leads = {}
     if compared is not None:
-        leads = compared.leads(choice.name, loss)
+        leads = compared.leads(name, loss)
         warnings += within_noise(leads)
     elif once:
         warnings.append(
-            f"{choice.name} is fitted to all votes, too many to fit again for every split: the quality "
+            f"{name} is fitted to all votes, too many to fit again for every split: the quality "
             "of its answers is not measured."
         )
     elif given.labelled:
@@ -311,12 +311,12 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
             f"Fewer than {LEAST_FOR_SPLITS} labels are too few to hold some out: the quality of the "
             "calibration is not measured."
         )
+    decisions = decisions_of(log_probs, losses)
     sets = None
     if request.conformal is not None:
         for level in followed([request.conformal], "conformal sets", progress):
             sets = _conformal_sets(request, choice, method, read, labels)
-            decisions = np.asarray(decide(log_probs, loss)[0])
-            sets.sentences.extend(_outside(sets.inside, decisions, read.coding, level))
+            sets.sentences.extend(_outside(sets.inside, decisions.of_item, read.coding, level))
     return Calibration(
         given=given,
         request=request,
@@ -327,6 +327,7 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
         method=method,
         fitted=fitted,
         log_probs=log_probs,
+        decisions=decisions,
         chosen=chosen,
         compared=compared,
         leads=leads,
@@ -337,7 +338,7 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
         sets=sets,
         abstention=None
         if compared is None or losses.person is None
-        else abstention(compared, choice.name, losses),
+        else abstention(compared, name, losses),
     )
 
 
@@ -441,7 +442,7 @@ def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -
         if traits_of(request.method).learns_from_unlabelled:
             return [_uncalibrated(request)]
         names = [name for name in names if not traits_of(name).learns_from_unlabelled]
-    if votes.n_judges > 1 and request.method == "auto":
+    if request.method == "auto" and votes.n_judges > 1:
         names.sort(key=lambda name: name != "stacking")  # the default comes first
     return [
         Choice(name, request.calibrator, request.inference, request.label_noise) for name in names
@@ -456,24 +457,6 @@ def _uncalibrated(request: CalibrateRequest) -> Choice:
             "--calibrator none, and not --inference nuts."
         )
     return Choice(request.method, "none", request.inference, request.label_noise)
-
-
-def _compared_methods(
-    request: CalibrateRequest, read: Reading, choices: Sequence[Choice]
-) -> dict[str, Aggregator]:
-    """Return the candidates and the baselines by name."""
-    classes, votes = read.coding.classes, read.votes
-    inference = request.inference
-    if inference == "nuts":  # the mode replaces the posterior: minutes instead of hours
-        inference = "map"
-    methods = {
-        choice.name: build(replace(choice, inference=inference), classes, votes)
-        for choice in choices
-    }
-    for name in baselines(len(classes)):
-        plain = Choice(name, "none", label_noise=request.label_noise)
-        methods.setdefault(name, build(plain, classes, votes))
-    return methods
 
 
 def chosen_words(

@@ -1,8 +1,6 @@
 """Compare methods on held-out labels, in numbers and in sentences."""
 
-import os
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,9 +11,9 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators import Aggregator
 from judgebayes.arrays import Scalar
-from judgebayes.evaluate.one_split import Evaluation, FitOn, measure
+from judgebayes.evaluate.one_split import Evaluation, measure_methods
 from judgebayes.evaluate.splits import Splits, random_splits
-from judgebayes.evaluate.sweeps import evaluate_splits
+from judgebayes.evaluate.sweeps import evaluate_methods, evaluate_splits
 from judgebayes.measures.significance import (
     Interval,
     independent_trials,
@@ -27,7 +25,7 @@ from judgebayes.models.label_noise import with_label_noise
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
-from judgebayes.workflow.methods import traits_of
+from judgebayes.workflow.methods import fit_on_of, rules_among
 
 __all__ = [
     "HEAD",
@@ -42,8 +40,6 @@ __all__ = [
 ]
 
 FITTED_SHARE = 0.8
-THREADS = 4
-"""The largest number of methods to fit at the same time, because each needs memory."""
 METRICS = ("mae", "accuracy", "nll", "ece")
 HEAD = ("method", "MAE", "accuracy", "NLL", "ECE", "extra loss [95 %]")
 SIMPLE = {
@@ -78,7 +74,8 @@ class Compared:
         """A title for the comparison."""
         return (
             f"Held out: fitted on {self.held_in} labels, evaluated on the others, means of "
-            f"{len(self.parts)} splits" + ("" if self.groups is None else " between groups")
+            f"{len(self.parts.calibration)} splits"
+            + ("" if self.groups is None else " between groups")
         )
 
     def interval(
@@ -218,7 +215,7 @@ def compare(
     With label noise, NLL is that of the observed labels.
     """
     parts = random_splits(
-        votes.n_items,
+        len(labels),
         splits=splits,
         calibration=FITTED_SHARE,
         groups=groups,
@@ -226,25 +223,24 @@ def compare(
         seed=seed,
     )
 
-    def one(name: str) -> Evaluation:
-        return evaluate_splits(
-            methods[name], votes, labels, parts, fit_on=_fit_on(name), loss=loss, seed=seed
-        )
-
-    what = f"methods held out on {splits} splits"
-    # Threads let one method compile while another runs. One more than there are cores, because
-    # methods with the same calibration map wait for one compilation.
-    with ThreadPoolExecutor(min(1 + (os.cpu_count() or 1), THREADS)) as pool:
-        evaluations = pool.map(one, methods)
-        results = dict(zip(followed(methods, what, progress), evaluations, strict=True))
+    results = evaluate_methods(
+        methods,
+        votes,
+        labels,
+        parts,
+        fit_on=fit_on_of(methods),
+        loss=loss,
+        seed=seed,
+        progress=progress,
+    )
     means = {
-        name: {m: float(v.mean()) for m, v in measure(e, METRICS).items()}
-        for name, e in results.items()
+        name: {m: float(v.mean()) for m, v in of_split.items()}
+        for name, of_split in measure_methods(results, METRICS).items()
     }
     if label_noise > 0:
         for name, e in results.items():
             means[name]["nll"] = float(np.nanmean(_nll(e, label_noise), axis=1).mean())
-    return Compared(parts, means, results, votes.n_items, groups, label_noise)
+    return Compared(parts, means, results, len(labels), groups, label_noise)
 
 
 class Growth(NamedTuple):
@@ -289,7 +285,7 @@ def grow(
             votes,
             labels,
             replace(parts, calibration=np.where(place < size, parts.calibration, -1)),
-            fit_on=_fit_on(name),
+            fit_on=fit_on_of([name])[name],
             loss=loss,
             seed=seed,
         )
@@ -312,10 +308,6 @@ def grow(
         gain(nll),
         gain(losses),
     )
-
-
-def _fit_on(name: str) -> FitOn:
-    return "all" if traits_of(name.split(" + ")[0]).learns_from_unlabelled else "calibration"
 
 
 def _nll(evaluation: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
@@ -378,7 +370,8 @@ def comparison_words(
     if not hide_nll:
         held = int((compared.parts.evaluation[0] >= 0).sum())
         finite = {name: bool(np.isfinite(m["nll"])) for name, m in compared.means.items()}
-        scored = [name for name, ends in finite.items() if ends and traits_of(name).rule]
+        rules = rules_among(finite)
+        scored = [name for name in rules if finite[name]]
         certain = compared.label_noise == 0  # with label noise, no observed label is certain
         words.append(
             "NLL: mean negative log probability of the label"
@@ -388,8 +381,7 @@ def comparison_words(
                 "because no held-out label contradicts a certain answer."
                 if scored and certain
                 else " (a rule has no probabilities)."
-                if certain
-                and not all(ends for name, ends in finite.items() if traits_of(name).rule)
+                if certain and len(scored) < len(rules)
                 else "."
             )
             + f" ECE: distance between probabilities and frequencies; with {held} held-out labels "

@@ -12,7 +12,12 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import Classes, SparseVotes
 from judgebayes.votes.classes import listing
 from judgebayes.votes.sparse import counts_by_item
-from judgebayes.workflow.options import LabelledVotes, ReadRequest
+from judgebayes.workflow.options import (
+    CalibrateRequest,
+    DiagnoseRequest,
+    LabelledVotes,
+    ReadRequest,
+)
 from judgebayes.workflow.reading import (
     Listing,
     Opened,
@@ -28,7 +33,7 @@ from judgebayes.workflow.reading import (
 from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.results import Result
 
-__all__ = ["Data", "data_in_request", "encoded", "read"]
+__all__ = ["Data", "data_in_request", "data_of", "encoded", "read"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,9 +112,32 @@ def read(request: ReadRequest) -> Data:
     JudgeBayesError
         For bad input.
     """
+    return _read_files(request, keep=True)
+
+
+def data_of(request: CalibrateRequest | DiagnoseRequest, *, dense: bool = False) -> Data:
+    """Return the `Data` that a request has in place of votes, or read its files or tables.
+
+    `dense` as in `encoded`.
+
+    Raises
+    ------
+    JudgeBayesError
+        For bad input.
+    """
+    return data_in_request(request) or _read_files(request, dense=dense)
+
+
+def _read_files(
+    request: CalibrateRequest | DiagnoseRequest | ReadRequest,
+    *,
+    dense: bool = False,
+    keep: bool = False,
+) -> Data:
     opened = open_files(request.votes, request.labels, request.columns, request.reading)
     classes = classes_of(opened, request.classes, request.pairwise)
-    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels, keep=True)
+    dropped = request.drop_unknown_labels
+    return encoded(opened, classes, drop_unknown=dropped, dense=dense, keep=keep)
 
 
 def encoded(

@@ -11,9 +11,9 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.finding import Finding
 from judgebayes.panel import diagnostics
 from judgebayes.panel.judges import judge_table
-from judgebayes.workflow.data import Data, data_in_request, encoded
+from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
-from judgebayes.workflow.reading import Reading, classes_of, open_files
+from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
 
@@ -76,7 +76,7 @@ def diagnose(
 @in_float64
 def diagnose_request(request: DiagnoseRequest) -> Diagnosis:
     """Do what `diagnose` does, with the options in a record."""
-    data = data_in_request(request) or _read_files(request)
+    data = data_of(request, dense=True)
     read, labels = data.table, data.labels
     judges = judge_table(read.votes, labels, read.coding, groups=read.groups)
     grouped: list[str] = []
@@ -84,12 +84,6 @@ def diagnose_request(request: DiagnoseRequest) -> Diagnosis:
         grouped = _grouped(read, labels, judges, judge_table(read.votes, labels, read.coding))
     findings = diagnostics.diagnose(read.votes, labels, read.coding, seed=request.seed)
     return Diagnosis(data, request, judges, grouped, findings)
-
-
-def _read_files(request: DiagnoseRequest) -> Data:
-    opened = open_files(request.votes, request.labels, request.columns, request.reading)
-    classes = classes_of(opened, request.classes, request.pairwise)
-    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels, dense=True)
 
 
 def _grouped(

@@ -2,13 +2,15 @@
 
 import importlib
 import pkgutil
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from judgebayes import aggregators, calibrators
 from judgebayes.aggregators import Aggregator, Calibrated, OneCoin
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.by_loop import is_jax
+from judgebayes.evaluate.one_split import FitOn
+from judgebayes.evaluate.plans import is_jax
 from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore
 from judgebayes.inference.problem import Inference
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
@@ -22,8 +24,11 @@ __all__ = [
     "Choice",
     "baselines",
     "build",
+    "compared_methods",
+    "fit_on_of",
     "known_calibrators",
     "known_methods",
+    "rules_among",
     "suited",
     "traits_of",
 ]
@@ -92,6 +97,17 @@ def traits_of(method: str) -> Traits:
     return traits
 
 
+def fit_on_of(names: Iterable[str]) -> dict[str, FitOn]:
+    """Return the votes that each method of a comparison is fitted to, by its name in tables."""
+    learners = {name: traits_of(name.split(" + ")[0]).learns_from_unlabelled for name in names}
+    return {name: "all" if learns else "calibration" for name, learns in learners.items()}
+
+
+def rules_among(names: Iterable[str]) -> list[str]:
+    """Return the rules, whose answers are certain, among methods by their names in tables."""
+    return [name for name in names if traits_of(name).rule]
+
+
 def baselines(n_classes: int) -> list[str]:
     """Return the baselines for this number of classes: simple rules that a method should beat."""
     own = {name: traits_of(name) for name in _in_order()}
@@ -109,6 +125,23 @@ def suited(votes: Votes) -> list[str]:
     if votes.n_judges >= PANEL_FOR_TOP:
         names.append("top-3")
     return [*names, "best-constant"]
+
+
+def compared_methods(
+    choices: Sequence[Choice], classes: Classes, votes: Votes
+) -> dict[str, Aggregator]:
+    """Return the methods to compare and the baselines, by name.
+
+    Posteriors are replaced by their modes: minutes instead of hours.
+    """
+    methods = {}
+    for choice in choices:
+        inference = "map" if choice.inference == "nuts" else choice.inference
+        methods[choice.name] = build(replace(choice, inference=inference), classes, votes)
+    for name in baselines(votes.n_classes):
+        plain = Choice(name, "none", label_noise=choices[0].label_noise)
+        methods.setdefault(name, build(plain, classes, votes))
+    return methods
 
 
 def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
@@ -140,10 +173,10 @@ def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
     name, traits = choice.method, traits_of(choice.method)
     if traits.needs_tasks and votes.task is None:
         raise JudgeBayesError(f"--method {name} needs tasks: name their column with --task.")
-    if traits.n_classes not in (None, len(classes)):
+    if traits.n_classes not in (None, votes.n_classes):
         needed = {2: "two", 3: "three"}.get(traits.n_classes or 0, str(traits.n_classes))
         raise JudgeBayesError(
-            f"--method {name} needs {needed} classes; these votes have {len(classes)}."
+            f"--method {name} needs {needed} classes; these votes have {votes.n_classes}."
         )
     if name in TOP:
         if votes.n_judges < TOP[name]:

@@ -26,6 +26,7 @@ __all__ = [
     "ReadRequest",
     "ReadingOptions",
     "check_choice",
+    "check_choices",
 ]
 
 
@@ -332,6 +333,12 @@ class PrecisionRequest(LabelledVotes):
         Path | None, "Where to draw the generators with their intervals: .png, .pdf, .svg."
     ] = None
     seed: Annotated[int, "Seed of the draws that compare generators."] = 0
+
+
+def check_choices(**options: tuple[str, Collection[str]]) -> None:
+    """Check that the values of options are among their allowed values, as `check_choice` does."""
+    for name, (value, values) in options.items():
+        check_choice(name, value, values)
 
 
 def check_choice(name: str, value: str, values: Collection[str]) -> None:

@@ -13,13 +13,13 @@ from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
-from judgebayes.io.cells import with_points, without
+from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import plain_label
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import option, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of
-from judgebayes.sentence import sentence
+from judgebayes.sentence import sentences
 from judgebayes.votes import (
     MISSING,
     Classes,
@@ -33,6 +33,7 @@ from judgebayes.votes import (
 )
 from judgebayes.votes.classes import (
     canonical,
+    distinct,
     given_classes,
     listing,
     other_words,
@@ -91,7 +92,7 @@ class Source:
     @property
     def left_out(self) -> tuple[str, ...]:
         """The columns that the user leaves out (`--ignore`)."""
-        return tuple(split_names(self.reading.ignore or ""))
+        return tuple(split_names(self.reading.ignore)) if self.reading.ignore else ()
 
 
 @dataclass(frozen=True)
@@ -142,20 +143,18 @@ class _Read(Generic[SomeVotes]):
     def words(self) -> list[str]:
         """Return the role of each column and what was read, in sentences."""
         used = [f"{role} = {name!r}" for role, name in self.columns.items() if name is not None]
-        lines = [sentence(line) for line in (*self.notes, f"Columns: {', '.join(used)}.")]
+        lines = [*self.notes, f"Columns: {', '.join(used)}."]
         wide = self.columns.get("vote") is None
         if wide:
-            lines.append(sentence(f"Judges: {listing(self.coding.judges, 20)}."))
+            lines.append(f"Judges: {listing(self.coding.judges, 20)}.")
         lines += self.coding.words(self.votes)
         if wide and self.columns.get("label") is None:
             lines += [
-                sentence(
-                    f"Column {judge!r} is read as a judge; if it contains labels, use --label {judge!r}."
-                )
+                f"Column {judge!r} is read as a judge; if it contains labels, use --label {judge!r}."
                 for judge in map(str, self.coding.judges)
                 if LIKE_A_LABEL.search(judge)
             ]
-        return lines
+        return sentences(lines)
 
 
 @dataclass(frozen=True)
@@ -228,7 +227,8 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     others = source.left_out if wide else ()  # not judges, but perhaps generators
     layout = Layout(reading.skip_rows, reading.encoding, () if wide else source.left_out)
     table = _head(source.path) if in_pieces else read_table(source.path, layout)
-    check_ignored(table, others, source.path)
+    if others:
+        check_ignored(table, others, source.path)
     notes = notes_of(table)
     skipped = [name for name in source.ignored if name in table.columns and wide]
     if skipped:
@@ -275,7 +275,7 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
             table = _rows_of(table, columns["judge"], only_judge)
     if not in_pieces:
         cells = judges if wide else [str(columns["vote"])]
-        table, messages = _plain_cells(table, cells, source, "vote")
+        table, messages = plain_cells(table, cells, source.reading.missing, "vote")
         notes += messages
     if labels is None:
         label, item = columns["label"], str(columns["item"])
@@ -287,7 +287,7 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         item = str(columns["item"])
         gold, messages = _open_labels(labels, source, table[item])
         notes += [*notes_of(gold.table), *messages]
-    plain, messages = _plain_cells(gold.table, [gold.label], source, "label")
+    plain, messages = plain_cells(gold.table, [gold.label], reading.missing, "label")
     notes += messages
     gold = replace(gold, table=plain)
     return _translate_labels(
@@ -321,7 +321,7 @@ def _long_columns(
     given = dict(given)
     if elsewhere:
         given["label"] = given["label"] if given["label"] in table.columns else "none"
-        if given["vote"] is None and not _has_vote(table) and "label" in table.columns:
+        if given["vote"] is None and "label" in table.columns and not _has_vote(table):
             given["vote"] = "label"  # the vote of crowd-sourcing tools
     return guess_columns(table.columns, given)
 
@@ -344,21 +344,6 @@ def _translate_labels(opened: Opened) -> Opened:
     )
     table = gold.table.assign(**{gold.label: given.map(canonical).map(words).astype(object)})
     return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, message))
-
-
-def _plain_cells(
-    table: pd.DataFrame, columns: list[str], source: Source, what: str
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the table with decimal points, and with empty cells for missing values."""
-    missing = source.reading.missing
-    table, messages = with_points(table, columns)
-    table, emptied = without(table, columns, missing)
-    if emptied:
-        shown = ", ".join(f"{value!r} {n}" for value, n in emptied.most_common(8))
-        messages.append(f"Read as missing {what}s: {shown}.")
-    elif missing and what == "vote":  # labels need not have them
-        messages.append(f"--missing has no effect: no vote is {listing(split_names(missing))}.")
-    return table, messages
 
 
 def _rows(source: Source) -> int:
@@ -500,9 +485,10 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
     if opened.labels is not None:
         gold = opened.labels
         given = gold.table[gold.label].dropna().unique()
-        if all(canonical(v) is None for v in given):
+        plain = distinct(given)
+        if not plain:
             return votes
-        _refuse_mixed(votes, {canonical(v) for v in given}, int(gold.table[gold.label].count()))
+        _refuse_mixed(votes, {*plain}, int(gold.table[gold.label].count()))
         try:
             votes = infer_classes([*_vote_values(opened), *given], f"{what} and the labels")
         except JudgeBayesError as error:
@@ -552,7 +538,6 @@ def _inferred(opened: Opened, what: str) -> Classes:
 
 def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
     """Refuse labels 0 and 1 with votes -1, 0, 1, and the reverse."""
-    labels = labels - {None}
     binary_votes = votes.values == (0, 1) and -1 in labels
     binary_labels = votes.values == (-1, 0, 1) and labels == {0, 1} and n_labels >= SUSPICIOUS_VOTES
     if binary_votes or binary_labels:
@@ -737,8 +722,9 @@ def labels_of(
 
 def labelled_words(labels: Int[np.ndarray, " item"], classes: Classes) -> str:
     """Return a sentence with the number of labelled items, in total and by class."""
-    counts = np.bincount(labels[labels >= 0], minlength=len(classes))
-    shares = ", ".join(f"{n}: {c}" for n, c in zip(classes.names, counts, strict=True))
+    names = classes.names
+    counts = np.bincount(labels[labels >= 0], minlength=len(names))
+    shares = ", ".join(f"{n}: {c}" for n, c in zip(names, counts, strict=True))
     return f"{counts.sum()} of {len(labels)} items are labelled ({shares})."
 
 

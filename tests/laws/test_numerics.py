@@ -36,7 +36,7 @@ from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene, one_coin
 from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
-from judgebayes.inference.softmax import Design, score_derivatives
+from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response import ItemResponse
 from judgebayes.item_response.mode import Table
 from judgebayes.majority import BetaBinomial, Binomial, PaperEM, Thinning, counts_of

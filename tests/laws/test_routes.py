@@ -33,7 +33,7 @@ from judgebayes.inference.fast.irt import problem as two_parameter_problem
 from judgebayes.inference.fast.packed_counts import pack
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
-from judgebayes.inference.softmax import Design, score_derivatives
+from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response.mode import Table
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 from judgebayes.models import davidson, irt, stacking

@@ -30,8 +30,8 @@ from judgebayes.report import (
 from judgebayes.report.decisions import decisions_section
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
+from judgebayes.report.judges import judges_section
 from judgebayes.report.labels import Curve, labels_section
-from judgebayes.report.reading import judges_section
 from judgebayes.report.style import DARK, LIGHT, css
 from judgebayes.report.text import clean, escaped, presentable, shortened
 

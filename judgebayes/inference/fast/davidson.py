@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from judgebayes.models.davidson import Features, level_of_class, n_levels, positions
+from judgebayes.models.davidson import Features, level_of_class, positions
 
 __all__ = ["columns"]
 
@@ -18,10 +18,7 @@ def columns(
     """
     x = positions(n_classes)
     levels = level_of_class(n_classes, symmetric)
-    members = [
-        [k for k in range(n_classes) if levels[k] == m]
-        for m in range(n_levels(n_classes, symmetric))
-    ]
+    members = [[k for k in range(n_classes) if levels[k] == m] for m in range(max(levels) + 1)]
     one = jnp.ones_like(evidence.margin)
     leaning = [k for k in range(n_classes) if x[k]]
     beta = {k: x[k] * evidence.margin for k in leaning}

@@ -23,7 +23,7 @@ from judgebayes.inference.optimise import Derivatives, Differentiated, different
 from judgebayes.measures.scores import Score, drps, nll
 from judgebayes.models.label_noise import with_label_noise
 
-__all__ = ["Column", "Design", "scaled", "score_derivatives"]
+__all__ = ["Column", "Design", "score_derivatives"]
 
 Items = Float[Array, " item"]
 Column = Mapping[int, Items]
@@ -50,9 +50,14 @@ class _ItemDerivatives(NamedTuple):
 
 
 def score_derivatives(
-    score: Score, design: Design, labels: Int[Array, " item"], weight: Items, noise: Scalar
+    score: Score,
+    design: Design,
+    labels: Int[Array, " item"],
+    weight: Items,
+    noise: Scalar,
+    factor: Scalar = 1.0,
 ) -> Differentiated:
-    r"""Return :math:`\theta \mapsto \sum_i w_i S(\tilde p_i, y_i)` with two derivatives.
+    r"""Return :math:`\theta \mapsto f \sum_i w_i S(\tilde p_i, y_i)` with two derivatives.
 
     Noisy labels have the probabilities
     :math:`\tilde p_k = a p_k + b, b = \epsilon / (K - 1), a = 1 - K b`
@@ -69,7 +74,16 @@ def score_derivatives(
         Class indices; items with label -1 or weight 0 are ignored and may hold NaN.
     noise
         The share of wrong labels.
+    factor
+        The factor f, such as 1 / (the number of items).
     """
+    function = _sum_of_scores(score, design, labels, weight, noise)
+    return lambda theta: Derivatives(*(factor * each for each in function(theta)))
+
+
+def _sum_of_scores(
+    score: Score, design: Design, labels: Int[Array, " item"], weight: Items, noise: Scalar
+) -> Differentiated:
     used = (labels >= 0) & (weight > 0)
     weight = jnp.where(used, weight, 0.0)
     columns = [{k: jnp.where(used, x, 0.0) for k, x in column.items()} for column in design.columns]
@@ -126,11 +140,6 @@ def _summed(columns: Sequence[Column], weight: Items, derivatives: _ItemDerivati
         totals[: len(gradient)],
         symmetric(totals[len(gradient) :], len(gradient)),
     )
-
-
-def scaled(function: Differentiated, factor: Float[Array, ""]) -> Differentiated:
-    """Return a multiple of a function."""
-    return lambda x: Derivatives(*(factor * each for each in function(x)))
 
 
 def _sum(terms: Sequence[Items]) -> Items:

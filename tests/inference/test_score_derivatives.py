@@ -9,7 +9,7 @@ import pytest
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.optimise import Derivatives, differentiated
-from judgebayes.inference.softmax import Column, Design, scaled, score_derivatives
+from judgebayes.inference.score_derivatives import Column, Design, score_derivatives
 from judgebayes.measures.scores import Score, brier, drps, nll
 from judgebayes.models.label_noise import with_label_noise
 
@@ -89,6 +89,7 @@ def test_certain_and_wrong_is_finite() -> None:
 
 @in_float64
 def test_a_multiple_has_multiples_for_derivatives() -> None:
-    ones = Derivatives(jnp.ones(()), jnp.ones(2), jnp.ones((2, 2)))
-    twice = scaled(lambda _: ones, jnp.asarray(2.0))(jnp.zeros(2))
-    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, 2 * b), twice, ones)
+    design = Design([{1: jnp.ones(3)}, {0: jnp.arange(3.0)}], 3)
+    data = (drps, design, jnp.array([0, 1, 2]), jnp.ones(3), 0.0)
+    once, twice = (score_derivatives(*data, factor=f)(jnp.ones(2)) for f in (1.0, 2.0))
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, 2 * b), twice, once)

@@ -1,28 +1,15 @@
-"""The report's sections on the data, the diagnostics and the judges."""
-
-from collections.abc import Sequence
+"""The report's section on the judges: a figure of their accuracy, and their table."""
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
-from judgebayes.finding import Finding
 from judgebayes.plots import intervals, judge_map
 from judgebayes.report.figures import inline_svg, names_as_they_are
-from judgebayes.report.page import (
-    Block,
-    Drawing,
-    Facts,
-    Findings,
-    Folded,
-    Paragraph,
-    Section,
-    Table,
-)
+from judgebayes.report.page import Block, Drawing, Folded, Paragraph, Section, Table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import presentable
 
-__all__ = ["data_section", "diagnostics_section", "judges_section", "percent_of"]
+__all__ = ["judges_section"]
 
 MAX_SHORT_TABLE = 16
 """The number of judges in a short table: the most and the least accurate."""
@@ -31,62 +18,6 @@ MAX_FULL_TABLE = 500
 
 MAX_NAME_LENGTH = 28
 """The maximal length of a name in a figure."""
-
-
-def data_section(
-    words: Sequence[str],
-    files: Sequence[tuple[str, str]],
-    classes: Sequence[str],
-    votes: Int[np.ndarray, " class"],
-    labels: Int[np.ndarray, " class"],
-) -> Section:
-    """Return the section on the data: sentences, files with checksums, votes and labels by class."""
-    rows = [
-        (
-            name,
-            f"{n:,}",
-            percent_of(int(n), int(votes.sum())),
-            f"{k:,}",
-            percent_of(int(k), int(labels.sum())),
-        )
-        for name, n, k in zip(classes, votes, labels, strict=True)
-    ]
-    head = ("class", "votes", "share", "labels", "share")
-    return Section(
-        "The data",
-        [
-            *map(Paragraph, words),
-            Table("Votes and labels by class, from the lowest to the highest", head, rows),
-            Facts(files),
-        ],
-        name="data",
-    )
-
-
-def percent_of(part: int, whole: int) -> str:
-    """Return a share in per cent as text; a hyphen if the whole is 0."""
-    return f"{part / whole:.1%}" if whole else "-"
-
-
-def diagnostics_section(findings: Sequence[Finding]) -> Section:
-    """Return the section of the diagnostics, the most serious first."""
-    counts = {kind: sum(f.severity == kind for f in findings) for kind in ("bad", "note")}
-    problems = "No problem" if not counts["bad"] else _count_words(counts["bad"], "problem")
-    return Section(
-        "Diagnostics",
-        [
-            Paragraph(
-                f"{problems} and {_count_words(counts['note'], 'note')}, from the votes and the labels "
-                "only, before any method was fitted."
-            ),
-            Findings(findings),
-        ],
-        name="diagnostics",
-    )
-
-
-def _count_words(n: int, what: str) -> str:
-    return f"{n or 'no'} {what}{'' if n == 1 else 's'}"
 
 
 def judges_section(judges: pd.DataFrame) -> Section:

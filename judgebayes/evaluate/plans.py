@@ -1,0 +1,229 @@
+"""What is computed for a batch of splits: compiled programs over all of its splits, or a loop."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Float, Int
+
+from judgebayes.aggregators.base import Aggregator
+from judgebayes.aggregators.calibrated import Calibrated
+from judgebayes.arrays import Scalar
+from judgebayes.calibrators.base import Calibrator
+from judgebayes.compiled.checkpoint import kept_part
+from judgebayes.compiled.programs import cached_export
+from judgebayes.evaluate.batches import SPLIT, Plan, Pytree, SplitArrays, SplitBatch, SplitData
+from judgebayes.evaluate.by_loop import evaluate_by_loop
+from judgebayes.evaluate.one_split import (
+    AggregatorOutput,
+    Evaluation,
+    FitOn,
+    aggregate_split,
+    evaluate,
+    map_split,
+)
+from judgebayes.votes.array import MISSING, Votes
+
+__all__ = ["answers", "evaluate_data", "is_jax", "plan_of", "plan_of_maps"]
+
+R = TypeVar("R")
+
+ANSWERS = ("log_probs", "decisions", "status")
+"""The fields of an evaluation in a checkpoint; items and labels follow from the splits."""
+
+
+def is_jax(method: Any) -> bool:
+    """Tell whether a method or a fit is a pytree, usable in compiled code."""
+    return not jax.tree_util.all_leaves([method])
+
+
+def plan_of(method: Aggregator, fit_on: FitOn) -> Plan:
+    """Return the plan to fit and evaluate a method on every split."""
+    if isinstance(method, Calibrated):  # its calibrator is compiled once, for all aggregators
+        maps = {"": method.calibrator}
+        return plan_of_maps(method.aggregator, maps, method.share, method.cross_fit, fit_on)
+
+    def run(batch: SplitBatch) -> list[Evaluation]:
+        if not is_jax(method):
+            data = (batch.votes, batch.labels, *batch.splits, batch.loss)
+            return [evaluate_by_loop(method, *data, fit_on, batch.n_items)]
+        args = (method, batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
+        return [_run(batch, _evaluate_all, args, fit_on=fit_on, vmap_size=batch.vmap_size)]
+
+    return Plan(run, ("",), method, fit_on)
+
+
+def plan_of_maps(
+    method: Aggregator,
+    calibrators: Mapping[str, Calibrator],
+    share: Scalar | None,
+    cross_fit: int | None,
+    fit_on: FitOn,
+) -> Plan:
+    """Return the plan to fit a method on every split, and then every calibrator to its output."""
+
+    def run(batch: SplitBatch) -> list[Evaluation]:
+        output = _run(
+            batch,
+            _answer_all,
+            (method, share, batch.votes, batch.labels, batch.weight, batch.splits),
+            cross_fit=cross_fit,
+            fit_on=fit_on,
+            vmap_size=batch.vmap_size,
+        )
+        # Calibrators run vectorised also after a sequential method.
+        vmap_size = batch.vmap_size if batch.vmap_size > 1 else len(output.status)
+
+        def evaluate_map(calibrator: Calibrator) -> Evaluation:
+            args = (calibrator, output, batch.labels, batch.loss, batch.splits)
+            return _run(batch, _map_all, args, vmap_size=vmap_size)
+
+        return [evaluate_map(calibrator) for calibrator in calibrators.values()]
+
+    made_of = (method, share, tuple(calibrators.values()))
+    return Plan(run, tuple(calibrators), made_of, (fit_on, cross_fit))
+
+
+def evaluate_data(
+    method: Aggregator, data: SplitData, fit_on: FitOn, batch_size: int | None = None
+) -> Evaluation:
+    """Return the results of a method on all splits."""
+    return answers(plan_of(method, fit_on), data.batches(method, fit_on, batch_size))[""]
+
+
+def answers(plan: Plan, batches: list[SplitBatch]) -> dict[str, Evaluation]:
+    """Return the results on all splits, batch by batch, from the checkpoint if they are saved."""
+
+    def from_checkpoint(batch: SplitBatch, folder: Path) -> list[Evaluation]:
+        def compute() -> dict[str, np.ndarray]:
+            return {
+                f"{index} {field}": np.asarray(getattr(evaluation, field))
+                for index, evaluation in enumerate(map(batch.on_host, plan.run(batch)))
+                for field in ANSWERS
+            }
+
+        arrays = kept_part(folder, batch.name(plan, ANSWERS), compute)
+        items = np.asarray(batch.splits[1])[: batch.n_splits]
+        labels = np.where(items >= 0, np.asarray(batch.labels)[np.maximum(items, 0)], MISSING)
+        evaluations = [
+            Evaluation(items, labels, *(arrays[f"{index} {field}"] for field in ANSWERS))
+            for index in range(len(plan.names))
+        ]
+        return evaluations if batch.mesh is not None else jax.device_put(evaluations)
+
+    def evaluate_batch(batch: SplitBatch) -> list[Evaluation]:
+        if batch.folder is not None:
+            return from_checkpoint(batch, batch.folder)
+        return [batch.on_host(evaluation) for evaluation in plan.run(batch)]
+
+    def concatenate(*parts: Array | np.ndarray) -> Array | np.ndarray:
+        host = isinstance(parts[0], np.ndarray)
+        return np.concatenate(parts) if host else jnp.concatenate(parts)
+
+    first, *rest = map(evaluate_batch, batches)
+    evaluations = (
+        [jax.tree.map(concatenate, *e) for e in zip(first, *rest, strict=True)] if rest else first
+    )
+    return dict(zip(plan.names, evaluations, strict=True))
+
+
+def _run(batch: SplitBatch, function: Callable[..., R], args: tuple[Any, ...], **static: Any) -> R:
+    """Call a compiled function; without a mesh, through a cached program if one exists."""
+    if batch.mesh is not None:
+        return function(*args, **static, mesh=batch.mesh)
+    return cached_export(function, *args, **static, mesh=None)
+
+
+def _each_split(
+    one: Callable[[Pytree, Pytree], Pytree],
+    shared: Pytree,
+    splits: Pytree,
+    vmap_size: int,
+    mesh: Mesh | None,
+) -> Pytree:
+    """Run every split; with a mesh, each device runs its part without communication."""
+
+    def part(shared: Pytree, splits: Pytree) -> Pytree:
+        return jax.lax.map(partial(one, shared), splits, batch_size=vmap_size)
+
+    if mesh is None:
+        return part(shared, splits)
+    spread = PartitionSpec(SPLIT)
+    return jax.shard_map(
+        part, mesh=mesh, in_specs=(PartitionSpec(), spread), out_specs=spread, check_vma=False
+    )(shared, splits)
+
+
+@partial(jax.jit, static_argnames=("fit_on", "vmap_size", "mesh"))
+def _evaluate_all(
+    method: Aggregator,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    loss: Float[Array, "action class"],
+    weight: Float[Array, " item"] | None,
+    splits: SplitArrays,
+    fit_on: FitOn,
+    vmap_size: int,
+    mesh: Mesh | None,
+) -> Evaluation:
+    """Evaluate a method on every split."""
+
+    def evaluate_split(shared: Pytree, split: SplitArrays) -> Evaluation:
+        method, votes, labels, loss, weight = shared
+        calibration, evaluation, key = split
+        return evaluate(method, votes, labels, calibration, evaluation, loss, key, fit_on, weight)
+
+    return _each_split(
+        evaluate_split, (method, votes, labels, loss, weight), splits, vmap_size, mesh
+    )
+
+
+@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "vmap_size", "mesh"))
+def _answer_all(
+    method: Aggregator,
+    share: Scalar | None,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"] | None,
+    splits: SplitArrays,
+    cross_fit: int | None,
+    fit_on: FitOn,
+    vmap_size: int,
+    mesh: Mesh | None,
+) -> AggregatorOutput:
+    """Fit an aggregator on every split, for the calibrators after it."""
+
+    def evaluate_split(shared: Pytree, split: SplitArrays) -> AggregatorOutput:
+        method, share, votes, labels, weight = shared
+        return aggregate_split(method, share, cross_fit, votes, labels, *split, fit_on, weight)
+
+    return _each_split(
+        evaluate_split, (method, share, votes, labels, weight), splits, vmap_size, mesh
+    )
+
+
+@partial(jax.jit, static_argnames=("vmap_size", "mesh"))
+def _map_all(
+    calibrator: Calibrator,
+    output: AggregatorOutput,
+    labels: Int[Array, " item"],
+    loss: Float[Array, "action class"],
+    splits: SplitArrays,
+    vmap_size: int,
+    mesh: Mesh | None,
+) -> Evaluation:
+    """Fit a calibrator on every split, with one program for all aggregators."""
+
+    def evaluate_split(shared: Pytree, split: Pytree) -> Evaluation:
+        calibrator, labels, loss = shared
+        output, (calibration, evaluation, _) = split
+        return map_split(calibrator, output, labels, calibration, evaluation, loss)
+
+    return _each_split(
+        evaluate_split, (calibrator, labels, loss), (output, splits), vmap_size, mesh
+    )
