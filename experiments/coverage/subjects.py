@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from judgebayes.experiments.coverage import (
     answers,
+    claims,
     fits,
     generators,
     held_out,
@@ -59,6 +60,10 @@ SUBJECTS: Mapping[str, Subject] = {
     "success": Subject("Python: `judgebayes.generators.systems`", answers.success),
     "splits": Subject(
         "Python: `judgebayes.measures.significance`, and tables of `reproduce`", answers.over_splits
+    ),
+    "claims": Subject(
+        "`reproduce`: the interval of every claim, and all intervals of a table at once",
+        claims.graded,
     ),
 }
 """Families by name; nothing is drawn or compiled at import."""

@@ -142,7 +142,7 @@ def _page(
     if result.compared is not None and not rule and not result.hide_nll:
         risk.append(
             risk_drawing(
-                risk_curve(result.compared, result.choice.name, result.losses), result.losses.price
+                risk_curve(result.compared, result.choice.name, result.losses), result.losses.cost
             )
         )
     sets = None if result.sets is None else result.sets.inside

@@ -5,6 +5,7 @@ import pandas as pd
 from judgebayes.plots import risk_by_share
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Drawing
+from judgebayes.sentence import percent
 
 __all__ = ["risk_drawing"]
 
@@ -17,7 +18,7 @@ def risk_drawing(curve: pd.DataFrame, cost: float | None) -> Drawing:
     descriptions = []
     for share in DESCRIBED_SHARES:
         row = curve[curve["decided"] >= share - 1e-9].iloc[0]
-        descriptions.append(f"{row['decided']:.0%} decided, mean loss {row['risk']:.3f}")
+        descriptions.append(f"{percent(row['decided'])} decided, mean loss {row['risk']:.3f}")
     with names_as_they_are():
         svg = inline_svg(
             risk_by_share(curve, cost=cost, title=""),

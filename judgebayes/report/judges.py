@@ -8,6 +8,7 @@ from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Block, Drawing, Folded, Paragraph, Section, Table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import presentable
+from judgebayes.sentence import percent
 
 __all__ = ["judges_section"]
 
@@ -93,8 +94,8 @@ def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
             caption = "How often judges are right, with 90 % intervals."
         best, worst = ranked.iloc[0], ranked[np.isfinite(ranked["accuracy"])].iloc[-1]
         description = (
-            f"The most accurate is {best['judge']} with {best['accuracy']:.0%}, the least "
-            f"{worst['judge']} with {worst['accuracy']:.0%}. The table below has the numbers."
+            f"The most accurate is {best['judge']} with {percent(best['accuracy'])}, the least "
+            f"{worst['judge']} with {percent(worst['accuracy'])}. The table below has the numbers."
         )
         return Drawing(inline_svg(figure, "judges-figure", title, description), caption)
 

@@ -1,6 +1,6 @@
 """Abstention: items are sent to a person if every decision has a higher expected cost than asking.
 
-An item is sent if the least expected loss of a decision is above the price of asking, c. This is the
+An item is sent if the least expected loss of a decision is above the cost of asking, c. This is the
 Bayes action under a loss matrix with one more row, c for every class (Chow 1970).
 """
 
@@ -14,6 +14,7 @@ from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.decide import TIE_TOLERANCE
 from judgebayes.measures.held_out import Spread, bounded_interval, held_out_spread
 from judgebayes.measures.significance import Interval
+from judgebayes.sentence import percent
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import Losses
 
@@ -25,8 +26,8 @@ LEVEL = 0.9
 class Abstention(NamedTuple):
     """Share of items sent to a person and risk of the others, on held-out labels."""
 
-    price: float | None
-    """Price of asking a person; None if it depends on the class."""
+    cost: float | None
+    """Cost of asking a person; None if it depends on the class."""
     share: Interval
     """Share of the items that are sent to a person."""
     risk: Interval
@@ -36,10 +37,10 @@ class Abstention(NamedTuple):
     def sentence(self) -> str:
         """The share of items sent, and the mean loss of the others."""
         low, high = self.share.low, self.share.high
-        price = "the expected price of asking" if self.price is None else f"{self.price:g}"
+        cost = "the expected cost of asking" if self.cost is None else f"{self.cost:g}"
         share = (
-            f"Items with an expected loss above {price} go to a person: {self.share.mean:.1%} "
-            f"[{low:.1%}, {high:.1%}] of the held-out items"
+            f"Items with an expected loss above {cost} go to a person: {percent(self.share.mean, 1)} "
+            f"[{percent(low, 1)}, {percent(high, 1)}] of the held-out items"
         )
         if not np.isfinite(self.risk.mean):
             return f"{share}, so that no decision is left."
@@ -75,13 +76,13 @@ def abstention(
     kept_share = float(np.nanmean(kept))
     share = bounded_interval(1 - kept_share, spread(1 - kept), level=level)
     if kept_share == 0:
-        return Abstention(losses.price, share, Interval(np.nan, np.nan, np.nan))
+        return Abstention(losses.cost, share, Interval(np.nan, np.nan, np.nan))
     lost = np.where(sent, 0.0, own.losses(losses.matrix))
     risk = float(np.nansum(lost) / np.nansum(kept))
     residuals = spread((lost - risk * kept) / kept_share)
     most = float(losses.matrix.max())
     return Abstention(
-        losses.price,
+        losses.cost,
         share,
         bounded_interval(risk, residuals, most=most, counted=kept_share, level=level),
     )
@@ -90,7 +91,7 @@ def abstention(
 def risk_curve(compared: Compared, name: str, losses: Losses) -> pd.DataFrame:
     """Return the mean loss of the most certain decisions on held-out items, by the share decided.
 
-    Columns: `decided`, `cost` (the price of asking at which this share is decided) and `risk`. Items
+    Columns: `decided`, `cost` (the cost of asking at which this share is decided) and `risk`. Items
     with equal expected loss are decided together.
     """
     own = compared.evaluations[name]

@@ -77,6 +77,6 @@ def decided_words(
         return f"Decisions: {shares}."
     mean = float(decisions.expected[kept].mean())
     return (
-        f"Decisions: {shares}. Each has the least expected {losses.name} loss ({losses.meaning}); the "
-        f"mean is {mean:.3f}."
+        f"Decisions: {shares}. Each decision minimises the expected {losses.name} loss "
+        f"({losses.meaning}); the mean expected loss is {mean:.3f}."
     )

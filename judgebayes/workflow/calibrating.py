@@ -35,6 +35,7 @@ from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
 from judgebayes.progress import Progress, followed
+from judgebayes.sentence import percent
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.abstaining import Abstention, abstention
@@ -243,7 +244,8 @@ def read_words(data: Data) -> list[str]:
     coding, lines = data.read.coding, data.sentences
     if len(coding.judges) > 1:
         lines.append(
-            f"A panel of {len(coding.judges)} judges; use --only-judge NAME for one of them."
+            f"The votes of {len(coding.judges)} judges are used as a panel; use --only-judge NAME "
+            "for one of them."
         )
     if not coding.classes.pairwise:
         lines.append(
@@ -303,8 +305,8 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
         warnings += within_noise(leads)
     elif once:
         warnings.append(
-            f"{name} is fitted to all votes, too many to fit again for every split: the quality "
-            "of its answers is not measured."
+            f"There are too many votes to fit {name} again for every split, so the quality of its "
+            "answers is not measured."
         )
     elif given.labelled:
         warnings.append(
@@ -532,14 +534,15 @@ def _conformal_sets(
     covered = int(sets[held, labels[held]].sum())
     law = coverage_law(len(held), level, COVERAGE_ITEMS, covered=covered)
     sentences = [
-        f"Conformal sets at {level:.0%}: method fitted on {len(fitted_on)} labels, threshold from "
+        f"Conformal sets at {percent(level)}: method fitted on {len(fitted_on)} labels, threshold from "
         f"the other {len(held)}. {int((size == 1).sum())} items have one class, "
         f"{int((size > 1).sum())} more than one, {int((size == 0).sum())} none. With {len(held)} "
-        f"labels for the threshold, the coverage is between {law.low:.0%} and {law.high:.0%} (95 %)."
+        f"labels for the threshold, the coverage is between {percent(law.low)} and "
+        f"{percent(law.high)} (95 %)."
     ]
     if int(threshold.status) != Status.CONVERGED:
         sentences.append(
-            f"{len(held)} labels are too few for a level of {level:.0%}: every set contains all "
+            f"{len(held)} labels are too few for a level of {percent(level)}: every set contains all "
             "classes."
         )
     return ConformalSets(sets, sentences, len(held))
@@ -565,8 +568,8 @@ def _outside(
     if empty:
         lines.append(
             f"{empty} of these sets are empty: no class is probable enough there. This happens if the "
-            f"accuracy of the method is above {level:.0%}, so that it can leave out its least certain "
-            "items; a higher --conformal fills them."
+            f"accuracy of the method is above {percent(level)}, so that it can leave out its least "
+            "certain items; a higher --conformal fills them."
         )
     return lines
 
@@ -596,9 +599,9 @@ def _warnings(
         )
     if request.label_noise > 0:
         messages.append(
-            f"{request.label_noise:.0%} of the labels are assumed to be wrong. Held-out NLL and "
+            f"{percent(request.label_noise)} of the labels are assumed to be wrong. Held-out NLL and "
             "accuracy refer to the observed labels. Even perfect decisions would agree with only "
-            f"{1 - request.label_noise:.0%} of them."
+            f"{percent(1 - request.label_noise)} of them."
         )
     n = int((labels >= 0).sum())
     if 0 < n < FEW_LABELS:

@@ -60,7 +60,7 @@ class Losses:
         return np.asarray(expected > probs @ self.person + TIE_TOLERANCE)
 
     @property
-    def price(self) -> float | None:
+    def cost(self) -> float | None:
         """The cost of asking a person, if it is the same for all classes; else None."""
         if self.person is None or np.ptp(self.person) > 0:
             return None

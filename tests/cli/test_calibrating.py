@@ -101,7 +101,10 @@ def test_labels_as_a_column_jsonl_and_only_one_judge(
     said = run("calibrate", tmp_path / "v.jsonl", "--only-judge", "gpt", *FAST).output
     assert "of 1 judge(s)" in said
     pooled = run("calibrate", tmp_path / "v.jsonl", "--method", "sc", *FAST).output
-    assert "A panel of 2 judges; use --only-judge NAME for one of them." in pooled
+    assert (
+        "The votes of 2 judges are used as a panel; use --only-judge NAME for one of them."
+        in pooled
+    )
 
 
 def test_a_wide_binary_table_and_the_offset(tmp_path: Path) -> None:

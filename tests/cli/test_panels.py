@@ -60,7 +60,7 @@ def test_auto_says_what_it_compared_and_adds_conformal_sets(
     assert "held-out NLL" in said
     for name in ("davidson", "one-coin + beta", "dawid-skene + beta", "stacking", "best-constant"):
         assert name in said
-    assert "Conformal sets at 80%: method fitted on 40 labels, threshold from the other 20" in said
+    assert "Conformal sets at 80 %: method fitted on 40 labels, threshold from the other 20" in said
     table = pd.read_csv(out, keep_default_na=False)
     assert set(table["set"]) <= {"", "A", "B", "B | A"}
     surest = table[["p(B)", "p(A)"]].max(axis=1)
@@ -92,7 +92,7 @@ def test_label_noise_reaches_every_fit_that_learns_from_labels(
 def test_label_noise_is_said_and_checked(files: tuple[Path, Path]) -> None:
     votes, gold = files
     given = ("calibrate", votes, "--labels", gold, "--method", "best-constant", "--splits", 2)
-    assert "20% of the labels are assumed to be wrong" in run(*given, "--label-noise", 0.2).output
+    assert "20 % of the labels are assumed to be wrong" in run(*given, "--label-noise", 0.2).output
     refused = run(*given, "--label-noise", 0.6)
     assert "--label-noise is 0.6; it must be" in str(refused.exception)
 

@@ -70,7 +70,7 @@ def test_the_page_of_the_example_is_reproducible(
     assert ", ".join(made) in page.said("dd")
     sets = table["set"].value_counts()
     assert f"{sets.iloc[0]}" in page.said("td")
-    assert "Conformal sets at 70%" in said
+    assert "Conformal sets at 70 %" in said
     # The number of items whose decision is not in their set is printed, here and on the page.
     inside = [
         name in held.split(" | ")

@@ -167,7 +167,7 @@ def test_a_table_of_losses_decides_and_prices_a_person_by_class(example: Path) -
     own = table["decision"][~to_person].astype(int).to_numpy() + 1
     np.testing.assert_allclose(risks[~to_person][np.arange(len(own)), own], best[~to_person])
     assert "Loss of a decision: as given by --losses. Extra loss" in str(result)
-    assert "an expected loss above the expected price of asking go to a person" in str(result)
+    assert "an expected loss above the expected cost of asking go to a person" in str(result)
 
 
 @pytest.mark.parametrize("form", ["shuffled", "file", "matrix", "first column"])
@@ -187,7 +187,7 @@ def test_losses_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
     losses = losses_of("absolute", given, None, CLASSES)
     np.testing.assert_array_equal(losses.matrix, expected[:3])
     np.testing.assert_array_equal(losses.person, expected[3])
-    assert losses.price is None
+    assert losses.cost is None
 
 
 @pytest.mark.parametrize(
