@@ -38,7 +38,7 @@ def graded(setting: Setting) -> Iterator[Trials]:
     """Yield trials of a claim's interval alone, and of all intervals of a table."""
     for place, (name, (groups, size, splits)) in enumerate(WORLDS.items()):
         rng = setting.rng(9, place)
-        ends = []
+        ends: list[tuple[Ends, float]] = []
         for replay in range(setting.replays):
             values, items, of_group = simulated(rng, groups, size, splits)
             of = evidence(values, items, groups * size, of_group, resamples=RESAMPLES, seed=replay)
