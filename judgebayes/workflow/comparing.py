@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators import Aggregator
 from judgebayes.arrays import Scalar
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure_methods
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_methods, evaluate_splits
@@ -182,6 +183,7 @@ class Compared:
         less = [name for name, m in self.means.items() if m["nll"] < self.means[than]["nll"]]
         return sorted(less, key=lambda name: self.means[name]["nll"])
 
+    @in_float64
     def nll(self, name: str) -> Float[np.ndarray, "split item"]:
         """Return the NLL of each held-out observed label under a method, NaN where there is none."""
         return _nll(self.evaluations[name], self.label_noise)

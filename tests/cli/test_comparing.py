@@ -45,6 +45,7 @@ def answered(p_label: np.ndarray) -> Evaluation:
 def compared(label_noise: float = 0.0, **p_label: np.ndarray) -> Compared:
     evaluations = {name: answered(p) for name, p in p_label.items()}
     one = Compared(PARTS, {}, evaluations, ITEMS, None, label_noise)
+    assert all(one.nll(name).dtype == np.float64 for name in evaluations)
     means = {name: {"nll": float(np.nanmean(one.nll(name)))} for name in evaluations}
     return Compared(PARTS, means, evaluations, ITEMS, None, label_noise)
 
