@@ -254,13 +254,11 @@ def measure(
     return {name: np.asarray(values) for name, values in zip(chosen, values_of_metric, strict=True)}
 
 
+@in_float64
 def measure_methods(
     evaluations: Mapping[str, Evaluation], metrics: Sequence[str]
 ) -> dict[str, dict[str, Float[np.ndarray, " split"]]]:
-    """Return metrics of every split by method, as `measure` does, from one program for all methods.
-
-    The caller has 64-bit arithmetic.
-    """
+    """Return metrics of every split by method, as `measure` does, from one program for all methods."""
     chosen = metrics_named(metrics)
     together = jax.tree.map(lambda *parts: jnp.concatenate(parts), *evaluations.values())
     values = _measure_all(together, tuple(chosen.values()))
