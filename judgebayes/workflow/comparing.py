@@ -183,7 +183,6 @@ class Compared:
         less = [name for name, m in self.means.items() if m["nll"] < self.means[than]["nll"]]
         return sorted(less, key=lambda name: self.means[name]["nll"])
 
-    @in_float64
     def nll(self, name: str) -> Float[np.ndarray, "split item"]:
         """Return the NLL of each held-out observed label under a method, NaN where there is none."""
         return _nll(self.evaluations[name], self.label_noise)
@@ -312,6 +311,7 @@ def grow(
     )
 
 
+@in_float64
 def _nll(evaluation: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
     labels = np.asarray(evaluation.labels)
     observed = np.asarray(_with_label_noise(evaluation.log_probs, label_noise))
