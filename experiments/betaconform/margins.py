@@ -150,8 +150,14 @@ def kind_of(own: str, other: str) -> Kind:
     return "paper" if own in (EM, "transfer") and other != "thinning" else "audit"
 
 
-def margin_table(run: Run, table: str, baseline: str, method_names: tuple[str, ...]) -> Output:
-    """Return a table of margins with a baseline, the model-free estimate and claims on gains."""
+def margin_table(
+    run: Run, table: str, others: tuple[str, ...], method_names: tuple[str, ...]
+) -> Output:
+    """Return a table of margins with claims on gains over `others`, of which the first is the paper's.
+
+    A comparison belongs to one table only, so that no claim is counted twice.
+    """
+    baseline = others[0]
     printed = {
         (row.task, row.judge, row.method): float(row.value)
         for row in expected(PAPER, table).itertuples()
@@ -175,13 +181,11 @@ def margin_table(run: Run, table: str, baseline: str, method_names: tuple[str, .
             records.append(
                 _row(data_set, "rule", f"labels{metric[12:]}", normal_interval(each.labels), runs)
             )
-    for other in (baseline, "thinning"):
+    for other in others:
         records += _by_data_set(run, other) + _over_data_sets(run, other)
     result = rows(PAPER, table, records)
     notes = [_average(run, xi, method_names) for xi in XIS]
-    notes += [
-        _verdict(result, other, own) for other in (baseline, "thinning") for own in (OURS, EM)
-    ]
+    notes += [_verdict(result, other, own) for other in others for own in (OURS, EM)]
     shown_rows = result[(result["metric"] == "error margin") & result["method"].isin(method_names)]
     named = with_panels(shown_rows)
     figure = intervals(

@@ -24,4 +24,4 @@ from judgebayes.experiments.core import Output, Run, experiment
 def main(run: Run) -> Output:
     """Return the table."""
     methods = ("binomial", "em-printed", "em", "mixture-map", "thinning")
-    return margin_table(run, "table1", "binomial", methods)
+    return margin_table(run, "table1", ("binomial", "thinning"), methods)
