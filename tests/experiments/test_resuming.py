@@ -69,6 +69,17 @@ def files(out: Path) -> dict[str, bytes]:
     return {str(f.relative_to(out)): f.read_bytes() for f in out.rglob("*") if f.is_file()}
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a run that nothing stopped."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLANTED", str(folder))
+        patch.setattr("judgebayes.cli.reproducing.find", lambda what: planted.ALL)
+        assert reproduce(folder / "out")
+    return files(folder / "out")
+
+
 def test_one_that_raises_or_dies_is_reported_and_the_others_run(
     plant: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,10 +122,8 @@ def test_one_that_raises_or_dies_is_reported_and_the_others_run(
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
-    plant: Planted, tmp_path: Path, stop: signal.Signals
+    plant: Planted, whole: dict[str, bytes], tmp_path: Path, stop: signal.Signals
 ) -> None:
-    assert reproduce(tmp_path / "whole")
-    plant.ran()
     script = tmp_path / "alone.py"
     script.write_text(ALONE)
     path = os.pathsep.join([str(Path(planted.__file__).parent), os.environ.get("PYTHONPATH", "")])
@@ -138,7 +147,7 @@ def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
     assert plant.ran() == [1, 1, 0]
     assert reproduce(out)
     assert plant.ran() == [0, 1, 1]
-    assert files(out) == files(tmp_path / "whole")
+    assert files(out) == whole
 
 
 @pytest.mark.slow

@@ -1,4 +1,9 @@
-"""Every fit by NUTS converts to ArviZ with all its groups, and ArviZ's functions accept it."""
+"""Every fit by NUTS converts to ArviZ with all its groups, and ArviZ's functions accept it.
+
+Compiling a sampler takes most of the time of a fit. The fits of `SAMPLED` are sampled; the others draw
+from their priors here, which suffices for what is computed from draws. Their own tests sample them, and
+`-m slow` does so here.
+"""
 
 import warnings
 from collections.abc import Callable
@@ -12,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
+import numpyro
 import pytest
 from scipy import stats
 
@@ -21,7 +27,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.posterior import GeneratorValidator
-from judgebayes.inference import NUTS, posterior
+from judgebayes.inference import NUTS, Status, posterior
+from judgebayes.inference.problem import Chains, Problem, Result
 from judgebayes.inference.sampled import Sampled
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, PooledBetaBinomial, counts_of
@@ -30,6 +37,34 @@ from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 24, ("ann", "bob", "cy")
 NUTS_OF_TESTS = NUTS(draws=60, warmup=60, chains=2)
+SAMPLED = (
+    *("platt's map", "davidson", "dawid-skene", "beta-binomial", "mixture", "pooled mixture"),
+    "generators, flat",
+)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OfPrior(NUTS):
+    """Draws from the prior what a sampler would draw from the posterior."""
+
+    def solve(self, problem: Problem, key: jax.Array) -> Result:
+        names = list(problem.latent)
+
+        def one(key: jax.Array) -> dict[str, jax.Array]:
+            trace = numpyro.handlers.trace(numpyro.handlers.seed(problem.prior, key)).get_trace()
+            return {name: trace[name]["value"] for name in names}
+
+        shape = self.chains, self.draws
+        drawn = jax.lax.map(one, jax.random.split(key, shape[0] * shape[1]))
+        draws = {name: x.reshape(*shape, *x.shape[1:]) for name, x in drawn.items()}
+        blank, energy = jnp.zeros(shape), jax.random.normal(key, shape)
+        chains = Chains(draws, jnp.zeros(shape, bool), energy, blank + 3, blank + 0.9)
+        nan = jnp.asarray(jnp.nan)
+        return Result(drawn, jnp.asarray(int(Status.CONVERGED), jnp.int32), nan, nan, chains)
+
+
+OF_PRIOR = OfPrior(draws=60, warmup=60, chains=2)
 COORDS = {
     "item": [f"item {i}" for i in range(ITEMS)],
     "judge": list(JUDGES),
@@ -90,7 +125,7 @@ def of_counts(place: int = 0) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    fit: Callable[[], Any]
+    fit: Callable[[NUTS], Any]
     sites: dict[str, tuple[str, ...]]
     """The log-likelihoods and their axes."""
     quantities: dict[str, tuple[str, ...]]
@@ -107,67 +142,67 @@ OF_CELLS = {
 KINDS = ("share", "mean", "dispersion")
 CASES = {
     "platt's map": Case(
-        lambda: BayesianMap(Platt(), NUTS_OF_TESTS).fit(answers(), panel()[1]),
+        lambda nuts: BayesianMap(Platt(), nuts).fit(answers(), panel()[1]),
         LABEL,
         {"slope": ("slope_group",), "intercept": ("intercept_group",)},
     ),
     "davidson": Case(
-        lambda: Davidson(NUTS_OF_TESTS).fit(*panel()), LABEL, {"beta": (), "eta0": ("level",)}
+        lambda nuts: Davidson(nuts).fit(*panel()), LABEL, {"beta": (), "eta0": ("level",)}
     ),
     "davidson, label noise and weights": Case(
-        lambda: Davidson(NUTS_OF_TESTS, label_noise=0.1).fit(
+        lambda nuts: Davidson(nuts, label_noise=0.1).fit(
             *panel(), weight=np.where(np.arange(ITEMS) == 2, 0.0, 1.0)
         ),
         LABEL,
         {"gamma": ("level",)},
     ),
     "hierarchical davidson": Case(
-        lambda: HierarchicalDavidson(NUTS_OF_TESTS).fit(*panel()),
+        lambda nuts: HierarchicalDavidson(nuts).fit(*panel()),
         LABEL,
         {"tie_by_task": ("level", "task"), "beta_of_task": ("task",)},
     ),
     "dawid-skene": Case(
-        lambda: DawidSkene(NUTS_OF_TESTS).fit(*panel()),
+        lambda nuts: DawidSkene(nuts).fit(*panel()),
         {"votes": ("item",), **LABEL},
         {"accuracy": ("judge",), "confusion": ("judge", "class", "vote"), "pi": ("class",)},
     ),
     "stacking": Case(
-        lambda: Stacking(NUTS_OF_TESTS).fit(*panel()),
+        lambda nuts: Stacking(nuts).fit(*panel()),
         LABEL,
         {"tau": (), "weight": ("judge",), "level_weight": ("level", "judge")},
     ),
     "irt": Case(
-        lambda: ItemResponse(inference=NUTS_OF_TESTS).fit(*panel()),
+        lambda nuts: ItemResponse(inference=nuts).fit(*panel()),
         {"votes": ("labelled_item",)},
         {"ability": ("judge",), "difficulty": ("item",), "discrimination": ("item",)},
     ),
     "beta-binomial": Case(
-        lambda: BetaBinomial(1, NUTS_OF_TESTS).fit(of_counts()),
+        lambda nuts: BetaBinomial(1, nuts).fit(of_counts()),
         {"correct": ("labelled_item",)},
         {"majority_error": ("votes",), **dict.fromkeys(KINDS, ("component",))},
     ),
     "mixture": Case(
-        lambda: BetaBinomial(2, NUTS_OF_TESTS).fit(of_counts()),
+        lambda nuts: BetaBinomial(2, nuts).fit(of_counts()),
         {"correct": ("labelled_item",)},
         {"majority_error": ("votes",), **dict.fromkeys(KINDS, ("component",))},
     ),
     "pooled mixture": Case(
-        lambda: PooledBetaBinomial(NUTS_OF_TESTS).fit([of_counts(0), of_counts(1)]),
+        lambda nuts: PooledBetaBinomial(nuts).fit([of_counts(0), of_counts(1)]),
         {"correct": ("labelled_item",)},
         {"majority_error": ("set", "votes"), **dict.fromkeys(KINDS, ("set", "component"))},
     ),
     "generators, flat": Case(
-        lambda: GeneratorValidator("flat", NUTS_OF_TESTS).fit(cells()),
+        lambda nuts: GeneratorValidator("flat", nuts).fit(cells()),
         OF_CELLS,
         {"g": ("generator",), "tpr": ("judge",), "precision": ("generator",)},
     ),
     "generators, hierarchical": Case(
-        lambda: GeneratorValidator("hierarchical", NUTS_OF_TESTS).fit(cells()),
+        lambda nuts: GeneratorValidator("hierarchical", nuts).fit(cells()),
         OF_CELLS,
         {"g": ("generator",), "e": ("generator", "judge"), "precision": ("generator",)},
     ),
     "generators, items": Case(
-        lambda: ItemLevel(NUTS_OF_TESTS).fit(*panel(2), np.arange(ITEMS) % 2, 2),
+        lambda nuts: ItemLevel(nuts).fit(*panel(2), np.arange(ITEMS) % 2, 2),
         {"votes": ("item",), **LABEL},
         {"precision": ("generator",), "tpr": ("judge",), "shift": ("class", "generator")},
     ),
@@ -177,7 +212,7 @@ ALL = pytest.mark.parametrize("name", CASES)
 
 @cache
 def fitted(name: str) -> Any:
-    return CASES[name].fit()
+    return CASES[name].fit(NUTS_OF_TESTS if name in SAMPLED else OF_PRIOR)
 
 
 @cache
@@ -224,6 +259,18 @@ def test_it_has_all_groups_with_names_along_their_axes(name: str) -> None:
             if site == "votes":
                 missing = observed[site].to_numpy() < 0
                 assert ((array.to_numpy() < 0) == missing).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if name not in SAMPLED])
+def test_a_fit_that_is_sampled_converts_as_well(name: str) -> None:
+    data, of_prior = CASES[name].fit(NUTS_OF_TESTS).to_arviz(COORDS), container(name)
+    for group in GROUPS:
+        one, other = arrays(data, group), arrays(of_prior, group)
+        assert {n: (x.dims, x.shape) for n, x in one.items()} == {
+            n: (x.dims, x.shape) for n, x in other.items()
+        }
+    assert all(np.isfinite(x).all() for x in arrays(data, "posterior").values())
 
 
 @ALL
@@ -301,7 +348,7 @@ def test_scales_are_as_documented() -> None:
 
 def test_shares_of_items_have_no_predictions_and_all_else() -> None:
     shares = replace(cells(), accepted=cells().accepted + 0.5)
-    data = GeneratorValidator("flat", NUTS_OF_TESTS).fit(shares).to_arviz(COORDS)
+    data = GeneratorValidator("flat", OF_PRIOR).fit(shares).to_arviz(COORDS)
     assert not hasattr(data, "posterior_predictive")
     assert not hasattr(data, "prior_predictive")
     assert arrays(data, "prior").keys() == {"g", "tpr", "fpr"}
@@ -320,7 +367,7 @@ def test_a_fit_without_chains_raises_an_error() -> None:
 
 def test_a_batch_of_fits_stores_no_data_and_raises_an_error() -> None:
     votes, labels = panel()
-    few = NUTS(draws=5, warmup=5, chains=2)
+    few = OfPrior(draws=5, warmup=5, chains=2)
     many = jax.vmap(lambda weight: Davidson(few).fit(votes, labels, weight=weight))(
         jnp.ones((2, ITEMS))
     )

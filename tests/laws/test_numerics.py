@@ -183,14 +183,20 @@ def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
 def test_the_gradient_of_a_models_density_is_its_slope(name: str) -> None:
     """Test at a draw of the prior, as a function of unconstrained parameters."""
     model, data = models()[name]()
-    trace = handlers.trace(handlers.seed(model, 1)).get_trace(data)
-    sites = {k: v for k, v in trace.items() if v["type"] == "sample" and not v["is_observed"]}
-    free = {k: biject_to(v["fn"].support) for k, v in sites.items()}
-    at, unravel = ravel_pytree({k: free[k].inv(v["value"]) for k, v in sites.items()})
+
+    def drawn() -> dict[str, tuple[Any, jax.Array]]:
+        """Return the map from free parameters, and the value, by site."""
+        trace = handlers.trace(handlers.seed(model, 1)).get_trace(data)
+        sites = {k: v for k, v in trace.items() if v["type"] == "sample" and not v["is_observed"]}
+        return {k: (biject_to(v["fn"].support), v["value"]) for k, v in sites.items()}
+
+    start = jax.jit(lambda: {k: free.inv(value) for k, (free, value) in drawn().items()})()
+    at, unravel = ravel_pytree(start)
 
     @jax.jit
     @jax.value_and_grad
     def both(x: jax.Array) -> jax.Array:
+        free = {k: one for k, (one, _) in drawn().items()}
         return log_density(model, (data,), {}, {k: free[k](u) for k, u in unravel(x).items()})[0]
 
     assert_differentiated(lambda x: both(x)[0], lambda x: both(x)[1], np.asarray(at))
@@ -574,7 +580,8 @@ from double precision, relative to the size of the answer (at least 1)."""
 
 @pytest.mark.parametrize("name", list(SINGLE))
 def test_single_precision_is_as_near_as_stated(name: str) -> None:
-    function, tolerance = SINGLE[name]
+    written, tolerance = SINGLE[name]
+    function = jax.jit(written)
     rng = np.random.default_rng(9)
     logits = rng.normal(size=(40, 3)).astype(np.float32)
     log_probs = logits - np.log(np.exp(logits).sum(1, keepdims=True))

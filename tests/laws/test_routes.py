@@ -71,6 +71,12 @@ def panel(classes: int, samples: int, seed: int) -> PanelData:
     return PanelData(*map(jnp.asarray, (votes, labels, weight)))
 
 
+def tally(data: PanelData, axes: int | tuple[int, ...], classes: int) -> np.ndarray:
+    """Return the number of votes for each class, along a new last axis."""
+    votes = np.asarray(data.votes)
+    return np.stack([(votes == k).sum(axes) for k in range(classes)], axis=-1)
+
+
 @dataclass(frozen=True)
 class Pair:
     """A fast implementation and the program, as functions of the same free parameters."""
@@ -117,7 +123,7 @@ def em(classes: int, noise: float, packed: bool) -> Pair:
 def two_parameters(classes: int, noise: float) -> Pair:
     """The 2PL's objective from its table of votes, as in Newton's method, with analytic gradient."""
     data = panel(classes, 2, seed=3)
-    counts = jnp.stack([(data.votes == k).sum(2) for k in range(classes)], axis=2)
+    counts = jnp.asarray(tally(data, 2, classes))
     vote_evidence = evidence(counts, data.labels, data.weight, noise)
     prior = irt.Prior()
     model = ItemResponseModel(classes, prior, noise)
@@ -188,7 +194,7 @@ LOG_DENSITIES: dict[str, Callable[[int, float], Pair]] = {
 
 def agree(pair: Pair) -> bool:
     """Return whether values differ by one constant, and gradients are equal."""
-    both = [jax.value_and_grad(f) for f in (pair.route, pair.program)]
+    both = [jax.jit(jax.value_and_grad(f)) for f in (pair.route, pair.program)]
     values = [[f(x) for x in pair.points] for f in both]
     apart = np.array([float(a[0]) - float(b[0]) for a, b in zip(*values, strict=True)])
     scale = max(abs(float(b[0])) for b in values[1])
@@ -226,11 +232,12 @@ def test_em_ends_where_the_programs_density_is_stationary(noise: float) -> None:
     sites = {name: x[0] for name, x in fit.draws.items()}
     free = {name: jnp.log(x) for name, x in sites.items()}
 
+    @jax.jit
     def density(x: dict[str, jax.Array]) -> jax.Array:
         at = {name: jax.nn.softmax(value, axis=-1) for name, value in x.items()}
         return log_density(model, (data,), {}, at)[0]
 
-    top, gradient = jax.value_and_grad(density)(free)
+    top, gradient = jax.jit(jax.value_and_grad(density))(free)
     assert max(float(jnp.abs(x).max()) for x in gradient.values()) < 1e-4
     # Not worse than a generic optimiser from the same point.
     solver = optax.lbfgs()
@@ -258,28 +265,34 @@ def test_the_written_out_score_is_the_programs(
     symmetric: bool, score: Score, classes: int, noise: float
 ) -> None:
     votes = panel(classes, 3, seed=8)
-    counts = jnp.stack([(votes.votes == k).sum((1, 2)) for k in range(classes)], axis=1)
-    evidence = davidson.features(counts, symmetric=symmetric)
+    counts = jnp.asarray(tally(votes, (1, 2), classes))
+    evidence = jax.jit(davidson.features, static_argnames="symmetric")(counts, symmetric=symmetric)
     shape = {"n_classes": classes, "symmetric": symmetric}
     model: Model = DavidsonModel(classes, symmetric, noise=noise)
     problem = Problem(model, DavidsonData(evidence, votes.labels, votes.weight))
     design = Design(columns(evidence, **shape), classes)
     written = score_derivatives(score, design, votes.labels, votes.weight, noise)
     blank, unravel = ravel_pytree({n: s["value"] for n, s in sorted(problem.latent.items())})
+
+    def loss(x: jax.Array) -> jax.Array:
+        return problem.loss(score, unravel(x))
+
+    @jax.jit
+    def both(x: jax.Array) -> tuple[Any, Any]:
+        return written(x), (loss(x), jax.grad(loss)(x), jax.hessian(loss)(x))
+
     rng = np.random.default_rng(9)
     for _ in range(2):
-        x = jnp.asarray(rng.normal(size=blank.shape[0]))
-        loss = lambda x: problem.loss(score, unravel(x))  # noqa: E731
-        values = written(x)
-        np.testing.assert_allclose(values[0], loss(x), rtol=1e-11)
-        np.testing.assert_allclose(values[1], jax.grad(loss)(x), rtol=1e-7, atol=1e-9)
-        np.testing.assert_allclose(values[2], jax.hessian(loss)(x), rtol=1e-7, atol=1e-8)
+        values, programs = both(jnp.asarray(rng.normal(size=blank.shape[0])))
+        np.testing.assert_allclose(values[0], programs[0], rtol=1e-11)
+        np.testing.assert_allclose(values[1], programs[1], rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(values[2], programs[2], rtol=1e-7, atol=1e-8)
 
 
 @in_float64
 def test_another_score_would_be_noticed() -> None:
     votes = panel(3, 3, seed=8)
-    counts = jnp.stack([(votes.votes == k).sum((1, 2)) for k in range(3)], axis=1)
+    counts = jnp.asarray(tally(votes, (1, 2), 3))
     evidence = davidson.features(counts)
     problem = Problem(DavidsonModel(3), DavidsonData(evidence, votes.labels, votes.weight))
     design = Design(columns(evidence, n_classes=3), 3)
@@ -300,14 +313,15 @@ def test_the_conjugate_posterior_is_the_programs(classes: int) -> None:
     model = OneCoinModel(classes, prior=priors.OneCoin((2.0, 1.5)))
     node, mass = np.polynomial.legendre.leggauss(400)
     grid = jnp.asarray((node + 1) / 2)
+
+    def density(r: jax.Array, judge: jax.Array) -> jax.Array:
+        at = jnp.full(JUDGES, 0.5).at[judge].set(r)
+        return log_density(model, (data,), {}, {"accuracy": at})[0]
+
+    along = jax.jit(jax.vmap(density, in_axes=(0, None)))
     for judge in range(JUDGES):
-
-        def density(r: jax.Array, judge: int = judge) -> jax.Array:
-            at = jnp.full(JUDGES, 0.5).at[judge].set(r)
-            return log_density(model, (data,), {}, {"accuracy": at})[0]
-
-        log_p = jax.vmap(density)(grid)
-        p = np.asarray(mass * jnp.exp(log_p - log_p.max()))
+        log_p = np.asarray(along(grid, jnp.asarray(judge)))
+        p = mass * np.exp(log_p - log_p.max())
         p = p / p.sum()
         mean = p @ np.asarray(grid)
         variance = p @ (np.asarray(grid) - mean) ** 2
@@ -339,15 +353,16 @@ def test_counts_times_weights_are_the_programs(sets: int) -> None:
     whole = PooledData(counts.correct, counts.given, member, counts.weight)
     model: Model = BetaBinomialModel(7) if sets == 1 else PooledBetaBinomialModel(sets, 7)
     data = counts if sets == 1 else whole
-    apart = []
-    for seed in range(3):
-        at, _ = drawn_from_prior(model, data, jax.random.key(seed))
+    prior = Problem(model, data).prior
+
+    @jax.jit
+    def difference(key: jax.Array) -> jax.Array:
+        at, _ = drawn_from_prior(model, data, key)
         theta = jax.tree.map(lambda x: x[None], parameters(at)) if sets == 1 else set_parameters(at)
         route = log_likelihood(theta, member, counts, 7)
-        prior = Problem(model, data).prior
-        apart.append(
-            route + log_density(prior, (), {}, at)[0] - log_density(model, (data,), {}, at)[0]
-        )
+        return route + log_density(prior, (), {}, at)[0] - log_density(model, (data,), {}, at)[0]
+
+    apart = [difference(jax.random.key(seed)) for seed in range(3)]
     np.testing.assert_allclose(apart, 0.0, atol=1e-9)
 
 
@@ -370,8 +385,10 @@ def test_what_samplers_solve_by_counts_is_the_program(which: str, noise: float) 
             "confusion": jnp.asarray(rng.dirichlet(np.ones(3), (JUDGES, 3))),
         }
         problem = dawid_skene.problem(model, data, draw())
-    apart = [
-        log_density(problem.joint, (), {}, at)[0] - log_density(model, (data,), {}, at)[0]
-        for at in (draw(), draw(), draw())
-    ]
+    difference = jax.jit(
+        lambda at: (
+            log_density(problem.joint, (), {}, at)[0] - log_density(model, (data,), {}, at)[0]
+        )
+    )
+    apart = [difference(at) for at in (draw(), draw(), draw())]
     np.testing.assert_allclose(apart, apart[0], rtol=1e-10, atol=1e-9)

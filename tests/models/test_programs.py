@@ -1,6 +1,7 @@
 """Properties of every program: it generates data, works with NumPyro's tools, and uses no factor."""
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def field(site: str, data: Any) -> np.ndarray:
 @in_float64
 def test_it_samples_a_data_set_with_the_same_missing_votes(name: str) -> None:
     _, model, data = of(name)
-    samples = Predictive(model, num_samples=20)(jax.random.key(0), data, observed=())
+    samples = generated(name)
     for site in model.traits.sites:
         values, given = np.asarray(samples[site]), field(site, data)
         assert values.shape == (20, *given.shape)
@@ -69,14 +70,45 @@ def test_it_samples_a_data_set_with_the_same_missing_votes(name: str) -> None:
         else:
             assert (values >= 0).all()
         assert len(np.unique(values)) > 1
-    generated = (*model.traits.sites, *model.traits.latent_data)
-    one = filled(data, {site: samples[site][0] for site in generated})
-    density, _ = log_density(model, (one,), {}, {n: samples[n][0] for n in latent(model, data)})
-    assert np.isfinite(density)
+    sites = (*model.traits.sites, *model.traits.latent_data)
+    one = filled(data, {site: jnp.asarray(samples[site][0]) for site in sites})
+    assert np.isfinite(density_at(model, one, first_draw(name)))
 
 
 def latent(model: Model, data: Any) -> list[str]:
-    return list(Problem(model, data).latent)
+    """Return the parameters' names in the program's order; nothing is computed."""
+    names: list[str] = []
+
+    def run() -> None:
+        names.extend(Problem(model, data).latent)
+
+    jax.eval_shape(run)
+    return names
+
+
+def drawn(model: Model, data: Any, size: int, seed: int, **given: Any) -> dict[str, np.ndarray]:
+    """Return draws of all sites by NumPyro's `Predictive`, in one compiled program."""
+    predictive = Predictive(model, num_samples=size)
+    samples = jax.jit(lambda key: predictive(key, data, **given))(jax.random.key(seed))
+    return {site: np.asarray(values) for site, values in samples.items()}
+
+
+@cache
+def generated(name: str) -> dict[str, np.ndarray]:
+    """Return 20 draws of the parameters from the prior, and of data given them."""
+    _, model, data = of(name)
+    return drawn(model, data, 20, 0, observed=())
+
+
+def first_draw(name: str) -> dict[str, jax.Array]:
+    """Return one draw of the parameters from the prior."""
+    _, model, data = of(name)
+    return {n: jnp.asarray(generated(name)[n][0]) for n in latent(model, data)}
+
+
+def density_at(program: Any, data: Any, at: dict[str, jax.Array]) -> float:
+    """Return the log-density, compiled."""
+    return float(jax.jit(lambda sites: log_density(program, (data,), {}, sites)[0])(at))
 
 
 @ALL
@@ -85,7 +117,7 @@ def test_observed_labels_are_unchanged_and_votes_are_sampled(name: str) -> None:
     _, model, data = of(name)
     if model.traits.sites != ("label", "votes"):
         return
-    samples = Predictive(model, num_samples=400)(jax.random.key(1), data, observed=("label",))
+    samples = drawn(model, data, 400, 1, observed=("label",))
     labelled = np.asarray(data.labels) >= 0
     observed_labels = np.asarray(samples["label"])[:, labelled]
     np.testing.assert_array_equal(
@@ -102,36 +134,52 @@ def test_observed_labels_are_unchanged_and_votes_are_sampled(name: str) -> None:
 @in_float64
 def test_log_likelihood_is_a_number_for_each_item_and_site(name: str) -> None:
     _, model, data = of(name)
-    prior = Predictive(model, num_samples=5)(jax.random.key(2), data)
-    draws = {n: prior[n] for n in latent(model, data)}
-    each = log_likelihood(model, draws, data)
+    draws = {n: jnp.asarray(generated(name)[n][:5]) for n in latent(model, data)}
+    each = jax.jit(lambda draws: log_likelihood(model, draws, data))(draws)
+    own = jax.jit(jax.vmap(lambda one: log_likelihoods(model, data, one)))(draws)
     assert set(each) == set(model.traits.sites)
     for site, values in each.items():
         batch = field(site, data).shape[: 2 if "accepted" in site else 1]
         assert values.shape == (5, *batch)
         assert np.isfinite(values).all()
-        own = jax.vmap(lambda one, s=site: log_likelihoods(model, data, one)[s])(draws)
-        np.testing.assert_allclose(values, own, rtol=1e-12)
+        np.testing.assert_allclose(values, own[site], rtol=1e-12)
 
 
 @ALL
 @in_float64
 def test_parameters_can_be_conditioned_on_and_set(name: str) -> None:
     _, model, data = of(name)
-    names = latent(model, data)
-    prior = Predictive(model, num_samples=1)(jax.random.key(3), data)
-    at = {n: prior[n][0] for n in names}
-    whole, _ = log_density(model, (data,), {}, at)
+    at = first_draw(name)
+    names = list(at)
+    whole = density_at(model, data, at)
     first = {names[0]: at[names[0]]}
     rest = {n: at[n] for n in names[1:]}
     conditioned = numpyro.handlers.condition(model, data=first)
-    density, _ = log_density(conditioned, (data,), {}, rest)
-    assert float(density) == pytest.approx(float(whole))
-    done = numpyro.handlers.seed(numpyro.handlers.do(model, data=first), 0)
-    trace = numpyro.handlers.trace(done).get_trace(data, observed=())
-    assert all(np.isfinite(trace[site]["value"]).all() for site in model.traits.sites)
-    jitted = jax.jit(lambda sites: log_density(model, (data,), {}, sites)[0])
-    assert float(jitted(at)) == pytest.approx(float(whole))
+    assert density_at(conditioned, data, rest) == pytest.approx(whole)
+
+    @jax.jit
+    def simulated() -> dict[str, jax.Array]:
+        done = numpyro.handlers.seed(numpyro.handlers.do(model, data=first), 0)
+        trace = numpyro.handlers.trace(done).get_trace(data, observed=())
+        return {site: trace[site]["value"] for site in model.traits.sites}
+
+    assert all(np.isfinite(values).all() for values in simulated().values())
+
+
+UNCOMPILED = ("davidson", "dawid-skene", "beta-binomial", "generators, flat")
+"""Run without `jit` by default; it takes long, because every operation is compiled by itself."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [p if p in UNCOMPILED else pytest.param(p, marks=pytest.mark.slow) for p in PROGRAMS],
+)
+@in_float64
+def test_the_density_is_the_same_without_jit(name: str) -> None:
+    _, model, data = of(name)
+    at = first_draw(name)
+    density, _ = log_density(model, (data,), {}, at)
+    assert density_at(model, data, at) == pytest.approx(float(density))
 
 
 @ALL
@@ -142,19 +190,17 @@ def test_weight_0_equals_a_dropped_item_and_weight_2_the_item_twice(name: str) -
         "irt"
     ):  # its items have their own parameters
         return
-    prior = Predictive(model, num_samples=1)(jax.random.key(4), data)
-    at = {n: prior[n][0] for n in latent(model, data)}
+    at = first_draw(name)
     weight = np.asarray(data.weight)
     rows = np.repeat(np.arange(len(weight)), weight.astype(int))
 
     def take(x: Any) -> Any:
         whole = isinstance(x, jax.Array) and x.shape[:1] == weight.shape
-        return x[rows] if whole else x
+        return jnp.asarray(np.asarray(x)[rows]) if whole else x
 
     repeated = jax.tree.map(take, data)._replace(weight=None)
-    density, _ = log_density(model, (data,), {}, at)
-    wanted, _ = log_density(model, (repeated,), {}, at)
-    assert float(density) == pytest.approx(float(wanted), rel=1e-10)
+    wanted = density_at(model, repeated, at)
+    assert density_at(model, data, at) == pytest.approx(wanted, rel=1e-10)
 
 
 def mode(problem: Problem) -> dict[str, jax.Array]:
