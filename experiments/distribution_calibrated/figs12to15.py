@@ -250,8 +250,8 @@ def _tie_rules() -> tuple[list[dict[str, Any]], Figure, list[str]]:
         panel="task",
         metric="misfit",
         xlabel="share of items that SC decides as ties",
-        ylabel="largest misfit to SC's MAE and accuracy",
-        title="Which shares of ties can a rule for tied votes have?",
+        ylabel="largest misfit",
+        title="Misfit of the best twin to SC's MAE and accuracy, by rule for tied votes",
         columns=2,
     )
     for ax, share in zip(figure.axes, tie_shares().values(), strict=True):

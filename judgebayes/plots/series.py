@@ -85,6 +85,8 @@ def bars(
     """Plot grouped bars: a panel per group, a bar per series within each class."""
     figure, axes = grid_of_panels(len(groups), 3.6, 2.9, 4)
     for ax, (name, series) in zip(axes, groups.items(), strict=True):
+        if ax is not axes[0]:
+            ax.sharey(axes[0])
         width = 0.8 / len(series)
         for index, (label, values) in enumerate(series.items()):
             at = np.arange(len(classes)) + (index - (len(series) - 1) / 2) * width

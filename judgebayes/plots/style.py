@@ -23,7 +23,7 @@ __all__ = [
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
 MARKERS = "osD^vPX*"
 DASHES = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
-HATCHES = ["", "///", "...", "\\\\\\", "xxx", "---", "++", "oo"]
+HATCHES = ["", "///", "...", "\\\\\\", "xxx", "---", "++", ""]
 """Markers, dashes and hatches tell series apart in grey print, where colours do not."""
 
 FIXED = {

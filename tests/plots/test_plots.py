@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from judgebayes import plots
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.selective import AccuracyCurve, Reliability
+from judgebayes.plots import style
 
 TIDY = pd.DataFrame(
     {
@@ -212,3 +213,37 @@ def test_a_forest_has_a_panel_per_variable_and_a_row_per_label() -> None:
     figure = plots.forest(table, title="t")
     shown = [[t.get_text() for t in ax.get_yticklabels()] for ax in figure.axes]
     assert shown == [["x", "y"], ["z"]]
+
+
+def test_series_can_be_told_apart_in_grey() -> None:
+    """Series differ in marker, dashes and hatch; two without a hatch are far apart in grey."""
+    places = range(len(style.PALETTE))
+    assert len({style.MARKERS[k] for k in places}) == len(places)
+    assert len({str(style.DASHES[k]) for k in places}) == len(places)
+    plain = [style.PALETTE[k] for k in places if not style.HATCHES[k]]
+    luminance = [
+        sum(w * int(c[i : i + 2], 16) for w, i in ((0.299, 1), (0.587, 3), (0.114, 5)))
+        for c in plain
+    ]
+    assert np.abs(np.diff(luminance)).min() > 60
+    hatches = [style.HATCHES[k] for k in places if style.HATCHES[k]]
+    assert len(set(hatches)) == len(hatches)
+
+
+def test_panels_share_their_axes_unless_told_otherwise() -> None:
+    table = pd.DataFrame(
+        {
+            "x": [1, 2, 1, 2],
+            "panel": ["a", "a", "b", "b"],
+            "method": "m",
+            "metric": "mae",
+            "value": [0.1, 0.2, 5.0, 9.0],
+            "low": [0.0, 0.1, 4.0, 8.0],
+            "high": [0.2, 0.3, 6.0, 10.0],
+        }
+    )
+    words = {"panel": "panel", "metric": "mae", "xlabel": "x", "ylabel": "y", "title": "t"}
+    a, b = plots.curves(table, "x", **words).axes
+    assert a.get_ylim() == b.get_ylim()
+    a, b = plots.curves(table, "x", shared=False, **words).axes
+    assert a.get_ylim() != b.get_ylim()
