@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,8 @@ def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
         env=os.environ | {"PYTHONPATH": path},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     for _ in range(600):
         if (plant.folder / "two.ran").exists():
