@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,8 @@ from judgebayes.experiments.resuming import UNFINISHED
 
 PAPER = planted.PAPER
 ALONE = """
-import sys, planted
+import signal, sys, planted
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has it ignored
 from pathlib import Path
 from judgebayes.cli import reproducing
 from judgebayes.cli.requests import ReproduceRequest
@@ -135,8 +135,6 @@ def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
         env=os.environ | {"PYTHONPATH": path},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     for _ in range(600):
         if (plant.folder / "two.ran").exists():
