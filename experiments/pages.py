@@ -2,6 +2,7 @@
 
 A page of `experiments/` has a block per paper, between two comments. The block is a table of the
 paper's claims, written from `experiments/claims.csv`, which is the summary of the last complete run.
+Tables of the coverage and SBC pages are written from the CSV files beside these pages.
 Sentences take their figures from `experiments/figures.csv`, which has the value of each query of the
 files `figures.toml` (`judgebayes.experiments.figures`).
 """
@@ -17,8 +18,12 @@ import typer
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.coverage import maps
+from judgebayes.experiments.coverage import report as coverage
 from judgebayes.experiments.figures import Sentence, Stated, declared, evaluate, with_figures
 from judgebayes.experiments.matrix import PAPERS
+from judgebayes.experiments.sbc import report as sbc
+from judgebayes.experiments.sbc.subjects import SUBJECTS
 from judgebayes.experiments.summary import ClaimSummary
 from judgebayes.experiments.writing import GRADES
 
@@ -30,6 +35,7 @@ __all__ = [
     "pages",
     "saved",
     "saved_figures",
+    "table",
     "update",
     "with_blocks",
     "written",
@@ -40,14 +46,15 @@ ROOT = HOME.parent
 SAVED = HOME / "claims.csv"
 FIGURES = HOME / "figures.csv"
 BLOCK = re.compile(r"(<!-- claims of ([a-z-]+) -->\n).*?(<!-- end of claims -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- table of ([a-z-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 OUTCOME = re.compile(r"([\w ]+?) (\d+)(?:, |$)")
 HEAD = ("result", "kind", "outcome", "ours", "paper", "of")
 
 
 def pages() -> list[Path]:
-    """Return the pages that have a block of claims."""
-    readmes = sorted(HOME.rglob("README.md"))
-    return [path for path in readmes if BLOCK.search(path.read_text(encoding="utf-8"))]
+    """Return the pages that have a block."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(HOME.rglob("README.md"))}
+    return [path for path, text in texts.items() if BLOCK.search(text) or TABLE.search(text)]
 
 
 def written() -> list[Path]:
@@ -120,6 +127,21 @@ def block(claims: Iterable[ClaimSummary], paper: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table(name: str) -> str:
+    """Return the table of coverage, of maps or of SBC in Markdown, from the CSV files of its page."""
+    if name == "sbc":
+        checks = {model: pd.read_csv(HOME / f"sbc/{model}.csv") for model in SUBJECTS}
+        lines = [
+            *sbc.HEAD,
+            *(row for model in checks for row in sbc.markdown(model, checks[model])),
+        ]
+    else:
+        lines = {"coverage": coverage, "maps": maps}[name].markdown(
+            pd.read_csv(HOME / f"coverage/{name}.csv")
+        )
+    return "\n".join(lines) + "\n"
+
+
 def with_blocks(text: str, claims: list[ClaimSummary]) -> str:
     """Return a page with its blocks written anew.
 
@@ -134,6 +156,7 @@ def with_blocks(text: str, claims: list[ClaimSummary]) -> str:
             raise JudgeBayesError(f"The saved results have no claim of {match[2]!r}.")
         return match[1] + block(claims, match[2]) + match[3]
 
+    text = TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], text)
     return BLOCK.sub(written, text)
 
 

@@ -10,6 +10,7 @@ import pytest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import pages
 from judgebayes.experiments.figures import (
+    NUMBER,
     Sentence,
     declared,
     evaluate,
@@ -123,6 +124,17 @@ def test_every_figure_of_a_page_is_that_of_the_saved_results() -> None:
         assert with_figures(page, here, values) == page, name
         texts = [one.text for one in (*sentences, *stated) if one.page == name]
         assert unbacked(_prose(page, name), texts, name) == [], name
+
+
+def test_a_number_in_the_output_on_the_page_is_there() -> None:
+    quoted = [one for one in pages.declarations()[1] if one.why == "in the output on the page"]
+    assert quoted
+    for one in quoted:
+        page = (pages.ROOT / one.page).read_text(encoding="utf-8")
+        output = " ".join(re.findall(r"^```.*?^```$", page, re.DOTALL | re.MULTILINE))
+        shown = [float(number.replace(",", "")) for number in re.findall(NUMBER, output)]
+        for number in re.findall(NUMBER, one.text):
+            assert number in {f"{each * scale:.0f}" for each in shown for scale in (1, 100)}, one
 
 
 def test_every_page_of_results_declares_its_figures() -> None:
