@@ -64,7 +64,7 @@ NO_FIGURE = re.compile(
     r"|```.*?```|`[^`]*`|^ {4,}\S.*?$|\]\([^)]*\)|<[^>]*>"  # code and links
     r"|\b(?:Tables?|Figs?|Figures?|[Ss]ections?|[Ee]qs?|Appendix|Theorems?|Propositions?|Lemma|H)\.? "
     r"\(?[A-Z]?\.?\d+[a-z]?(?:\.\d+)*\)?(?:(?:, | and | to |-)[A-Z]?\.?\d+[a-z]?(?:\.\d+)*)*"
-    r"|\b[A-Za-z_]+[-.]?\d[\w.-]*|\b\d+PL\b|\b(?:19|20)\d\d\b",  # names and years
+    r"|\b[A-Za-z_]+[-.]?\d[\w.-]*|\bRewardBench 2\b|\b\d+PL\b|\b(?:19|20)\d\d\b",  # names and years
     re.DOTALL | re.MULTILINE,
 )
 """What a page says in numerals without stating a figure: written blocks, code, links, names, years."""
