@@ -43,6 +43,7 @@ def test_a_new_run_replaces_the_claims_of_its_papers(
     other = CLAIM._replace(result="q/table2")
     monkeypatch.setattr(pages, "HOME", tmp_path)
     monkeypatch.setattr(pages, "SAVED", tmp_path / "claims.csv")
+    monkeypatch.setattr(pages, "FIGURES", tmp_path / "figures.csv")
     (tmp_path / "README.md").write_text(PAGE, encoding="utf-8")
     for number, claims in enumerate(([CLAIM, other], [CLAIM._replace(outcome="contradicted 3")])):
         folder = tmp_path / f"run{number}"
