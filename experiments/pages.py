@@ -2,10 +2,15 @@
 
 A page of `experiments/` has a block per paper, between two comments. The block is a table of the
 paper's claims, written from `experiments/claims.csv`, which is the summary of the last complete run.
+Tables of the coverage and SBC pages are written from the CSV files beside these pages.
+Sentences take their figures from `experiments/figures.csv`, which has the value of each query of the
+files `figures.toml` (`judgebayes.experiments.figures`).
 """
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -13,20 +18,52 @@ import typer
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.coverage import maps
+from judgebayes.experiments.coverage import report as coverage
+from judgebayes.experiments.figures import Sentence, Stated, declared, evaluate, with_figures
+from judgebayes.experiments.matrix import PAPERS
+from judgebayes.experiments.sbc import report as sbc
+from judgebayes.experiments.sbc.subjects import SUBJECTS
 from judgebayes.experiments.summary import ClaimSummary
+from judgebayes.experiments.writing import GRADES
 
-__all__ = ["BLOCK", "block", "pages", "saved", "update", "with_blocks"]
+__all__ = [
+    "BLOCK",
+    "block",
+    "declarations",
+    "figures",
+    "pages",
+    "saved",
+    "saved_figures",
+    "table",
+    "update",
+    "with_blocks",
+    "written",
+]
 
-HOME = Path(__file__).parent
+HOME = Path(__file__).resolve().parent
+ROOT = HOME.parent
 SAVED = HOME / "claims.csv"
+FIGURES = HOME / "figures.csv"
 BLOCK = re.compile(r"(<!-- claims of ([a-z-]+) -->\n).*?(<!-- end of claims -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- table of ([a-z-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+OUTCOME = re.compile(r"([\w ]+?) (\d+)(?:, |$)")
 HEAD = ("result", "kind", "outcome", "ours", "paper", "of")
 
 
 def pages() -> list[Path]:
-    """Return the pages that have a block of claims."""
-    readmes = sorted(HOME.rglob("README.md"))
-    return [path for path in readmes if BLOCK.search(path.read_text(encoding="utf-8"))]
+    """Return the pages that have a block."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(HOME.rglob("README.md"))}
+    return [path for path, text in texts.items() if BLOCK.search(text) or TABLE.search(text)]
+
+
+def written() -> list[Path]:
+    """Return the files whose prose states results: pages, guides, and docstrings of experiments."""
+    docs = ROOT / "docs"
+    guides = [ROOT / "README.md", *sorted(docs.glob("guides/*.md")), *sorted(docs.glob("*.md"))]
+    papers = [paper.replace("-", "_") for paper in PAPERS]
+    modules = [path for path in HOME.glob("*/*.py") if path.parent.name in papers]
+    return [*sorted(HOME.rglob("README.md")), *guides, *sorted(modules)]
 
 
 def saved(path: Path | None = None) -> list[ClaimSummary]:
@@ -35,14 +72,73 @@ def saved(path: Path | None = None) -> list[ClaimSummary]:
     return [ClaimSummary(*row) for row in table[list(ClaimSummary._fields)].itertuples(index=False)]
 
 
+def declarations() -> tuple[list[Sentence], list[Stated]]:
+    """Return the sentences of all pages that state figures, and the numbers that no result has."""
+    files = [declared(path) for path in sorted(HOME.rglob("figures.toml"))]
+    return [one for file in files for one in file[0]], [one for file in files for one in file[1]]
+
+
+def saved_figures() -> dict[str, float]:
+    """Return the saved value of each query."""
+    table = pd.read_csv(FIGURES, keep_default_na=False, dtype=str)
+    return dict(zip(table["query"], table["value"].map(float), strict=True))
+
+
+def reader(results: list[Path]) -> Callable[[str], pd.DataFrame]:
+    """Return what reads a result of these runs, or a CSV file of `experiments/`, as text."""
+
+    @cache
+    def read(result: str) -> pd.DataFrame:
+        for folder in (*results, HOME):
+            if (path := folder / f"{result}.csv").exists():
+                return pd.read_csv(path, keep_default_na=False, dtype=str)
+        raise JudgeBayesError(f"No run has a result {result!r}.")
+
+    return read
+
+
+def figures(
+    queries: Iterable[str], results: list[Path], old: Mapping[str, float]
+) -> dict[str, float]:
+    """Compute queries from finished runs; papers that no run has keep the values that they had."""
+    read = reader(results)
+    values = {}
+    for query in sorted(set(queries)):
+        home = query.partition("/")[0]
+        run = any((folder / home).is_dir() for folder in (*results, HOME))
+        values[query] = old[query] if not run and query in old else evaluate(query, read)
+    return values
+
+
 def block(claims: Iterable[ClaimSummary], paper: str) -> str:
-    """Return the table of a paper's claims in Markdown."""
+    """Return the table of a paper's claims in Markdown; its last rows count the claims of each kind."""
     lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
+    counts: dict[str, Counter[str]] = {}
     for claim in claims:
         home, _, name = claim.result.partition("/")
         if home == paper:
             cells = (name, *(getattr(claim, field) for field in HEAD[1:]))
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+            for grade, count in OUTCOME.findall(claim.outcome):
+                counts.setdefault(claim.kind, Counter())[grade] += int(count)
+    for kind, grades in counts.items():
+        outcome = ", ".join(f"{grade} {grades[grade]}" for grade in GRADES if grades[grade])
+        lines.append(f"| *in all* | {kind} | {outcome} | | | |")
+    return "\n".join(lines) + "\n"
+
+
+def table(name: str) -> str:
+    """Return the table of coverage, of maps or of SBC in Markdown, from the CSV files of its page."""
+    if name == "sbc":
+        checks = {model: pd.read_csv(HOME / f"sbc/{model}.csv") for model in SUBJECTS}
+        lines = [
+            *sbc.HEAD,
+            *(row for model in checks for row in sbc.markdown(model, checks[model])),
+        ]
+    else:
+        lines = {"coverage": coverage, "maps": maps}[name].markdown(
+            pd.read_csv(HOME / f"coverage/{name}.csv")
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -60,6 +156,7 @@ def with_blocks(text: str, claims: list[ClaimSummary]) -> str:
             raise JudgeBayesError(f"The saved results have no claim of {match[2]!r}.")
         return match[1] + block(claims, match[2]) + match[3]
 
+    text = TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], text)
     return BLOCK.sub(written, text)
 
 
@@ -75,9 +172,16 @@ def update(results: list[Path]) -> None:
     claims = sorted([*kept, *new], key=lambda claim: claim.result.partition("/")[0])
     with atomically(SAVED) as path:
         pd.DataFrame(claims, columns=ClaimSummary._fields).to_csv(path, index=False)
-    for page in pages():
+    sentences, _ = declarations()
+    queries = [query for sentence in sentences for query in sentence.queries]
+    values = figures(queries, results, saved_figures() if FIGURES.exists() else {})
+    with atomically(FIGURES) as path:
+        pd.DataFrame(sorted(values.items()), columns=["query", "value"]).to_csv(path, index=False)
+    for page in sorted({*pages(), *(ROOT / sentence.page for sentence in sentences)}):
+        text = with_blocks(page.read_text(encoding="utf-8"), claims)
+        here = [sentence for sentence in sentences if ROOT / sentence.page == page]
         with atomically(page) as path:
-            path.write_text(with_blocks(page.read_text(encoding="utf-8"), claims), encoding="utf-8")
+            path.write_text(with_figures(text, here, values), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,8 @@ it contains the truth in at least 85 % of the runs where 90 % are nominal, on av
 margin 0.05.
 Command: judgebayes reproduce betaconform/audit-intervals --data DIR
 Runtime: about 3 minutes with data; 200 replays on each of 35 data sets.
-Expected: 90 % intervals, with the finite-population correction, cover 87 to 93 % on every data set
-without a model, and 84 to 94 % under the mixture; eq 12's +-3 % of the estimate contains the truth in
-14 of 100 replays on average.
+Expected: intervals with the finite-population correction cover near their level, without a model on
+every data set and under the mixture on nearly every one; eq 12's bound seldom contains the truth.
 """
 
 from typing import Any

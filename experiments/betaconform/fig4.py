@@ -4,8 +4,8 @@ Claim: the mixture (the paper's EM) follows the actual error, while the Binomial
 at the largest k it is less far off, on every data set and on average over them; margin 0.5 points.
 Command: judgebayes reproduce betaconform/fig4 --data DIR
 Runtime: about 40 seconds.
-Expected: the actual error is nearly flat in k; the Binomial is up to 20 points too low at k = 11; the
-mixture and the model-free estimate are within 3 points.
+Expected: the actual error is nearly flat in k, the Binomial is far too low at the largest k where
+judges are mostly right, and the mixture and the model-free estimate are close to the actual error.
 """
 
 from typing import Any

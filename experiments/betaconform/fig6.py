@@ -5,10 +5,9 @@ differs by less than 12.86 labels, the largest deviation that the paper calls sl
 for 56 and 51 labels at xi = 0.03 and 0.01; margin half a label.
 Command: judgebayes reproduce betaconform/fig6 --data DIR
 Runtime: about 15 seconds.
-Expected: eq 11 asks for 36, 57 and 117 labels at xi = 0.06, 0.03 and 0.01. The rule as printed stops
-after 2.4 to 27 at xi = 0.03 (means over data sets; the range is over choices that the text leaves
-open), since quantiles of discrete scores often stay constant. Its counts match eq 11 only if eq 11 is
-kept as a minimum.
+Expected: eq 11 asks for more labels than the text says, above all at the smallest threshold. The rule
+as printed stops far earlier, since quantiles of discrete scores often stay constant; the number depends
+on choices that the text leaves open. Its counts match eq 11 only if eq 11 is kept as a minimum.
 """
 
 from typing import Any

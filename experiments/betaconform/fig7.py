@@ -3,9 +3,8 @@
 Claim: the number of labels is nearly the same on all data sets: the rule is distribution-free.
 Command: judgebayes reproduce betaconform/fig7 --data DIR
 Runtime: a second after fig6.
-Expected: with eq 11's minimum the counts are at most 3, 8 and 14 labels above it on every data set
-(xi = 0.06, 0.03, 0.01), since the minimum determines them; as printed they vary two-fold between data
-sets (14 to 30 at xi = 0.03).
+Expected: with eq 11's minimum the counts are only a few labels above it on every data set, since the
+minimum determines them; as printed they vary about two-fold between data sets.
 """
 
 from typing import Any

@@ -3,10 +3,10 @@
 Claim: none in the paper, whose model assumes that judges are independent given the label.
 Command: judgebayes reproduce beyond-consensus/audit-items --data DIR
 Runtime: about 50 seconds.
-Expected: in simulations, intervals with item effects cover 91 % (83 to 99), with independent judges
-50 % (39 to 61); mean errors are 6.8 and 9.5 points. On real votes the interval of an unlabelled
-generator contains its precision in one of six cases (independent: three), and in two cases the estimate
-is 35 to 45 points too low: agreement among judges does not show whether they are right or lenient.
+Expected: in simulations, intervals with item effects have about their nominal coverage, and those with
+independent judges far less, with larger errors. On real votes the interval of an unlabelled generator
+seldom contains its precision, and in two cases the estimate is far too low: agreement among judges does
+not show whether they are right or lenient.
 
 `ItemLevel` on P4's item votes, fully repaired: each generator in turn has no labels, and the five others
 are fully labelled. Simulated worlds follow the same model, with an item effect shared by all judges

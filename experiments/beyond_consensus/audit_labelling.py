@@ -3,14 +3,11 @@
 Claim: none in the paper, which leaves the choice of what to annotate to future work.
 Command: judgebayes reproduce beyond-consensus/audit-labelling --data DIR
 Runtime: about 2 minutes (40 replays a setting).
-Expected: a new generator of P4 needs 47, 54, 55, 57, 62 and 69 % of random choice's labels for widths
-of 10, 8, 7, 6, 5 and 4 points (the upper ends of the 95 % intervals: 53 to 71 %); six generators at
-once need 69 and 63 % for 10 and 8 points; coverage is 91 % (by generator 87 to 97 %). Compared with
-random labels without votes it is 18 to 57 %. On LLMBar and RTE, with one generator each and no others
-to learn from, the choice itself saves only 5 to 14 %: votes save 20 to 47 % there with random labels
-and 30 to 50 % with chosen ones (50 to 70 % of the labels that labels-only needs). Even if every
-stratum's validity were known beforehand, no allocation could need less than 83 and 78 % at small widths
-(`neyman-limit`).
+Expected: a new generator of P4 needs clearly fewer chosen labels than random ones, about half of them
+for wide intervals, and fewer still compared with labels without votes, at nearly nominal coverage. Six
+generators that start without labels gain less. On LLMBar and RTE, with one generator each and no others
+to learn from, votes save labels, but the choice saves little. Even if every stratum's validity were
+known beforehand, no allocation could save much there at small widths (`neyman-limit`).
 
 A replay hides the labels, reveals them in rounds of 20 and records the 90 % interval before every
 round. `acquisition` reveals the items that `Stratified.next_labels` selects, `random` the same number

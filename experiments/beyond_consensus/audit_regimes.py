@@ -5,9 +5,9 @@ Command: judgebayes reproduce beyond-consensus/audit-regimes
 Runtime: about 50 seconds with 100 splits (40 simulated worlds); no data.
 Expected: with weak judges the impression estimator is as good as the logit shift, and Rogan-Gladen
 fails. With strong judges it is as good as Rogan-Gladen where that is exactly right (rates depend on
-the judge only: 0.1 to 0.2 points worse, the 95 % intervals of the paired differences include zero)
-and better where rates also depend on the generator. Where these shifts follow quality, the logit
-shift is better by 0.4 to 1.2 points. 90 % intervals cover 87 to 100 %.
+the judge only; the intervals of the paired differences include zero) and better where rates also depend
+on the generator. Where these shifts follow quality, the logit shift is better. Intervals cover near
+their level or more.
 
 A world has ten generators with 600 items each and eight judges. All votes on an item share its
 difficulty (normal, standard deviation 1 on the logit scale), and cells deviate with standard deviation

@@ -4,12 +4,10 @@ Claim (audit): a judge that is wrong on every item does no harm, so that scores 
 are equal (within 0.01 nats). The paper says that below-chance judges help after calibration.
 Command: judgebayes reproduce calibrate-dont-curate/audit-broken --data DIR
 Runtime: about 45 seconds.
-Expected: the diagnostic names the judge, and names no judge when it is left out. The judge is wrong
-on all items, so that its reversed vote is the label (20 splits). With it stacking has 0.006 [0.006,
-0.007] at 99.9 %, without it 0.094 [0.090, 0.097] at 96.8 %; the one-coin model has 0.237 [0.231,
-0.242] and 0.260 [0.255, 0.264]; the top 5 have 0.133 in both cases. The claim is contradicted: the
-NLL that the judge saves (0.087 [0.069, 0.105] and 0.023 [0.017, 0.029]) is a leak of the label, not
-a property of the panel.
+Expected: contradicted. The diagnostic names the judge, and names no judge when it is left out. The
+judge is wrong on all items, so that its reversed vote is the label. With it stacking is nearly perfect
+and the one-coin model has a lower NLL, while the five most accurate judges stay the same. This gain is
+a leak of the label, not a property of the panel.
 """
 
 from typing import Any

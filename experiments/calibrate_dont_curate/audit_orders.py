@@ -4,12 +4,8 @@ Claim (audit): the result does not depend on how the votes in two orders become 
 one-coin + beta in every encoding (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/audit-orders --data DIR
 Runtime: about 50 seconds.
-Expected: replicated with all five encodings. One-coin + beta of all judges has 0.346 to
-0.368 NLL and 86.5 to 87.9 % (0.346 [0.338, 0.353] and 87.9 % in the main panel), stacking 0.225
-[0.220, 0.231] (votes that both orders agree on) to 0.259 [0.254, 0.263] (the main panel), and its
-lead excludes zero throughout: 0.087 [0.044, 0.130] to 0.141 [0.086, 0.196]. The top 5 beat all
-judges with the one-coin model by 0.020 to 0.038 in every encoding but are worse than stacking in
-all.
+Expected: replicated with all five encodings. With the one-coin model the five most accurate judges are
+ahead of all judges in every encoding, but they are worse than stacking in all.
 """
 
 from typing import Any

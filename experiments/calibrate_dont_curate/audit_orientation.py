@@ -5,9 +5,9 @@ Claim: the paper's calibrated NLLs (0.084, 0.046), accuracies above 99 % and 99.
 vote (margin 0.01 nats). This claim is graded although the label is constant, because it is about that.
 Command: judgebayes reproduce calibrate-dont-curate/audit-orientation --data DIR
 Runtime: about 20 seconds.
-Expected: contradicted. With correctness as the label, a method that sees no votes scores the same
-NLL as the full pipeline, at 100 %; the penalty on the intercept determines the number. The program's
-own diagnostic flags the labels.
+Expected: contradicted. With correctness as the label, a method that sees no votes is right on every
+item, and its NLL is not above that of the full pipeline; the penalty on the intercept determines the
+number. The program's own diagnostic flags the labels.
 """
 
 from typing import Any

@@ -6,8 +6,8 @@ Audit: the printed NLL is not below the least that calibrated answers of the pri
 (margin 0.001, rounding).
 Command: judgebayes reproduce calibrate-dont-curate/audit-published
 Runtime: seconds.
-Expected: contradicted by arithmetic. Calibrated answers that are right on a share A of the items have
-NLL of at least 2 (1 - A) log 2: 0.36 and 0.089.
+Expected: contradicted by arithmetic: the printed NLLs are below the least one that calibrated answers
+of the printed accuracy can have (`least_nll`).
 """
 
 from typing import Any

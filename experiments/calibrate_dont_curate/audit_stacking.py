@@ -7,15 +7,11 @@ with labels of other subsets (margin 0.01 nats); from 30 labels on auto equals t
 method (within 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/audit-stacking --data DIR
 Runtime: about 10 minutes on a quiet core.
-Expected: stacking is the best method at every budget, and the joint interval of its lead over the
-best other excludes zero in 13 of 18 cells: 0.036, 0.026 and 0.031 nats with 50 labels on LLMBar,
-RewardBench 2 and the reward models (the last uninformative), 0.042, 0.014 and 0.024 (again) with
-100. Choosing the smallest cross-validated NLL was clearly worse than stacking with 25 and 50
-labels. Requiring a lead of two standard errors, `auto` loses 0.000 to 0.018 with 50 and 0.000 to
-0.008 with 100; below 30 labels a choice is clearly worse, so the default is kept. That rule was
-chosen on these same panels. With labels of other subsets no interval of a lead excludes zero: 0.006
-to 0.028 on the reward models and RewardBench 2; on LLMBar stacking loses to the top 5 when no label
-is from Natural (0.497, 0.272), but not when some are.
+Expected: stacking is the best method at every budget, and the joint interval of its lead over the best
+other method excludes zero in most cells; the others are on the reward models and RewardBench 2. `auto`
+equals the best method, or the difference is uninformative; its rule was chosen on these same panels.
+With labels of other subsets no interval of a lead excludes zero; on LLMBar stacking loses to the five
+most accurate judges when no label is from Natural, but not when some are.
 """
 
 from typing import Any

@@ -4,15 +4,12 @@ Claim: before calibration small panels win; after it, NLL falls as more judges a
 have a lower NLL than five (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/fig2 --data DIR
 Runtime: about 95 seconds.
-Expected: contradicted in the true orientation on the reward models and RewardBench 2: the
-calibrated one-coin curve falls to 5 judges (0.132 [0.130, 0.134], 0.178 [0.173, 0.183]) and rises
-again to the full panel (0.262 [0.260, 0.265], 0.231 [0.228, 0.234]); the difference is 0.130
-[0.102, 0.159] and 0.053 [0.034, 0.073]. On LLMBar it rises to 0.389 at 40 judges and falls to 0.346
-at 65, not distinguishable from 0.322 at 5 (uninformative). The *stacking* curve falls up to the
-full panel on every panel, which is the shape that the paper claims: 0.132, 0.126, 0.112, 0.094 with
-3, 10, 40 and 148 reward models. Uncalibrated one-coin NLL rises from 2 judges on (on the twin from
-5), as the paper says, except for its last step on LLMBar (0.906 to 0.760). Under the correctness
-encoding the calibrated curves are flat at 0.003 to 0.004, for any number of judges.
+Expected: contradicted in the true orientation on the reward models and RewardBench 2: the calibrated
+one-coin curve falls to five judges and rises again to the full panel. On LLMBar the difference is
+uninformative, on the twin inconsistent. The *stacking* curve falls up to the full panel on every panel,
+which is the shape that the paper claims. Uncalibrated one-coin NLL rises from two judges on (on the
+twin from five), as the paper says, except for its last step on LLMBar. Under the correctness encoding
+the calibrated curves are flat.
 """
 
 from typing import Any

@@ -4,15 +4,12 @@ Claim: all judges beat the most accurate ones at every label budget, most clearl
 (margin 0.01 nats). Audit: so does stacking of all judges (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/fig4 --data DIR
 Runtime: about 2 minutes.
-Expected: in the true orientation the top 5 are ahead at every budget on the reward models, and
-stacking of all judges is the best at every budget from 20 up on every panel: 0.140, 0.124 and 0.094
-with 50, 100 and 1,492 labels on the reward models, where one-coin + beta of all has 0.262 with all
-labels and that of the top 5 0.132. The paper's claim and its sharp drop appear under the
-correctness encoding only, where all judges reach the floor with 100 labels and the top 5 with 200:
-the score of many judges is larger, so the constant is learnt from fewer labels. Across subsets
-stacking loses to the top 5 on LLMBar with 100 labels (0.422, 0.377), not with 50. On real panels
-the claim is contradicted at 9 budgets and uninformative at 8; stacking's lead over the top 5 is
-replicated at all 17.
+Expected: in the true orientation the claim is contradicted at every budget on the reward models and at
+the larger ones on RewardBench 2, and uninformative on LLMBar. Stacking of all judges is the best at
+every budget on every panel, and its lead over the five most accurate judges is replicated on all public
+panels. The paper's claim and its sharp drop appear under the correctness encoding only: the score of
+many judges is larger, so the constant is learnt from fewer labels. With labels of other subsets
+stacking loses to the five most accurate judges on LLMBar with the larger budget.
 """
 
 from typing import Any

@@ -5,19 +5,14 @@ from noise; on items where judges disagree calibration removes 98.9 % of the NLL
 shuffled votes (within 0.02 nats).
 Command: judgebayes reproduce calibrate-dont-curate/h11 --data DIR
 Runtime: about 15 seconds.
-Expected: random labels give 0.695 to 0.723 in either orientation (within 0.02 of log 2 on the
-reward models and RewardBench 2, replicated; uninformative on LLMBar and the twin), so this check
-cannot detect a constant label. Shuffled votes can: without any information the correctness encoding
-still scores an NLL of 0.001 to 0.003 at 100 %. In the true orientation shuffled votes are worse
-than a coin: 0.709 [0.708, 0.710] on RewardBench 2 (0.016 [0.010, 0.022] above log 2,
-uninformative), 0.741 [0.739, 0.744] on the reward models and 0.781 [0.772, 0.790] on LLMBar (0.048
-[0.038, 0.059] and 0.088 [0.026, 0.149] above it, both contradicted), because the map and the
-judges' accuracies are fitted to the same labels. Calibration removes 49, 55 and 52 % of the NLL on
-the third of the items where judges disagree most (reward models 0.493 [0.490, 0.497], RewardBench 2
-0.549 [0.548, 0.551], LLMBar 0.519 [0.505, 0.532]; paper: 98.9 %), and 0.256, 0.535 and 0.310 nats
-remain. It removes more elsewhere: on the middle third of the reward models (0.543) and on the easy
-third of LLMBar (0.572). On the items of RewardBench 2 where nearly all judges agree it raises the
-NLL (0.084 against 0.064).
+Expected: random labels give the NLL of a coin on the reward models and RewardBench 2 (replicated;
+uninformative on LLMBar and the twin), in either orientation, so this check cannot detect a constant
+label. Shuffled votes can: without any information they are nearly perfect under the correctness
+encoding. In the true orientation shuffled votes are worse than a coin (contradicted on the reward
+models and LLMBar, uninformative on RewardBench 2), because the map and the judges' accuracies are
+fitted to the same labels. Calibration removes about half of the NLL on the public panels' items where
+judges disagree most, and more elsewhere on the reward models and LLMBar. On the items of RewardBench 2
+where nearly all judges agree it raises the NLL.
 """
 
 from dataclasses import replace

@@ -4,9 +4,9 @@ Claim: uncalibrated answers fill all bins, far from the diagonal; after beta cal
 three confident bins near the diagonal.
 Command: judgebayes reproduce calibrate-dont-curate/h15 --data DIR
 Runtime: about 3 seconds.
-Expected: in the true orientation calibrated answers use all bins (ECE 0.02 to 0.06, on the twin 0.065).
-Stacking's are the nearest to the diagonal except on RewardBench 2 (0.023, one-coin + beta 0.022). Under
-the correctness encoding all are in the single bin at 1: they are sharp because the label is constant.
+Expected: in the true orientation calibrated answers use all bins. Stacking's are nearer to the diagonal
+than those of one-coin + beta except on RewardBench 2. Under the correctness encoding the answers of
+one-coin + beta are in a single bin: they are sharp because the label is constant.
 """
 
 from typing import Any

@@ -5,11 +5,9 @@ abilities rank judges in the same order as accuracies. Graded: the share of judg
 (margin 0.1 of the variance).
 Command: judgebayes reproduce calibrate-dont-curate/h5 --data DIR
 Runtime: about 2 minutes (100 fits per panel).
-Expected: judges minus items is 0.128 [0.086, 0.170] on the reward models (0.456 [0.436, 0.476] and
-0.328 [0.298, 0.359]; replicated), -0.765 [-0.821, -0.709] on RewardBench 2 (0.116 and 0.881) and
--0.176 [-0.310, -0.041] on LLMBar (0.357 [0.217, 0.496] and 0.533 [0.413, 0.653]), where items vary
-more (both contradicted), as they do on the twin (inconsistent). Abilities rank judges as accuracies
-do: 0.938, 0.918, 0.993.
+Expected: replicated on the reward models; contradicted on RewardBench 2 and LLMBar, where items vary
+more, as they do on the twin (inconsistent). Abilities rank judges nearly as accuracies do on all
+panels.
 """
 
 from collections.abc import Callable

@@ -6,10 +6,10 @@ simulated panels).
 Command: judgebayes reproduce calibrate-dont-curate/h6
 Runtime: seconds.
 Expected: as claimed against pruning followed by majority voting. The paper does not state the number of
-judges, their mean accuracy and the spreads; we choose 20 judges around 0.65 and 500 items, half of them
-for calibration, and show other panels too. With the same log-odds weights in both arms the lead is the
-same for similar judges and shrinks faster. For similar judges the plain majority of all judges has the
-same lead over pruning, so there the lead is the cost of pruning, not the gain by weighting.
+judges, their mean accuracy and the spreads, so they are our choice. With the same log-odds weights in
+both arms the lead is nearly the same for similar judges and shrinks faster. For similar judges the
+plain majority of all judges has nearly the same lead over pruning, so there the lead is the cost of
+pruning, not the gain by weighting.
 """
 
 from typing import Any

@@ -5,8 +5,8 @@ whether the aggregator fits; below-chance judges should be left out.
 Command: judgebayes reproduce calibrate-dont-curate/h8-diagnostics --data DIR
 Runtime: about 3 seconds.
 Expected: the checks do not predict where selection wins: it wins on RewardBench 2, which passes P2 and
-P3. Redundancy does: 148 reward models are worth 5 independent ones, 22 configurations 1.8. Only the
-additional check of the labels detects the correctness encoding.
+P3. Redundancy is found on all panels, which are worth few independent judges each. Only the additional
+check of the labels detects the correctness encoding.
 """
 
 from collections import Counter

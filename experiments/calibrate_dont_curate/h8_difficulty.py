@@ -6,19 +6,13 @@ Graded: Platt loses more on hard items with labels of easy ones than on easy ite
 ones (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/h8-difficulty --data DIR
 Runtime: about 20 seconds.
-Expected: replicated in the true orientation on the reward models and RewardBench 2, uninformative
-on LLMBar and the twin: with labels of easy items
-instead of random ones, Platt's NLL on hard items rises by 0.357, 0.394 and 0.205 nats (0.681 against
-0.324 on the reward models, 0.941 against 0.547 on RewardBench 2, 0.500 against 0.295 on LLMBar). This
-is more than in the other direction by 0.436 [0.363, 0.509], 0.330 [0.198, 0.461] and 0.139 [-0.038,
-0.317]. Random labels are not always best: on the reward models, labels of hard
-items give a *lower* NLL on easy items (0.133 [0.129, 0.137]) than random ones (0.212 [0.208, 0.216]).
-Without labels of hard items the agreement feature hurts hard items on all three (0.752, 0.994, 0.534);
-weights help on the reward models (0.604) and hurt on LLMBar (0.628). With a tenth of such labels they
-help: 0.502 against 0.553, 0.522 against 0.698, 0.412 against 0.424. On RewardBench 2 two strata, or
-weights, help with random labels too (0.480 [0.472, 0.488] against 0.547 [0.530, 0.563]). Under the
-correctness encoding nearly all are at the floor, except where a feature or a stratum has only easy
-labels (agreement on hard items of RewardBench 2: 1.347).
+Expected: replicated in the true orientation on the reward models and RewardBench 2, uninformative on
+LLMBar and the twin: Platt loses more on hard items with labels of easy ones than the other way round.
+Random labels are not always best: on the reward models, labels of hard items give a *lower* NLL on easy
+items. Without labels of hard items the agreement feature hurts hard items on all panels; weights help
+on the reward models and hurt on LLMBar. With a tenth of such labels weights help on all public panels.
+On RewardBench 2 two strata, or weights, help with random labels too. Under the correctness encoding
+nearly all are at the floor, except where a feature or a stratum has only easy labels.
 """
 
 from typing import Any, NamedTuple

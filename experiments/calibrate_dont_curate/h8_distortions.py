@@ -5,15 +5,12 @@ distortions have no effect (Proposition 3).
 Command: judgebayes reproduce calibrate-dont-curate/h8-distortions --data DIR
 Runtime: about 40 seconds.
 Expected: no grade (the strengths of the distortions are ours). In the true orientation beta and Platt
-lose at most 0.005 and 0.008 nats to square and root of p on the public panels (0.006 and 0.009 on the
-twin), to noise of 5 nats at most 0.008 (0.044 on the twin), to a fifth of the answers reversed 0.24
-to 0.32 (0.556 [0.553, 0.558] instead of 0.260 [0.257, 0.263] on the reward models), and a shuffled
-score has log 2 (0.693 to 0.700). So the claim holds for beta and Platt, not quite for isotonic: it
-loses 0.015 and 0.010 to square and root on the reward models and 0.025 and 0.016 on RewardBench 2,
-since a squeezed score has ties at the floor, and with an inverted score it has log 2.
-Undistorted, isotonic is ahead of beta on the reward models (0.236 [0.232, 0.239] against 0.260)
-and RewardBench 2 (0.201 [0.197, 0.206] against 0.229 [0.224, 0.233]) and behind on the twin (0.562
-against 0.533). Under the correctness encoding all, the shuffled score too, have 0.001 to 0.002.
+hardly lose to square and root of p and, on the public panels, to noise; they lose much to reversed
+answers, and a shuffled score has the NLL of a coin. So the claim holds for beta and Platt, not quite
+for isotonic: it loses to square and root on the reward models and RewardBench 2, since a squeezed score
+has ties at the floor, and with an inverted score it is a coin. Undistorted, isotonic is ahead of beta
+on the reward models and RewardBench 2 and behind on the twin. Under the correctness encoding all are
+nearly perfect, the shuffled score too.
 """
 
 from collections.abc import Callable

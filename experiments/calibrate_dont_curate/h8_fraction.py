@@ -4,11 +4,10 @@ Claim: with 30 % of the items or more NLL falls by 93 % and accuracy is above 99
 does not change; calibration does not change the order of the answers.
 Command: judgebayes reproduce calibrate-dont-curate/h8-fraction --data DIR
 Runtime: about 2 minutes.
-Expected: in the true orientation accuracy does not change (a monotone map cannot change it by much)
-and NLL falls by 24 to 54 %, as the paper reports below 20 %. Under the correctness encoding accuracy is
-100 % and NLL falls by 99 % at nearly any share: the paper's 99 % arises when the threshold is below
-every score. The rank correlation is below 1 (0.885 on the reward models) where the map's floor makes
-saturated answers equal.
+Expected: in the true orientation accuracy hardly changes (a monotone map cannot change it by much) and
+NLL falls much less than in the paper. Under the correctness encoding all answers are right and NLL
+falls nearly to zero at nearly any share: the threshold is then below every score. The rank correlation
+is below one where the map's floor makes saturated answers equal.
 """
 
 from typing import Any

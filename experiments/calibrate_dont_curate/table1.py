@@ -5,13 +5,11 @@ the twin is fitted to these rows, so it does not test this). The top-k rows have
 (margins: NLL 0.01, Brier score 0.005, ECE 0.007, accuracy 0.003).
 Command: judgebayes reproduce calibrate-dont-curate/table1 --data DIR
 Runtime: about 20 seconds.
-Expected: pruning improves both on the reward models (NLL 0.52 for all, 0.20 for the top 3). Under
-the correctness encoding only the calibration error changes: majority voting's is 1 minus its mean
-probability, 0.31 on the reward models, near the paper's 0.27, against 0.09 in the true orientation.
-The 12 numbers of the top-k rows, whose votes are public, are the paper's (reproduced). So Table 1
-was computed with a constant label. Of the gains by pruning, ten are replicated: all six on the
-reward models, the NLL of the top 3 and 5 on the other two panels; accuracy with the top 10 of
-LLMBar is contradicted.
+Expected: the numbers of the top-k rows, whose votes are public, are the paper's under the correctness
+encoding (reproduced), so Table 1 was computed with a constant label. There the calibration error of
+majority voting is one minus its mean probability, near the paper's and far above that of the true
+orientation. Pruning improves NLL and accuracy on the reward models, and NLL with the best three and
+five on the other two panels (replicated); accuracy with the best ten of LLMBar is contradicted.
 """
 
 from typing import Any

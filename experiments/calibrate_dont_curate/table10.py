@@ -3,9 +3,10 @@
 Claim: beta calibration cuts NLL by 89 to 93 %; conformal sets then cover 90 and 80 % of the labels.
 Command: judgebayes reproduce calibrate-dont-curate/table10 --data DIR
 Runtime: about 35 seconds.
-Expected: in the true orientation NLL falls by 46 to 52 %, and Platt's map alone is enough. Coverage
-follows its exact law at 90 %; at 80 % the saturated answers of the reward models and RewardBench 2 tie,
-so that coverage is larger (90 and 89 %). Under the correctness encoding NLL falls by 99.8 to 99.9 %.
+Expected: in the true orientation NLL falls by about a half, and Platt's map alone is enough. Coverage
+follows its exact law at the higher level; at the lower one the saturated answers of the reward models
+and RewardBench 2 tie, so that coverage is larger. Under the correctness encoding NLL falls nearly to
+zero.
 """
 
 from typing import Any

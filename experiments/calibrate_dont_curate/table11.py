@@ -6,19 +6,15 @@ overfit; temperature cannot correct the miscalibration: beta has a lower NLL on 
 (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/table11 --data DIR
 Runtime: about 35 seconds.
-Expected: in the true orientation the maps of one, two and three parameters differ by 0.005 at most,
-for any penalty up to 0.01; temperature, the simplest, is ahead of beta on RewardBench 2 (by 0.001)
-and not worse anywhere. Isotonic, which the paper says overfits, is ahead of beta on the reward
-models (0.238 against 0.262) and on RewardBench 2 (0.204 against 0.231). So "beta is best" is
-contradicted in 9 of 12 comparisons on real panels; it holds against beta without a penalty on two
-of them, by 0.0003 and 0.0005. What matters is the floor under a map's input probabilities, which no
-row of the paper varies: without it beta has 0.209, 0.183 and 0.312 on the reward models,
-RewardBench 2 and LLMBar instead of 0.262, 0.231 and 0.346 (all three intervals exclude zero; on the
-twin the floor has no effect), and all judges are then as good as the best five on RewardBench 2 and
-LLMBar (0.178, 0.322), but not on the reward models (0.132). Under the correctness encoding the
-intercept determines the order: temperature and every symmetric map, which have none, keep their
-numbers of the true orientation, and the penalty on the intercept orders the others (0.001 to
-0.108).
+Expected: contradicted in most comparisons. In the true orientation the maps of one, two and three
+parameters hardly differ, and temperature, the simplest, is not worse anywhere. Isotonic, which the
+paper says overfits, is ahead of beta on the reward models and on RewardBench 2. The claim holds against
+beta without a penalty on these two, by very little. What matters is the floor under a map's input
+probabilities, which no row of the paper varies: without it the NLL is lower on all public panels (on
+the twin the floor hardly matters), and all judges are then as good as the best five on RewardBench 2
+and LLMBar, but not on the reward models. Under the correctness encoding the intercept determines the
+order: temperature and every symmetric map, which have none, keep their numbers of the true orientation,
+and the penalty on the intercept orders the others.
 """
 
 from typing import Any

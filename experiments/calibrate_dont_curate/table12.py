@@ -5,10 +5,10 @@ aggregator, so beta raises the area (margin 0.01); at high confidence majority v
 items, with beta 99.9 % at 100 % accuracy.
 Command: judgebayes reproduce calibrate-dont-curate/table12 --data DIR
 Runtime: about a minute.
-Expected: in the true orientation calibration lowers the area a little (by 0.004 to 0.045): a map with
-an intercept ranks saturated answers for one response above those for the other. Stacking raises it.
-Under the correctness encoding every calibrated method keeps 100 % of the items at 100 % accuracy, also
-on LLMBar, where majority voting is right on 55 %.
+Expected: contradicted. In the true orientation calibration lowers the area a little: a map with an
+intercept ranks saturated answers for one response above those for the other. Stacking raises it. Under
+the correctness encoding every calibrated method keeps all items and is right on all, also on LLMBar,
+where majority voting is right on little more than half.
 """
 
 from collections.abc import Callable

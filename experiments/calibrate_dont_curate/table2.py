@@ -5,11 +5,10 @@ Claim: after calibration, all judges beat the top 3, 5 and 10 by accuracy, and o
 stacking of all judges (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/table2 --data DIR
 Runtime: about 20 seconds.
-Expected: contradicted on the reward models and on RewardBench 2: all judges 0.262 and 0.231, the top
-5 0.132 and 0.178; on LLMBar all four differences are uninformative, and on the twin three of four are
-inconsistent. Under the correctness encoding every arm has 0.003 and 100 %, whatever the votes are. With
-stacking instead of the one-coin model all judges win (12 of 12 on real panels, three of four on the
-twin), with the same numbers in both orientations.
+Expected: contradicted on the reward models and on RewardBench 2, uninformative on LLMBar, and on the
+twin inconsistent except for the top three. With stacking instead of the one-coin model all judges win
+on all public panels, with the same numbers in both orientations. Under the correctness encoding every
+arm is nearly perfect, whatever the votes are.
 """
 
 from typing import Any

@@ -6,12 +6,11 @@ nats). Audit: so do the best of nine judges, and five at random (margin 0.01 nat
 Command: judgebayes reproduce calibrate-dont-curate/table3 --data DIR
 Runtime: about 5 minutes.
 Expected: contradicted in the true orientation on the reward models and RewardBench 2, where every
-search and L1 beat all judges with the one-coin model: 0.120 (greedy) against 0.262, 0.161 (beam)
-against 0.231; on RewardBench 2 even five random judges do (0.204). On LLMBar the paper's claims are
-uninformative: L1 is ahead by 0.037 [0.005, 0.069], which does not exclude a tie within 0.01; beam,
-greedy and backward are ahead, and the best panel of one judge per family is behind (0.386), with
-intervals that include zero. Under the correctness encoding every panel, also a random one, is
-between 0.002 and 0.004.
+search and L1 beat all judges with the one-coin model; on RewardBench 2 even five random judges do. On
+LLMBar the paper's claims are uninformative: L1 is ahead, but a tie within the margin is not excluded;
+beam, greedy and backward are ahead, and the best panel of one judge per family is behind, with
+intervals that include zero. Under the correctness encoding every panel is nearly perfect, also a random
+one.
 """
 
 from typing import Any

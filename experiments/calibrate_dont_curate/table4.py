@@ -5,16 +5,12 @@ shares (margin 0.01 nats) and equal each other (within 0.01 nats). Audit: stacki
 only memorises its calibration set, beats one-coin and the top 5 on new items (margin 0.01 nats).
 Command: judgebayes reproduce calibrate-dont-curate/table4 --data DIR
 Runtime: about 2 minutes.
-Expected: in the true orientation, both steps on the whole half, beta does not bring every
-aggregator to a low NLL: majority, one-coin and Dawid-Skene have 0.385, 0.262 and 0.263 on the
-reward models, 0.180, 0.231 and 0.231 on RewardBench 2, 0.658, 0.346 and 0.349 on LLMBar. One-coin
-beats majority on the reward models (0.123 [0.103, 0.142]) and LLMBar (0.312 [0.244, 0.380]) and
-loses to it on RewardBench 2 (-0.051 [-0.067, -0.036]; contradicted), where judges are near copies
-of each other. One-coin and Dawid-Skene are equal to 0.003 (replicated). Stacking, which the paper
-calls degenerate, is the best on new items (0.094, 0.157, 0.259): ahead of one-coin by 0.166 [0.136,
-0.196], 0.074 [0.051, 0.098] and 0.087 [0.041, 0.134]. Beta on its own fitted answers makes it
-worse (0.105, 0.158, 0.291), out-of-fold beta less so (0.158 and 0.264 on RewardBench 2 and
-LLMBar). Under the correctness encoding every method with beta has 0.003 to 0.009.
+Expected: in the true orientation, both steps on the whole half, beta does not bring every aggregator to
+a low NLL. One-coin beats majority on the reward models and LLMBar (replicated) and loses to it on
+RewardBench 2 (contradicted), where judges are near copies of each other. One-coin and Dawid-Skene are
+equal (replicated). Stacking, which the paper calls degenerate, is the best on new items (replicated).
+Beta on its own fitted answers makes it worse, out-of-fold beta less so. Under the correctness encoding
+every method with beta is nearly perfect.
 """
 
 from typing import Any

@@ -8,9 +8,9 @@ weighting gains on majority as accuracies vary (Thm 3), clipped log-loss is boun
 that Theorem 2 draws.
 Command: judgebayes reproduce calibrate-dont-curate/theory
 Runtime: seconds.
-Expected: all of them hold, up to rounding. Prop 1 is about the best predictor from all votes, not about
-the one-coin score: with nine copies of a weak judge, the calibrated one-coin score of all ten judges
-is worse than the one strong judge.
+Expected: all of them hold, up to rounding. Proposition 1 is about the best predictor from all votes,
+not about the one-coin score: with nine copies of a weak judge, the calibrated one-coin score of all ten
+judges is worse than the one strong judge.
 """
 
 from itertools import product

@@ -12,7 +12,7 @@ need cover 90 % only on average over its prior. The requirement here is stronger
 `BayesianMap` the exact binomial interval of the coverage, at 99 % simultaneously over all cells
 (Bonferroni), includes 90 %.
 
-Writes maps.csv and the table in README.md. Takes ten minutes on two cores.
+Writes maps.csv and prints its table. Takes ten minutes on two cores.
 """
 
 from collections.abc import Callable, Mapping
@@ -70,7 +70,6 @@ INPUTS: dict[int, np.ndarray] = {
 """Answers at which the calibrated probability of the last class is estimated."""
 SPREAD = {2: 2.0, 3: 1.5}
 """Standard deviation of the log-odds, or of the logits, of the answers."""
-BEGIN, END = "<!-- maps: written by experiments/coverage/maps.py -->", "<!-- end of maps -->"
 
 
 class World(NamedTuple):
@@ -234,15 +233,10 @@ def markdown(cells: pd.DataFrame) -> list[str]:
 
 
 def write(cells: pd.DataFrame, out: Path) -> list[str]:
-    """Write maps.csv, and its table into README.md if it has the markers; return the table."""
+    """Write maps.csv, and return its table."""
     out.mkdir(parents=True, exist_ok=True)
     cells.to_csv(out / "maps.csv", index=False, float_format="%.5g", lineterminator="\n")
-    rows, page = markdown(pd.read_csv(out / "maps.csv")), out / "README.md"
-    if page.exists():
-        before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-        text = "\n".join([BEGIN, "", *rows, "", END])
-        page.write_text(before + text + rest.partition(END)[2], encoding="utf-8")
-    return rows
+    return markdown(pd.read_csv(out / "maps.csv"))
 
 
 def check(
@@ -250,7 +244,7 @@ def check(
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/coverage"),
 ) -> None:
-    """Count how often the maps' intervals contain the truth; write maps.csv and README.md's table."""
+    """Count how often the maps' intervals contain the truth; write maps.csv and print its table."""
     typer.echo("\n".join(write(assess(count_coverage(replays, seed)), out)))
 
 

@@ -4,10 +4,9 @@ Claim: P1 fits each task on its own and asks when parameters transfer. Ours: a h
 pools as much as the data allow, has a lower mean MAE; margin 0.01.
 Command: judgebayes reproduce distribution-calibrated/audit-hierarchical --data DIR
 Runtime: about 4 minutes with 100 splits.
-Expected: with 20 to 50 labels in each of five tasks, the hierarchical model's mean MAE is below that
-of separate fits and separate margin thresholds with every judge and number of votes; one fit to all
-tasks together does as well (its difference is below the margin in all 20 settings), since on
-RewardBench 2 the tasks hardly differ.
+Expected: with few labels in each of five tasks, the hierarchical model's mean MAE is below that of
+separate fits and separate margin thresholds with every judge and number of votes. One fit to all tasks
+together does as well, since on these data the tasks hardly differ.
 """
 
 from dataclasses import replace

@@ -4,9 +4,9 @@ Claim: the tables agree with each other, margin 0.0005 (rounding), and the metho
 on the paper's own sample, margin 0.0005.
 Command: judgebayes reproduce distribution-calibrated/audit-published
 Runtime: a second; no data.
-Expected: the same cell is printed with two or three values (Focus at 12 votes: 0.287 and 0.303), and
-always answering "tie" beats the paper's method on Factuality at 4 votes and self-consistency on three
-of the eight tasks (Factuality, Precise IF, Ties; by judge and number of votes).
+Expected: some cells are printed with two or three values. Always answering "tie" beats the paper's
+method on Factuality with few votes, and self-consistency on three of the eight tasks (Factuality,
+Precise IF, Ties; by judge and number of votes).
 """
 
 from typing import Any

@@ -6,8 +6,8 @@ from the labels' distribution is smaller, margin 0.05; on the twins of WMT ZH-EN
 the method (33 %) is predicted, margin 0.16, the printed change from self-consistency's 49 %.
 Command: judgebayes reproduce distribution-calibrated/figs12to15 --data DIR
 Runtime: about 30 seconds.
-Expected: on RewardBench 2 Factuality SC decides far fewer ties than there are labels, and Davidson
-more; WMT votes are from twins, and their grades are over all twins of the cell.
+Expected: on Factuality SC decides far fewer ties than there are labels, and Davidson decides more than
+SC; WMT votes are from twins, and their grades are over all twins of the cell.
 """
 
 from typing import Any

@@ -5,8 +5,8 @@ the printed biases follow from the printed counts, margin 0.001.
 Command: judgebayes reproduce distribution-calibrated/table1 --data DIR
 Runtime: seconds.
 Expected: no public data have the same judge with and without the tie option, so the comparison cannot
-be tested. The bias of judges that may tie can be, and the paper's own arithmetic: its formula gives
-21 / 419 = 5.0 % for gemini with ties, where 3.1 % is printed.
+be tested. The bias of judges that may tie can be, and the paper's own arithmetic: its formula does not
+give the bias that is printed for gemini with ties.
 """
 
 from typing import Any

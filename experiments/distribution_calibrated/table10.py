@@ -5,8 +5,8 @@ A proxy here: LLMBar's six votes are six prompts of one LLM, MT-Bench's labels t
 consensus.
 Command: judgebayes reproduce distribution-calibrated/table10 --data DIR
 Runtime: about 20 seconds.
-Expected: on LLMBar, where judges are strongly biased, balancing wins clearly in 1 of 12 comparisons
-and loses clearly in none; on MT-Bench in none of 18. The intervals are too wide for a margin of 0.005.
+Expected: on LLMBar, where judges are strongly biased, balancing wins clearly in hardly any comparison
+and loses clearly in none; on MT-Bench it does neither. The intervals are too wide for the margin.
 """
 
 from dataclasses import replace

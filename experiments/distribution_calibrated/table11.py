@@ -3,9 +3,9 @@
 Claim: low temperatures are worse, since votes become less diverse; except on RB2-Ties; margin 0.005 MAE.
 Command: judgebayes reproduce distribution-calibrated/table11 --data DIR
 Runtime: about 3 seconds with 100 splits.
-Expected: on gpt-5.4 lower temperature is worse in 18 of 30 comparisons and better in none: even at
-T = 0 its eight votes differ on 17 % of the items, but MAE at T = 0 is above that at T = 1 in every cell,
-by 0.012 to 0.063, clearly in 7 of 10.
+Expected: with gpt-5.4 lower temperature is worse in most comparisons and better in none. Even at
+temperature zero its votes differ on some items, but MAE there is above that at temperature one in every
+cell.
 """
 
 from typing import Any

@@ -4,8 +4,8 @@ Claim: the method beats self-consistency under either prompt, margin 0.01 MAE; a
 within 0.01.
 Command: judgebayes reproduce distribution-calibrated/table12 --data DIR
 Runtime: about 3 seconds with 100 splits.
-Expected: with both prompts of RewardBench 2 (base, criteria) and every judge that has them, Davidson
-beats SC in MAE; the prompts' vote distributions hardly differ, so calibration has little to adapt to.
+Expected: with both prompts (base, criteria) and every judge that has them, Davidson beats SC in MAE;
+the prompts' vote distributions hardly differ, so calibration has little to adapt to.
 """
 
 from dataclasses import replace

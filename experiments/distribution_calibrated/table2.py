@@ -4,9 +4,8 @@ Claim: the tie rate depends on the prompt's wording (a proxy here: equal scores 
 margin 0.02. That it depends on the judge is shown, not graded.
 Command: judgebayes reproduce distribution-calibrated/table2 --data DIR
 Runtime: seconds.
-Expected: on RewardBench 2, with votes derived from pointwise scores, tie rates are 19 to 24 % and
-differ more by judge than by prompt, which changes those of 2 of 4 judges, by at most 0.015. They vary
-much less than the paper's 12 to 38 %.
+Expected: with votes derived from pointwise scores, tie rates differ more by judge than by prompt, which
+changes those of half of the judges, and only a little. They vary much less than the paper's.
 """
 
 from typing import Any

@@ -4,9 +4,8 @@ Claim: the distribution-calibrated method attains the best score on all data set
 margin 0.01 MAE. On twins: its printed score is predicted; margin the printed gain over SC.
 Command: judgebayes reproduce distribution-calibrated/table3 --data DIR
 Runtime: about 3 minutes with data and 100 splits; 1 minute on twins with 20.
-Expected: on RewardBench 2 votes of gpt-5.4, Davidson beats SC by 0.01 to 0.09 MAE in every cell, and
-the calibrated margin threshold is within 0.012 of it; the best constant loses except on Precise IF,
-where it is ahead by 0.003 and 0.005.
+Expected: on the real votes of gpt-5.4, Davidson beats SC in every cell, and the calibrated margin
+threshold is nearly as good; the best constant loses except on Precise IF, where it is slightly ahead.
 """
 
 from judgebayes.experiments.core import Output, Run, experiment

@@ -4,8 +4,7 @@ Claim: the distribution-calibrated method attains the best score on all data set
 margin 0.005. On twins: its printed score is predicted; margin the printed gain over SC.
 Command: judgebayes reproduce distribution-calibrated/table4 --data DIR
 Runtime: seconds after Table 3, whose fits it uses.
-Expected: the same order as in Table 3; by accuracy Davidson's lead over SC is significant in 4 of 10
-cells.
+Expected: the same order as in Table 3; by accuracy fewer of Davidson's leads over SC are significant.
 """
 
 from judgebayes.experiments.core import Output, Run, experiment

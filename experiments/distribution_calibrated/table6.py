@@ -4,8 +4,8 @@ Claim: the method beats self-consistency with every judge; margin 0.01 MAE. On t
 score is predicted; margin the printed gain over SC.
 Command: judgebayes reproduce distribution-calibrated/table6 --data DIR
 Runtime: about 1 minute with data and 100 splits; 1 minute on twins with 20.
-Expected: on RewardBench 2, five judges and five subsets, Davidson beats SC in all 50 cells, in
-47 significantly; the calibrated margin threshold does about as well.
+Expected: with five judges and five subsets, Davidson beats SC in every cell, nearly always
+significantly; the calibrated margin threshold does about as well.
 """
 
 from judgebayes.experiments.core import Output, Run, experiment

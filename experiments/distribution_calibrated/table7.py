@@ -4,8 +4,8 @@ Claim: the method beats self-consistency with every judge; margin 0.005. On twin
 score is predicted; margin the printed gain over SC.
 Command: judgebayes reproduce distribution-calibrated/table7 --data DIR
 Runtime: about 2 seconds after Table 6, whose fits it uses.
-Expected: on RewardBench 2, five judges and five subsets, Davidson beats SC in all 50 cells, in
-36 significantly; the calibrated margin threshold does about as well.
+Expected: with five judges and five subsets, Davidson beats SC in every cell, in most significantly; the
+calibrated margin threshold does about as well.
 """
 
 from judgebayes.experiments.core import Output, Run, experiment

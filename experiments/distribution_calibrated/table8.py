@@ -4,8 +4,9 @@ Claim: half of each RewardBench 2 sample are ties (49.5 to 53.3 %); margin 0.05 
 share.
 Command: judgebayes reproduce distribution-calibrated/table8 --data DIR
 Runtime: seconds.
-Expected: the public pairs, sampled by the same construction, have 49 to 51 % ties; the WMT23 labels,
-from three ratings where the paper has six, 46 % instead of 18 % in ZH-EN.
+Expected: about half of the public pairs, sampled by the same construction, are ties; of the WMT23
+labels, from three ratings where the paper has six, more are ties than in the paper, most clearly in
+ZH-EN.
 """
 
 from typing import Any

@@ -9,10 +9,15 @@ from PIL import Image
 from judgebayes.experiments.sbc.engine import Ranks, assess, bins, ecdf_band
 from judgebayes.plots import ranks as rank_figure
 
-__all__ = ["markdown", "verdict", "write"]
+__all__ = ["HEAD", "markdown", "verdict", "write"]
 
 LEVEL = 0.01
 COLOURS = 32
+HEAD = (
+    "| model | quantity | simulations | draws kept | ESS, 5 % quantile | chi-square p | ECDF p | "
+    "diverged | ranks |",
+    "|---" * 9 + "|",
+)
 
 
 def write(name: str, title: str, ranks: Ranks, folder: Path) -> pd.DataFrame:

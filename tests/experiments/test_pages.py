@@ -37,12 +37,22 @@ def test_a_planted_number_is_seen() -> None:
         drifted(page, [CLAIM._replace(result="q/table1")])
 
 
+@pytest.mark.parametrize("name", ["coverage", "maps", "sbc"])
+def test_a_planted_number_in_a_table_is_seen(name: str) -> None:
+    start = f"<!-- table of {name} -->\n"
+    texts = [path.read_text(encoding="utf-8") for path in pages.pages()]
+    (text,) = [text for text in texts if start in text]
+    assert not drifted(text, pages.saved())
+    assert drifted(text.replace(f"{start}|", f"{start}| 1 |"), pages.saved())
+
+
 def test_a_new_run_replaces_the_claims_of_its_papers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = CLAIM._replace(result="q/table2")
     monkeypatch.setattr(pages, "HOME", tmp_path)
     monkeypatch.setattr(pages, "SAVED", tmp_path / "claims.csv")
+    monkeypatch.setattr(pages, "FIGURES", tmp_path / "figures.csv")
     (tmp_path / "README.md").write_text(PAGE, encoding="utf-8")
     for number, claims in enumerate(([CLAIM, other], [CLAIM._replace(outcome="contradicted 3")])):
         folder = tmp_path / f"run{number}"

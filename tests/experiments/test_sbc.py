@@ -226,14 +226,10 @@ def test_the_command_writes_a_table_and_a_figure(
     assert wrong.exit_code == 2
 
 
-def test_the_readme_holds_the_results_that_are_kept() -> None:
-    text = (RESULTS / "README.md").read_text()
+def test_every_subject_has_its_results() -> None:
     tables = sorted(RESULTS.glob("*.csv"))
     assert {path.stem for path in tables} == set(SUBJECTS)
-    for path in tables:
-        for line in report.markdown(path.stem, pd.read_csv(path)):
-            assert line in text
-        assert path.with_suffix(".png").exists()
+    assert all(path.with_suffix(".png").exists() for path in tables)
 
 
 def test_the_checks_are_no_paper() -> None:
