@@ -23,6 +23,7 @@ from judgebayes.generators.labelling import (
     stratify,
     valid_share,
 )
+from judgebayes.generators.panel import FittedPanel, Panel, PanelPrior
 from judgebayes.generators.regression import (
     Regression,
     Targets,
@@ -31,6 +32,7 @@ from judgebayes.generators.regression import (
     targets,
     true_minimum,
 )
+from judgebayes.generators.shares import FittedShares, item_scores, shares
 from judgebayes.generators.voting import (
     Choice,
     choose_threshold,
@@ -42,11 +44,15 @@ from judgebayes.generators.voting import (
 __all__ = [
     "Choice",
     "FittedImpression",
+    "FittedPanel",
+    "FittedShares",
     "FittedStratified",
     "Impression",
     "ImpressionPrior",
     "ItemLevel",
     "Labelling",
+    "Panel",
+    "PanelPrior",
     "PrecisionCounts",
     "Rates",
     "Regression",
@@ -63,10 +69,12 @@ __all__ = [
     "ensemble_precision",
     "ensemble_rates",
     "ensembles",
+    "item_scores",
     "logit_shift",
     "mean_prediction",
     "rogan_gladen",
     "rogan_gladen_by_judge",
+    "shares",
     "starts",
     "stratify",
     "targets",

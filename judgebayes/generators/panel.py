@@ -1,0 +1,424 @@
+r"""The panel estimator: knowledge and impression as in `Impression`, and no single cell that decides.
+
+The story is that of `judgebayes.generators.impression`: judge j knows with probability :math:`k_{ij}`
+whether an item of generator i is valid, and otherwise calls it valid with probability :math:`q_{ij}`.
+Three things differ.
+
+**Cells.** The count of a cell (generator, judge, label) has its exact binomial likelihood, 0 and n
+included, raised to the power
+
+.. math:: \varphi = \Pr(\text{ordinary}) \, \frac{\nu + 1}{\nu + z^2} \,
+          \frac{1}{1 + n p (1 - p) \sigma_c^2}, \qquad \nu = 4
+
+where p is the model's rate, :math:`\sigma_c` the spread of ordinary cells on the logit scale, and
+:math:`z^2` the scaled deviance. A judge's votes on a generator are odd with a prior probability of .03,
+or more if the judge's votes on other generators are: then their rates are anything, with a Beta(.1, .1)
+distribution, as those of a judge who says "valid" to every item. A saturated or odd judge so loses its
+weight, and `FittedPanel.odd` names it.
+
+**Rows.** An unlabelled generator enters through the weighted mean over judges of its residuals, and
+through the differences between its judges with weight :math:`\tau = .1 + .9 (1 - f)`, with
+:math:`f = 1 / (1 + (J / .42)^6)` and J the judges' mean Youden index. Judges who know little follow the
+generator's quality, and their differences show which judge prefers which style; judges who know much
+are instruments, and their differences separate knowledge from impression.
+
+**Slope and spreads.** The slope lambda of impressions in quality is Normal(1, .2) with probability f,
+else Normal(0, .2). With probability .2 the spreads of the generators' shifts are near that of the
+cells. The posterior is a mixture over both, each point by Laplace's approximation.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import betaln, gammaln, logit, xlog1py, xlogy
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float
+
+from judgebayes.arrays import Scalar
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.generators.counts import PrecisionCounts
+from judgebayes.generators.impression import FittedImpression
+from judgebayes.inference.status import Status
+from judgebayes.inference.summary import summary
+
+__all__ = ["FittedPanel", "Panel", "PanelPrior"]
+
+STEPS = 20
+"""Steps of the optimisation at each point of the grid."""
+ROUNDS = 6
+"""Rounds of weights and spread of the cells."""
+NU = 4.0
+ODD = 0.03
+"""Prior probability of an odd cell."""
+SHAPE = 0.1
+TYPICAL = 0.15
+"""A typical spread of cells, to which that of few cells is drawn."""
+PRIOR_FREEDOM = 4.0
+PRIOR_CELLS = 2.0
+"""How many cells the prior probability of odd ones counts as, for each judge."""
+WIDE = 2.0
+"""Spread of the logits of rates over judges, for the first weights."""
+HALF_YOUDEN = 0.42
+GRID_D = np.log(np.geomspace(0.04, 0.9, 7))
+GRID_U = np.log(np.geomspace(0.06, 1.0, 4))
+
+
+class PanelPrior(NamedTuple):
+    """Normal priors as (location, scale); those of the sigmas are of their logarithms."""
+
+    slope_scale: float = 0.2
+    impression: tuple[float, float] = (0.0, 1.0)
+    """Prior of the mean over judges of a_j, whose spread is `judge_spread`."""
+    knowledge: tuple[float, float] = (-0.5, 1.5)
+    """Prior of the mean over judges of kappa_j, whose spread is `judge_spread`."""
+    quality: tuple[float, float] = (1.5, 1.5)
+    """Prior of the mean over generators of eta_i, whose spread is `quality_spread`."""
+    quality_spread: float = 1.5
+    judge_spread: float = 0.7
+    log_sigma_d: tuple[float, float] = (float(np.log(0.28)), 0.5)
+    log_sigma_u: tuple[float, float] = (float(np.log(0.4)), 0.5)
+    near_cells: float = 0.2
+    """Probability that shifts of generators are about as large as the deviations of cells."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Panel:
+    """Estimate generators' precision from counted votes and the labels of some generators.
+
+    Parameters
+    ----------
+    prior
+        The priors; the defaults suit judges from useless to excellent.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from judgebayes.generators import Panel, counts_from_matrix
+    >>> shares = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
+    >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
+    >>> counts = counts_from_matrix(shares, 100 + 0 * shares, confusion=confusion)
+    >>> fit = Panel().fit(counts)
+    >>> print(fit.estimate().round(2))
+    [0.8  0.64 0.69]
+    """
+
+    prior: PanelPrior = field(default_factory=PanelPrior)
+
+    @in_float64
+    def fit(self, counts: PrecisionCounts) -> "FittedPanel":
+        """Return the posterior of every generator's precision.
+
+        Works under `jax.jit` and `jax.vmap`. Any pairs of generator and judge may be missing. For
+        generators that are labelled in part, `judgebayes.generators.shares` uses the votes by item.
+        """
+        return _fit(self, counts)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedPanel(FittedImpression):
+    """The posterior: a mixture, over slopes and spreads, of normals on the logit scale."""
+
+    odd: Float[Array, "*batch 3 generator judge"]
+    """The probability that a cell is not ordinary: votes on valid, invalid and unlabelled items."""
+
+    __repr__ = summary
+
+
+_Search = tuple[Array, Array, tuple[Array, Array, Array]]
+
+
+class _Cells(NamedTuple):
+    """Votes for valid and all votes: on items labelled valid, labelled invalid, and unlabelled."""
+
+    accepted: Float[Array, "3 generator judge"]
+    n: Float[Array, "3 generator judge"]
+
+
+class _Weights(NamedTuple):
+    """The power of each cell's likelihood, the probability that it is odd, sigma_c, and f."""
+
+    power: Float[Array, "3 generator judge"]
+    odd: Float[Array, "3 generator judge"]
+    sigma: Scalar
+    follow: Scalar
+
+    @property
+    def contrasts(self) -> Scalar:
+        """The weight tau of differences between the judges of an unlabelled generator."""
+        return 0.1 + 0.9 * (1 - self.follow)
+
+
+class _Spreads(NamedTuple):
+    slope: Scalar
+    d: Scalar
+    u: Scalar
+
+
+def _split(x: Array, generators: int, judges: int) -> tuple[Array, ...]:
+    """Return a, kappa, eta, d, u, and lambda with the means of a, kappa and eta."""
+    return tuple(jnp.split(x, np.cumsum([judges, judges, generators, generators, generators])))
+
+
+def _logits(
+    accept: Float[Array, "generator judge"],
+    know: Float[Array, "generator judge"],
+    eta: Float[Array, "generator judge"],
+) -> Float[Array, "3 generator judge"]:
+    """Return the logits of a vote for valid, on valid, on invalid and on unlabelled items."""
+    q, q1 = jax.nn.log_sigmoid(accept), jax.nn.log_sigmoid(-accept)
+    k, k1 = jax.nn.log_sigmoid(know), jax.nn.log_sigmoid(-know)
+    g, g1 = jax.nn.log_sigmoid(eta), jax.nn.log_sigmoid(-eta)
+    on_valid = jnp.logaddexp(k, k1 + q) - (k1 + q1)
+    on_invalid = (k1 + q) - jnp.logaddexp(k, k1 + q1)
+    on_any = jnp.logaddexp(k + g, k1 + q) - jnp.logaddexp(k + g1, k1 + q1)
+    return jnp.stack([on_valid, on_invalid, on_any])
+
+
+def _deviance(count: Array, n: Array, p: Array) -> Array:
+    """Return twice the log-likelihood ratio of the observed rate and p."""
+    share = count / jnp.where(n > 0, n, 1.0)
+    own = xlogy(count, share) + xlog1py(n - count, -share)
+    return 2 * jnp.maximum(own - xlogy(count, p) - xlog1py(n - count, -p), 0.0)
+
+
+def _log_binomial(count: Array, n: Array) -> Array:
+    return gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
+
+
+def _weigh(cells: _Cells, p: Array, sigma: Scalar) -> tuple[Array, Array]:
+    """Return the power of each cell, and the probability that it is odd."""
+    count, n = cells
+    inflation = 1 + n * p * (1 - p) * sigma**2
+    deviance = _deviance(count, n, p) / inflation
+    share = count / jnp.where(n > 0, n, 1.0)
+    choose = _log_binomial(count, n)
+    own = choose + xlogy(count, share) + xlog1py(n - count, -share)
+    ordinary = own - deviance / 2 - jnp.log(inflation) / 2
+    anything = choose + betaln(count + SHAPE, n - count + SHAPE) - betaln(SHAPE, SHAPE)
+    cast = n > 0
+    evidence = jnp.where(cast, anything - ordinary, 0.0).sum(0)
+    some = cast.any(0)
+
+    def learn(_: Array | int, share: Array) -> Array:
+        """Return the share of a judge's cells that are odd, with the prior's weight of two cells."""
+        odd = jnp.where(some, jax.nn.sigmoid(evidence + logit(share)), 0.0)
+        return (PRIOR_CELLS * ODD + odd.sum(0)) / (PRIOR_CELLS + some.sum(0))
+
+    share_odd = jax.lax.fori_loop(0, ROUNDS, learn, jnp.full(n.shape[-1], ODD))
+    odd = jnp.where(cast, jax.nn.sigmoid(evidence + logit(share_odd)), 0.0)
+    return (1 - odd) * (NU + 1) / (NU + deviance) / inflation, odd
+
+
+def _ordinary(odd: Array, n: Array) -> Float[Array, " judge"]:
+    """Return the share of a judge's cells on labelled items that are ordinary."""
+    cast = n[:2] > 0
+    return ((1 - odd[:2]) * cast).sum((0, 1)) / jnp.maximum(cast.sum((0, 1)), 1)
+
+
+class _System:
+    """The weighted likelihood of given counts and prior, its score and its information."""
+
+    def __init__(self, counts: PrecisionCounts, prior: PanelPrior) -> None:
+        self.prior = prior
+        self.cells = _Cells(
+            jnp.stack([counts.true_accepted, counts.false_accepted, counts.accepted]),
+            jnp.stack([counts.valid_judged, counts.invalid_judged, counts.judged]),
+        )
+        self.valid, self.labelled = counts.valid, counts.valid + counts.invalid
+        self.generators, self.judges = counts.accepted.shape
+        self.rates = counts.rates()
+
+    def follow(self, odd: Array) -> Scalar:
+        """Return f, from the mean Youden index of judges who vote both ways, weighted by how much."""
+        youden = self.rates.tpr + self.rates.tnr - 1
+        rated = jnp.isfinite(youden)
+        n = self.cells.n[:2].sum((0, 1))
+        share = self.cells.accepted[:2].sum((0, 1)) / jnp.where(n > 0, n, 1.0)
+        weight = jnp.where(rated, _ordinary(odd, self.cells.n) * share * (1 - share), 0.0)
+        mean = (weight * jnp.where(rated, youden, 0.0)).sum() / jnp.maximum(weight.sum(), 1e-6)
+        return 1 / (1 + (jnp.clip(mean, 0.0, 1.0) / HALF_YOUDEN) ** 6)
+
+    def inputs(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return the logits of accepting and of knowing, and eta, of every pair."""
+        a, kappa, eta, d, u, centres = _split(x, self.generators, self.judges)
+        wide = jnp.zeros_like(a)
+        return a + (centres[0] * eta + d)[:, None], kappa + u[:, None], eta[:, None] + wide
+
+    def logits(self, x: Array) -> Array:
+        return _logits(*self.inputs(x))
+
+    def jacobian(self, x: Array) -> Float[Array, "3 generator judge parameter"]:
+        """Return the derivatives of the logits; elementwise first, then of the linear inputs."""
+        at, inner = self.inputs(x), jax.jacfwd(self.inputs)(x)
+        zero = tuple(jnp.zeros_like(value) for value in at)
+        total = jnp.zeros(())
+        for place, (value, linear) in enumerate(zip(at, inner, strict=True)):
+            ones = (*zero[:place], jnp.ones_like(value), *zero[place + 1 :])
+            slope = jax.jvp(_logits, at, ones)[1]
+            total = total + slope[..., None] * linear
+        return total
+
+    def start(self) -> Array:
+        p, g, j = self.prior, self.generators, self.judges
+        parts = [jnp.full(j, 0.3), jnp.full(j, p.knowledge[0]), jnp.full(g, p.quality[0])]
+        centres = jnp.array([0.5, 0.3, p.knowledge[0], p.quality[0]])
+        return jnp.concatenate([*parts, jnp.zeros(2 * g), centres])
+
+    def prior_rows(self, at: _Spreads) -> tuple[Array, Array]:
+        """Return R and c of the standardised prior residuals R x - c."""
+        p, g, j = self.prior, self.generators, self.judges
+        size = 2 * j + 3 * g + 4
+        means = [(at.slope, p.slope_scale), p.impression, p.knowledge, p.quality]
+        scale = jnp.concatenate(
+            [
+                jnp.full(2 * j, 1 / p.judge_spread),
+                jnp.full(g, 1 / p.quality_spread),
+                jnp.full(g, 1.0) / at.d,
+                jnp.full(g, 1.0) / at.u,
+                1 / jnp.array([m[1] for m in means]),
+            ]
+        )
+        pull = np.zeros((size, size))
+        pull[:j, size - 3] = pull[j : 2 * j, size - 2] = pull[2 * j : 2 * j + g, size - 1] = -1
+        centre = jnp.zeros(size).at[-4:].set(jnp.stack([jnp.asarray(m[0]) for m in means]))
+        return scale[:, None] * (jnp.eye(size) + pull), scale * centre
+
+    def evaluate(self, x: Array, at: _Spreads, weights: _Weights) -> tuple[Array, Array, Array]:
+        """Return minus twice the log posterior, half its negative gradient, and its information."""
+        count, n = self.cells
+        theta = self.logits(x)
+        jacobian = self.jacobian(x)
+        p = jax.nn.sigmoid(theta)
+        information = weights.power * n * p * jax.nn.sigmoid(-theta)
+        score = weights.power * (count - n * p)
+        deviance = weights.power * _deviance(count, n, p)
+        share = (
+            jnp.array([1.0, 1.0, 0.0])[:, None, None]
+            + weights.contrasts * jnp.array([0.0, 0.0, 1.0])[:, None, None]
+        )
+        chi = (share * deviance).sum()
+        gradient = jnp.einsum("cgj,cgjp->p", share * score, jacobian)
+        normal = jnp.einsum("cgjp,cgj,cgjq->pq", jacobian, share * information, jacobian)
+        # Rows: the weighted mean over judges has the rest of the weight.
+        total = information[2].sum(1)
+        some = total > 0
+        inverse = jnp.where(some, (1 - weights.contrasts) / jnp.where(some, total, 1.0), 0.0)
+        row = jnp.einsum("gj,gjp->gp", information[2], jacobian[2])
+        row_score = score[2].sum(1)
+        chi = chi + (inverse * row_score**2).sum()
+        gradient = gradient + (inverse * row_score) @ row
+        normal = normal + (row * inverse[:, None]).T @ row
+        # Labels.
+        eta = slice(2 * self.judges, 2 * self.judges + self.generators)
+        g = jax.nn.sigmoid(x[eta])
+        chi = chi + _deviance(self.valid, self.labelled, g).sum()
+        gradient = gradient.at[eta].add(self.valid - self.labelled * g)
+        normal = normal.at[eta, eta].add(jnp.diag(self.labelled * g * (1 - g)))
+        rows, centre = self.prior_rows(at)
+        residual = rows @ x - centre
+        chi = chi + residual @ residual
+        return chi, gradient - rows.T @ residual, normal + rows.T @ rows
+
+    def solve(
+        self, at: _Spreads, weights: _Weights, x: Array, steps: int
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return the mode, its information, minus twice the log posterior, and the last step."""
+
+        def step(state: _Search, _: None) -> tuple[_Search, Array]:
+            x, damping, (chi, gradient, normal) = state
+            damped = normal + damping * jnp.diag(jnp.diag(normal))
+            move = jax.scipy.linalg.solve(damped, gradient, assume_a="pos")
+            trial = self.evaluate(x + move, at, weights)
+            better = trial[0] <= chi + 1e-10 * jnp.abs(chi)
+            kept = jax.tree.map(
+                lambda new, old: jnp.where(better, new, old), trial, (chi, gradient, normal)
+            )
+            where = jnp.where(better, x + move, x)
+            damping = jnp.where(better, damping * 0.1, damping * 10)
+            return (where, damping, kept), jnp.abs(move).max()
+
+        first = (x, jnp.asarray(1e-3), self.evaluate(x, at, weights))
+        (x, _, end), moves = jax.lax.scan(step, first, None, length=steps)
+        return x, end[2], end[0], moves[-1]
+
+
+@jax.jit
+def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
+    prior = method.prior
+    system = _System(counts, prior)
+    generators, judges = counts.accepted.shape
+    typical = jnp.exp(prior.log_sigma_d[0]), jnp.exp(prior.log_sigma_u[0])
+    labelled_cells = system.cells.n[:2] > 0
+    labelled = labelled_cells[0].any(1).sum()
+
+    def refine(_: Array | int, state: tuple[Array, _Weights]) -> tuple[Array, _Weights]:
+        """Weigh the cells anew, with the spread at which their deviance is its expectation."""
+        x, weights = state
+        x = system.solve(_Spreads(weights.follow, *typical), weights, x, STEPS // 2)[0]
+        p = jax.nn.sigmoid(system.logits(x))
+        power, odd = _weigh(system.cells, p, weights.sigma)
+        scaled = power[:2] * _deviance(*system.cells, p)[:2]
+        cells = ((1 - odd[:2]) * labelled_cells).sum()
+        fitted = 2 * _ordinary(odd, system.cells.n).sum() + 2.0 * labelled
+        near = PRIOR_FREEDOM * (TYPICAL / weights.sigma) ** 2
+        ratio = (scaled.sum() + near) / (jnp.maximum(cells - fitted, 5.0) + PRIOR_FREEDOM)
+        sigma = jnp.clip(weights.sigma * jnp.sqrt(ratio), 0.02, 0.6)
+        sigma = jnp.where(labelled_cells.any(), sigma, weights.sigma)
+        power, odd = _weigh(system.cells, p, sigma)
+        return x, _Weights(power, odd, sigma, system.follow(odd))
+
+    x = system.start()
+    sigma = jnp.asarray(TYPICAL)
+    # At first a cell is judged by its distance from what a typical judge does.
+    _, odd = _weigh(system.cells, jax.nn.sigmoid(system.logits(x)), jnp.asarray(WIDE))
+    flat = (1 - odd) / (1 + system.cells.n * 0.25 * sigma**2)
+    first = _Weights(flat, odd, sigma, system.follow(odd))
+    x, weights = jax.lax.fori_loop(0, ROUNDS, refine, (x, first))
+    slope, log_d, log_u = (
+        jnp.asarray(axis.ravel()) for axis in np.meshgrid([0.0, 1.0], GRID_D, GRID_U, indexing="ij")
+    )
+
+    def at_point(slope: Array, log_d: Array, log_u: Array) -> tuple[Array, ...]:
+        at = _Spreads(slope, jnp.exp(log_d), jnp.exp(log_u))
+        mode, normal, chi, move = system.solve(at, weights, x, STEPS)
+        root = jnp.linalg.cholesky(normal)
+        evidence = -0.5 * chi - generators * (log_d + log_u) - jnp.log(jnp.diag(root)).sum()
+        inverse = jax.scipy.linalg.cho_solve((root, True), jnp.eye(len(mode)))
+        eta = slice(2 * judges, 2 * judges + generators)
+        return mode[eta], inverse[eta, eta], evidence, mode[-4], move
+
+    mean, covariance, evidence, slopes, move = jax.vmap(at_point)(slope, log_d, log_u)
+    spreads = _log_prior_of_spreads(prior, log_d, log_u, weights.sigma)
+    of_slope = jnp.where(slope > 0.5, jnp.log(weights.follow), jnp.log1p(-weights.follow))
+    weight = jax.nn.softmax(evidence + spreads + of_slope)
+    finite = jnp.isfinite(mean).all() & jnp.isfinite(covariance).all()
+    status = jnp.select(
+        [~finite, (weight @ move) > 1e-3], [int(Status.NONFINITE), int(Status.MAX_STEPS)], 0
+    )
+    return FittedPanel(
+        weight,
+        mean,
+        covariance,
+        counts.valid,
+        counts.invalid,
+        counts.unlabelled,
+        weights.sigma,
+        weight @ jnp.exp(log_d),
+        weight @ slopes,
+        status,
+        weights.odd,
+    )
+
+
+def _log_prior_of_spreads(prior: PanelPrior, log_d: Array, log_u: Array, sigma: Scalar) -> Array:
+    """Return the log density of (log sigma_d, log sigma_u): a mixture of two pairs of normals."""
+    free = norm.logpdf(log_d, *prior.log_sigma_d) + norm.logpdf(log_u, *prior.log_sigma_u)
+    near = norm.logpdf(log_d, jnp.log(1.5 * sigma), 0.5) + norm.logpdf(
+        log_u, jnp.log(2 * sigma), 0.5
+    )
+    return jnp.logaddexp(jnp.log1p(-prior.near_cells) + free, jnp.log(prior.near_cells) + near)

@@ -1,0 +1,181 @@
+r"""The share of each generator's items that is valid, from no label of the generator to all.
+
+The other generators give a prior for a generator's share: the posterior of `Panel` with the generator's
+labels hidden. Its own labels enter item by item. Item n of generator i is valid with probability
+
+.. math:: p_n(\delta_i) = \mathrm{sigmoid}(\ell_n + \delta_i)
+
+where :math:`\ell_n` is a ridge-penalised logistic score of its votes, fitted to all labelled items, and
+:math:`\delta_i` the generator's offset. The offset has the prior under which the mean of :math:`p_n`
+over the generator's items has the prior of its share. The posterior of the share of these items is that
+of
+
+.. math:: \frac{1}{N_i} \Bigl(\sum_{n\ \mathrm{labelled}} y_n + \sum_{n\ \mathrm{unlabelled}} z_n\Bigr),
+          \qquad z_n \sim \mathrm{Bernoulli}(p_n(\delta_i))
+
+Without a label of the generator it is the prior, with the chance of its items around it; with all labels
+it is known. A label can only add to the likelihood, so that the interval does not jump between methods.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from scipy.special import expit, logit
+from scipy.stats import norm, rankdata
+
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.generators.counts import PrecisionCounts, count_votes
+from judgebayes.generators.panel import FittedPanel, Panel
+from judgebayes.votes import Votes
+
+__all__ = ["FittedShares", "item_scores", "shares"]
+
+OFFSETS = np.linspace(-8.0, 8.0, 801)
+RIDGE = 0.5
+"""The inverse of the ridge penalty of the score, whose votes are -1, 0 (missing) and 1."""
+BINS = 400
+FEW = 10
+"""Labelled items of either class below which votes get no score: items then differ by offset only."""
+
+
+@dataclass(frozen=True)
+class FittedShares:
+    """The posterior of each generator's share of valid items, given as quantiles."""
+
+    panel: FittedPanel
+    """The posterior from counts, with all labels: it gives the correlations of the draws."""
+    ends: Float[np.ndarray, "generator point"]
+    """Quantiles of each generator's share, at `levels`."""
+    levels: Float[np.ndarray, " point"]
+    status: Int[Array, ""]
+
+    def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
+        """Return a quantile of the share of valid items of each generator."""
+        return np.array([np.interp(level, self.levels, row) for row in self.ends])
+
+    def estimate(self) -> Float[np.ndarray, " generator"]:
+        """Return the posterior medians."""
+        return self.quantile(0.5)
+
+    def interval(
+        self, level: float = 0.9
+    ) -> tuple[Float[np.ndarray, " generator"], Float[np.ndarray, " generator"]]:
+        """Return the ends of the central intervals."""
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def draws(
+        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+    ) -> Float[np.ndarray, "draw generator"]:
+        """Return joint draws: the shares' own distributions, with the ranks of the panel's draws."""
+        common = np.asarray(self.panel.draws(n_draws, key))
+        ranks = (rankdata(common, axis=0) - 0.5) / n_draws
+        columns = zip(ranks.T, self.ends, strict=True)
+        return np.stack([np.interp(rank, self.levels, row) for rank, row in columns], axis=1)
+
+
+def item_scores(votes: Votes, labels: Int[np.ndarray, " item"]) -> Float[np.ndarray, " item"]:
+    """Return the logistic score of every item's votes, fitted to the labelled items; 0 if few labels."""
+    from sklearn.linear_model import LogisticRegression  # takes half a second to import
+
+    cast = np.asarray(votes.index)
+    some = (cast >= 0).sum(-1)
+    mean = np.where(cast >= 0, 2.0 * cast - 1, 0.0).sum(-1) / np.maximum(some, 1)
+    known = labels >= 0
+    if min((labels == 0).sum(), (labels == 1).sum()) < FEW:
+        return np.zeros(len(labels))
+    fit = LogisticRegression(C=RIDGE, max_iter=1000).fit(mean[known], labels[known])
+    return np.asarray(fit.decision_function(mean))
+
+
+@in_float64
+def shares(
+    votes: Votes,
+    labels: Int[np.ndarray, " item"],
+    generator: Int[np.ndarray, " item"],
+    n_generators: int,
+    method: Panel | None = None,
+) -> FittedShares:
+    """Return the posterior of each generator's share of valid items.
+
+    Parameters
+    ----------
+    votes
+        Binary votes; 1 means valid.
+    labels
+        1 valid, 0 invalid, -1 unknown.
+    generator
+        The index of each item's generator, from 0.
+    n_generators
+        The number of generators.
+    method
+        The estimator of the prior from counts; `Panel()` by default.
+    """
+    method = Panel() if method is None else method
+    counts = count_votes(votes, labels, generator, n_generators)
+    partly = np.asarray(counts.labelled) & (np.asarray(counts.unlabelled) > 0)
+    fits = _fits(method, counts, partly)
+    scores = item_scores(votes, labels)
+    levels = norm.cdf(np.linspace(-5, 5, 501))
+    ends = np.zeros((n_generators, len(levels)))
+    for place in range(n_generators):
+        own = generator == place
+        prior = jax.tree.map(lambda leaf, at=place: leaf[at], fits)
+        mixture = (prior.weight, prior.mean[:, place], prior.covariance[:, place, place] ** 0.5)
+        ends[place] = _quantiles(scores[own], labels[own], mixture, levels)
+    whole = jax.tree.map(lambda leaf: leaf[-1], fits)
+    return FittedShares(whole, ends, levels, fits.status.max())
+
+
+@jax.jit
+def _each(
+    method: Panel, counts: PrecisionCounts, keep: Bool[Array, "fit generator"]
+) -> FittedPanel:
+    return jax.lax.map(lambda shown: method.fit(counts.reveal(shown)), keep)
+
+
+def _fits(
+    method: Panel, counts: PrecisionCounts, partly: Bool[np.ndarray, " generator"]
+) -> FittedPanel:
+    """Return a fit for each generator, with its labels hidden if they are a part; then one with all."""
+    hidden = np.flatnonzero(partly)
+    keep = np.ones((len(hidden) + 1, len(partly)), bool)
+    keep[np.arange(len(hidden)), hidden] = False
+    fits = _each(method, counts, jnp.asarray(keep))
+    where = np.full(len(partly) + 1, len(hidden))
+    where[hidden] = np.arange(len(hidden))
+    return jax.tree.map(lambda leaf: leaf[where], fits)
+
+
+def _quantiles(
+    scores: Float[np.ndarray, " item"],
+    labels: Int[np.ndarray, " item"],
+    mixture: tuple[Array, Array, Array],
+    levels: Float[np.ndarray, " point"],
+) -> Float[np.ndarray, " point"]:
+    """Return quantiles of the share of valid items of one generator."""
+    valid, invalid, unknown = (labels == 1).sum(), (labels == 0).sum(), (labels < 0).sum()
+    if unknown == 0:
+        return np.full(len(levels), valid / max(valid + invalid, 1))
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, BINS)))
+    group = np.searchsorted(edges, scores)
+    score = np.bincount(group, scores) / np.maximum(np.bincount(group), 1)
+    size = {y: np.bincount(group[labels == y], minlength=len(score)) for y in (-1, 0, 1)}
+    log_valid = -np.logaddexp(0, -(score + OFFSETS[:, None]))
+    log_invalid = -np.logaddexp(0, score + OFFSETS[:, None])
+    p = np.exp(log_valid)
+    mean = p @ (size[-1] + size[0] + size[1]) / len(labels)
+    eta = logit(np.clip(mean, 1e-12, 1 - 1e-12))
+    weight, centre, spread = (np.asarray(part)[:, None] for part in mixture)
+    density = (weight * norm.pdf(eta, centre, spread)).sum(0) * np.gradient(eta, OFFSETS)
+    log_posterior = np.log(density + 1e-300) + log_valid @ size[1] + log_invalid @ size[0]
+    posterior = np.exp(log_posterior - log_posterior.max())
+    posterior /= posterior.sum()
+    middle = (valid + p @ size[-1]) / len(labels)
+    chance = np.sqrt((p * (1 - p)) @ size[-1]) / len(labels)
+    low, high = valid / len(labels), (valid + unknown) / len(labels)
+    at = low + (high - low) * expit(np.linspace(-12, 12, 2401))
+    cdf = norm.cdf((at[:, None] - middle) / chance) @ posterior
+    return np.interp(levels, np.maximum.accumulate(cdf), at)
