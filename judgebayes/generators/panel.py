@@ -46,7 +46,7 @@ from judgebayes.inference.summary import summary
 
 __all__ = ["FittedPanel", "Panel", "PanelPrior"]
 
-STEPS = 20
+STEPS = 12
 """Steps of the optimisation at each point of the grid."""
 ROUNDS = 6
 """Rounds of weights and spread of the cells."""
@@ -129,7 +129,7 @@ class FittedPanel(FittedImpression):
     __repr__ = summary
 
 
-_Search = tuple[Array, Array, tuple[Array, Array, Array]]
+_Search = tuple[Array, Array, Array, tuple[Array, Array, Array]]
 
 
 class _Cells(NamedTuple):
@@ -177,6 +177,45 @@ def _logits(
     on_invalid = (k1 + q) - jnp.logaddexp(k, k1 + q1)
     on_any = jnp.logaddexp(k + g, k1 + q) - jnp.logaddexp(k + g1, k1 + q1)
     return jnp.stack([on_valid, on_invalid, on_any])
+
+
+def _slopes(accept: Array, know: Array, eta: Array) -> Float[Array, "input 3 generator judge"]:
+    """Return the derivatives of `_logits` in its three inputs."""
+    at = accept, know, eta
+    one, zero = jnp.ones_like(accept), jnp.zeros_like(accept)
+    return jnp.stack(
+        [
+            jax.jvp(_logits, at, tuple(one if other == place else zero for other in range(3)))[1]
+            for place in range(3)
+        ]
+    )
+
+
+def _margins(pairs: Float[Array, "input generator judge"]) -> Float[Array, " margin"]:
+    """Return sums by judge for accept and know, then by generator for accept, know and eta."""
+    by_judge, by_generator = pairs[:2].sum(1), pairs.sum(2)
+    return jnp.concatenate([by_judge.ravel(), by_generator.ravel()])
+
+
+def _row_margins(
+    pairs: Float[Array, "input generator judge"],
+) -> Float[Array, "generator margin"]:
+    """Return the margins of each generator's row alone."""
+    g = pairs.shape[1]
+    own = [jnp.diag(total) for total in pairs.sum(2)]
+    return jnp.concatenate([pairs[0], pairs[1], *own], axis=1).reshape(g, -1)
+
+
+def _margin_matrix(
+    weight: Float[Array, "input input generator judge"],
+) -> Float[Array, "margin margin"]:
+    """Return the normal matrix of the margins, from the weights of each pair's inputs."""
+    judges = [[jnp.diag(weight[k, l].sum(0)) for l in range(2)] for k in range(2)]
+    mixed = [[weight[k, l].T for l in range(3)] for k in range(2)]
+    generators = [[jnp.diag(weight[k, l].sum(1)) for l in range(3)] for k in range(3)]
+    upper = [[*judges[k], *mixed[k]] for k in range(2)]
+    lower = [[mixed[0][k].T, mixed[1][k].T, *generators[k]] for k in range(3)]
+    return jnp.block([*upper, *lower])
 
 
 def _deviance(count: Array, n: Array, p: Array) -> Array:
@@ -252,16 +291,20 @@ class _System:
     def logits(self, x: Array) -> Array:
         return _logits(*self.inputs(x))
 
-    def jacobian(self, x: Array) -> Float[Array, "3 generator judge parameter"]:
-        """Return the derivatives of the logits; elementwise first, then of the linear inputs."""
-        at, inner = self.inputs(x), jax.jacfwd(self.inputs)(x)
-        zero = tuple(jnp.zeros_like(value) for value in at)
-        total = jnp.zeros(())
-        for place, (value, linear) in enumerate(zip(at, inner, strict=True)):
-            ones = (*zero[:place], jnp.ones_like(value), *zero[place + 1 :])
-            slope = jax.jvp(_logits, at, ones)[1]
-            total = total + slope[..., None] * linear
-        return total
+    def linear(self, x: Array) -> Float[Array, "margin parameter"]:
+        """Return the derivatives of (a, kappa, lambda eta + d, u, eta) in the parameters."""
+        g, j = self.generators, self.judges
+        _, _, eta, _, _, centres = _split(x, g, j)
+        size = 2 * j + 3 * g + 4
+        rows = np.zeros((2 * j + 3 * g, size))
+        place = np.arange(2 * j)
+        rows[place, place] = 1
+        for of, parameter in ((0, 1), (1, 2), (2, 0)):  # d, u, eta
+            place = np.arange(g)
+            rows[2 * j + of * g + place, 2 * j + parameter * g + place] = 1
+        shift = slice(2 * j, 2 * j + g)
+        linear = jnp.asarray(rows).at[shift, shift].set(centres[0] * jnp.eye(g))
+        return linear.at[shift, size - 4].set(eta)
 
     def start(self) -> Array:
         p, g, j = self.prior, self.generators, self.judges
@@ -291,28 +334,27 @@ class _System:
     def evaluate(self, x: Array, at: _Spreads, weights: _Weights) -> tuple[Array, Array, Array]:
         """Return minus twice the log posterior, half its negative gradient, and its information."""
         count, n = self.cells
-        theta = self.logits(x)
-        jacobian = self.jacobian(x)
+        at_pairs = self.inputs(x)
+        theta, slopes = _logits(*at_pairs), _slopes(*at_pairs)
         p = jax.nn.sigmoid(theta)
         information = weights.power * n * p * jax.nn.sigmoid(-theta)
         score = weights.power * (count - n * p)
-        deviance = weights.power * _deviance(count, n, p)
-        share = (
-            jnp.array([1.0, 1.0, 0.0])[:, None, None]
-            + weights.contrasts * jnp.array([0.0, 0.0, 1.0])[:, None, None]
-        )
-        chi = (share * deviance).sum()
-        gradient = jnp.einsum("cgj,cgjp->p", share * score, jacobian)
-        normal = jnp.einsum("cgjp,cgj,cgjq->pq", jacobian, share * information, jacobian)
+        tau = weights.contrasts
+        share = jnp.stack([jnp.ones_like(tau), jnp.ones_like(tau), tau])[:, None, None]
+        chi = (share * weights.power * _deviance(count, n, p)).sum()
+        by_pair = jnp.einsum("kcgj,cgj->kgj", slopes, share * score)
+        weight = jnp.einsum("kcgj,lcgj,cgj->klgj", slopes, slopes, share * information)
         # Rows: the weighted mean over judges has the rest of the weight.
         total = information[2].sum(1)
-        some = total > 0
-        inverse = jnp.where(some, (1 - weights.contrasts) / jnp.where(some, total, 1.0), 0.0)
-        row = jnp.einsum("gj,gjp->gp", information[2], jacobian[2])
+        inverse = jnp.where(total > 0, (1 - tau) / jnp.where(total > 0, total, 1.0), 0.0)
         row_score = score[2].sum(1)
         chi = chi + (inverse * row_score**2).sum()
-        gradient = gradient + (inverse * row_score) @ row
-        normal = normal + (row * inverse[:, None]).T @ row
+        along = slopes[:, 2] * information[2]
+        by_pair = by_pair + (inverse * row_score)[:, None] * along
+        row = _row_margins(along) * jnp.sqrt(inverse)[:, None]
+        linear = self.linear(x)
+        gradient = _margins(by_pair) @ linear
+        normal = linear.T @ (_margin_matrix(weight) + row.T @ row) @ linear
         # Labels.
         eta = slice(2 * self.judges, 2 * self.judges + self.generators)
         g = jax.nn.sigmoid(x[eta])
@@ -330,21 +372,21 @@ class _System:
         """Return the mode, its information, minus twice the log posterior, and the last step."""
 
         def step(state: _Search, _: None) -> tuple[_Search, Array]:
-            x, damping, (chi, gradient, normal) = state
+            x, move, damping, old = state
+            new = self.evaluate(x + move, at, weights)
+            better = new[0] <= old[0] + 1e-10 * jnp.abs(new[0])
+            x = jnp.where(better, x + move, x)
+            chi, gradient, normal = jax.tree.map(lambda a, b: jnp.where(better, a, b), new, old)
+            damping = jnp.where(better, damping * 0.1, damping * 10)
             damped = normal + damping * jnp.diag(jnp.diag(normal))
             move = jax.scipy.linalg.solve(damped, gradient, assume_a="pos")
-            trial = self.evaluate(x + move, at, weights)
-            better = trial[0] <= chi + 1e-10 * jnp.abs(chi)
-            kept = jax.tree.map(
-                lambda new, old: jnp.where(better, new, old), trial, (chi, gradient, normal)
-            )
-            where = jnp.where(better, x + move, x)
-            damping = jnp.where(better, damping * 0.1, damping * 10)
-            return (where, damping, kept), jnp.abs(move).max()
+            return (x, move, damping, (chi, gradient, normal)), jnp.abs(move).max()
 
-        first = (x, jnp.asarray(1e-3), self.evaluate(x, at, weights))
-        (x, _, end), moves = jax.lax.scan(step, first, None, length=steps)
-        return x, end[2], end[0], moves[-1]
+        size = len(x)
+        none = jnp.asarray(jnp.inf), jnp.zeros(size), jnp.eye(size)
+        first = (x, jnp.zeros(size), jnp.asarray(1e-2), none)
+        (x, _, _, (chi, _, normal)), moves = jax.lax.scan(step, first, None, length=steps + 1)
+        return x, normal, chi, moves[-1]
 
 
 @jax.jit

@@ -49,6 +49,8 @@ class FittedShares:
     """The posterior from counts, with all labels: it gives the correlations of the draws."""
     ends: Float[np.ndarray, "generator point"]
     """Quantiles of each generator's share, at `levels`."""
+    held_out: Float[np.ndarray, "generator point"]
+    """Quantiles of the same without the generator's own labels; NaN for generators without labels."""
     levels: Float[np.ndarray, " point"]
     status: Int[Array, ""]
 
@@ -115,18 +117,21 @@ def shares(
     """
     method = Panel() if method is None else method
     counts = count_votes(votes, labels, generator, n_generators)
-    partly = np.asarray(counts.labelled) & (np.asarray(counts.unlabelled) > 0)
-    fits = _fits(method, counts, partly)
+    labelled = np.asarray(counts.labelled)
+    fits = _fits(method, counts, labelled)
     scores = item_scores(votes, labels)
     levels = norm.cdf(np.linspace(-5, 5, 501))
-    ends = np.zeros((n_generators, len(levels)))
+    ends, held_out = np.full((2, n_generators, len(levels)), np.nan)
     for place in range(n_generators):
         own = generator == place
         prior = jax.tree.map(lambda leaf, at=place: leaf[at], fits)
         mixture = (prior.weight, prior.mean[:, place], prior.covariance[:, place, place] ** 0.5)
         ends[place] = _quantiles(scores[own], labels[own], mixture, levels)
+        if labelled[place]:
+            hidden = np.full(own.sum(), -1)
+            held_out[place] = _quantiles(scores[own], hidden, mixture, levels)
     whole = jax.tree.map(lambda leaf: leaf[-1], fits)
-    return FittedShares(whole, ends, levels, fits.status.max())
+    return FittedShares(whole, ends, held_out, levels, fits.status.max())
 
 
 @jax.jit
@@ -137,14 +142,14 @@ def _each(
 
 
 def _fits(
-    method: Panel, counts: PrecisionCounts, partly: Bool[np.ndarray, " generator"]
+    method: Panel, counts: PrecisionCounts, labelled: Bool[np.ndarray, " generator"]
 ) -> FittedPanel:
-    """Return a fit for each generator, with its labels hidden if they are a part; then one with all."""
-    hidden = np.flatnonzero(partly)
-    keep = np.ones((len(hidden) + 1, len(partly)), bool)
+    """Return a fit for each generator, with its own labels hidden; then one with all labels."""
+    hidden = np.flatnonzero(labelled)
+    keep = np.ones((len(hidden) + 1, len(labelled)), bool)
     keep[np.arange(len(hidden)), hidden] = False
     fits = _each(method, counts, jnp.asarray(keep))
-    where = np.full(len(partly) + 1, len(hidden))
+    where = np.full(len(labelled) + 1, len(hidden))
     where[hidden] = np.arange(len(hidden))
     return jax.tree.map(lambda leaf: leaf[where], fits)
 
