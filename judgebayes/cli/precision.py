@@ -54,6 +54,8 @@ def estimate_precision(request: PrecisionRequest) -> None:
     if result.systems is not None:
         _print(console, _ranking(result.systems), "Systems", percent=("mean win rate",))
     _print(console, result.judges, "Judges", percent=("TPR", "TNR", "voted on"))
+    if result.held_out is not None:
+        _print_check(console, result.held_out, result.noun)
     good, poor = ("valid", "invalid") if result.systems is None else ("won", "lost")
     say(
         console,
@@ -71,6 +73,26 @@ def estimate_precision(request: PrecisionRequest) -> None:
     if request.plot is not None:
         title = "Generator precision" if result.systems is None else "Win rates"
         _plot(result.shares, result.noun, request.plot, title)
+
+
+def _print_check(console: Console, table: pd.DataFrame, noun: str) -> None:
+    """Print how well each labelled generator is predicted from the others, by method."""
+    shown = table.assign(**{"90 % interval": _ends(table)})
+    methods = ["predicted", "raw mean", "logit shift", "Rogan-Gladen"]
+    shown = shown[[noun, "labels say", "predicted", "90 % interval", *methods[1:]]]
+    title = f"Check: each labelled {noun}, predicted from the others"
+    _print(console, shown, title, percent=("labels say", *methods))
+    errors = {name: (table[name] - table["labels say"]).abs().mean() for name in methods}
+    best = min((name for name in methods if errors[name] == errors[name]), key=errors.__getitem__)
+    line = "Mean error in points: " + ", ".join(
+        f"{name} {100 * error:.1f}" for name, error in errors.items() if error == error
+    )
+    if best != "predicted":
+        line += (
+            f". On these {len(table)} {noun}s the {best} predicts better; so few cannot tell methods "
+            "with close errors apart"
+        )
+    say(console, [line + "."])
 
 
 def _print_next_items(console: Console, result: Precision, table: pd.DataFrame) -> None:

@@ -210,11 +210,12 @@ def _margin_matrix(
     weight: Float[Array, "input input generator judge"],
 ) -> Float[Array, "margin margin"]:
     """Return the normal matrix of the margins, from the weights of each pair's inputs."""
-    judges = [[jnp.diag(weight[k, l].sum(0)) for l in range(2)] for k in range(2)]
-    mixed = [[weight[k, l].T for l in range(3)] for k in range(2)]
-    generators = [[jnp.diag(weight[k, l].sum(1)) for l in range(3)] for k in range(3)]
-    upper = [[*judges[k], *mixed[k]] for k in range(2)]
-    lower = [[mixed[0][k].T, mixed[1][k].T, *generators[k]] for k in range(3)]
+    two, three = range(2), range(3)
+    judges = [[jnp.diag(weight[a, b].sum(0)) for b in two] for a in two]
+    mixed = [[weight[a, b].T for b in three] for a in two]
+    generators = [[jnp.diag(weight[a, b].sum(1)) for b in three] for a in three]
+    upper = [[*judges[a], *mixed[a]] for a in two]
+    lower = [[mixed[0][a].T, mixed[1][a].T, *generators[a]] for a in three]
     return jnp.block([*upper, *lower])
 
 

@@ -321,6 +321,11 @@ class PrecisionRequest(LabelledVotes):
     classes: Annotated[
         str | None, "The classes, invalid first: invalid,valid. With --systems: B,tie,A."
     ] = None
+    method: Annotated[
+        str,
+        "The estimator: auto (panel), panel, impression (labels of whole generators only), or strata "
+        "(of votes; any choice of labelled items).",
+    ] = "auto"
     next_labels: Annotated[
         int | None, Option("Propose this many items to label next.", ("--next",), least=1)
     ] = None

@@ -8,25 +8,31 @@ import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
+from scipy.stats import norm
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
     FittedImpression,
+    FittedShares,
     FittedStratified,
     Impression,
     Labelling,
     PrecisionCounts,
     count_votes,
+    logit_shift,
     mean_prediction,
+    rogan_gladen,
+    shares,
     stratify,
     valid_share,
 )
 from judgebayes.inference.status import Status
 from judgebayes.io.options import split_names
+from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.data import Data, data_in_request, encoded
-from judgebayes.workflow.options import Fixed, PrecisionRequest
+from judgebayes.workflow.options import Fixed, PrecisionRequest, check_choice
 from judgebayes.workflow.reading import Opened, Reading, classes_of, open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
@@ -43,7 +49,13 @@ FEW_INVALID = 10
 WHOLE = 0.9
 """A generator counts as fully labelled from this share of labelled items."""
 
-Fit = FittedImpression | FittedStratified
+CHECKED = 30
+"""A generator with this many labels is predicted from the others, as a check."""
+ODD = 0.5
+"""A judge's votes on a generator are called unlike the others' from this probability."""
+METHODS = ("auto", "panel", "impression", "strata")
+
+Fit = FittedShares | FittedImpression | FittedStratified
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,8 @@ class Precision(Result):
     """A row per system, the best first, if pairs of systems are compared; else None."""
     judges: pd.DataFrame
     """A row per judge: its accuracy on valid and on invalid items."""
+    held_out: pd.DataFrame | None
+    """A row per generator with enough labels: its share, predicted from the others' labels."""
     next_items: pd.DataFrame | None
     """The items to label next, if requested; else None."""
     said: list[str]
@@ -98,11 +112,12 @@ class Precision(Result):
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The generators or pairs, the systems, the judges, and the items to label next."""
+        """The generators or pairs, the systems, the judges, the check, and the items to label next."""
         named = {
             f"{self.noun}s": self.shares,
             "systems": self.systems,
             "judges": self.judges,
+            "held out": self.held_out,
             "next": self.next_items,
         }
         return {name: table for name, table in named.items() if table is not None}
@@ -131,8 +146,7 @@ def precision_request(request: PrecisionRequest) -> Precision:
     inputs = _inputs(request)
     counts = count_votes(inputs.votes, inputs.labels, inputs.generator, len(inputs.names))
     labelling = inputs.labelling()
-    in_part = _in_part(counts)
-    fit: Fit = labelling.fit() if in_part else Impression().fit(counts)
+    fit = _fit(request.method, inputs, counts, labelling)
     shares = generator_table(inputs.names, counts, fit, request.seed)
     noun, systems = "generator", None
     if inputs.matches is not None:
@@ -147,12 +161,29 @@ def precision_request(request: PrecisionRequest) -> Precision:
         shares=shares.rename(columns={"generator": noun}),
         systems=systems,
         judges=judge_table([str(j) for j in inputs.data.read.coding.judges], counts),
+        held_out=held_out_table(inputs.names, counts, fit).rename(columns={"generator": noun})
+        if isinstance(fit, FittedShares) and _checked(counts).sum() > 1
+        else None,
         next_items=None
         if n_next is None
         else _next_items(inputs, labelling, noun, n_next, request.seed),
         said=inputs.notes,
-        warnings=_warnings(counts, fit, in_part),
+        warnings=_warnings(inputs, counts, fit),
     )
+
+
+def _fit(method: str, inputs: _Inputs, counts: PrecisionCounts, labelling: Labelling) -> Fit:
+    check_choice("--method", method, METHODS)
+    if method == "strata":
+        return labelling.fit()
+    if method == "impression":
+        if _in_part(counts):
+            raise JudgeBayesError(
+                "Some generators are labelled in part: --method impression needs all labels of a "
+                "generator or none. Use --method panel."
+            )
+        return Impression().fit(counts)
+    return shares(inputs.votes, inputs.labels, inputs.generator, len(inputs.names))
 
 
 def _inputs(request: PrecisionRequest) -> _Inputs:
@@ -323,6 +354,39 @@ def generator_table(
     return table
 
 
+def _checked(counts: PrecisionCounts) -> np.ndarray:
+    """Return which generators have enough labels for a check."""
+    return np.asarray(counts.valid + counts.invalid) >= CHECKED
+
+
+def held_out_table(names: list[str], counts: PrecisionCounts, fit: FittedShares) -> pd.DataFrame:
+    """Return each labelled generator's share of valid labels, predicted from the other generators.
+
+    Beside the estimate and its interval are the raw mean of the votes, the logit shift and Rogan and
+    Gladen's correction, each from the same labels.
+    """
+    low, estimate, high = (
+        [float(np.interp(level, fit.levels, row)) for row in fit.held_out]
+        for level in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
+    )
+    records = []
+    for place in np.flatnonzero(_checked(counts)):
+        others = counts.reveal(np.arange(len(names)) != place)
+        records.append(
+            {
+                "generator": names[place],
+                "labels say": float(counts.labelled_precision[place]),
+                "predicted": estimate[place],
+                "low": low[place],
+                "high": high[place],
+                "raw mean": float(mean_prediction(others)[place]),
+                "logit shift": float(logit_shift(others)[place]),
+                "Rogan-Gladen": float(rogan_gladen(others)[place]),
+            }
+        )
+    return pd.DataFrame(records)
+
+
 def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
     """Return each judge's rates over all labelled items, and the share of items it voted on."""
     rates = counts.rates()
@@ -360,7 +424,7 @@ def _words(
     ]
 
 
-def _warnings(counts: PrecisionCounts, fit: Fit, in_part: bool) -> list[str]:
+def _warnings(inputs: _Inputs, counts: PrecisionCounts, fit: Fit) -> list[str]:
     lines = []
     if int(fit.status) != Status.CONVERGED:
         lines.append(Status(int(fit.status)).sentence)
@@ -375,14 +439,8 @@ def _warnings(counts: PrecisionCounts, fit: Fit, in_part: bool) -> list[str]:
             "Only one generator has labels. The variation of the judges' errors between "
             "generators is therefore taken from the prior."
         )
-    if in_part:
-        lines.append(
-            "Some generators are only partly labelled: precision is estimated by strata of "
-            "votes, which is correct for any choice of the labelled items. TPR and TNR are those "
-            "of the labelled items."
-        )
     unlabelled = int((~counts.labelled).sum())
-    if in_part and unlabelled:
+    if isinstance(fit, FittedStratified) and unlabelled:
         lines.append(
             f"{unlabelled} generator(s) have no label: their intervals assume that votes relate "
             "to validity as they do on the other generators. If they do not, the intervals are "
@@ -393,12 +451,48 @@ def _warnings(counts: PrecisionCounts, fit: Fit, in_part: bool) -> list[str]:
             f"Only {int(counts.invalid.sum())} labelled items are invalid, too few to estimate how "
             "often the judges notice invalid items."
         )
-    if labelled:
-        rates = counts.rates()
-        youden = np.asarray(rates.tpr + rates.tnr - 1)
-        if (youden < 0).any():
-            lines.append(
-                f"{int((youden < 0).sum())} judge(s) call invalid items valid more often than valid "
-                "ones: check whether their votes are reversed."
-            )
+    if isinstance(fit, FittedShares):
+        lines += _odd_judges(inputs, counts, fit)
+    for place in np.flatnonzero(_reversed(counts)):
+        name = inputs.data.read.coding.judges[place]
+        lines.append(
+            f"Judge {str(name)!r} calls invalid items valid more often than valid ones: check "
+            "whether its votes are reversed."
+        )
     return lines
+
+
+def _odd_judges(inputs: _Inputs, counts: PrecisionCounts, fit: FittedShares) -> list[str]:
+    """Return a sentence for each judge whose votes have lost their weight."""
+    voted = np.asarray(counts.judged + counts.valid_judged + counts.invalid_judged) > 0
+    odd = (np.asarray(fit.panel.odd).max(0) >= ODD) & voted
+    share = np.asarray(counts.matrix)
+    lines = []
+    for place in np.flatnonzero(odd.any(0)):
+        own = share[odd[:, place], place]
+        calls = percent(own.min())
+        if percent(own.max()) != calls:
+            calls += f" to {percent(own.max())}"
+        name = str(inputs.data.read.coding.judges[place])
+        lines.append(
+            f"Judge {name!r} votes unlike the others on {int(odd[:, place].sum())} of "
+            f"{int(voted[:, place].sum())} generator(s), of whose items it calls {calls} valid: these "
+            "votes have hardly any weight."
+        )
+    return lines
+
+
+def _reversed(counts: PrecisionCounts) -> np.ndarray:
+    """Return which judges have a Youden index below 0 with a probability of at least 95 %.
+
+    The posteriors of both rates are Jeffreys' Beta distributions; their difference is taken as normal.
+    """
+    mean, variance = 0.0, 0.0
+    for accepted, judged, sign in (
+        (counts.true_accepted, counts.valid_judged, 1.0),
+        (counts.false_accepted, counts.invalid_judged, -1.0),
+    ):
+        k, n = np.asarray(accepted.sum(0)), np.asarray(judged.sum(0))
+        rate = (k + 0.5) / (n + 1)
+        mean, variance = mean + sign * rate, variance + rate * (1 - rate) / (n + 2)
+    return norm.cdf(-mean / np.sqrt(variance)) >= SETTLED
