@@ -80,8 +80,9 @@ def _print_check(console: Console, table: pd.DataFrame, noun: str) -> None:
     shown = table.assign(**{"90 % interval": _ends(table)})
     methods = ["predicted", "raw mean", "logit shift", "Rogan-Gladen"]
     shown = shown[[noun, "labels say", "predicted", "90 % interval", *methods[1:]]]
+    shown = shown.rename(columns={"labels say": "labels", "logit shift": "shift"})
     title = f"Check: each labelled {noun}, predicted from the others"
-    _print(console, shown, title, percent=("labels say", *methods))
+    _print(console, shown, title, percent=("labels", "shift", *methods))
     errors = {name: (table[name] - table["labels say"]).abs().mean() for name in methods}
     best = min((name for name in methods if errors[name] == errors[name]), key=errors.__getitem__)
     line = "Mean error in points: " + ", ".join(

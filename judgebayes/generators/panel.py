@@ -370,7 +370,7 @@ class _System:
     def solve(
         self, at: _Spreads, weights: _Weights, x: Array, steps: int
     ) -> tuple[Array, Array, Array, Array]:
-        """Return the mode, its information, minus twice the log posterior, and the last step."""
+        """Return the mode, its information, minus twice the log posterior, and the last step in eta."""
 
         def step(state: _Search, _: None) -> tuple[_Search, Array]:
             x, move, damping, old = state
@@ -381,9 +381,10 @@ class _System:
             damping = jnp.where(better, damping * 0.1, damping * 10)
             damped = normal + damping * jnp.diag(jnp.diag(normal))
             move = jax.scipy.linalg.solve(damped, gradient, assume_a="pos")
-            return (x, move, damping, (chi, gradient, normal)), jnp.abs(move).max()
+            return (x, move, damping, (chi, gradient, normal)), jnp.abs(move[eta]).max()
 
         size = len(x)
+        eta = slice(2 * self.judges, 2 * self.judges + self.generators)
         none = jnp.asarray(jnp.inf), jnp.zeros(size), jnp.eye(size)
         first = (x, jnp.zeros(size), jnp.asarray(1e-2), none)
         (x, _, _, (chi, _, normal)), moves = jax.lax.scan(step, first, None, length=steps + 1)

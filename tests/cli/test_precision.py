@@ -72,7 +72,7 @@ def test_a_missing_generator_column_is_asked_for(
     assert "Which column is the generator?" in str(result.exception)
 
 
-def test_labels_of_a_part_are_estimated_by_strata(
+def test_labels_of_a_part_are_used_item_by_item(
     tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
 ) -> None:
     votes, labels, chosen = (tmp_path / f"{n}.csv" for n in ("votes", "labels", "chosen"))
@@ -91,7 +91,36 @@ def test_labels_of_a_part_are_estimated_by_strata(
     pd.concat([tables[1], template]).to_csv(labels, index=False)
     result = run(votes, "--labels", labels)
     assert result.exit_code == 0, (result.output, result.exception)
-    assert "by strata of votes" in result.output.replace("\n", " ")
+    assert " 30/150" in result.output
+    assert "Check: each labelled generator, predicted from the others" in result.output
+    assert "Mean error in points: predicted" in result.output.replace("\n", " ")
+    strata = run(votes, "--labels", labels, "--method", "strata")
+    assert strata.exit_code == 0, (strata.output, strata.exception)
+    assert "Check:" not in strata.output
+    impression = run(votes, "--labels", labels, "--method", "impression")
+    assert "Use --method panel" in str(impression.exception)
+    unknown = run(votes, "--labels", labels, "--method", "best")
+    assert "auto" in str(unknown.exception)
+    assert "panel" in str(unknown.exception)
+
+
+def test_odd_and_reversed_judges_are_named(
+    tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    votes, labels = tables
+    one = votes[votes["validator"] == "one"]
+    yes = one.assign(validator="yes", vote=1)
+    turned = one.assign(validator="turned", vote=1 - one["vote"])
+    votes = pd.concat([votes, votes.assign(validator=votes["validator"] + " again"), yes, turned])
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    result = run(tmp_path / "votes.csv", "--labels", tmp_path / "labels.csv")
+    said = " ".join(result.output.split())
+    assert "Judge 'yes' votes unlike the others on 3 of 3 generator(s)" in said
+    assert "it calls 100 % valid" in said
+    assert "Judge 'turned' calls invalid items valid more often than valid ones" in said
+    assert "Judge 'one' calls" not in said
+    assert "Judge 'yes' calls invalid" not in said
 
 
 def test_win_rates_and_a_ranking_of_systems(tmp_path: Path) -> None:
