@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr
 from scipy.stats import norm, rankdata
 
 from judgebayes.compiled.float64 import in_float64
@@ -120,7 +120,7 @@ def shares(
     partly = np.asarray(counts.labelled) & (np.asarray(counts.unlabelled) > 0)
     fits = _fits(method, counts, partly)
     scores = item_scores(votes, labels)
-    levels = norm.cdf(np.linspace(-5, 5, 501))
+    levels = ndtr(np.linspace(-5, 5, 501))
     ends = np.zeros((n_generators, len(levels)))
     for place in range(n_generators):
         own = generator == place
@@ -161,7 +161,7 @@ def _quantiles(
     valid, unknown = (labels == 1).sum(), (labels < 0).sum()
     weight, centre, spread = (np.asarray(part)[:, None] for part in mixture)
     if len(labels) == 0:
-        cdf = (weight * norm.cdf((LOGITS - centre) / spread)).sum(0)
+        cdf = (weight * ndtr((LOGITS - centre) / spread)).sum(0)
         return np.interp(levels, cdf, expit(LOGITS))
     if unknown == 0:
         return np.full(len(levels), valid / len(labels))
@@ -182,5 +182,5 @@ def _quantiles(
     chance = np.sqrt((p * (1 - p)) @ size[-1]) / len(labels)
     low, high = valid / len(labels), (valid + unknown) / len(labels)
     at = low + (high - low) * expit(LOGITS)
-    cdf = norm.cdf((at[:, None] - middle) / chance) @ posterior
+    cdf = ndtr((at[:, None] - middle) / chance) @ posterior
     return np.interp(levels, np.maximum.accumulate(cdf), at)
