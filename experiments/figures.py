@@ -112,8 +112,8 @@ def evaluate(query: str, read: Callable[[str], pd.DataFrame]) -> float:
         If the query cannot be read, no row meets its conditions, or not exactly one under `only`.
     """
     for joint, apply in ((" minus ", float.__sub__), (" over ", float.__truediv__)):
-        first, found, second = query.rpartition(joint)
-        if found and ": " in second:
+        first, sign, second = query.rpartition(joint)
+        if sign and ": " in second:
             return float(apply(evaluate(first, read), evaluate(second, read)))
     result, _, rest = query.partition(": ")
     statistic, *conditions = (part.strip() for part in rest.split("; "))

@@ -23,6 +23,7 @@ from judgebayes.generators.labelling import (
     stratify,
     valid_share,
 )
+from judgebayes.generators.own_labels import FittedShares, item_scores, shares
 from judgebayes.generators.panel import FittedPanel, Panel, PanelPrior
 from judgebayes.generators.regression import (
     Regression,
@@ -32,7 +33,6 @@ from judgebayes.generators.regression import (
     targets,
     true_minimum,
 )
-from judgebayes.generators.shares import FittedShares, item_scores, shares
 from judgebayes.generators.voting import (
     Choice,
     choose_threshold,

@@ -113,7 +113,7 @@ class Panel:
         """Return the posterior of every generator's precision.
 
         Works under `jax.jit` and `jax.vmap`. Any pairs of generator and judge may be missing. For
-        generators that are labelled in part, `judgebayes.generators.shares` uses the votes by item.
+        generators labelled in part, `judgebayes.generators.own_labels.shares` uses votes by item.
         """
         return _fit(self, counts)
 
@@ -398,7 +398,7 @@ def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
     generators, judges = counts.accepted.shape
     typical = jnp.exp(prior.log_sigma_d[0]), jnp.exp(prior.log_sigma_u[0])
     labelled_cells = system.cells.n[:2] > 0
-    labelled = labelled_cells[0].any(1).sum()
+    labelled = labelled_cells.any((0, 2)).sum()
 
     def refine(_: Array | int, state: tuple[Array, _Weights]) -> tuple[Array, _Weights]:
         """Weigh the cells anew, with the spread at which their deviance is its expectation."""

@@ -153,5 +153,5 @@ def _prose(page: str, name: str) -> str:
     """Return what must be backed: a page, or what a module's docstring says is expected."""
     if not name.endswith(".py"):
         return page
-    found = re.search(r"Expected:.*", ast.get_docstring(ast.parse(page)) or "", re.DOTALL)
-    return found[0] if found else ""
+    paragraph = re.search(r"Expected:.*", ast.get_docstring(ast.parse(page)) or "", re.DOTALL)
+    return paragraph[0] if paragraph else ""

@@ -48,6 +48,7 @@ from judgebayes.calibrators.conformal import SplitConformal
 from judgebayes.generators import (
     Impression,
     ItemLevel,
+    Panel,
     Stratified,
     as_published,
     best_judge,
@@ -450,6 +451,7 @@ CASES: dict[str, Case] = {
     ),
     "pooled": Case(POOL, PooledBetaBinomial(MAP(starts=2)), costly=True, slow_only=True),
     "impression": Case(PRECISION, Impression(), costly=True),
+    "precision-panel": Case(PRECISION, Panel(), costly=True),
     "generator-validator": Case(
         PRECISION, GeneratorValidator("flat", MAP(starts=1)), costly=True, slow_only=True
     ),

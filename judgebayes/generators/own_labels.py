@@ -15,6 +15,7 @@ of
 
 Without a label of the generator it is the prior, with the chance of its items around it; with all labels
 it is known. A label can only add to the likelihood, so that the interval does not jump between methods.
+For a generator without items it is the prior.
 """
 
 from dataclasses import dataclass
@@ -23,10 +24,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr
 from scipy.stats import norm, rankdata
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.counts import PrecisionCounts, count_votes
 from judgebayes.generators.panel import FittedPanel, Panel
 from judgebayes.votes import Votes
@@ -34,6 +36,7 @@ from judgebayes.votes import Votes
 __all__ = ["FittedShares", "item_scores", "shares"]
 
 OFFSETS = np.linspace(-8.0, 8.0, 801)
+LOGITS = np.linspace(-12.0, 12.0, 2401)
 RIDGE = 0.5
 """The inverse of the ridge penalty of the score, whose votes are -1, 0 (missing) and 1."""
 BINS = 400
@@ -114,13 +117,20 @@ def shares(
         The number of generators.
     method
         The estimator of the prior from counts; `Panel()` by default.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a label is not -1, 0 or 1.
     """
+    if not np.isin(labels, (-1, 0, 1)).all():
+        raise JudgeBayesError("Labels must be 1 (valid), 0 (invalid) or -1 (unknown).")
     method = Panel() if method is None else method
     counts = count_votes(votes, labels, generator, n_generators)
     labelled = np.asarray(counts.labelled)
     fits = _fits(method, counts, labelled)
     scores = item_scores(votes, labels)
-    levels = norm.cdf(np.linspace(-5, 5, 501))
+    levels = ndtr(np.linspace(-5, 5, 501))
     ends, held_out = np.full((2, n_generators, len(levels)), np.nan)
     for place in range(n_generators):
         own = generator == place
@@ -161,9 +171,13 @@ def _quantiles(
     levels: Float[np.ndarray, " point"],
 ) -> Float[np.ndarray, " point"]:
     """Return quantiles of the share of valid items of one generator."""
-    valid, invalid, unknown = (labels == 1).sum(), (labels == 0).sum(), (labels < 0).sum()
+    valid, unknown = (labels == 1).sum(), (labels < 0).sum()
+    weight, centre, spread = (np.asarray(part)[:, None] for part in mixture)
+    if len(labels) == 0:
+        cdf = (weight * ndtr((LOGITS - centre) / spread)).sum(0)
+        return np.interp(levels, cdf, expit(LOGITS))
     if unknown == 0:
-        return np.full(len(levels), valid / max(valid + invalid, 1))
+        return np.full(len(levels), valid / len(labels))
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, BINS)))
     group = np.searchsorted(edges, scores)
     score = np.bincount(group, scores) / np.maximum(np.bincount(group), 1)
@@ -173,7 +187,6 @@ def _quantiles(
     p = np.exp(log_valid)
     mean = p @ (size[-1] + size[0] + size[1]) / len(labels)
     eta = logit(np.clip(mean, 1e-12, 1 - 1e-12))
-    weight, centre, spread = (np.asarray(part)[:, None] for part in mixture)
     density = (weight * norm.pdf(eta, centre, spread)).sum(0) * np.gradient(eta, OFFSETS)
     log_posterior = np.log(density + 1e-300) + log_valid @ size[1] + log_invalid @ size[0]
     posterior = np.exp(log_posterior - log_posterior.max())
@@ -181,6 +194,6 @@ def _quantiles(
     middle = (valid + p @ size[-1]) / len(labels)
     chance = np.sqrt((p * (1 - p)) @ size[-1]) / len(labels)
     low, high = valid / len(labels), (valid + unknown) / len(labels)
-    at = low + (high - low) * expit(np.linspace(-12, 12, 2401))
-    cdf = norm.cdf((at[:, None] - middle) / chance) @ posterior
+    at = low + (high - low) * expit(LOGITS)
+    cdf = ndtr((at[:, None] - middle) / chance) @ posterior
     return np.interp(levels, np.maximum.accumulate(cdf), at)
