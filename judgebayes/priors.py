@@ -6,6 +6,7 @@ A method whose inference ignores the prior raises an error for any but the defau
 
 from judgebayes.generators.impression import ImpressionPrior as Impression
 from judgebayes.generators.labelling import StratumPrior as Stratified
+from judgebayes.generators.panel import PanelPrior as Panel
 from judgebayes.models.beta_binomial import Prior as BetaBinomial
 from judgebayes.models.calibration_maps import Prior as BayesianMap
 from judgebayes.models.davidson import Prior as Davidson
@@ -33,6 +34,7 @@ __all__ = [
     "ItemLevel",
     "ItemResponse",
     "OneCoin",
+    "Panel",
     "PooledBetaBinomial",
     "Stacking",
     "Stratified",

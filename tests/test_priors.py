@@ -21,7 +21,14 @@ from judgebayes import inference
 from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import Impression, ItemLevel, Stratified, as_published, true_minimum
+from judgebayes.generators import (
+    Impression,
+    ItemLevel,
+    Panel,
+    Stratified,
+    as_published,
+    true_minimum,
+)
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR
 from judgebayes.majority import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
@@ -166,7 +173,9 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
     prior = kind()
     with pytest.raises(AttributeError):
         setattr(prior, kind._fields[0], 1)
-    makers = {m.__name__: m for m in (BetaBinomial, PooledBetaBinomial, Impression, Stratified)}
+    makers = {
+        m.__name__: m for m in (BetaBinomial, PooledBetaBinomial, Impression, Panel, Stratified)
+    }
     makers |= {"ItemLevel": ItemLevel}
     if name.startswith("GeneratorValidator"):
         form = name.removeprefix("GeneratorValidator").lower()
