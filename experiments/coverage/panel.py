@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
@@ -125,7 +126,7 @@ def _at(fit: FittedShares, items: _Items, place: int) -> tuple[Ends, float]:
 
 def _items(votes: np.ndarray, labels: np.ndarray, generator: np.ndarray) -> _Items:
     """Return items from the judges' votes, one row for each item."""
-    index = votes.astype(np.int8)[..., None]
+    index = jnp.asarray(votes.astype(np.int8)[..., None])
     return _Items(Votes(index, None, None, None, 2), labels.astype(int), generator)
 
 
