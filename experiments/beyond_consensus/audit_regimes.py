@@ -8,7 +8,7 @@ fails. With strong judges it is as good as Rogan-Gladen where that is exactly ri
 the judge only; the intervals of the paired differences include zero) and better where rates also depend
 on the generator. Where these shifts follow quality, the logit shift is better. Intervals cover near
 their level or more. `Panel` has lower errors and narrower intervals with strong judges, and about the
-same with weak ones, where its intervals are too narrow if impressions follow quality less.
+same with weak ones; its intervals cover least where weak judges' impressions follow quality less.
 
 A world has ten generators with 600 items each and eight judges. All votes on an item share its
 difficulty (normal, standard deviation 1 on the logit scale), and cells deviate with standard deviation
