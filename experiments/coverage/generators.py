@@ -1,11 +1,11 @@
-"""Intervals of generators and systems: what `precision` prints, with and without `--systems`."""
+"""Intervals of generators and systems, from counts and by strata."""
 
 from collections.abc import Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.audit_regimes import GENERATORS, REGIMES, world
@@ -25,7 +25,16 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.systems import mean_win_rates
 
-__all__ = ["impression", "stratified"]
+__all__ = [
+    "PART",
+    "SHOWN",
+    "impression",
+    "orders",
+    "outputs",
+    "program_draws",
+    "regime",
+    "stratified",
+]
 
 SHOWN = 3
 """Number of fully or partly labelled generators."""
@@ -44,10 +53,7 @@ def impression(setting: Setting) -> list[Trials]:
 
 
 def _impression(setting: Setting) -> Iterator[Trials]:
-    regimes = list(REGIMES)
-    worlds = [
-        world(regimes[i % len(regimes)], setting.run.seed + i) for i in range(setting.replays)
-    ]
+    worlds = [world(*regime(setting, i)) for i in range(setting.replays)]
     yield _unlabelled(setting, "simulated: weak and strong judges", worlds, GENERATORS)
     if setting.run.has(DATASET):
         cell = item_votes(setting.run, "fcnhp")
@@ -59,26 +65,44 @@ def _impression(setting: Setting) -> Iterator[Trials]:
         parts = jax.tree.map(
             lambda x: np.asarray(x).reshape(names, len(cell.generators), *x.shape[1:]), every
         )
-        rng, replays = setting.rng(12), []
-        for _ in range(setting.replays):
-            times = rng.multinomial(names, np.full(names, 1 / names)).astype(float)
-            replays.append(
-                jax.tree.map(lambda x, t=times: jnp.asarray(np.tensordot(t, x, 1)), parts)
-            )
+        replays = [
+            jax.tree.map(lambda x, t=times: jnp.asarray(np.tensordot(t.astype(float), x, 1)), parts)
+            for times in program_draws(setting, cell.program)
+        ]
         yield _unlabelled(setting, "feedback on programs", replays, len(cell.generators))
+
+
+def regime(setting: Setting, replay: int) -> tuple[str, int]:
+    """Return the regime and the seed of the simulated world of a replay."""
+    regimes = list(REGIMES)
+    return regimes[replay % len(regimes)], setting.run.seed + replay
+
+
+def program_draws(
+    setting: Setting, program: Int[np.ndarray, " item"]
+) -> list[Int[np.ndarray, " program"]]:
+    """Return how often each program is drawn, with replacement, in each replay."""
+    rng, names = setting.rng(12), int(program.max()) + 1
+    even = np.full(names, 1 / names)
+    return [rng.multinomial(names, even) for _ in range(setting.replays)]
+
+
+def orders(setting: Setting, generators: int) -> Int[np.ndarray, "replay generator"]:
+    """Return an order of the generators for each replay: the first ones are labelled in full."""
+    rng = setting.rng(13, generators)
+    return np.stack([rng.permutation(generators) for _ in range(setting.replays)])
 
 
 def _unlabelled(
     setting: Setting, name: str, worlds: Sequence[PrecisionCounts], generators: int
 ) -> Trials:
-    rng = setting.rng(13, generators)
-    orders = np.stack([rng.permutation(generators) for _ in worlds])
+    order_by_replay = orders(setting, generators)
     masks = np.zeros((len(worlds), generators), bool)
-    np.put_along_axis(masks, orders[:, :SHOWN], True, axis=1)
+    np.put_along_axis(masks, order_by_replay[:, :SHOWN], True, axis=1)
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *worlds)
     low, high = _impressions(stacked, masks)
     intervals: list[tuple[Ends, float]] = []
-    for i, (counts, order) in enumerate(zip(worlds, orders, strict=True)):
+    for i, (counts, order) in enumerate(zip(worlds, order_by_replay, strict=True)):
         at = order[-1]
         ends = [(float(a), float(b)) for a, b in zip(low[i, :, at], high[i, :, at], strict=True)]
         intervals.append((ends, float(counts.labelled_precision[at])))
@@ -107,7 +131,7 @@ def stratified(setting: Setting) -> list[Trials]:
 
 def _stratified(setting: Setting) -> Iterator[Trials]:
     rng = setting.rng(14)
-    score, labels, generator = _outputs()
+    score, labels, generator = outputs()
     sources = [("simulated: one score per output", stratify(score), labels, generator)]
     if setting.run.has(DATASET):
         cell = item_votes(setting.run, "fcnhp")
@@ -196,7 +220,7 @@ def _central(draws: Float[np.ndarray, " draw"]) -> Ends:
     return [tuple(np.quantile(draws, ((1 - q) / 2, (1 + q) / 2))) for q in LEVELS]
 
 
-def _outputs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def outputs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return outputs of six generators, 50 to 95 % of them valid, with eight judges' mean vote."""
     rng = np.random.default_rng(14)
     generator = np.repeat(np.arange(6), ITEMS)

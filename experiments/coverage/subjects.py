@@ -11,6 +11,7 @@ from judgebayes.experiments.coverage import (
     held_out,
     judges,
     majority,
+    panel,
     sets,
 )
 from judgebayes.experiments.coverage.engine import Setting, Trials
@@ -51,12 +52,15 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "hard-items": Subject("`ensemble`: how many items are hard", majority.hard_items),
     "impression": Subject(
-        "`precision`: generators, where labels are of whole generators", generators.impression
+        "Python: `judgebayes.generators.Impression`, where labels are of whole generators",
+        generators.impression,
     ),
     "stratified": Subject(
-        "`precision`: generators labelled in part, and win rates and systems with `--systems`",
+        "`precision`: win rates and systems with `--systems`; Python: "
+        "`judgebayes.generators.Stratified`",
         generators.stratified,
     ),
+    "panel": Subject("`precision`: generators, with any labels", panel.panel),
     "success": Subject("Python: `judgebayes.generators.systems`", answers.success),
     "splits": Subject(
         "Python: `judgebayes.measures.significance`, and tables of `reproduce`", answers.over_splits
