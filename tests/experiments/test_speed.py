@@ -1,6 +1,8 @@
 """The parts of the benchmarks: timed programs give the same answers as those compared with them."""
 
+import gc
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +17,14 @@ from judgebayes.experiments.speed.measure import Row, Side, markdown, peak, race
 from judgebayes.experiments.speed.panels import dense_panel, sparse_panel
 from judgebayes.models import irt
 from judgebayes.votes import Votes
+
+
+@pytest.fixture(autouse=True)
+def _earlier_tests_not_collected() -> Iterator[None]:
+    """Keep the collector off what earlier tests left: a full collection of a worker takes 2 s."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def test_sides_run_in_turns_and_shares_scale_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,8 +117,9 @@ def test_sparse_2pl_votes_are_fewer_for_the_less_able() -> None:
     assert np.corrcoef(right, ability)[0, 1] > 0.97
 
 
-def test_numpyros_example_samples_our_posterior() -> None:
+def test_numpyros_example_samples_our_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("funsor")
+    monkeypatch.setattr(nuts, "WARMUP", 300)
     votes, _ = dense_panel(150, nuts.JUDGES, missing=0.0)
     peer, mine = (
         nuts.summary(sampler(votes, 300)(0))
