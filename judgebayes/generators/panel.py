@@ -46,7 +46,7 @@ from judgebayes.inference.summary import summary
 
 __all__ = ["FittedPanel", "Panel", "PanelPrior"]
 
-STEPS = 12
+STEPS = 20
 """Steps of the optimisation at each point of the grid."""
 ROUNDS = 6
 """Rounds of weights and spread of the cells."""
