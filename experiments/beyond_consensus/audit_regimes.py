@@ -2,7 +2,7 @@
 
 Claim: none in the paper, which uses one data set with weak judges.
 Command: judgebayes reproduce beyond-consensus/audit-regimes
-Runtime: about 50 seconds with 100 splits (40 simulated worlds); no data.
+Runtime: about 4 minutes with 100 splits (40 simulated worlds), most of it `Panel`; no data.
 Expected: with weak judges the impression estimator is as good as the logit shift, and Rogan-Gladen
 fails. With strong judges it is as good as Rogan-Gladen where that is exactly right (rates depend on
 the judge only; the intervals of the paired differences include zero) and better where rates also depend

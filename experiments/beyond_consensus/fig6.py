@@ -4,7 +4,7 @@ Claim: the released procedure's errors are the released ones, by s; margin 0.4 p
 regression's error (1.4 %) is lower than the best ensemble's (2.8 %, a veto of four judges), by the
 released errors of the six generators that are left out in turn; margin 0.7 points, half the gain.
 Command: judgebayes reproduce beyond-consensus/fig6 --data DIR
-Runtime: about 6 minutes, most of it SciPy's; --smoke a minute.
+Runtime: about 9 minutes, most of it SciPy's and `Panel`'s; --smoke a minute.
 Expected: the released procedure's errors are near the released ones in nearly every cell. On six
 generators its lead over the ensemble is not settled. Its loss is above the true minimum of the same loss
 at every calibration set with labels, and at that minimum the error is several times as large. MaxAE is a

@@ -74,7 +74,7 @@ def _in_full(setting: Setting) -> Iterator[Trials]:
         ends = []
         for items, order in zip(data, orders(setting, generators), strict=True):
             fit = items.fit(np.flatnonzero(np.isin(items.generator, order[:SHOWN])))
-            ends.append(_at(fit, items, order[-1]))
+            ends.append(_at(fit, items, int(order[-1])))
         yield trials("generator's share, others labelled in full", name, ends)
 
 
@@ -87,9 +87,11 @@ def _in_part(setting: Setting) -> Iterator[Trials]:
         both: Sequence[list[tuple[Ends, float]]] = ([], [])
         for _ in range(replays):
             order = rng.permutation(items.generators)
-            shown = np.concatenate([items.draw(rng, place, PART) for place in order[:SHOWN]])
+            shown = np.concatenate(
+                [items.draw(rng, place, PART) for place in order[:SHOWN].tolist()]
+            )
             fit = items.fit(shown)
-            for ends, place in zip(both, (order[0], order[SHOWN]), strict=True):
+            for ends, place in zip(both, order[[0, SHOWN]].tolist(), strict=True):
                 ends.append(_at(fit, items, place))
         for labelling, ends in zip(
             ("labelled in part", "others labelled in part"), both, strict=True
