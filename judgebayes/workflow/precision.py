@@ -176,7 +176,8 @@ def _fit(method: str, inputs: _Inputs, counts: PrecisionCounts, labelling: Label
     check_choice("--method", method, METHODS)
     if method == "strata":
         return labelling.fit()
-    if method == "impression":
+    unlabelled = method == "auto" and not bool(counts.labelled.any())
+    if method == "impression" or unlabelled:
         if _in_part(counts):
             raise JudgeBayesError(
                 "Some generators are labelled in part: --method impression needs all labels of a "
