@@ -20,7 +20,7 @@ import time
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -63,7 +63,7 @@ class Runner:
 
     def __init__(self, run: Run, out: Path, logs: Path) -> None:
         self.run, self.out, self.logs = run, out, logs
-        self._child: SpawnProcess | None = None
+        self._child: BaseProcess | None = None
         self._pipe: Connection | None = None
 
     def __enter__(self) -> "Runner":
@@ -109,7 +109,7 @@ class Runner:
             self._end()
             return Failure(reason, log)
 
-    def _ready(self) -> tuple[SpawnProcess, Connection]:
+    def _ready(self) -> tuple[BaseProcess, Connection]:
         """Return a child process that waits for a job: the current one if it lives, or a new one."""
         if self._child is None or self._pipe is None or not self._child.is_alive():
             self._end()

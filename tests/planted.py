@@ -1,8 +1,8 @@
 """Experiments for tests of the runner: a file in a folder controls what each one does.
 
-They run in processes that import this module. `PLANTED` names the folder: `NAME.ran` counts runs, a
-letter each; `NAME.do` holds what an experiment does before it answers: `raise`, `die`, `wait`, or
-`unwritable`.
+They run in processes that import this module. A file in the folder `PLANTED` names the folder of the
+test at hand (`now`). There, `NAME.ran` counts runs, a letter each; `NAME.do` holds what an experiment
+does before it answers: `raise`, `die`, `wait`, or `unwritable`.
 """
 
 import errno
@@ -24,8 +24,13 @@ PAPER = "distribution-calibrated"
 CLAIM = Claim("paper", 0.01, Interval(0.3, 0.2, 0.4), "replicated")
 
 
+def now() -> Path:
+    """The file with the folder of the test at hand: a forked process keeps an older environment."""
+    return Path(os.environ["PLANTED"]) / "now"
+
+
 def answer(run: Run, name: str) -> Output:
-    folder = Path(os.environ["PLANTED"])
+    folder = Path(now().read_text())
     with (folder / f"{name}.ran").open("a") as file:
         file.write(".")
     run.say(f"working on {name}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from numpyro.infer.util import log_density
 
 from judgebayes import priors
@@ -100,15 +101,20 @@ def _without_effect(spec: ModelSpec, prior: Mapping[str, Any]) -> list[str]:
     """Return the fields that the variant sets, or on which the log-density does not depend."""
     model: Any = spec.problem.model
     data = spec.problem.data
-    sites, _ = drawn_from_prior(model, data, jax.random.key(0))
 
-    def density(prior_value: Any) -> Any:
-        return log_density(replace(model, prior=prior_value), (data,), {}, sites)[0]
+    @jax.jit  # as one program: step by step, each operation would be compiled by itself
+    def gradient_at(prior_value: Any) -> Any:
+        sites, _ = drawn_from_prior(model, data, jax.random.key(0))
 
-    gradient = jax.grad(density)(jax.tree.map(jnp.asarray, model.prior))
+        def density(prior_value: Any) -> Any:
+            return log_density(replace(model, prior=prior_value), (data,), {}, sites)[0]
+
+        return jax.grad(density)(prior_value)
+
+    gradient = gradient_at(jax.tree.map(jnp.asarray, model.prior))
     return [
         name
         for name, value in prior.items()
         if getattr(model.prior, name) != value
-        or not any(jnp.any(x != 0) for x in jax.tree.leaves(getattr(gradient, name)))
+        or not any(np.any(np.asarray(x) != 0) for x in jax.tree.leaves(getattr(gradient, name)))
     ]

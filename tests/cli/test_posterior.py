@@ -25,12 +25,13 @@ from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app, sampling
 from judgebayes.cli.priors import PRIORS as PRIORS_OF_HELP
-from judgebayes.cli.priors import usual_priors
+from judgebayes.cli.priors import read_priors, usual_priors
+from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, nuts, posterior
 from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.problem import Chains, Problem
-from judgebayes.posterior import MODELS
+from judgebayes.posterior import MODELS, build
 from judgebayes.posterior.models import PRIORS
 
 ITEMS, JUDGES, LABELLED = 24, ("ann", "bob", "cy"), 18
@@ -433,9 +434,6 @@ def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> N
 
 
 def test_rows_in_another_order_are_the_same_data(files: Files, tmp_path: Path) -> None:
-    from judgebayes.cli.requests import PosteriorRequest
-    from judgebayes.cli.sampling import read_data
-
     def checksum(long: pd.DataFrame, gold: pd.DataFrame) -> str:
         long.to_csv(tmp_path / "v.csv", index=False)
         gold.to_csv(tmp_path / "l.csv", index=False)
@@ -446,7 +444,7 @@ def test_rows_in_another_order_are_the_same_data(files: Files, tmp_path: Path) -
             classes="B,A",
             pairwise=True,
         )
-        return read_data(request)[0].checksum()
+        return sampling.read_data(request)[0].checksum()
 
     long, gold = table()
     same = checksum(long.sample(frac=1, random_state=0), gold[::-1])
@@ -626,19 +624,46 @@ def test_a_prior_of_another_variant_is_an_error(
     assert f"has no effect on {model}, {variant}" in str(error)
 
 
+def moved(model: str) -> tuple[list[str], dict[str, list[float]]]:
+    """Options that move every prior that votes of pairs leave a parameter to, and their numbers."""
+    absent = {"davidson": ("eta0", "gamma", "delta"), "stacking": ("level", "offset")}
+    expected = {
+        name: [x + 0.5 for x in numbers]
+        for name, (_, numbers) in usual_priors(model).items()
+        if name not in absent.get(model, ())
+    }
+    return [f"{name}={','.join(map(str, numbers))}" for name, numbers in expected.items()], expected
+
+
 @pytest.mark.parametrize("model", MODELS)
-def test_every_prior_that_a_model_has_is_taken(
+def test_every_prior_that_a_model_has_is_taken(files: Files, model: str) -> None:
+    given, expected = moved(model)
+    request = PosteriorRequest(
+        votes=files.folder / "votes.csv",
+        labels=files.folder / "labels.csv",
+        model=model,
+        classes="B,A",
+        pairwise=True,
+    )
+    with jax.enable_x64(True):
+        built = build(sampling.read_data(request)[0], model, None, read_priors(model, given))
+    kept = vars(built.problem.model)["prior"]._asdict()
+    for name, numbers in expected.items():
+        assert np.ravel(kept[name]).tolist() == pytest.approx(numbers)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(m, marks=[] if m == "davidson" else [pytest.mark.slow]) for m in MODELS],
+)
+def test_every_prior_that_a_model_has_is_written(
     files: Files, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of those that votes of pairs leave a parameter to; the draws stand for the posterior's."""
+    """By the command; the draws stand for the posterior's."""
     monkeypatch.setattr(NUTS, "draw", from_prior)
-    absent = {"davidson": ("eta0", "gamma", "delta"), "stacking": ("level", "offset")}
-    given, expected = [], {}
-    for name, (_, numbers) in usual_priors(model).items():
-        if name not in absent.get(model, ()):
-            expected[name] = [x + 0.5 for x in numbers]
-            given += ["--prior", f"{name}={','.join(map(str, expected[name]))}"]
-    done = files.sample(model, *given, name=f"{model} moved")
+    given, expected = moved(model)
+    options = [word for prior in given for word in ("--prior", prior)]
+    done = files.sample(model, *options, name=f"{model} moved")
     assert done.exit_code == 0, done.exception
     kept = json.loads(files.load(f"{model} moved").attrs["prior"])
     for name, numbers in expected.items():

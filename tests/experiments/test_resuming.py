@@ -1,12 +1,19 @@
-"""`judgebayes reproduce`, interrupted or failing: finished results stay, and the rest runs."""
+"""`judgebayes reproduce`, interrupted or failing: finished results stay, and the rest runs.
 
+A child process imports for seconds, so those of runs in this process are forked from one that has
+imported; runs in a process of their own start theirs as users' do.
+"""
+
+import multiprocessing
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import planted
@@ -16,7 +23,7 @@ from judgebayes.cli.reproducing import reproduce_papers
 from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.compiled.store import locked
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments import resuming
+from judgebayes.experiments import resuming, runner
 from judgebayes.experiments.core import Experiment, Output, Run, rows
 from judgebayes.experiments.resuming import UNFINISHED
 
@@ -40,6 +47,8 @@ class Planted:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        folder.mkdir()
+        planted.now().write_text(str(folder))
 
     def do(self, name: str, what: str) -> None:
         (self.folder / f"{name}.do").write_text(what)
@@ -52,13 +61,29 @@ class Planted:
         return counts
 
 
+class Forked:
+    """`multiprocessing` whose children are forked from a process that has imported."""
+
+    @staticmethod
+    def get_context(method: str) -> Any:
+        assert method == "spawn"
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["planted", "judgebayes.experiments.writing", "jax"])
+        return context
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLANTED", str(tmp_path_factory.mktemp("planted")))
+        patch.setattr(runner, "multiprocessing", Forked)
+        patch.setattr("judgebayes.cli.reproducing.find", lambda what: planted.ALL)
+        yield
+
+
 @pytest.fixture
-def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planted:
-    folder = tmp_path / "planted"
-    folder.mkdir()
-    monkeypatch.setenv("PLANTED", str(folder))
-    monkeypatch.setattr("judgebayes.cli.reproducing.find", lambda what: planted.ALL)
-    return Planted(folder)
+def plant(tmp_path: Path) -> Planted:
+    return Planted(tmp_path / "planted")
 
 
 def reproduce(out: Path, seed: int = 0, costs: Path | None = None) -> bool:
@@ -74,10 +99,8 @@ def files(out: Path) -> dict[str, bytes]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of a run that nothing stopped."""
     folder = tmp_path_factory.mktemp("whole")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PLANTED", str(folder))
-        patch.setattr("judgebayes.cli.reproducing.find", lambda what: planted.ALL)
-        assert reproduce(folder / "out")
+    Planted(folder / "planted")
+    assert reproduce(folder / "out")
     return files(folder / "out")
 
 
@@ -123,7 +146,7 @@ def test_one_that_raises_or_dies_is_reported_and_the_others_run(
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
-    plant: Planted, whole: dict[str, bytes], tmp_path: Path, stop: signal.Signals
+    whole: dict[str, bytes], plant: Planted, tmp_path: Path, stop: signal.Signals
 ) -> None:
     script = tmp_path / "alone.py"
     script.write_text(ALONE)

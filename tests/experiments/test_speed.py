@@ -1,6 +1,8 @@
 """The parts of the benchmarks: timed programs give the same answers as those compared with them."""
 
+import gc
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +17,14 @@ from judgebayes.experiments.speed.measure import Row, Side, markdown, peak, race
 from judgebayes.experiments.speed.panels import dense_panel, sparse_panel
 from judgebayes.models import irt
 from judgebayes.votes import Votes
+
+
+@pytest.fixture(autouse=True)
+def _earlier_tests_not_collected() -> Iterator[None]:
+    """Keep the collector off what earlier tests left: a full collection of a worker takes 2 s."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def test_sides_run_in_turns_and_shares_scale_their_time(monkeypatch: pytest.MonkeyPatch) -> None:

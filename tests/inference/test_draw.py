@@ -1,6 +1,7 @@
 """NUTS with progress reports: they change no draw, and an interrupt returns the draws so far."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import arviz as az
 import jax
@@ -15,6 +16,26 @@ from judgebayes.inference.problem import Chains
 from judgebayes.votes import Votes
 
 SAMPLER = NUTS(draws=64, warmup=50, chains=3)
+
+
+class CompiledOnce:
+    """JAX whose `jit` compiles a function of a name once: all draws here are of one problem and key."""
+
+    def __init__(self) -> None:
+        self.compiled: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(jax, name)
+
+    def jit(self, function: Callable[..., Any]) -> Any:
+        return self.compiled.setdefault(function.__qualname__, jax.jit(function))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nuts, "jax", CompiledOnce())
+        yield
 
 
 @pytest.fixture(scope="module")
