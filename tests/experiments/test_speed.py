@@ -117,8 +117,9 @@ def test_sparse_2pl_votes_are_fewer_for_the_less_able() -> None:
     assert np.corrcoef(right, ability)[0, 1] > 0.97
 
 
-def test_numpyros_example_samples_our_posterior() -> None:
+def test_numpyros_example_samples_our_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("funsor")
+    monkeypatch.setattr(nuts, "WARMUP", 300)
     votes, _ = dense_panel(150, nuts.JUDGES, missing=0.0)
     peer, mine = (
         nuts.summary(sampler(votes, 300)(0))

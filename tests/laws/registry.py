@@ -414,7 +414,9 @@ CASES: dict[str, Case] = {
     "platt-posterior": Case(
         CALIBRATOR, BayesianMap(Platt()), lacks=OTHER_DRAWS, costly=True, slow_only=True
     ),
-    "beta-posterior": Case(CALIBRATOR, BayesianMap(Beta()), lacks=OTHER_DRAWS, costly=True),
+    "beta-posterior": Case(
+        CALIBRATOR, BayesianMap(Beta()), lacks=OTHER_DRAWS, costly=True, slow_only=True
+    ),
     "beta": Case(CALIBRATOR, Beta(), breaks=REFERENCE),
     "beta-unpenalised": Case(CALIBRATOR, Beta(penalty=None), slow_only=True),
     "beta-ridge": Case(

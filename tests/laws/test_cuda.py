@@ -52,7 +52,19 @@ def test_what_cuda_cannot_run_is_detected(tmp_path: Any) -> None:
         lowered(Case(family, Temperature()), tmp_path)
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize(
+    "name",
+    # By default every map with one sampler, and every sampler with one map.
+    [
+        pytest.param(
+            name,
+            marks=[]
+            if isinstance(own.calibrator, Platt) or own.inference == NormalAtMode()
+            else [pytest.mark.slow],
+        )
+        for name, own in SAMPLED.items()
+    ],
+)
 def test_a_posterior_of_a_map_lowers_for_cuda(name: str, tmp_path: Any) -> None:
     assert "func.func public @main" in lowered(Case(CALIBRATOR, SAMPLED[name]), tmp_path)
 
