@@ -37,7 +37,10 @@ from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 24, ("ann", "bob", "cy")
 NUTS_OF_TESTS = NUTS(draws=60, warmup=60, chains=2)
-SAMPLED = "platt's map", "davidson", "dawid-skene", "pooled mixture", "generators, flat"
+SAMPLED = (
+    *("platt's map", "davidson", "dawid-skene", "beta-binomial", "pooled mixture"),
+    "generators, flat",
+)
 
 
 @jax.tree_util.register_dataclass
