@@ -39,6 +39,8 @@ OFFSETS = np.linspace(-8.0, 8.0, 801)
 LOGITS = np.linspace(-12.0, 12.0, 2401)
 RIDGE = 0.5
 """The inverse of the ridge penalty of the score, whose votes are -1, 0 (missing) and 1."""
+FOLDS = 12
+"""With more labelled generators, a generator's labels are hidden together with those of others."""
 BINS = 400
 FEW = 10
 """Labelled items of either class below which votes get no score: items then differ by offset only."""
@@ -154,13 +156,15 @@ def _each(
 def _fits(
     method: Panel, counts: PrecisionCounts, labelled: Bool[np.ndarray, " generator"]
 ) -> FittedPanel:
-    """Return a fit for each generator, with its own labels hidden; then one with all labels."""
-    hidden = np.flatnonzero(labelled)
-    keep = np.ones((len(hidden) + 1, len(labelled)), bool)
-    keep[np.arange(len(hidden)), hidden] = False
+    """Return a fit for each generator, with its own labels hidden or with those of its fold."""
+    own = np.flatnonzero(labelled)
+    n_folds = min(len(own), FOLDS)
+    fold = np.full(len(labelled), n_folds)
+    fold[own] = np.arange(len(own)) % max(n_folds, 1)
+    keep = fold != np.arange(n_folds + 1)[:, None]
+    keep[-1] = True
     fits = _each(method, counts, jnp.asarray(keep))
-    where = np.full(len(labelled) + 1, len(hidden))
-    where[hidden] = np.arange(len(hidden))
+    where = np.append(fold, n_folds)
     return jax.tree.map(lambda leaf: leaf[where], fits)
 
 

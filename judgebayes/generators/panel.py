@@ -18,7 +18,8 @@ weight, and `FittedPanel.odd` names it.
 
 **Rows.** An unlabelled generator enters through the weighted mean over judges of its residuals, and
 through the differences between its judges with weight :math:`\tau = .1 + .9 (1 - f)`, with
-:math:`f = 1 / (1 + (J / .42)^6)` and J the judges' mean Youden index. Judges who know little follow the
+:math:`f = 1 / (1 + (J / .42)^6)` and J the mean Youden index of the judges, weighted by v (1 - v) with v
+the share of items that a judge calls valid. Judges who know little follow the
 generator's quality, and their differences show which judge prefers which style; judges who know much
 are instruments, and their differences separate knowledge from impression.
 
@@ -292,20 +293,14 @@ class _System:
     def logits(self, x: Array) -> Array:
         return _logits(*self.inputs(x))
 
-    def linear(self, x: Array) -> Float[Array, "margin parameter"]:
-        """Return the derivatives of (a, kappa, lambda eta + d, u, eta) in the parameters."""
+    def lift(self, margins: Float[Array, "*rows margin"], x: Array) -> Array:
+        """Return derivatives in the parameters from those in (a, kappa, lambda eta + d, u, eta)."""
         g, j = self.generators, self.judges
-        _, _, eta, _, _, centres = _split(x, g, j)
-        size = 2 * j + 3 * g + 4
-        rows = np.zeros((2 * j + 3 * g, size))
-        place = np.arange(2 * j)
-        rows[place, place] = 1
-        for of, parameter in ((0, 1), (1, 2), (2, 0)):  # d, u, eta
-            place = np.arange(g)
-            rows[2 * j + of * g + place, 2 * j + parameter * g + place] = 1
-        shift = slice(2 * j, 2 * j + g)
-        linear = jnp.asarray(rows).at[shift, shift].set(centres[0] * jnp.eye(g))
-        return linear.at[shift, size - 4].set(eta)
+        centres, eta = x[-4:], x[2 * j : 2 * j + g]
+        judges, shift, u, own = jnp.split(margins, np.cumsum([2 * j, g, g]), axis=-1)
+        slope = (shift @ eta)[..., None]
+        none = jnp.zeros((*margins.shape[:-1], 3))
+        return jnp.concatenate([judges, own + centres[0] * shift, shift, u, slope, none], axis=-1)
 
     def start(self) -> Array:
         p, g, j = self.prior, self.generators, self.judges
@@ -353,9 +348,8 @@ class _System:
         along = slopes[:, 2] * information[2]
         by_pair = by_pair + (inverse * row_score)[:, None] * along
         row = _row_margins(along) * jnp.sqrt(inverse)[:, None]
-        linear = self.linear(x)
-        gradient = _margins(by_pair) @ linear
-        normal = linear.T @ (_margin_matrix(weight) + row.T @ row) @ linear
+        gradient = self.lift(_margins(by_pair), x)
+        normal = self.lift(self.lift(_margin_matrix(weight) + row.T @ row, x).T, x)
         # Labels.
         eta = slice(2 * self.judges, 2 * self.judges + self.generators)
         g = jax.nn.sigmoid(x[eta])

@@ -323,8 +323,8 @@ class PrecisionRequest(LabelledVotes):
     ] = None
     method: Annotated[
         str,
-        "The estimator: auto (panel; without any label, impression), panel, impression (labels of "
-        "whole generators only), or strata (of votes; any choice of labelled items).",
+        "The estimator: panel, impression (labels of whole generators only), strata (of votes), or "
+        "auto: panel; without any label impression; with more than 30 generators impression or strata.",
     ] = "auto"
     next_labels: Annotated[
         int | None, Option("Propose this many items to label next.", ("--next",), least=1)

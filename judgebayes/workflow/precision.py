@@ -53,6 +53,8 @@ CHECKED = 30
 """A generator with this many labels is predicted from the others, as a check."""
 ODD = 0.5
 """A judge's votes on a generator are called unlike the others' from this probability."""
+MOST_GENERATORS = 30
+"""With more generators, `auto` is a method whose time grows less."""
 METHODS = ("auto", "panel", "impression", "strata")
 
 Fit = FittedShares | FittedImpression | FittedStratified
@@ -174,10 +176,11 @@ def precision_request(request: PrecisionRequest) -> Precision:
 
 def _fit(method: str, inputs: _Inputs, counts: PrecisionCounts, labelling: Labelling) -> Fit:
     check_choice("--method", method, METHODS)
+    if method == "auto":
+        method = _chosen(counts)
     if method == "strata":
         return labelling.fit()
-    unlabelled = method == "auto" and not bool(counts.labelled.any())
-    if method == "impression" or unlabelled:
+    if method == "impression":
         if _in_part(counts):
             raise JudgeBayesError(
                 "Some generators are labelled in part: --method impression needs all labels of a "
@@ -185,6 +188,13 @@ def _fit(method: str, inputs: _Inputs, counts: PrecisionCounts, labelling: Label
             )
         return Impression().fit(counts)
     return shares(inputs.votes, inputs.labels, inputs.generator, len(inputs.names))
+
+
+def _chosen(counts: PrecisionCounts) -> str:
+    """Return the method of `auto`: `panel` takes minutes with many generators, as with pairs."""
+    if bool(counts.labelled.any()) and len(counts.valid) <= MOST_GENERATORS:
+        return "panel"
+    return "strata" if _in_part(counts) else "impression"
 
 
 def _inputs(request: PrecisionRequest) -> _Inputs:
@@ -330,7 +340,7 @@ def generator_table(
     """Return a row per generator, the best first, and whether it is better than the next.
 
     The order of two generators is settled if one is better in at least 95 % of the joint draws, in
-    which the uncertainty about the judges, which they share, cancels.
+    which the uncertainty about the judges, which they share, cancels. Equal draws count half.
     """
     low, high = fit.interval(LEVEL)
     draws = np.asarray(fit.draws(key=jax.random.key(seed)))
@@ -347,7 +357,10 @@ def generator_table(
     )
     order = np.argsort(-table["estimate"].to_numpy(), kind="stable")
     table = table.iloc[order].reset_index(drop=True)
-    above = [float((draws[:, a] > draws[:, b]).mean()) for a, b in pairwise(order)]
+    above = [
+        float((draws[:, a] > draws[:, b]).mean() + (draws[:, a] == draws[:, b]).mean() / 2)
+        for a, b in pairwise(order)
+    ]
     table["P(better than next)"] = [*above, np.nan]
     # Without labels, the order depends on the votes and the prior only.
     some = bool(counts.labelled.any())
