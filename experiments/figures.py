@@ -52,7 +52,7 @@ __all__ = [
 PLACE = re.compile(r"\{(\+?)\.(\d)(%?)\}")
 NUMBER = r"(?:(?<![\w.])[-+])?\d(?:[\d,]*\d)?(?:\.\d+)?"
 CONDITION = re.compile(r"(\w+)\s*(!=|<=|>=|=|<|>|~)\s*(.*)", re.DOTALL)
-STATISTICS: Mapping[str, Callable[["pd.Series[float]"], float]] = {
+STATISTICS: Mapping[str, Callable[[pd.Series], float]] = {
     "mean": lambda column: float(column.mean()),
     "median": lambda column: float(column.median()),
     "min": lambda column: float(column.min()),
@@ -134,7 +134,7 @@ def evaluate(query: str, read: Callable[[str], pd.DataFrame]) -> float:
     return STATISTICS["mean" if name == "only" else name](pd.to_numeric(rows[column]))
 
 
-def _met(rows: pd.DataFrame, condition: str, query: str) -> "pd.Series[bool]":
+def _met(rows: pd.DataFrame, condition: str, query: str) -> pd.Series:
     match = CONDITION.fullmatch(condition)
     if match is None or match[1] not in rows:
         raise JudgeBayesError(f"{query!r}: {condition!r} compares no column.")
