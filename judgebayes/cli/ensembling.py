@@ -56,9 +56,8 @@ def _print(console: Console, result: MajorityError) -> None:
         cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in result.curves.values()]
         note = "extrapolated" if first.extrapolated[i] else ""
         table.add_row(str(size), *cells, f"{result.independent[i]:.3f}", note)
-    show(
-        console, f"Error of a majority vote, with {percent(result.request.level)} intervals", table
-    )
+    level = percent(result.request.level)
+    show(console, f"Error of a majority vote on {result.about}, with {level} intervals", table)
     console.print()
     say(console, [COLUMNS])
 
@@ -75,7 +74,7 @@ def _plot(result: MajorityError, path: Path) -> None:
     line = ErrorCurve(like.size, result.independent, none, none, like.extrapolated)
     figure = error_curves(
         result.curves | {"independent votes": line},
-        title=f"Error of a majority vote ({percent(result.request.level)} intervals)",
+        title=f"Error of a majority vote on {result.about}",
     )
     try:
         figure.savefig(path, dpi=130)

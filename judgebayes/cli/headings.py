@@ -29,7 +29,8 @@ HEADINGS = {
     "Classes": ("classes", "pairwise", "verdicts", "votes_from"),
     "Method": (
         *("method", "calibrator", "inference", "plugin", "label_noise", "splits", "batch_size"),
-        *("smoke", "seed", "k", "target_width", "level", "these_items", "judges", "site"),
+        *("smoke", "seed", "k", "target_width", "level", "judges", "site"),
+        *("target", "these_items"),
     ),
     "Model": ("model", "variant", "prior", "draws", "warmup", "chains", "target_accept"),
     "Decisions": ("loss", "losses", "abstain_cost", "conformal"),

@@ -23,6 +23,7 @@ from judgebayes.generators.labelling import (
     stratify,
     valid_share,
 )
+from judgebayes.generators.more_items import MoreItems, for_more_items
 from judgebayes.generators.own_labels import FittedShares, item_scores, shares
 from judgebayes.generators.panel import FittedPanel, Panel, PanelPrior
 from judgebayes.generators.regression import (
@@ -51,6 +52,7 @@ __all__ = [
     "ImpressionPrior",
     "ItemLevel",
     "Labelling",
+    "MoreItems",
     "Panel",
     "PanelPrior",
     "PrecisionCounts",
@@ -69,6 +71,7 @@ __all__ = [
     "ensemble_precision",
     "ensemble_rates",
     "ensembles",
+    "for_more_items",
     "item_scores",
     "logit_shift",
     "mean_prediction",

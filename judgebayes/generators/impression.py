@@ -145,13 +145,21 @@ class FittedImpression:
         self, n_draws: int = 4000, key: PRNGKeyArray | None = None
     ) -> Float[Array, "draw generator"]:
         """Return joint draws of the precisions; errors that generators share cancel in differences."""
+        g = self.rate_draws(n_draws, key)
+        return jax.vmap(lambda one: _overall_precision(self, one))(g)
+
+    @in_float64
+    def rate_draws(
+        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+    ) -> Float[Array, "draw generator"]:
+        """Return joint draws of g, the probability that an item is valid, labelled or not."""
         key = jax.random.key(0) if key is None else key
         point_key, normal_key = jax.random.split(key)
         point = jax.random.choice(point_key, self.weight.shape[0], (n_draws,), p=self.weight)
         z = jax.random.normal(normal_key, (n_draws, self.mean.shape[1]))
         root = jnp.linalg.cholesky(self.covariance)
         eta = self.mean[point] + jnp.einsum("dgh,dh->dg", root[point], z)
-        return jax.vmap(lambda g: _overall_precision(self, g))(jax.nn.sigmoid(eta))
+        return jax.nn.sigmoid(eta)
 
 
 def _overall_precision(fit: FittedImpression, g: Array) -> Array:

@@ -5,6 +5,7 @@ This package may not import `generators` or any package after it.
 
 from judgebayes.majority.counts import Counts, correct_counts, counts_of
 from judgebayes.majority.curve import ErrorCurve, odd_sizes
+from judgebayes.majority.design_effect import design_effect
 from judgebayes.majority.distribution import (
     BetaBinomial,
     Binomial,
@@ -64,6 +65,7 @@ __all__ = [
     "beta_conform",
     "correct_counts",
     "counts_of",
+    "design_effect",
     "in_population",
     "labels_needed",
     "limited",

@@ -90,6 +90,7 @@ class FittedDistribution(Sampled):
         level: float = 0.9,
         population: int | None = None,
         of: Counts | None = None,
+        design_effect: float = 1.0,
         seed: int = 0,
     ) -> ErrorCurve:
         """Return the error at each size with its credible interval, NaN for a point estimate.
@@ -107,6 +108,8 @@ class FittedDistribution(Sampled):
             the observed number of votes.
         of
             The fitted counts; required with a population.
+        design_effect
+            The variance of a mean over the other items, relative to that of independent items.
         seed
             Seed of the draws of the other items.
 
@@ -126,7 +129,12 @@ class FittedDistribution(Sampled):
             observed_sizes = tuple(size for size in sizes if size <= self.most)
             pmf = np.exp(np.asarray(_log_pmfs(self.theta, self.most)))
             errors[:, observed] = in_population(
-                pmf, of, observed_sizes, population=population, seed=seed
+                pmf,
+                of,
+                observed_sizes,
+                population=population,
+                design_effect=design_effect,
+                seed=seed,
             )
         ends = ((1 - level) / 2, (1 + level) / 2)
         low, high = np.quantile(errors, ends, axis=0)
@@ -174,6 +182,7 @@ def in_population(
     sizes: tuple[int, ...],
     *,
     population: int,
+    design_effect: float = 1.0,
     seed: int = 0,
 ) -> Float[np.ndarray, "draw size"]:
     """Return the error on a finite population under every draw.
@@ -188,6 +197,8 @@ def in_population(
         Odd numbers of votes up to k.
     population
         The number of items; those without a label are drawn from `pmf`.
+    design_effect
+        The variance of a mean over these, relative to that of independent items.
     seed
         Seed of these draws.
     """
@@ -198,7 +209,9 @@ def in_population(
     n = int((np.asarray(of.correct) >= 0).sum())
     n_unlabelled = max(population - n, 0)
     shares = pmf / pmf.sum(-1, keepdims=True)
-    drawn = np.random.default_rng(seed).multinomial(n_unlabelled, shares) @ wrong
+    independent = max(round(n_unlabelled / design_effect), 1)
+    drawn = np.random.default_rng(seed).multinomial(independent, shares) @ wrong
+    drawn *= n_unlabelled / independent
     labelled_error = np.asarray(Thinning().fit(of).estimate(sizes)) if n else np.zeros(len(sizes))
     return (n * labelled_error + drawn) / max(population, n)
 

@@ -121,7 +121,7 @@ class FittedThinning:
         return (weights * h).sum(-1) / n, (weights * h**2).sum(-1) / n, total
 
     def moments(
-        self, sizes: tuple[int, ...], *, population: int | None = None
+        self, sizes: tuple[int, ...], *, population: float | None = None
     ) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
         r"""Return posterior mean and variance of the error at each size.
 
@@ -156,7 +156,7 @@ class FittedThinning:
         sizes: tuple[int, ...],
         *,
         level: float = 0.9,
-        population: int | None = None,
+        population: float | None = None,
         kind: IntervalKind = "dirichlet",
         seed: int = 0,
     ) -> ErrorCurve:
@@ -203,7 +203,7 @@ class FittedThinning:
         self,
         sizes: tuple[int, ...],
         ends: tuple[float, float],
-        population: int | None,
+        population: float | None,
         seed: int,
         error: Float[np.ndarray, " size"],
     ) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
@@ -241,7 +241,7 @@ def labels_needed(
     width: float,
     *,
     level: float = 0.9,
-    population: int | None = None,
+    population: float | None = None,
 ) -> int | None:
     """Return the total number of labelled items for an interval of this width.
 
@@ -274,7 +274,7 @@ def labels_needed(
         low, high = (beta_quantile(q, mean, variance) for q in ((1 - level) / 2, (1 + level) / 2))
         return float(high[0] - low[0]) <= width
 
-    low_n, high_n = 1, population or 1_000_000
+    low_n, high_n = 1, 1_000_000 if population is None else int(population)
     if not is_enough(high_n):
         return None
     while low_n < high_n:

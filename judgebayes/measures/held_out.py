@@ -37,6 +37,7 @@ def held_out_spread(
     groups: Int[np.ndarray, " all_items"] | None = None,
     *,
     fitted: float,
+    unseen: float = 1.0,
 ) -> Spread:
     r"""Return the variance of the mean of held-out outcomes, for new items and new labels.
 
@@ -73,6 +74,9 @@ def held_out_spread(
         The group of each item; no group is in both parts of a split.
     fitted
         The number of labels that a fit sees, the mean over splits.
+    unseen
+        The share of the items in question that are not held out in any split: 1 for more items like
+        these, 1 - n / N for N items (the finite-population correction of V_items).
 
     Raises
     ------
@@ -95,7 +99,9 @@ def held_out_spread(
     sums = np.bincount(group[held], weights=around[held])
     of_items = n_groups / (n_groups - 1) * float((sums**2).sum()) / n_held**2
     of_fits = _of_fits(values, items, use, mean, around, group, fitted)
-    return Spread(of_items + max(of_fits, 0.0), n_held, None if groups is None else n_groups)
+    return Spread(
+        unseen * of_items + max(of_fits, 0.0), n_held, None if groups is None else n_groups
+    )
 
 
 def _of_fits(

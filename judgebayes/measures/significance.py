@@ -19,6 +19,7 @@ __all__ = [
     "MaxT",
     "bootstrap_interval",
     "clustered_interval",
+    "clustered_mean",
     "equivalence_test",
     "independent_trials",
     "item_means",
@@ -170,7 +171,7 @@ def clustered_interval(
     >>> print(f"[{interval.low:.2f}, {interval.high:.2f}]")
     [-0.48, 1.48]
     """
-    mean, error, _ = _clustered(values, groups)
+    mean, error, _ = clustered_mean(values, groups)
     return Interval.around(mean, error, level=level)
 
 
@@ -181,24 +182,28 @@ def two_way_interval(
     groups: Int[np.ndarray, " all_items"] | None = None,
     *,
     level: float = 0.95,
+    unseen: float = 1.0,
 ) -> Interval:
     r"""Return the mean over splits and items, with an interval for new items and new splits.
 
-    .. math:: \mathrm{SE}^2 = \mathrm{SE}^2_\text{items} + \mathrm{SD}^2_\text{splits} / S
+    .. math:: \mathrm{SE}^2 = u\, \mathrm{SE}^2_\text{items} + \mathrm{SD}^2_\text{splits} / S
 
-    The first part is cluster-robust over the items' means, as in `clustered_interval`: the variance
-    due to the choice of items. The second is the variance of the mean over S splits, due to the choice
-    of calibration items. The parts overlap a little, which makes the interval slightly wide. Neither
+    u is the share of the items in question that are not among these: 1 for an interval about more
+    items like these, 1 - n / N for one about N items (the finite-population correction). The first
+    part is cluster-robust over the items' means, as in `clustered_interval`: the variance due to the
+    choice of items. The second is the variance of the mean over S splits, due to the choice of
+    calibration items. The parts overlap a little, which makes the interval slightly wide. Neither
     includes that all splits share one set of labels, which makes it narrow, most of all for a method
     whose predictions depend on a few labels (the best constant with balanced labels). It is a normal
-    interval: if nearly all outcomes are equal, or a few items make up most of the loss, it needs more
-    items than usual. `experiments/coverage` measures both effects.
+    interval: if nearly all outcomes are equal, or a few items make up most of the loss, it needs
+    more items than usual. `experiments/coverage` measures both effects.
     """
-    mean, by_item, _ = _clustered(item_means(values, items, n_items), groups)
+    mean, by_item, _ = clustered_mean(item_means(values, items, n_items), groups)
     of_split = np.nanmean(np.where(items >= 0, values, np.nan), axis=1)
     splits = len(of_split)
     by_split = float(of_split.std(ddof=1)) / np.sqrt(splits) if splits > 1 else 0.0
-    return Interval.around(mean, float(np.hypot(by_item, np.nan_to_num(by_split))), level=level)
+    error = float(np.hypot(np.sqrt(unseen) * by_item, np.nan_to_num(by_split)))
+    return Interval.around(mean, error, level=level)
 
 
 class MaxT(NamedTuple):
@@ -307,7 +312,7 @@ def equivalence_test(
 
     if not margin > 0:
         raise JudgeBayesError(f"margin={margin}; it must be a number above 0.")
-    mean, error, freedom = _clustered(difference, groups)
+    mean, error, freedom = clustered_mean(difference, groups)
     below = float(student.sf((mean + margin) / error, freedom))
     above = float(student.cdf((mean - margin) / error, freedom))
     half = float(student.isf(level, freedom)) * error
@@ -404,10 +409,18 @@ def _grouped(
     return values[use], np.unique(names[use], return_inverse=True)[1]
 
 
-def _clustered(
-    values: Float[np.ndarray, " item"], groups: Int[np.ndarray, " item"] | None
+def clustered_mean(
+    values: Float[np.ndarray, " item"], groups: Int[np.ndarray, " item"] | None = None
 ) -> tuple[float, float, int]:
-    """Return the mean over items, its cluster-robust standard error and degrees of freedom."""
+    """Return the mean over items, its cluster-robust standard error and degrees of freedom.
+
+    The standard error is that of `clustered_interval`; items are groups by default, NaN is left out.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are fewer than two groups.
+    """
     own, which = _grouped(values, groups)
     n_groups = int(which.max()) + 1
     if n_groups < 2:

@@ -70,7 +70,14 @@ def abstention(
     fitted = float((compared.parts.calibration >= 0).sum(1).mean())
 
     def spread(values: Float[np.ndarray, "split item"]) -> Spread:
-        return held_out_spread(values, items, compared.n_items, compared.groups, fitted=fitted)
+        return held_out_spread(
+            values,
+            items,
+            compared.n_items,
+            compared.groups,
+            fitted=fitted,
+            unseen=compared.unseen,
+        )
 
     kept = np.where(labels >= 0, ~sent, np.nan)
     kept_share = float(np.nanmean(kept))

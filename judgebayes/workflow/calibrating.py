@@ -59,7 +59,7 @@ from judgebayes.workflow.methods import (
     suited,
     traits_of,
 )
-from judgebayes.workflow.options import CalibrateRequest, Fixed, check_choices
+from judgebayes.workflow.options import TARGETS, CalibrateRequest, Fixed, check_choices
 from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
     Listing,
@@ -216,6 +216,7 @@ def read_request(request: CalibrateRequest) -> Data:
         method=(request.method, known_methods()),
         calibrator=(request.calibrator, known_calibrators()),
         inference=(request.inference, INFERENCES),
+        target=(request.target, TARGETS),
     )
     check_losses(request.loss, request.losses, request.abstain_cost)
     if request.conformal is not None and not 0 < request.conformal < 1:
@@ -281,6 +282,7 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
                 splits=request.splits,
                 seed=request.seed,
                 label_noise=request.label_noise,
+                unseen=1.0 if request.target == "more" else float((labels < 0).mean()),
                 progress=progress,
             )
     choice = choices[0]

@@ -64,6 +64,8 @@ class Compared:
     n_items: int
     groups: Int[np.ndarray, " item"] | None
     label_noise: float = 0.0
+    unseen: float = 1.0
+    """The share of the intervals' items without a label: 1 for more items like these."""
 
     @property
     def held_in(self) -> int:
@@ -77,6 +79,7 @@ class Compared:
             f"Held out: fitted on {self.held_in} labels, evaluated on the others, means of "
             f"{len(self.parts.calibration)} splits"
             + ("" if self.groups is None else " between groups")
+            + ("" if self.unseen == 1 else "; intervals are about these items")
         )
 
     def interval(
@@ -94,7 +97,9 @@ class Compared:
         if np.isinf(values).any():
             return Interval(np.inf, np.inf, np.inf)
         items = np.asarray(self.evaluations[name].items)
-        interval = two_way_interval(values, items, self.n_items, self.groups, level=level)
+        interval = two_way_interval(
+            values, items, self.n_items, self.groups, level=level, unseen=self.unseen
+        )
         mean = float(np.nanmean(values, axis=1).mean())  # weighted like `means`
         low, high = mean - interval.mean + interval.low, mean - interval.mean + interval.high
         return Interval(mean, max(low, least), high)
@@ -131,6 +136,9 @@ class Compared:
         if self.groups is not None:
             right, counted = np.nan_to_num(of_item)[:, None], held_out[:, None]
             n = independent_trials(right, counted, self.groups, level=level)[0]
+        if self.unseen == 0:
+            return mean, mean
+        n = n / self.unseen
         low, high = share_interval(np.asarray(mean * n), np.asarray(n), level=level)
         return float(low), float(high)
 
@@ -176,7 +184,10 @@ class Compared:
         items = np.asarray(self.evaluations[name].items)
         if np.isinf(difference).any():  # one of the two was certain and wrong
             return bool(self.means[name]["nll"] < self.means[than]["nll"])
-        return two_way_interval(difference, items, self.n_items, self.groups).low > 0
+        return (
+            two_way_interval(difference, items, self.n_items, self.groups, unseen=self.unseen).low
+            > 0
+        )
 
     def with_less(self, than: str) -> list[str]:
         """Return all methods with less NLL than this one, the least first."""
@@ -209,11 +220,12 @@ def compare(
     splits: int,
     seed: int,
     label_noise: float = 0.0,
+    unseen: float = 1.0,
     progress: Progress | None = None,
 ) -> Compared:
     """Fit methods on four fifths of the labels and evaluate them on the rest, over many splits.
 
-    With label noise, NLL is that of the observed labels.
+    With label noise, NLL is that of the observed labels. `unseen` is as in `Compared`.
     """
     parts = random_splits(
         len(labels),
@@ -241,7 +253,7 @@ def compare(
     if label_noise > 0:
         for name, e in results.items():
             means[name]["nll"] = float(np.nanmean(_nll(e, label_noise), axis=1).mean())
-    return Compared(parts, means, results, len(labels), groups, label_noise)
+    return Compared(parts, means, results, len(labels), groups, label_noise, unseen)
 
 
 class Growth(NamedTuple):

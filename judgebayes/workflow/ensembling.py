@@ -1,5 +1,6 @@
 """The error of a majority vote on a user's items, and the number of labels to estimate it."""
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -20,13 +21,14 @@ from judgebayes.majority import (
     FittedThinning,
     Thinning,
     correct_counts,
+    design_effect,
     labels_needed,
     odd_sizes,
 )
 from judgebayes.progress import Progress, followed
 from judgebayes.sentence import percent
 from judgebayes.workflow.data import Data, data_in_request, encoded
-from judgebayes.workflow.options import EnsembleRequest, Fixed
+from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed, check_choice
 from judgebayes.workflow.reading import classes_of, open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
@@ -70,6 +72,12 @@ class MajorityError(Result):
         return [*self.said, *self.labels_to_go, *self.warnings]
 
     @property
+    def about(self) -> str:
+        """What the intervals are about: these items, or more items like these."""
+        these = self.request.these_items or self.request.target == "these"
+        return "these items" if these else "more items like these"
+
+    @property
     def errors(self) -> pd.DataFrame:
         """A row per method and number of votes: the error with its interval."""
         return _frame(self.curves)
@@ -107,20 +115,34 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
         raise JudgeBayesError(
             f"--target-width is {request.target_width:g}; it must be between 0 and 1, such as 0.05."
         )
+    check_choice("target", request.target, TARGETS)
     data = data_in_request(request) or _read_files(request)
     counts, words = _correct_counts(data)
     sizes = sizes_of(request.k, counts.most)
-    population = len(counts.correct) if request.these_items else None
-    free = Thinning().fit(counts)
+    these = request.these_items or request.target == "these"
+    population = len(counts.correct) if these else None
+    groups, effect = data.table.groups, 1.0
+    if groups is not None:
+        effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
+        words.append(_grouped(data, counts, effect))
+    # As many independent items as say as much: the likelihood is raised to the power 1 / deff.
+    weight = np.full(len(counts.correct), 1 / effect)
+    independent_population = None if population is None else population / effect
+    free = Thinning().fit(counts, weight=weight)
     for each in followed(
         [BetaBinomial(2, NUTS())], "sampling the posterior of the mixture", progress
     ):
-        fit = each.fit(counts, key=jax.random.key(request.seed))
+        fit = each.fit(counts, weight=weight, key=jax.random.key(request.seed))
     curves = {
         "mixture": fit.curve(
-            sizes, level=request.level, population=population, of=counts, seed=request.seed
+            sizes,
+            level=request.level,
+            population=population,
+            of=counts,
+            design_effect=effect,
+            seed=request.seed,
         ),
-        "model-free": free.curve(sizes, level=request.level, population=population),
+        "model-free": free.curve(sizes, level=request.level, population=independent_population),
     }
     return MajorityError(
         data=data,
@@ -131,8 +153,20 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
         curves=curves,
         independent=np.asarray(Binomial().fit(counts).estimate(sizes)),
         said=[*words, *(fit.words() if counts.most > 1 else [])],
-        labels_to_go=_labels_to_go(request, free, counts, population),
+        labels_to_go=_labels_to_go(request, free, counts, independent_population, effect),
         warnings=_warnings(fit, counts, sizes),
+    )
+
+
+def _grouped(data: Data, counts: Counts, effect: float) -> str:
+    """Return how groups change the intervals, in a sentence."""
+    groups = data.table.groups
+    assert groups is not None
+    labelled = np.asarray(counts.correct) >= 0
+    return (
+        f"--group: the {int(labelled.sum())} labelled items are in {len(np.unique(groups[labelled]))} "
+        f"groups of column {data.table.columns['group']!r}, and say as much as "
+        f"{labelled.sum() / effect:.0f} independent items."
     )
 
 
@@ -188,11 +222,16 @@ def _correct_counts(data: Data) -> tuple[Counts, list[str]]:
 
 
 def _labels_to_go(
-    request: EnsembleRequest, free: FittedThinning, counts: Counts, population: int | None
+    request: EnsembleRequest,
+    free: FittedThinning,
+    counts: Counts,
+    population: float | None,
+    effect: float,
 ) -> list[str]:
     """Return the width of the interval and the number of labels that the target width needs.
 
     They are computed at the largest number of votes that half of the labelled items have.
+    `population` is a number of independent items, `effect` how many items count as one of these.
     """
     labelled = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
     size = odd_sizes(int(np.median(labelled)))[-1]
@@ -206,6 +245,7 @@ def _labels_to_go(
     width_text = f"With {votes}, the {percent(request.level)} interval is {width:.3f} wide"
     if needed is None:
         return [f"{width_text}; no number of labels reduces it to {request.target_width:g}."]
+    needed = math.ceil(needed * effect)
     if needed <= n_labelled:
         return [f"{width_text}, which meets the target of {request.target_width:g}."]
     words = [
@@ -214,8 +254,8 @@ def _labels_to_go(
     ]
     if needed > items:
         words.append(
-            f"The file has only {items} items: choose a larger --target-width, or use --these-items for "
-            "the error on these items alone."
+            f"The file has only {items} items: choose a larger --target-width, or use --target these "
+            "for the error on these items alone."
         )
     return words
 

@@ -14,6 +14,7 @@ from judgebayes.workflow.names import CALIBRATORS, INFERENCES, METHODS
 
 __all__ = [
     "ROLES",
+    "TARGETS",
     "ApplyRequest",
     "CalibrateRequest",
     "Columns",
@@ -120,6 +121,15 @@ AbstainCost = Annotated[
         least=0,
     ),
 ]
+TARGETS = ("these", "more")
+Target = Annotated[
+    str,
+    Option(
+        "What the intervals are about: more, items like those of the file (new groups, with --group); "
+        "or these, the items of the file.",
+        values=TARGETS,
+    ),
+]
 Out = Annotated[Path | None, "Where to write the table: .csv, .tsv, .jsonl, .parquet."]
 Plot = Annotated[Path | None, "Where to draw the figure: .png, .pdf or .svg."]
 
@@ -169,6 +179,7 @@ class ReadingOptions:
 
 
 Ungrouped = Annotated[Columns, Fixed({"task": None, "group": None})]
+WithoutTask = Annotated[Columns, Fixed({"task": None})]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +247,7 @@ class CalibrateRequest(LabelledVotes):
     loss: Loss = "absolute"
     losses: OwnLosses = None
     abstain_cost: AbstainCost = None
+    target: Target = "more"
     splits: Annotated[int, Option("Number of splits of the held-out comparison.", least=2)] = 100
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
@@ -287,12 +299,9 @@ class EnsembleRequest(LabelledVotes):
         float, "Target width of the interval; the number of labels that it needs is printed."
     ] = 0.05
     level: Annotated[float, "Coverage probability of the intervals."] = 0.9
-    these_items: Annotated[
-        bool,
-        "Estimate the error on the items of the file, not on all similar items; the interval is "
-        "narrower if a large share is labelled.",
-    ] = False
-    columns: Ungrouped
+    target: Target = "more"
+    these_items: Annotated[bool, "The same as --target these."] = False
+    columns: WithoutTask
     classes: ClassNames = None
     reading: ReadingOptions
     seed: Annotated[int, "Seed of the posterior draws."] = 0

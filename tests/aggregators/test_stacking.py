@@ -75,6 +75,7 @@ def test_known_label_noise_undoes_the_shrinking_of_weights() -> None:
     assert (ignorant.mean < 0.8 * clean.mean).all()
 
 
+@pytest.mark.slow
 def test_drawing_agrees_with_laplace_where_labels_are_many(
     copied: tuple[Votes, np.ndarray],
 ) -> None:

@@ -117,6 +117,7 @@ def test_sparse_2pl_votes_are_fewer_for_the_less_able() -> None:
     assert np.corrcoef(right, ability)[0, 1] > 0.97
 
 
+@pytest.mark.slow
 def test_numpyros_example_samples_our_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("funsor")
     monkeypatch.setattr(nuts, "WARMUP", 300)

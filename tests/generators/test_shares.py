@@ -9,7 +9,8 @@ from strong_judges import GENERATORS, ITEMS, World, world
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import FittedShares, item_scores, shares
-from judgebayes.generators.own_labels import FEW, _quantiles
+from judgebayes.generators.clusters import Clusters
+from judgebayes.generators.own_labels import FEW, _Items, _quantiles
 from judgebayes.votes import Votes
 
 PLACE = 5
@@ -59,6 +60,12 @@ def mixture_of(fit: FittedShares, place: int) -> tuple:
     return panel.weight, panel.mean[:, place], panel.covariance[:, place, place] ** 0.5
 
 
+def these_items(scores: np.ndarray, labels: np.ndarray, mixture: tuple) -> np.ndarray:
+    """Return the quantiles of the share among these items, which are independent."""
+    items = _Items(scores, labels, Clusters(np.arange(len(labels)), 0.0))
+    return _quantiles(items, mixture, LEVELS, "these")
+
+
 def width(ends: np.ndarray) -> float:
     low, high = np.interp([0.05, 0.95], LEVELS, ends)
     return float(high - low)
@@ -98,7 +105,7 @@ def test_quantiles_are_those_of_weighted_simulation(known: int, spread: float) -
     labels = (rng.random(40) < 1 / (1 + np.exp(-scores))).astype(int)
     labels[known:] = -1
     mixture = np.array([0.6, 0.4]), np.array([0.8, -0.4]), np.array([1.0, 1.5])
-    ends = _quantiles(scores, labels, tuple(jnp.asarray(part) for part in mixture), LEVELS)
+    ends = these_items(scores, labels, tuple(jnp.asarray(part) for part in mixture))
     counted = by_simulation(scores, labels, mixture).cumsum()
     # Ours are continuous: between two numbers of items, the probability of at most the lower one.
     between = (np.arange(40) + 0.5) / 40
@@ -149,7 +156,7 @@ def test_labels_narrow_the_interval_and_never_widen_it(
             for seed in range(4 if k else 1):
                 labels = some(drawn, three, k, place, seed)
                 scores = item_scores(votes, labels)[own]
-                ends = _quantiles(scores, labels[own], mixture_of(unlabelled, place), LEVELS)
+                ends = these_items(scores, labels[own], mixture_of(unlabelled, place))
                 each.append(width(ends))
                 if (place, k, seed) == (PLACE, 20, 0):
                     np.testing.assert_allclose(twenty.ends[place], ends, atol=1e-9)
@@ -169,7 +176,7 @@ def test_intervals_cover_the_share(
             labels = some(drawn, three, 30, place, seed)
             own = drawn.generator == place
             scores = item_scores(votes, labels)[own]
-            ends = _quantiles(scores, labels[own], mixture_of(unlabelled, place), LEVELS)
+            ends = these_items(scores, labels[own], mixture_of(unlabelled, place))
             low, high = np.interp([0.05, 0.95], LEVELS, ends)
             covered.append(low <= drawn.truth[place] <= high)
     assert np.mean(covered) > 0.8
@@ -190,7 +197,7 @@ def test_labels_of_one_generator_leave_the_others_near_where_they_were(
 
 def test_draws_have_the_quantiles_and_the_ranks_of_the_panels(twenty: FittedShares) -> None:
     key, n = jax.random.key(3), 1000
-    draws, panels = twenty.draws(n, key), np.asarray(twenty.panel.draws(n, key))
+    draws, panels = twenty.draws(n, key), np.asarray(twenty.panel.rate_draws(n, key))
     places = (np.arange(n) + 0.5) / n
     for i in range(GENERATORS):
         expected = np.interp(places, LEVELS, twenty.ends[i])

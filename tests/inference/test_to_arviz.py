@@ -207,7 +207,11 @@ CASES = {
         {"precision": ("generator",), "tpr": ("judge",), "shift": ("class", "generator")},
     ),
 }
-ALL = pytest.mark.parametrize("name", CASES)
+FAST = {"davidson, label noise and weights", "mixture", "generators, items", "stacking"}
+"""These differ in their axes; the other fits are in the slow tests."""
+ALL = pytest.mark.parametrize(
+    "name", [c if c in FAST else pytest.param(c, marks=pytest.mark.slow) for c in CASES]
+)
 
 
 @cache
@@ -230,6 +234,7 @@ def arrays(data: Any, group: str) -> dict[str, Any]:
     return {str(name): data[group][name] for name in data[group].data_vars}
 
 
+@pytest.mark.slow
 def test_the_registry_has_every_fit_that_can_be_sampled() -> None:
     def below(cls: type) -> set[type]:
         return {cls, *(k for sub in cls.__subclasses__() for k in below(sub))}

@@ -288,10 +288,15 @@ def as_published_from_one_start(aim: Any) -> Any:
 CASES: dict[str, Case] = {
     "davidson": pooling(Davidson(DRPS(starts=2)), davidson, costly=True),
     "davidson-ml": pooling(
-        Davidson(MinimumScore(nll, starts=1), label_noise=0.05), davidson, costly=True
+        Davidson(MinimumScore(nll, starts=1), label_noise=0.05),
+        davidson,
+        costly=True,
+        slow_only=True,
     ),
     "davidson-map": pooling(Davidson(MAP(starts=1)), davidson, costly=True, slow_only=True),
-    "davidson-mae": pooling(Davidson(MinimumLoss(candidates=256)), davidson, costly=True),
+    "davidson-mae": pooling(
+        Davidson(MinimumLoss(candidates=256)), davidson, costly=True, slow_only=True
+    ),
     "davidson-free": pooling(
         Davidson(DRPS(starts=1), symmetric=False), davidson, costly=True, slow_only=True
     ),
@@ -332,7 +337,9 @@ CASES: dict[str, Case] = {
         Stacking(symmetric=False, label_noise=0.05), stacking, breaks=ORDERED, costly=True
     ),
     "dawid-skene": vote(DawidSkene(), shares, lacks=UNSUPERVISED),
-    "dawid-skene-noisy": vote(DawidSkene(label_noise=0.1), shares, lacks=UNSUPERVISED),
+    "dawid-skene-noisy": vote(
+        DawidSkene(label_noise=0.1), shares, lacks=UNSUPERVISED, slow_only=True
+    ),
     "vote-share": rule(VoteShare(), uniform),
     "accuracy-weighted": vote(AccuracyWeighted(), uniform),
     "log-odds-weighted": vote(LogOddsWeighted(), uniform),
@@ -361,7 +368,11 @@ CASES: dict[str, Case] = {
         breaks=ORDERED,
     ),
     "calibrated-nested": vote(
-        Calibrated(OneCoin(), Temperature()), mapped(coin), lacks=RANDOM, costly=True
+        Calibrated(OneCoin(), Temperature()),
+        mapped(coin),
+        lacks=RANDOM,
+        costly=True,
+        slow_only=True,
     ),
     "calibrated-folds": vote(
         Calibrated(OneCoin(), Platt(), cross_fit=3),

@@ -53,7 +53,8 @@ from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 30, 4
-CLASSES = (2, 3, 4, 5)
+SLOW = pytest.mark.slow
+CLASSES = (2, pytest.param(3, marks=SLOW), 4, pytest.param(5, marks=SLOW))
 NOISE = (0.0, 0.15)
 Function = Callable[[Any], jax.Array]
 

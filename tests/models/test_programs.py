@@ -27,7 +27,14 @@ from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.votes import Votes
 
 MODELS = Path(judgebayes.models.__file__).parent
-ALL = pytest.mark.parametrize("name", PROGRAMS)
+PLAIN = {
+    *("davidson", "one coin", "dawid-skene", "stacking"),
+    *("temperature", "platt", "irt", "beta-binomial"),
+}
+"""Tested in the slow tests: the default ones have a variant with more features."""
+ALL = pytest.mark.parametrize(
+    "name", [pytest.param(p, marks=pytest.mark.slow) if p in PLAIN else p for p in PROGRAMS]
+)
 
 
 def test_no_program_adds_a_factor_or_imports_the_library() -> None:

@@ -1,0 +1,123 @@
+r"""The share of valid items among more items like these, from any posterior of the share among these.
+
+Given the share s among a generator's N items, the share among all items like them has the posterior
+
+.. math:: g \mid s \sim \mathrm{Beta}(n s + 1/2,\; n (1 - s) + 1/2), \qquad n = N / \mathrm{deff}
+
+Jeffreys' for n independent items, with Kish's design effect where items come in groups
+(`judgebayes.generators.clusters`). Generators with the same groups have correlated shares. A generator
+without labels of its own is unchanged: its posterior is about its rate, not about its items' labels.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+from scipy.special import betaincinv, ndtr
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.generators.clusters import (
+    Clusters,
+    correlation_between,
+    correlation_within,
+    normal_draws,
+    residuals,
+)
+
+__all__ = ["MoreItems", "for_more_items"]
+
+DRAWS = 4000
+"""Draws of the quantiles."""
+
+
+@runtime_checkable
+class _Drawn(Protocol):
+    @property
+    def status(self) -> Int[Array, ""]: ...
+
+    def draws(
+        self, n_draws: int = DRAWS, key: PRNGKeyArray | None = None
+    ) -> Float[AnyArray, "draw generator"]: ...
+
+
+@dataclass(frozen=True)
+class MoreItems:
+    """The posterior of the share of valid items among more items like these."""
+
+    these: _Drawn
+    """The posterior of the share among these items."""
+    effective: Float[np.ndarray, " generator"]
+    """The number of independent items of each generator; NaN without labels of its own."""
+    in_common: Float[np.ndarray, "generator generator"]
+    """The correlation of the generators' labels through their groups."""
+
+    @property
+    def status(self) -> Int[Array, ""]:
+        """The status of the fit."""
+        return self.these.status
+
+    @in_float64
+    def draws(
+        self, n_draws: int = DRAWS, key: PRNGKeyArray | None = None
+    ) -> Float[np.ndarray, "draw generator"]:
+        """Return joint draws of the shares."""
+        key = jax.random.key(0) if key is None else key
+        share = np.array(self.these.draws(n_draws, key))
+        own = np.isfinite(self.effective)
+        rank = ndtr(normal_draws(self.in_common, n_draws, key))[:, own]
+        n = self.effective[own]
+        share[:, own] = betaincinv(n * share[:, own] + 0.5, n * (1 - share[:, own]) + 0.5, rank)
+        return share
+
+    def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
+        """Return a quantile of each generator's share, from 4,000 draws."""
+        return np.asarray(np.quantile(self.draws(), level, axis=0))
+
+    def estimate(self) -> Float[np.ndarray, " generator"]:
+        """Return the posterior medians."""
+        return self.quantile(0.5)
+
+    def interval(
+        self, level: float = 0.9
+    ) -> tuple[Float[np.ndarray, " generator"], Float[np.ndarray, " generator"]]:
+        """Return the ends of the central intervals."""
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+
+def for_more_items(
+    these: _Drawn,
+    labels: Int[np.ndarray, " item"],
+    generator: Int[np.ndarray, " item"],
+    n_generators: int,
+    groups: Int[np.ndarray, " item"] | None = None,
+) -> MoreItems:
+    """Return the posterior among more items, from that among these items with these labels.
+
+    Parameters
+    ----------
+    these
+        A fit whose draws are of the share among these items.
+    labels
+        1 valid, 0 invalid, -1 unknown.
+    generator
+        The index of each item's generator, from 0.
+    n_generators
+        The number of generators.
+    groups
+        The group of each item; by default items are independent.
+    """
+    items = np.bincount(generator, minlength=n_generators).astype(float)
+    labelled = np.bincount(generator[labels >= 0], minlength=n_generators) > 0
+    if groups is None:
+        return MoreItems(these, np.where(labelled, items, np.nan), np.eye(n_generators))
+    residual = residuals(np.zeros(len(labels)), labels, generator, n_generators)
+    clusters = Clusters(groups, correlation_within(residual, labels, generator, groups))
+    effect = [clusters.design_effect(generator == place) for place in range(n_generators)]
+    return MoreItems(
+        these,
+        np.where(labelled, items / np.array(effect), np.nan),
+        correlation_between(residual, groups, generator, n_generators),
+    )

@@ -1,0 +1,174 @@
+"""These items or more items like them, in groups or independent."""
+
+import jax
+import numpy as np
+import pytest
+from scipy.stats import beta
+from strong_judges import GENERATORS, ITEMS, World, world
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.generators import for_more_items, shares
+from judgebayes.generators.clusters import (
+    Clusters,
+    correlation_between,
+    correlation_within,
+    normal_draws,
+    residuals,
+)
+
+
+@pytest.fixture(scope="module")
+def drawn() -> World:
+    return world(0)
+
+
+@pytest.fixture(scope="module")
+def labels(drawn: World) -> np.ndarray:
+    """All labels of three generators, and 40 of a fourth."""
+    known = np.where(drawn.generator < 3, drawn.label, -1)
+    known[3 * ITEMS : 3 * ITEMS + 40] = drawn.label[3 * ITEMS : 3 * ITEMS + 40]
+    return known
+
+
+def in_groups(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
+    """Return labels whose probability, .2 or .8, belongs to their group."""
+    return (rng.random(sizes.sum()) < np.repeat(rng.choice([0.2, 0.8], len(sizes)), sizes)).astype(
+        int
+    )
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def test_the_design_effect_is_the_inflation_of_the_variance_of_a_mean() -> None:
+    rng = np.random.default_rng(0)
+    sizes = np.array([1, 2, 3, 10] * 5)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    means = np.array([in_groups(rng, sizes).mean() for _ in range(20_000)])
+    inflation = means.var() / (0.25 / sizes.sum())
+    # The correlation of two labels of a group: the variance of their probability, .09, over .25.
+    effect = Clusters(group, 0.36).design_effect(np.ones(len(group), bool))
+    assert effect == pytest.approx(inflation, rel=0.03)
+    few = group == 3
+    assert Clusters(group, 0.36).design_effect(few) == pytest.approx(1 + 0.36 * 9)
+    assert Clusters(group, 0.36).design_effect(group < 0) == 1
+
+
+def test_the_correlation_within_groups_is_found_and_absent_where_it_cannot_be() -> None:
+    rng = np.random.default_rng(1)
+    sizes = np.full(800, 4)
+    group, generator = np.repeat(np.arange(800), 4), np.tile([0, 0, 1, 1], 800)
+    y = in_groups(rng, sizes)
+    of_labels = residuals(np.zeros(3200), y, generator, 2)
+    assert correlation_within(of_labels, y, generator, group) == pytest.approx(0.36, abs=0.05)
+    # Two generators share their groups: the sums of two items have the correlation .36 / .68.
+    between = correlation_between(of_labels, group, generator, 2)
+    assert between[0, 1] == pytest.approx(0.36 / 0.68, abs=0.06)
+    np.testing.assert_allclose(np.diag(between), 1)
+    alone = np.arange(3200)
+    assert correlation_within(of_labels, y, generator, alone) == 0
+    shuffled = rng.permutation(y)
+    independent = residuals(np.zeros(3200), shuffled, generator, 2)
+    assert correlation_within(independent, shuffled, generator, group) < 0.06
+    assert (residuals(np.zeros(3200), np.full(3200, -1), generator, 2) == 0).all()
+
+
+def test_residuals_have_mean_zero_by_generator_and_unit_variance() -> None:
+    rng = np.random.default_rng(2)
+    score, generator = rng.normal(size=4000), np.repeat([0, 1], 2000)
+    y = (rng.random(4000) < 1 / (1 + np.exp(-score - np.array([0.5, -1])[generator]))).astype(int)
+    of_labels = residuals(score, y, generator, 2)
+    assert of_labels.var() == pytest.approx(1, abs=0.05)
+    for place in (0, 1):
+        assert of_labels[generator == place].mean() == pytest.approx(0, abs=0.06)
+
+
+def test_normal_draws_have_the_correlation_also_of_a_low_rank() -> None:
+    matrix = np.array([[1, 1, 0.5], [1, 1, 0.5], [0.5, 0.5, 1]])
+    draws = normal_draws(matrix, 20_000, jax.random.key(0))
+    np.testing.assert_allclose(np.corrcoef(draws.T), matrix, atol=0.02)
+    np.testing.assert_allclose(draws[:, 0], draws[:, 1], atol=1e-6)
+
+
+# --- targets --------------------------------------------------------------------------------------
+
+
+def width(ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    return np.subtract(*ends[::-1])
+
+
+def test_more_items_are_never_known_and_widen_what_labels_say(
+    drawn: World, labels: np.ndarray
+) -> None:
+    these = shares(drawn.votes, labels, drawn.generator, GENERATORS)
+    more = shares(drawn.votes, labels, drawn.generator, GENERATORS, target="more")
+    assert (width(these.interval())[:3] == 0).all()
+    # Labels of all items: about the interval of a binomial share, which the prior narrows a little.
+    k = drawn.truth[:3] * ITEMS
+    binomial = width(
+        (beta.ppf(0.05, k + 0.5, ITEMS - k + 0.5), beta.ppf(0.95, k + 0.5, ITEMS - k + 0.5))
+    )
+    ratio = width(more.interval())[:3] / binomial
+    assert ((ratio > 0.7) & (ratio < 1.1)).all()
+    np.testing.assert_allclose(more.estimate(), these.estimate(), atol=0.02)
+    assert (width(more.interval())[3:] > 0.02).all()
+    np.testing.assert_array_equal(more.held_out, these.held_out)
+
+
+def test_groups_widen_intervals_and_independent_items_in_groups_do_not(
+    drawn: World, labels: np.ndarray
+) -> None:
+    order = np.argsort(drawn.label + 2 * drawn.generator, kind="stable")
+    alike = np.empty(len(labels), int)
+    alike[order] = np.arange(len(labels)) // 10  # ten items of a generator with the same label
+    mixed = np.random.default_rng(3).permutation(len(labels)) // 10
+
+    def fit(groups: np.ndarray | None) -> np.ndarray:
+        of = shares(drawn.votes, labels, drawn.generator, GENERATORS, target="more", groups=groups)
+        assert np.isfinite(of.draws(500)).all()
+        return width(of.interval())
+
+    alone, wide, same = fit(None), fit(alike), fit(mixed)
+    assert (wide[:3] > 1.8 * alone[:3]).all()
+    np.testing.assert_allclose(same[:3], alone[:3], rtol=0.1)
+
+
+def test_generators_with_the_same_groups_have_a_difference_that_is_better_known() -> None:
+    one = world(1)
+    rng = np.random.default_rng(4)
+    group = np.tile(np.arange(ITEMS), GENERATORS)
+    hard = rng.random(ITEMS) < 0.4
+    label = np.where(hard[group], 0, (rng.random(len(group)) < 0.95).astype(int))
+    known = np.where(one.generator < 2, label, -1)
+
+    def spread(groups: np.ndarray | None) -> float:
+        fit = shares(one.votes, known, one.generator, GENERATORS, target="more", groups=groups)
+        draws = fit.draws(2000)
+        return float((draws[:, 0] - draws[:, 1]).std())
+
+    assert spread(group) < 0.7 * spread(None)
+
+
+def test_a_known_share_has_jeffreys_posterior_among_more_items(
+    drawn: World, labels: np.ndarray
+) -> None:
+    these = shares(drawn.votes, labels, drawn.generator, GENERATORS)
+    more = for_more_items(these, labels, drawn.generator, GENERATORS)
+    draws = more.draws(20_000)
+    for place in range(3):
+        k = drawn.truth[place] * ITEMS
+        law = beta(k + 0.5, ITEMS - k + 0.5)
+        expected = law.ppf([0.05, 0.5, 0.95])
+        np.testing.assert_allclose(
+            np.quantile(draws[:, place], [0.05, 0.5, 0.95]), expected, atol=0.002
+        )
+    np.testing.assert_array_equal(draws[:, 5], these.draws(20_000)[:, 5])
+    one_group_each = for_more_items(
+        these, labels, drawn.generator, GENERATORS, groups=np.arange(len(labels))
+    )
+    np.testing.assert_allclose(one_group_each.effective, more.effective)
+
+
+def test_an_unknown_target_is_refused(drawn: World, labels: np.ndarray) -> None:
+    with pytest.raises(JudgeBayesError, match="choose one of: these, more"):
+        shares(drawn.votes, labels, drawn.generator, GENERATORS, target="all")
