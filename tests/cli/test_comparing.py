@@ -100,6 +100,23 @@ def test_an_accuracy_is_the_hull_of_both_intervals_within_its_bounds() -> None:
     assert grouped.low == pytest.approx(beta(1 + 6, 1).ppf(0.025))  # six sources, not sixty items
 
 
+def test_an_interval_about_these_items_narrows_with_their_labels() -> None:
+    one = compared(own=np.full(ITEMS, 0.9))
+    one.evaluations["own"].decisions[:, :6] = 0
+
+    def accuracy(unseen: float) -> float:
+        of = Compared(PARTS, {}, one.evaluations, ITEMS, None, unseen=unseen)
+        right = of.right("own")
+        assert right.mean == pytest.approx(0.9)
+        assert ("these items" in of.title) == (unseen < 1)
+        return right.high - right.low
+
+    # Of N items, n with a label: the finite-population correction 1 - n / N of the variance.
+    half, all_of_them = accuracy(0.5), accuracy(0.0)
+    assert 0.6 < half / accuracy(1.0) < 0.8
+    assert all_of_them == 0  # both splits hold out the same items
+
+
 def test_a_mean_loss_has_the_uncertainty_of_the_share_of_errors() -> None:
     comparison = compared(own=np.full(ITEMS, 0.9))
     labels = comparison.evaluations["own"].labels

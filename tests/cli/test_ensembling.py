@@ -61,6 +61,34 @@ def test_the_table_the_labels_to_go_and_the_plot(
     assert plot.stat().st_size > 3000
 
 
+def test_groups_widen_the_intervals_and_both_targets_are_named(
+    files: tuple[Path, Path, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = NUTS(draws=100, warmup=100, chains=2)
+    monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
+    votes, labels, correct = files
+    # Groups of items with the same number of correct votes.
+    group = np.append(np.argsort(np.argsort(correct, kind="stable")) // 8, np.arange(40) + 5)
+    table = pd.read_csv(votes)
+    table.assign(source=group[table["item"]]).to_csv(votes, index=False)
+
+    def interval(*args: object) -> tuple[str, float]:
+        said = run(votes, "--labels", labels, "--k", "5", "--out", tmp_path / "t.csv", *args).output
+        row = pd.read_csv(tmp_path / "t.csv").query("method == 'model-free'").iloc[0]
+        return said, row["high"] - row["low"]
+
+    said, alone = interval()
+    assert "on more items like these" in said
+    said, grouped = interval("--group", "source")
+    assert "40 labelled items are in 5 groups of column 'source'" in said
+    assert grouped > 1.5 * alone
+    said, these = interval("--group", "source", "--target", "these")
+    assert "on these items" in said
+    assert alone < these < grouped
+    refused = run(votes, "--labels", labels, "--target", "all").exception
+    assert "--target 'all' is unknown; choose one of: these, more" in str(refused)
+
+
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [

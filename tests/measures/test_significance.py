@@ -116,6 +116,9 @@ def test_two_way_interval_adds_items_and_splits() -> None:
     squares = ((by_item.high - by_item.low) ** 2 + (by_split.high - by_split.low) ** 2) ** 0.5
     assert interval.high - interval.low == pytest.approx(squares)
     assert interval.mean == pytest.approx(values.mean())
+    # All items in question are these: only the splits vary.
+    known = sig.two_way_interval(values, items, 30, unseen=0.0)
+    assert known.high - known.low == pytest.approx(by_split.high - by_split.low)
 
 
 def test_bootstrap_interval_agrees_with_the_normal_one_on_many_values() -> None:
