@@ -40,6 +40,7 @@ from judgebayes.generators.voting import (
     ensemble_rates,
     ensembles,
 )
+from judgebayes.generators.youden import YoudenIndex, judge_youden, panel_youden
 
 __all__ = [
     "Choice",
@@ -60,6 +61,7 @@ __all__ = [
     "Stratified",
     "StratumCounts",
     "Targets",
+    "YoudenIndex",
     "as_published",
     "best_judge",
     "choose_threshold",
@@ -70,8 +72,10 @@ __all__ = [
     "ensemble_rates",
     "ensembles",
     "item_scores",
+    "judge_youden",
     "logit_shift",
     "mean_prediction",
+    "panel_youden",
     "rogan_gladen",
     "rogan_gladen_by_judge",
     "shares",
