@@ -1,5 +1,6 @@
 """`judgebayes precision`: the share of each generator's items that is valid, printed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io import check_writable, write_table
 from judgebayes.workflow.options import PrecisionRequest
 from judgebayes.workflow.precision import SETTLED, Precision, precision_request
+from judgebayes.workflow.precision_tables import check_words
 
 __all__ = ["estimate_precision"]
 
@@ -34,17 +36,19 @@ def estimate_precision(request: PrecisionRequest) -> None:
     check_writable(request.plot, table=False)
     result = precision_request(request)
     say(console, result.said)
-    title = "Generators" if result.systems is None else "Win rates"
+    title, percents = (
+        "Generators" if result.noun == "generator" else "Win rates",
+        ("estimate", "raw mean"),
+    )
+    if "estimate" not in result.shares:
+        title += " (raw means, not corrected)"
     readable = _readable(result.shares, result.noun)
-    if result.systems is not None:  # neighbouring pairs need no comparison
-        readable = readable.drop(columns="beats next")
-    _print(console, readable, title, percent=("estimate", "raw mean"))
+    if result.noun == "pair":  # neighbouring pairs need no comparison
+        readable = readable.drop(columns="beats next", errors="ignore")
+    _print(console, readable, title, percents)
     lines = []
-    if (result.shares["labelled"] > 0).any():
-        lines.append(
-            "Estimate: corrected for the judges' errors; "
-            "exact (known) where every item is labelled. Raw mean: the mean of the votes, uncorrected."
-        )
+    if result.legend and (result.shares["labelled"] > 0).any():
+        lines.append(f"{result.legend} Raw mean: the mean of the votes, uncorrected.")
     if "beats next" in readable:
         lines.append(
             f"Beats next: the probability of being better than the next row; settled if at least "
@@ -52,11 +56,12 @@ def estimate_precision(request: PrecisionRequest) -> None:
         )
     say(console, lines)
     if result.systems is not None:
-        _print(console, _ranking(result.systems), "Systems", percent=("mean win rate",))
+        rates = ("mean win rate", "raw mean win rate")
+        _print(console, _ranking(result.systems), "Systems", percent=rates)
     _print(console, result.judges, "Judges", percent=("TPR", "TNR", "voted on"))
     if result.held_out is not None:
         _print_check(console, result.held_out, result.noun)
-    good, poor = ("valid", "invalid") if result.systems is None else ("won", "lost")
+    good, poor = ("valid", "invalid") if result.noun == "generator" else ("won", "lost")
     say(
         console,
         [
@@ -71,29 +76,20 @@ def estimate_precision(request: PrecisionRequest) -> None:
     if request.out is not None:
         write_table(result.shares, request.out)
     if request.plot is not None:
-        title = "Generator precision" if result.systems is None else "Win rates"
+        title = "Generator precision" if result.noun == "generator" else "Win rates"
         _plot(result.shares, result.noun, request.plot, title)
 
 
 def _print_check(console: Console, table: pd.DataFrame, noun: str) -> None:
     """Print how well each labelled generator is predicted from the others, by method."""
-    shown = table.assign(**{"90 % interval": _ends(table)})
-    methods = ["predicted", "raw mean", "logit shift", "Rogan-Gladen"]
-    shown = shown[[noun, "labels say", "predicted", "90 % interval", *methods[1:]]]
+    shown = table.assign(interval=_ends(table))
+    simple = ["raw mean", "logit shift", "Rogan-Gladen", "PPI"]
+    shown = shown[[noun, "labels say", "predicted", "interval", *simple]]
+    shown = shown.dropna(axis="columns", how="all")
     shown = shown.rename(columns={"labels say": "labels", "logit shift": "shift"})
     title = f"Check: each labelled {noun}, predicted from the others"
-    _print(console, shown, title, percent=("labels", "shift", *methods))
-    errors = {name: (table[name] - table["labels say"]).abs().mean() for name in methods}
-    best = min((name for name in methods if errors[name] == errors[name]), key=errors.__getitem__)
-    line = "Mean error in points: " + ", ".join(
-        f"{name} {100 * error:.1f}" for name, error in errors.items() if error == error
-    )
-    if best != "predicted":
-        line += (
-            f". On these {len(table)} {noun}s the {best} predicts better; so few cannot tell methods "
-            "with close errors apart"
-        )
-    say(console, [line + "."])
+    _print(console, shown, title, percent=("labels", "shift", "predicted", *simple))
+    say(console, check_words(table, noun))
 
 
 def _print_next_items(console: Console, result: Precision, table: pd.DataFrame) -> None:
@@ -131,42 +127,41 @@ def _print(console: Console, frame: pd.DataFrame, title: str, percent: tuple[str
 
 def _ends(table: pd.DataFrame) -> list[str]:
     return [
-        f"{100 * low:.1f} - {100 * high:.1f}" if high > low + 1e-9 else "known"
+        ""
+        if np.isnan(low)
+        else f"{100 * low:.1f} - {100 * high:.1f}"
+        if high > low + 1e-9
+        else "known"
         for low, high in zip(table["low"], table["high"], strict=True)
     ]
 
 
 def _ranking(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of systems with the interval in one column."""
-    return pd.DataFrame(
-        {
-            "system": table["system"],
-            "mean win rate": table["mean win rate"],
-            "90 % interval": _ends(table),
-            "P(better than next)": table["P(better than next)"],
-        }
-    )
+    """Return the table of systems with the interval, if any, in one column."""
+    if "low" not in table:
+        return table
+    shown = table.assign(**{"90 % interval": _ends(table)})
+    return shown[["system", "mean win rate", "90 % interval", "P(better than next)"]]
 
 
 def _readable(table: pd.DataFrame, noun: str) -> pd.DataFrame:
     """Return the table of generators with the interval in one column and short headers."""
-    return pd.DataFrame(
-        {
-            noun: table[noun],
-            "estimate": table["estimate"],
-            "90 % interval": _ends(table),
-            "raw mean": table["raw mean"],
-            "labelled": [
-                f"{a}/{b}" for a, b in zip(table["labelled"], table["items"], strict=True)
-            ],
-            "beats next": [
-                "" if np.isnan(p) else f"{p:.2f}, {'settled' if settled == 'yes' else 'open'}"
-                for p, settled in zip(
-                    table["P(better than next)"], table["order settled"], strict=True
-                )
-            ],
-        }
-    )
+    columns: dict[str, Sequence[object]] = {noun: table[noun]}
+    if "estimate" in table:
+        columns["estimate"] = table["estimate"]
+    if "low" in table:
+        columns["90 % interval"] = _ends(table)
+    columns["raw mean"] = table["raw mean"]
+    columns["labelled"] = [
+        f"{a}/{b}" for a, b in zip(table["labelled"], table["items"], strict=True)
+    ]
+    if "order settled" in table:
+        orders = zip(table["P(better than next)"], table["order settled"], strict=True)
+        columns["beats next"] = [
+            "" if np.isnan(p) else f"{p:.2f}, {'settled' if settled == 'yes' else 'open'}"
+            for p, settled in orders
+        ]
+    return pd.DataFrame(columns)
 
 
 def _cell(name: str, value: object, percent: tuple[str, ...]) -> str:
@@ -178,9 +173,13 @@ def _cell(name: str, value: object, percent: tuple[str, ...]) -> str:
 
 
 def _plot(table: pd.DataFrame, noun: str, path: Path, title: str) -> None:
-    raw = table.assign(value=table["raw mean"], low=np.nan, high=np.nan, series="raw mean")
-    ours = table.assign(value=table["estimate"], series="estimate, 90 % interval")
-    both = pd.concat([ours, raw])
+    parts = [table.assign(value=table["raw mean"], low=np.nan, high=np.nan, series="raw mean")]
+    if "low" in table:
+        parts.insert(0, table.assign(value=table["estimate"], series="estimate, 90 % interval"))
+    elif "estimate" in table:
+        ours = table.assign(value=table["estimate"], low=np.nan, high=np.nan, series="estimate")
+        parts.insert(0, ours)
+    both = pd.concat(parts)
     value: Float[np.ndarray, " row"] = both[["value", "low", "high"]].to_numpy(float)
     both[["value", "low", "high"]] = 100 * value
     from judgebayes.plots import intervals  # Matplotlib takes half a second to import

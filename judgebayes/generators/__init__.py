@@ -41,6 +41,7 @@ from judgebayes.generators.voting import (
     ensemble_rates,
     ensembles,
 )
+from judgebayes.generators.youden import YoudenIndex, judge_youden, panel_youden
 
 __all__ = [
     "Choice",
@@ -62,6 +63,7 @@ __all__ = [
     "Stratified",
     "StratumCounts",
     "Targets",
+    "YoudenIndex",
     "as_published",
     "best_judge",
     "choose_threshold",
@@ -73,8 +75,10 @@ __all__ = [
     "ensembles",
     "for_more_items",
     "item_scores",
+    "judge_youden",
     "logit_shift",
     "mean_prediction",
+    "panel_youden",
     "rogan_gladen",
     "rogan_gladen_by_judge",
     "shares",

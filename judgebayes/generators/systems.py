@@ -48,6 +48,7 @@ __all__ = [
     "prediction_powered",
     "rogan_gladen_interval",
     "success_rate",
+    "tuned_power",
 ]
 
 Method = Literal["labels", "rogan-gladen", "prediction-powered"]
@@ -132,13 +133,28 @@ def _labels(y: np.ndarray) -> _Parts:
     return float(y.mean()), (y - y.mean()) / len(y), None
 
 
+def tuned_power(scores: Float[np.ndarray, " item"], labels: Int[np.ndarray, " item"]) -> float:
+    r"""Return :math:`\hat\lambda`, the weight of the scores in prediction-powered inference.
+
+    0 without labelled or unlabelled items, or if all scores are equal. It is not clipped.
+    """
+    labels, scores = np.asarray(labels), np.asarray(scores, float)
+    known = labels >= 0
+    if not known.any() or known.all():
+        return 0.0
+    return _tuned(labels[known].astype(float), scores[known], scores[~known])
+
+
+def _tuned(y: np.ndarray, f: np.ndarray, rest: np.ndarray) -> float:
+    spread = float(np.var(np.concatenate([f, rest]), ddof=0))
+    joint = float(((f - f.mean()) * (y - y.mean())).mean())
+    return joint / ((1 + len(f) / len(rest)) * spread) if spread > 0 else 0.0
+
+
 def _prediction_powered(
     y: np.ndarray, f: np.ndarray, rest: np.ndarray, power: float | None
 ) -> _Parts:
-    if power is None:
-        spread = float(np.var(np.concatenate([f, rest]), ddof=0))
-        joint = float(((f - f.mean()) * (y - y.mean())).mean())
-        power = joint / ((1 + len(f) / len(rest)) * spread) if spread > 0 else 0.0
+    power = _tuned(y, f, rest) if power is None else power
     residual = y - power * f
     value = power * rest.mean() + residual.mean()
     return (

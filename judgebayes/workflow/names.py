@@ -7,9 +7,22 @@ from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["CALIBRATORS", "INFERENCES", "METHODS", "TOP", "declared"]
+__all__ = [
+    "CALIBRATORS",
+    "INFERENCES",
+    "METHODS",
+    "PRECISION_INFERENCES",
+    "PRECISION_METHODS",
+    "TOP",
+    "declared",
+]
 
 INFERENCES = ("drps", "ml", "map", "nuts")
+PRECISION_METHODS = (
+    *("auto", "panel", "impression", "strata", "hierarchical", "flat", "item-level", "veto"),
+    *("majority", "regression-as-published", "logit-shift", "rogan-gladen", "ppi", "labels-only"),
+)
+PRECISION_INFERENCES = ("map", "laplace", "nuts")
 TOP = {f"top-{k}": k for k in (3, 5, 10)}
 """The k most accurate judges, combined by the one-coin model."""
 PACKAGE = Path(__file__).parents[1]

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.workflow.names import CALIBRATORS, INFERENCES, METHODS
+from judgebayes.workflow.names import (
+    CALIBRATORS,
+    INFERENCES,
+    METHODS,
+    PRECISION_INFERENCES,
+    PRECISION_METHODS,
+)
 
 __all__ = [
     "ROLES",
@@ -332,9 +338,23 @@ class PrecisionRequest(LabelledVotes):
     ] = None
     method: Annotated[
         str,
-        "The estimator: panel, impression (labels of whole generators only), strata (of votes), or "
-        "auto: panel; without any label impression; with more than 30 generators impression or strata.",
+        Option(
+            "The estimator. auto: panel; without any label the raw mean, uncorrected; with more than "
+            "30 generators impression (labels of whole generators only) or strata (of votes). "
+            "Programs: hierarchical, flat, item-level. Without intervals: veto, majority, "
+            "regression-as-published, logit-shift, rogan-gladen. From a generator's own labels: ppi, "
+            "labels-only.",
+            values=PRECISION_METHODS,
+        ),
     ] = "auto"
+    inference: Annotated[
+        str | None,
+        Option(
+            "How hierarchical and flat (nuts or map) or item-level (laplace, map or nuts) is fitted; "
+            "the first is the default. map has no interval.",
+            values=PRECISION_INFERENCES,
+        ),
+    ] = None
     next_labels: Annotated[
         int | None, Option("Propose this many items to label next.", ("--next",), least=1)
     ] = None

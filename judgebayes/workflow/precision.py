@@ -1,63 +1,44 @@
 """The share of each generator's items that is valid, and win rates of pairs of systems."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated, ClassVar
 
 import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
-from scipy.stats import norm
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import (
-    FittedImpression,
-    FittedShares,
-    FittedStratified,
-    Impression,
-    Labelling,
-    PrecisionCounts,
-    count_votes,
-    logit_shift,
-    mean_prediction,
-    rogan_gladen,
-    shares,
-    stratify,
-    valid_share,
-)
-from judgebayes.inference.status import Status
+from judgebayes.generators import Labelling, PrecisionCounts, count_votes, stratify, valid_share
 from judgebayes.io.options import split_names
-from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.data import Data, data_in_request, encoded
-from judgebayes.workflow.options import Fixed, PrecisionRequest, check_choice
+from judgebayes.workflow.options import Fixed, PrecisionRequest
+from judgebayes.workflow.precision_fits import Fit, Points, has_draws
+from judgebayes.workflow.precision_methods import Given, answer
+from judgebayes.workflow.precision_tables import (
+    LEVEL,
+    SETTLED,
+    generator_table,
+    held_out_table,
+    judge_table,
+)
+from judgebayes.workflow.precision_words import precision_warnings
 from judgebayes.workflow.reading import Opened, Reading, classes_of, open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
-from judgebayes.workflow.systems import Matches, binary_votes, read_matches, system_table
+from judgebayes.workflow.systems import (
+    Matches,
+    binary_votes,
+    read_matches,
+    system_points,
+    system_table,
+)
 
 __all__ = ["LEVEL", "SETTLED", "Precision", "generators_of", "precision", "precision_request"]
 
 GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
-LEVEL = 0.9
-"""Probability of the intervals."""
-SETTLED = 0.95
-"""An order of two generators is settled from this probability."""
-FEW_INVALID = 10
-WHOLE = 0.9
-"""A generator counts as fully labelled from this share of labelled items."""
-
-CHECKED = 30
-"""A generator with this many labels is predicted from the others, as a check."""
-ODD = 0.5
-"""A judge's votes on a generator are called unlike the others' from this probability."""
-MOST_GENERATORS = 30
-"""With more generators, `auto` is a method whose time grows less."""
-METHODS = ("auto", "panel", "impression", "strata")
-
-Fit = FittedShares | FittedImpression | FittedStratified
 
 
 @dataclass(frozen=True)
@@ -72,10 +53,18 @@ class _Inputs:
     matches: Matches | None
     notes: list[str]
 
-    def labelling(self) -> Labelling:
-        """Return the items in strata of their votes, with their labels."""
+    def given(self) -> Given:
+        """Return what the methods learn from."""
         strata = stratify(valid_share(self.votes))
-        return Labelling(strata, self.generator, self.labels, len(self.names))
+        return Given(
+            self.votes,
+            self.labels,
+            self.generator,
+            self.names,
+            [str(judge) for judge in self.data.read.coding.judges],
+            count_votes(self.votes, self.labels, self.generator, len(self.names)),
+            Labelling(strata, self.generator, self.labels, len(self.names)),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,9 +78,10 @@ class Precision(Result):
     """The votes by generator, judge and label."""
     fit: Fit
     shares: pd.DataFrame
-    """A row per generator or pair of systems, the best first."""
+    """A row per generator or pair of systems, the best first; without the columns of intervals and
+    orders if the method has none."""
     systems: pd.DataFrame | None
-    """A row per system, the best first, if pairs of systems are compared; else None."""
+    """A row per system, the best first, if pairs of systems are compared and all have an estimate."""
     judges: pd.DataFrame
     """A row per judge: its accuracy on valid and on invalid items."""
     held_out: pd.DataFrame | None
@@ -99,13 +89,15 @@ class Precision(Result):
     next_items: pd.DataFrame | None
     """The items to label next, if requested; else None."""
     said: list[str]
-    """What was read, in sentences."""
+    """What was read, and what the method chose or could not do, in sentences."""
+    legend: str
+    """What the estimates are; empty if there are raw means only."""
     warnings: list[str]
 
     @property
     def noun(self) -> str:
         """The unit of the main table: generator, or pair (of systems)."""
-        return "generator" if self.systems is None else "pair"
+        return "generator" if self.request.systems is None else "pair"
 
     @property
     def sentences(self) -> list[str]:
@@ -146,55 +138,42 @@ def precision(
 def precision_request(request: PrecisionRequest) -> Precision:
     """Do what `precision` does, with the options in a record."""
     inputs = _inputs(request)
-    counts = count_votes(inputs.votes, inputs.labels, inputs.generator, len(inputs.names))
-    labelling = inputs.labelling()
-    fit = _fit(request.method, inputs, counts, labelling)
-    shares = generator_table(inputs.names, counts, fit, request.seed)
-    noun, systems = "generator", None
-    if inputs.matches is not None:
-        draws = np.asarray(fit.draws(key=jax.random.key(request.seed)))
-        noun, systems = "pair", system_table(inputs.matches, draws, LEVEL)
+    given = inputs.given()
+    fit, sentences, legend = answer(request.method, request.inference, given)
+    noun = "generator" if inputs.matches is None else "pair"
+    held_out = held_out_table(given, fit)
     n_next = request.next_labels
     return Precision(
         data=inputs.data,
         request=request,
-        counts=counts,
+        counts=given.counts,
         fit=fit,
-        shares=shares.rename(columns={"generator": noun}),
-        systems=systems,
-        judges=judge_table([str(j) for j in inputs.data.read.coding.judges], counts),
-        held_out=held_out_table(inputs.names, counts, fit).rename(columns={"generator": noun})
-        if isinstance(fit, FittedShares) and _checked(counts).sum() > 1
-        else None,
+        shares=generator_table(given.names, given.counts, fit, request.seed).rename(
+            columns={"generator": noun}
+        ),
+        systems=None if inputs.matches is None else _systems(inputs.matches, fit, request.seed),
+        judges=judge_table(given.judges, given.counts),
+        held_out=None if held_out is None else held_out.rename(columns={"generator": noun}),
         next_items=None
         if n_next is None
-        else _next_items(inputs, labelling, noun, n_next, request.seed),
-        said=inputs.notes,
-        warnings=_warnings(inputs, counts, fit),
+        else _next_items(inputs, given.labelling, noun, n_next, request.seed),
+        said=[*inputs.notes, *sentences],
+        legend=legend,
+        warnings=precision_warnings(given.judges, given.counts, fit),
     )
 
 
-def _fit(method: str, inputs: _Inputs, counts: PrecisionCounts, labelling: Labelling) -> Fit:
-    check_choice("--method", method, METHODS)
-    if method == "auto":
-        method = _chosen(counts)
-    if method == "strata":
-        return labelling.fit()
-    if method == "impression":
-        if _in_part(counts):
-            raise JudgeBayesError(
-                "Some generators are labelled in part: --method impression needs all labels of a "
-                "generator or none. Use --method panel."
-            )
-        return Impression().fit(counts)
-    return shares(inputs.votes, inputs.labels, inputs.generator, len(inputs.names))
-
-
-def _chosen(counts: PrecisionCounts) -> str:
-    """Return the method of `auto`: `panel` takes minutes with many generators, as with pairs."""
-    if bool(counts.labelled.any()) and len(counts.valid) <= MOST_GENERATORS:
-        return "panel"
-    return "strata" if _in_part(counts) else "impression"
+def _systems(matches: Matches, fit: Fit, seed: int) -> pd.DataFrame | None:
+    """Return the table of systems; None if a pair has no estimate."""
+    rates = np.asarray(fit.estimate())
+    if not np.isfinite(rates).all():
+        return None
+    if has_draws(fit):
+        draws = np.asarray(fit.draws(key=jax.random.key(seed)))
+        if np.isfinite(draws).all():
+            return system_table(matches, draws, LEVEL)
+    name = "raw mean win rate" if isinstance(fit, Points) and fit.raw else "mean win rate"
+    return system_points(matches, rates, name)
 
 
 def _inputs(request: PrecisionRequest) -> _Inputs:
@@ -275,17 +254,6 @@ def _next_items(
     )
 
 
-def _in_part(counts: PrecisionCounts) -> bool:
-    """Return whether some generator has labels for only a part of its items.
-
-    `Impression` treats a generator's labels as those of all its items, and its intervals are too
-    narrow if only a part is labelled.
-    """
-    labelled = np.asarray(counts.valid + counts.invalid)
-    share = labelled / np.maximum(labelled + np.asarray(counts.unlabelled), 1)
-    return bool(((share > 0) & (share < WHOLE)).any())
-
-
 def generators_of(
     tables: list[tuple[pd.DataFrame, str]], read: Reading, named: str | None
 ) -> tuple[list[str], Int[np.ndarray, " item"]]:
@@ -334,90 +302,6 @@ def generators_of(
     )
 
 
-def generator_table(
-    names: list[str], counts: PrecisionCounts, fit: Fit, seed: int = 0
-) -> pd.DataFrame:
-    """Return a row per generator, the best first, and whether it is better than the next.
-
-    The order of two generators is settled if one is better in at least 95 % of the joint draws, in
-    which the uncertainty about the judges, which they share, cancels. Equal draws count half.
-    """
-    low, high = fit.interval(LEVEL)
-    draws = np.asarray(fit.draws(key=jax.random.key(seed)))
-    table = pd.DataFrame(
-        {
-            "generator": names,
-            "estimate": np.asarray(fit.estimate()),
-            "low": np.asarray(low),
-            "high": np.asarray(high),
-            "raw mean": np.asarray(mean_prediction(counts)),
-            "items": np.asarray(counts.valid + counts.invalid + counts.unlabelled).astype(int),
-            "labelled": np.asarray(counts.valid + counts.invalid).astype(int),
-        }
-    )
-    order = np.argsort(-table["estimate"].to_numpy(), kind="stable")
-    table = table.iloc[order].reset_index(drop=True)
-    above = [
-        float((draws[:, a] > draws[:, b]).mean() + (draws[:, a] == draws[:, b]).mean() / 2)
-        for a, b in pairwise(order)
-    ]
-    table["P(better than next)"] = [*above, np.nan]
-    # Without labels, the order depends on the votes and the prior only.
-    some = bool(counts.labelled.any())
-    table["order settled"] = [*("yes" if some and p >= SETTLED else "no" for p in above), ""]
-    return table
-
-
-def _checked(counts: PrecisionCounts) -> np.ndarray:
-    """Return which generators have enough labels for a check."""
-    return np.asarray(counts.valid + counts.invalid) >= CHECKED
-
-
-def held_out_table(names: list[str], counts: PrecisionCounts, fit: FittedShares) -> pd.DataFrame:
-    """Return each labelled generator's share of valid labels, predicted from the other generators.
-
-    Beside the estimate and its interval are the raw mean of the votes, the logit shift and Rogan and
-    Gladen's correction, each from the same labels.
-    """
-    low, estimate, high = (
-        [float(np.interp(level, fit.levels, row)) for row in fit.held_out]
-        for level in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
-    )
-    records = []
-    for place in np.flatnonzero(_checked(counts)):
-        others = counts.reveal(np.arange(len(names)) != place)
-        records.append(
-            {
-                "generator": names[place],
-                "labels say": float(counts.labelled_precision[place]),
-                "predicted": estimate[place],
-                "low": low[place],
-                "high": high[place],
-                "raw mean": float(mean_prediction(others)[place]),
-                "logit shift": float(logit_shift(others)[place]),
-                "Rogan-Gladen": float(rogan_gladen(others)[place]),
-            }
-        )
-    return pd.DataFrame(records)
-
-
-def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
-    """Return each judge's rates over all labelled items, and the share of items it voted on."""
-    rates = counts.rates()
-    voted = counts.judged + counts.valid_judged + counts.invalid_judged
-    total = (counts.valid + counts.invalid + counts.unlabelled).sum()
-    return pd.DataFrame(
-        {
-            "judge": names,
-            "TPR": np.asarray(rates.tpr),
-            "TNR": np.asarray(rates.tnr),
-            "on valid": np.asarray(counts.valid_judged.sum(0)).astype(int),
-            "on invalid": np.asarray(counts.invalid_judged.sum(0)).astype(int),
-            "voted on": np.asarray(voted.sum(0) / total),
-        }
-    )
-
-
 def _words(
     votes: Votes,
     labels: Int[np.ndarray, " item"],
@@ -436,77 +320,3 @@ def _words(
         f"labelled, {int((labels == 0).sum())} of them "
         f"{'invalid' if matches is None else 'lost by the first of the pair'}.",
     ]
-
-
-def _warnings(inputs: _Inputs, counts: PrecisionCounts, fit: Fit) -> list[str]:
-    lines = []
-    if int(fit.status) != Status.CONVERGED:
-        lines.append(Status(int(fit.status)).sentence)
-    labelled = int(counts.labelled.sum())
-    if labelled == 0:
-        lines.append(
-            "No item is labelled: the intervals only reflect the priors. Label the items of at "
-            "least one generator; --next 50 proposes the first items to label."
-        )
-    elif labelled == 1:
-        lines.append(
-            "Only one generator has labels. The variation of the judges' errors between "
-            "generators is therefore taken from the prior."
-        )
-    unlabelled = int((~counts.labelled).sum())
-    if isinstance(fit, FittedStratified) and unlabelled:
-        lines.append(
-            f"{unlabelled} generator(s) have no label: their intervals assume that votes relate "
-            "to validity as they do on the other generators. If they do not, the intervals are "
-            "too narrow. Label a few items of each."
-        )
-    if labelled and float(counts.invalid.sum()) < FEW_INVALID:
-        lines.append(
-            f"Only {int(counts.invalid.sum())} labelled items are invalid, too few to estimate how "
-            "often the judges notice invalid items."
-        )
-    if isinstance(fit, FittedShares):
-        lines += _odd_judges(inputs, counts, fit)
-    for place in np.flatnonzero(_reversed(counts)):
-        name = inputs.data.read.coding.judges[place]
-        lines.append(
-            f"Judge {str(name)!r} calls invalid items valid more often than valid ones: check "
-            "whether its votes are reversed."
-        )
-    return lines
-
-
-def _odd_judges(inputs: _Inputs, counts: PrecisionCounts, fit: FittedShares) -> list[str]:
-    """Return a sentence for each judge whose votes have lost their weight."""
-    voted = np.asarray(counts.judged + counts.valid_judged + counts.invalid_judged) > 0
-    odd = (np.asarray(fit.panel.odd).max(0) >= ODD) & voted
-    share = np.asarray(counts.matrix)
-    lines = []
-    for place in np.flatnonzero(odd.any(0)):
-        own = share[odd[:, place], place]
-        calls = percent(own.min())
-        if percent(own.max()) != calls:
-            calls += f" to {percent(own.max())}"
-        name = str(inputs.data.read.coding.judges[place])
-        lines.append(
-            f"Judge {name!r} votes unlike the others on {int(odd[:, place].sum())} of "
-            f"{int(voted[:, place].sum())} generator(s), of whose items it calls {calls} valid: these "
-            "votes have hardly any weight."
-        )
-    return lines
-
-
-def _reversed(counts: PrecisionCounts) -> np.ndarray:
-    """Return which judges have a Youden index below 0 with a probability of at least 95 %.
-
-    The posteriors of both rates are Jeffreys' Beta distributions; their difference is taken as normal.
-    """
-    mean, variance = 0.0, 0.0
-    for accepted, judged, sign in (
-        (counts.true_accepted, counts.valid_judged, 1.0),
-        (counts.false_accepted, counts.invalid_judged, -1.0),
-    ):
-        k, n = np.asarray(accepted.sum(0)), np.asarray(judged.sum(0))
-        rate = (k + 0.5) / (n + 1)
-        mean, variance = mean + sign * rate, variance + rate * (1 - rate) / (n + 2)
-    return norm.cdf(-mean / np.sqrt(variance)) >= SETTLED

@@ -15,7 +15,7 @@ from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.reading import Reading
 
-__all__ = ["Matches", "binary_votes", "read_matches", "system_table"]
+__all__ = ["Matches", "binary_votes", "read_matches", "system_points", "system_table"]
 
 
 @dataclass(frozen=True)
@@ -135,3 +135,12 @@ def system_table(
             "P(better than next)": [*above, np.nan],
         }
     )
+
+
+def system_points(
+    matches: Matches, rates: Float[np.ndarray, " pair"], name: str = "mean win rate"
+) -> pd.DataFrame:
+    """Return a row per system, the best first, with its mean win rate in the column `name`."""
+    each = 0.5 + mean_win_rates(matches.pairs, len(matches.systems)) @ (rates - 0.5)
+    order = np.argsort(-each, kind="stable")
+    return pd.DataFrame({"system": [matches.systems[i] for i in order], name: each[order]})

@@ -1,0 +1,119 @@
+"""What a method of `judgebayes precision` returns: estimates, and intervals and draws if it has any."""
+
+from dataclasses import dataclass
+from typing import Protocol, TypeGuard, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+from scipy.special import ndtri
+
+from judgebayes.arrays import AnyArray
+from judgebayes.generators.posterior import FittedGeneratorValidator
+
+__all__ = ["Drawn", "Fit", "Independent", "Points", "Posterior", "has_draws"]
+
+Shares = Float[AnyArray, " generator"]
+
+
+@runtime_checkable
+class Fit(Protocol):
+    """An estimate of each generator's share of valid items; NaN where the method has none."""
+
+    @property
+    def status(self) -> Int[AnyArray, "*batch"]:
+        """How the fit ended."""
+
+    def estimate(self) -> Shares:
+        """Return the estimates."""
+
+
+@runtime_checkable
+class Posterior(Fit, Protocol):
+    """A fit with intervals, and with joint draws that compare generators."""
+
+    def interval(self, level: float = 0.9) -> tuple[Shares, Shares]:
+        """Return the ends of the intervals."""
+
+    def draws(
+        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+    ) -> Float[AnyArray, "draw generator"]:
+        """Return joint draws."""
+
+
+def has_draws(fit: Fit) -> TypeGuard[Posterior]:
+    """Return whether a fit has intervals and draws."""
+    return isinstance(fit, Posterior)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Point estimates without intervals."""
+
+    values: Float[np.ndarray, " generator"]
+    status: Int[Array, ""]
+    raw: bool = False
+    """Whether they are the mean votes, without any correction."""
+
+    def estimate(self) -> Float[np.ndarray, " generator"]:
+        """Return the values."""
+        return self.values
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Normal estimates, each from its generator's own items; NaN where a generator has none."""
+
+    values: Float[np.ndarray, " generator"]
+    deviation: Float[np.ndarray, " generator"]
+    status: Int[Array, ""]
+
+    def estimate(self) -> Float[np.ndarray, " generator"]:
+        """Return the values."""
+        return self.values
+
+    def interval(
+        self, level: float = 0.9
+    ) -> tuple[Float[np.ndarray, " generator"], Float[np.ndarray, " generator"]]:
+        """Return the normal intervals, which are not clipped to [0, 1]."""
+        half = float(ndtri((1 + level) / 2)) * self.deviation
+        return self.values - half, self.values + half
+
+    def draws(
+        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+    ) -> Float[np.ndarray, "draw generator"]:
+        """Return draws, independent between generators."""
+        key = jax.random.key(0) if key is None else key
+        noise = jax.random.normal(key, (n_draws, len(self.values)))
+        return self.values + np.asarray(noise) * self.deviation
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Posterior draws of a NumPyro program."""
+
+    sampled: FittedGeneratorValidator
+
+    @property
+    def status(self) -> Int[Array, "*batch"]:
+        """How the sampling ended."""
+        return self.sampled.status
+
+    def estimate(self) -> Float[Array, " generator"]:
+        """Return the posterior medians."""
+        return self.sampled.estimate()
+
+    def interval(
+        self, level: float = 0.9
+    ) -> tuple[Float[Array, " generator"], Float[Array, " generator"]]:
+        """Return the ends of the central intervals."""
+        return self.sampled.interval(level)
+
+    def draws(
+        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+    ) -> Float[Array, "draw generator"]:
+        """Return the sampler's draws, or some of them at equal distances; `key` is not needed."""
+        del key
+        have = len(self.sampled.precision)
+        return self.sampled.precision[jnp.linspace(0, have - 1, min(n_draws, have)).astype(int)]

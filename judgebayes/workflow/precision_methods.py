@@ -1,0 +1,341 @@
+"""The methods of `judgebayes precision`, in one table: each returns a fit, and sentences about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from judgebayes.arrays import AnyArray
+from judgebayes.errors import JudgeBayesError
+from judgebayes.generators import (
+    Impression,
+    ItemLevel,
+    Labelling,
+    PrecisionCounts,
+    as_published,
+    choose_threshold,
+    ensemble_precision,
+    ensembles,
+    logit_shift,
+    mean_prediction,
+    rogan_gladen,
+    shares,
+    targets,
+    valid_share,
+)
+from judgebayes.generators.guards import enough_of_both, has_youden_index, stable_power
+from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
+from judgebayes.generators.systems import Method as RateMethod
+from judgebayes.generators.systems import covariance, success_rate
+from judgebayes.inference import MAP, NUTS, NormalAtMode
+from judgebayes.inference.problem import Inference
+from judgebayes.inference.status import Status
+from judgebayes.sentence import percent
+from judgebayes.votes import Votes
+from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
+from judgebayes.workflow.options import check_choice
+from judgebayes.workflow.precision_fits import Drawn, Fit, Independent, Points
+
+__all__ = ["METHODS", "NOT_IDENTIFIED", "Answer", "Given", "Method", "answer", "in_part"]
+
+WHOLE = 0.9
+"""A generator counts as fully labelled from this share of labelled items."""
+MOST_GENERATORS = 30
+"""With more generators, `auto` is a method whose time grows less."""
+CONVERGED = jnp.asarray(int(Status.CONVERGED))
+INFERENCES: dict[str, Callable[[], Inference]] = {"map": MAP, "laplace": NormalAtMode, "nuts": NUTS}
+NOT_IDENTIFIED = (
+    "Rogan and Gladen's correction is not identified: it divides by the judges' mean Youden index "
+    "(TPR + TNR - 1), whose 90 % interval has values below 0.05 or is unknown. It has no estimate here."
+)
+CORRECTED = (
+    "Estimate: corrected for the judges' errors; exact (known) where every item is labelled."
+)
+BY_RULE = "Estimate: by the same rule from the votes on every generator, labelled or not."
+OWN_LABELS = "Estimate: from the generator's own labels."
+MORE_ITEMS = (
+    "These intervals are of more items like these, and take the labelled items as drawn at random."
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the methods learn from."""
+
+    votes: Votes
+    labels: Int[np.ndarray, " item"]
+    generator: Int[np.ndarray, " item"]
+    names: list[str]
+    """The names of the generators."""
+    judges: list[str]
+    counts: PrecisionCounts
+    labelling: Labelling
+
+
+class Answer(NamedTuple):
+    """A fit, and sentences that say what it chose or could not do."""
+
+    fit: Fit
+    sentences: list[str]
+    legend: str = CORRECTED
+    """What the estimates are."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """An estimator: a function of the data and the name of the inference."""
+
+    estimate: Callable[[Given, str], Answer]
+    inferences: tuple[str, ...] = ()
+    """The choices of `--inference`, the default first; none if the method has no choice."""
+    needs_labels: bool = False
+
+
+def answer(method: str, inference: str | None, given: Given) -> Answer:
+    """Return the estimates of a method; of `auto`, those of the method that it stands for.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the method or the inference is unknown, they do not go together, or the method lacks labels
+        or votes that it needs.
+    """
+    check_choice("method", method, PRECISION_METHODS)
+    if inference is not None:
+        check_choice("inference", inference, PRECISION_INFERENCES)
+        allowed = () if method == "auto" else METHODS[method].inferences
+        if inference not in allowed:
+            raise JudgeBayesError(_refusal(method, inference, allowed))
+    labelled = bool(given.counts.labelled.any())
+    if method == "auto" and not labelled:
+        return _raw_mean(given)
+    chosen = METHODS[_chosen(given.counts) if method == "auto" else method]
+    if chosen.needs_labels and not labelled:
+        raise JudgeBayesError(
+            f"No item is labelled, and --method {method} learns from labels. Label some items (run "
+            "without --method and with --next 50, which proposes the first), or leave out --method."
+        )
+    return chosen.estimate(given, inference or next(iter(chosen.inferences), ""))
+
+
+def _refusal(method: str, inference: str, allowed: tuple[str, ...]) -> str:
+    if allowed:
+        return (
+            f"--method {method} cannot be fitted by --inference {inference}; choose one of: "
+            f"{', '.join(allowed)}."
+        )
+    having = [f"{name} ({', '.join(m.inferences)})" for name, m in METHODS.items() if m.inferences]
+    return (
+        f"--method {method} has no choice of inference: leave out --inference, or choose a method that "
+        f"has one: {', '.join(having)}."
+    )
+
+
+def _chosen(counts: PrecisionCounts) -> str:
+    """Return the method of `auto`: `panel` takes minutes with many generators, as with pairs."""
+    if len(counts.valid) <= MOST_GENERATORS:
+        return "panel"
+    return "strata" if in_part(counts) else "impression"
+
+
+def in_part(counts: PrecisionCounts) -> bool:
+    """Return whether some generator has labels for only a part of its items.
+
+    `Impression` treats a generator's labels as those of all its items, and its intervals are too
+    narrow if only a part is labelled.
+    """
+    labelled = np.asarray(counts.valid + counts.invalid)
+    share = labelled / np.maximum(labelled + np.asarray(counts.unlabelled), 1)
+    return bool(((share > 0) & (share < WHOLE)).any())
+
+
+# --- Ours -----------------------------------------------------------------------------------------
+
+
+def _panel(given: Given, _: str) -> Answer:
+    return Answer(shares(given.votes, given.labels, given.generator, len(given.names)), [])
+
+
+def _impression(given: Given, _: str) -> Answer:
+    if in_part(given.counts):
+        raise JudgeBayesError(
+            "Some generators are labelled in part: --method impression needs all labels of a "
+            "generator or none. Use --method panel."
+        )
+    return Answer(Impression().fit(given.counts), [])
+
+
+def _strata(given: Given, _: str) -> Answer:
+    return Answer(given.labelling.fit(), [])
+
+
+# --- NumPyro programs -----------------------------------------------------------------------------
+
+
+def _hierarchical(given: Given, inference: str) -> Answer:
+    method = GeneratorValidator("hierarchical", INFERENCES[inference]())
+    return _sampled(method.fit(given.counts), inference)
+
+
+def _flat(given: Given, inference: str) -> Answer:
+    return _sampled(
+        GeneratorValidator("flat", INFERENCES[inference]()).fit(given.counts), inference
+    )
+
+
+def _item_level(given: Given, inference: str) -> Answer:
+    method = ItemLevel(INFERENCES[inference]())
+    fit = method.fit(given.votes, given.labels, given.generator, len(given.names))
+    return _sampled(fit, inference)
+
+
+def _sampled(fit: FittedGeneratorValidator, inference: str) -> Answer:
+    """Return the draws, or the mode alone as a point estimate."""
+    if inference != "map":
+        return Answer(Drawn(fit), [])
+    said = ["--inference map gives the mode of the posterior, which has no interval."]
+    mode = Points(np.asarray(fit.estimate()), jnp.asarray(fit.status))
+    return Answer(mode, said, CORRECTED.replace(" (known)", ""))
+
+
+# --- Rules without intervals ----------------------------------------------------------------------
+
+
+def _raw_mean(given: Given) -> Answer:
+    said = [
+        "No item is labelled: the raw mean is the share of votes for valid, not corrected for the "
+        "judges' errors, so that it has no interval and no order is settled. Label some items: "
+        "--next 50 proposes the first. (--method impression corrects by priors alone.)"
+    ]
+    raw = np.asarray(mean_prediction(given.counts))
+    return Answer(Points(raw, CONVERGED, raw=True), said, "")
+
+
+def _points(values: Float[AnyArray, " generator"], *said: str) -> Answer:
+    return Answer(Points(np.asarray(values, float), CONVERGED), list(said), BY_RULE)
+
+
+def _majority(given: Given, _: str) -> Answer:
+    needed = given.votes.n_judges // 2 + 1
+    called = ensembles(given.votes, "valid")[needed - 1 : needed]
+    said = (
+        f"An item counts as valid if at least {needed} of {given.votes.n_judges} judges call it valid; "
+        "a missing vote counts against it. This is not corrected for the judges' errors."
+    )
+    share = ensemble_precision(called, given.generator, len(given.names))[0]
+    return _points(share, said)
+
+
+def _veto(given: Given, _: str) -> Answer:
+    called, known = ensembles(given.votes, "veto"), given.labels >= 0
+    own = np.unique(given.generator[known], return_inverse=True)[1]
+    counts = given.counts
+    labelled = np.asarray(counts.labelled)
+    choice = choose_threshold(
+        {"veto": ensemble_precision(called[:, known], own, int(labelled.sum()))},
+        np.asarray(counts.labelled_precision)[labelled],
+        np.ones(int(labelled.sum()), bool),
+    )
+    said = (
+        f"An item counts as invalid if at least {choice.threshold} of {given.votes.n_judges} judges "
+        f"call it invalid: of all numbers this has the smallest largest error, "
+        f"{percent(choice.error)}, on the labels of {int(labelled.sum())} generator(s)."
+    )
+    called = called[choice.threshold - 1 : choice.threshold]
+    return _points(ensemble_precision(called, given.generator, len(given.names))[0], said)
+
+
+def _regression(given: Given, _: str) -> Answer:
+    missing = np.argwhere(np.isnan(np.asarray(given.counts.matrix)))
+    if len(missing):
+        place, judge = missing[0]
+        raise JudgeBayesError(
+            f"Judge {given.judges[judge]!r} never voted on generator {given.names[place]!r}, and the "
+            "published regression needs every pair. Use --method panel, which does not."
+        )
+    fit = as_published(targets(given.counts))
+    return Answer(Points(np.asarray(fit.precision), fit.status), [], BY_RULE)
+
+
+def _logit_shift(given: Given, _: str) -> Answer:
+    return _points(logit_shift(given.counts))
+
+
+def _rogan_gladen(given: Given, _: str) -> Answer:
+    if has_youden_index(given.counts):
+        return _points(rogan_gladen(given.counts))
+    return _points(np.full(len(given.names), np.nan), NOT_IDENTIFIED)
+
+
+# --- Estimates from a generator's own labels ------------------------------------------------------
+
+
+def _labels_only(given: Given, _: str) -> Answer:
+    return _by_generator("labels", given)
+
+
+def _ppi(given: Given, _: str) -> Answer:
+    return _by_generator("prediction-powered", given)
+
+
+def _by_generator(method: RateMethod, given: Given) -> Answer:
+    """Return each generator's estimate from its own labels; NaN where it has none."""
+    scores = valid_share(given.votes)
+    values, deviations = np.full((2, len(given.names)), np.nan)
+    clipped, few = [], []
+    for place, name in enumerate(given.names):
+        own = given.generator == place
+        labels = given.labels[own]
+        if not (labels >= 0).any():
+            continue
+        rest = int((labels < 0).sum())
+        power, inside = stable_power(scores[own], labels)
+        used: RateMethod = method if rest > 1 else "labels"
+        rate = success_rate(used, scores[own], labels, power=power)
+        values[place] = rate.value
+        if used == "prediction-powered" and not inside:
+            clipped.append(name)
+        if enough_of_both(labels):
+            deviations[place] = np.sqrt(covariance([rate])[0, 0])
+        else:
+            few.append(name)
+    said = [MORE_ITEMS]
+    none = [name for name, value in zip(given.names, values, strict=True) if np.isnan(value)]
+    if none:
+        said.append(f"No label of {_listed(none)}: no estimate. This method uses own labels only.")
+    if few:
+        said.append(
+            f"Fewer than 5 valid or 5 invalid labels of {_listed(few)}: no interval, because a normal "
+            "one needs at least 5 of both."
+        )
+    if clipped:
+        said.append(
+            f"The tuned weight of the votes is outside [0, 1] for {_listed(clipped)}, which few labels "
+            "can do by chance, and is set to the nearer end."
+        )
+    return Answer(Independent(values, deviations, CONVERGED), said, OWN_LABELS)
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:3]))
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
+METHODS: dict[str, Method] = {
+    "panel": Method(_panel),
+    "impression": Method(_impression),
+    "strata": Method(_strata),
+    "hierarchical": Method(_hierarchical, ("nuts", "map")),
+    "flat": Method(_flat, ("nuts", "map")),
+    "item-level": Method(_item_level, ("laplace", "map", "nuts")),
+    "veto": Method(_veto, needs_labels=True),
+    "majority": Method(_majority),
+    "regression-as-published": Method(_regression, needs_labels=True),
+    "logit-shift": Method(_logit_shift, needs_labels=True),
+    "rogan-gladen": Method(_rogan_gladen, needs_labels=True),
+    "ppi": Method(_ppi, needs_labels=True),
+    "labels-only": Method(_labels_only, needs_labels=True),
+}

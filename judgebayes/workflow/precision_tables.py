@@ -1,0 +1,182 @@
+"""The tables of `judgebayes precision`: generators, judges, and the check on labelled generators."""
+
+from itertools import pairwise
+
+import jax
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy.stats import t
+
+from judgebayes.generators import FittedShares, logit_shift, mean_prediction, rogan_gladen
+from judgebayes.generators.counts import PrecisionCounts
+from judgebayes.generators.guards import enough_of_both, has_youden_index, stable_power
+from judgebayes.generators.labelling import valid_share
+from judgebayes.generators.systems import success_rate
+from judgebayes.workflow.precision_fits import Fit, Points, has_draws
+from judgebayes.workflow.precision_methods import Given
+
+__all__ = ["LEVEL", "SETTLED", "check_words", "generator_table", "held_out_table", "judge_table"]
+
+LEVEL = 0.9
+"""Probability of the intervals."""
+SETTLED = 0.95
+"""An order of two generators is settled from this probability."""
+CHECKED = 30
+"""A generator with this many labels is predicted from the others, as a check."""
+OURS = "predicted"
+SIMPLER = {"logit shift": "logit-shift", "Rogan-Gladen": "rogan-gladen"}
+"""Simpler methods of the check that are a `--method`, by their columns."""
+
+
+def generator_table(
+    names: list[str], counts: PrecisionCounts, fit: Fit, seed: int = 0
+) -> pd.DataFrame:
+    """Return a row per generator, the best first, and whether it is better than the next.
+
+    The order of two generators is settled if one is better in at least 95 % of the joint draws, in
+    which the uncertainty about the judges, which they share, cancels. Equal draws count half. A fit
+    without intervals has no columns of ends and of orders, and raw means are no estimate.
+    """
+    estimate = np.asarray(fit.estimate(), float)
+    columns = {"generator": names, "estimate": estimate}
+    if has_draws(fit):
+        low, high = fit.interval(LEVEL)
+        columns |= {"low": np.asarray(low), "high": np.asarray(high)}
+    columns |= {
+        "raw mean": np.asarray(mean_prediction(counts)),
+        "items": np.asarray(counts.valid + counts.invalid + counts.unlabelled).astype(int),
+        "labelled": np.asarray(counts.valid + counts.invalid).astype(int),
+    }
+    order = np.argsort(-estimate, kind="stable")
+    table = pd.DataFrame(columns).iloc[order].reset_index(drop=True)
+    if isinstance(fit, Points) and fit.raw:
+        return table.drop(columns="estimate")
+    if has_draws(fit):
+        above = _above(np.asarray(fit.draws(key=jax.random.key(seed))), order)
+        table["P(better than next)"] = [*above, np.nan]
+        # Without labels, the order depends on the votes and the prior only.
+        some = bool(counts.labelled.any())
+        table["order settled"] = [*("yes" if some and p >= SETTLED else "no" for p in above), ""]
+    return table
+
+
+def _above(
+    draws: Float[np.ndarray, "draw generator"], order: Float[np.ndarray, " generator"]
+) -> list[float]:
+    """Return the probability that each generator is better than the next; NaN if one is unknown."""
+    pairs = [(draws[:, a], draws[:, b]) for a, b in pairwise(order)]
+    return [
+        float((x > y).mean() + (x == y).mean() / 2) if np.isfinite(x + y).all() else np.nan
+        for x, y in pairs
+    ]
+
+
+def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
+    """Return each judge's rates over all labelled items, and the share of items it voted on."""
+    rates = counts.rates()
+    voted = counts.judged + counts.valid_judged + counts.invalid_judged
+    total = (counts.valid + counts.invalid + counts.unlabelled).sum()
+    return pd.DataFrame(
+        {
+            "judge": names,
+            "TPR": np.asarray(rates.tpr),
+            "TNR": np.asarray(rates.tnr),
+            "on valid": np.asarray(counts.valid_judged.sum(0)).astype(int),
+            "on invalid": np.asarray(counts.invalid_judged.sum(0)).astype(int),
+            "voted on": np.asarray(voted.sum(0) / total),
+        }
+    )
+
+
+def _checked(counts: PrecisionCounts) -> Bool[np.ndarray, " generator"]:
+    """Return which generators have enough labels for a check."""
+    return np.asarray(counts.valid + counts.invalid) >= CHECKED
+
+
+def held_out_table(given: Given, fit: Fit) -> pd.DataFrame | None:
+    """Return each labelled generator's share of valid labels, predicted from the other generators.
+
+    Beside the estimate and its interval are the raw mean of the votes, the logit shift, Rogan and
+    Gladen's correction where it is identified, and prediction-powered inference that takes the items of
+    the other generators as if they were this one's; each from the same labels. None if the fit makes no
+    such prediction, or fewer than two generators have 30 labels.
+    """
+    checked = _checked(given.counts)
+    if not isinstance(fit, FittedShares) or checked.sum() < 2:
+        return None
+    low, estimate, high = (
+        [float(np.interp(level, fit.levels, row)) for row in fit.held_out]
+        for level in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
+    )
+    scores = valid_share(given.votes)
+    records = []
+    for place in np.flatnonzero(checked):
+        others = given.counts.reveal(np.arange(len(given.names)) != place)
+        identified = has_youden_index(others)
+        records.append(
+            {
+                "generator": given.names[place],
+                "labels say": float(given.counts.labelled_precision[place]),
+                OURS: estimate[place],
+                "low": low[place],
+                "high": high[place],
+                "raw mean": float(mean_prediction(others)[place]),
+                "logit shift": float(logit_shift(others)[place]),
+                "Rogan-Gladen": float(rogan_gladen(others)[place]) if identified else np.nan,
+                "PPI": _pooled_ppi(given, scores, int(place)),
+            }
+        )
+    return pd.DataFrame(records)
+
+
+def _pooled_ppi(given: Given, scores: Float[np.ndarray, " item"], place: int) -> float:
+    """Return the prediction-powered share of a generator, from the labels of all others; NaN if few."""
+    own = given.generator == place
+    used = own | (given.labels >= 0)
+    labels = np.where(own, -1, given.labels)[used]
+    if not enough_of_both(labels):
+        return float("nan")
+    power, _ = stable_power(scores[used], labels)
+    return success_rate("prediction-powered", scores[used], labels, power=power).value
+
+
+def check_words(table: pd.DataFrame, noun: str) -> list[str]:
+    """Return the mean error of each method, and whether a simpler one predicts better than ours.
+
+    It is clearly better if Student's interval of the mean difference in error over the generators,
+    90 % for all simpler methods together, is above 0.
+    """
+    names = [name for name in (OURS, "raw mean", *SIMPLER, "PPI") if table[name].notna().all()]
+    errors = {name: (table[name] - table["labels say"]).abs().to_numpy() for name in names}
+    means = {name: float(each.mean()) for name, each in errors.items()}
+    line = "Mean error in points: " + ", ".join(f"{n} {100 * e:.1f}" for n, e in means.items())
+    best = min(means, key=means.__getitem__)
+    lines = []
+    if best == OURS:
+        lines.append(f"{line}.")
+    elif _least(errors[OURS] - errors[best], len(names) - 1) > 0:
+        use = f": use --method {SIMPLER[best]}" if best in SIMPLER else ""
+        lines.append(
+            f"{line}. On these {len(table)} {noun}s the {best} clearly predicts better{use}."
+        )
+    else:
+        lines.append(
+            f"{line}. On these {len(table)} {noun}s the {best} predicts better; so few cannot tell "
+            "methods with close errors apart."
+        )
+    missing = table["Rogan-Gladen"].isna()
+    if missing.any():
+        lines.append(
+            f"Rogan-Gladen is not identified for {int(missing.sum())} of {len(table)} {noun}s: the "
+            "interval of the judges' mean Youden index from the other labels has values below 0.05."
+        )
+    return lines
+
+
+def _least(gain: Float[np.ndarray, " generator"], comparisons: int) -> float:
+    """Return the lower end of Student's interval of a mean gain, shared by several comparisons."""
+    n = len(gain)
+    deviation = float(gain.std(ddof=1)) if n > 1 else np.inf
+    half = t.ppf(1 - (1 - LEVEL) / 2 / comparisons, max(n - 1, 1)) * deviation / np.sqrt(n)
+    return float(gain.mean() - half)

@@ -1,0 +1,103 @@
+"""Warnings of `judgebayes precision`: what the labels and the votes cannot tell."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from judgebayes.generators import FittedShares, FittedStratified, judge_youden, panel_youden
+from judgebayes.generators.counts import PrecisionCounts
+from judgebayes.generators.youden import LEAST
+from judgebayes.inference.status import Status
+from judgebayes.sentence import percent
+from judgebayes.workflow.precision_fits import Fit, Points
+from judgebayes.workflow.precision_tables import SETTLED
+
+__all__ = ["precision_warnings"]
+
+FEW_INVALID = 10
+ODD = 0.5
+"""A judge's votes on a generator are called unlike the others' from this probability."""
+UNINFORMATIVE = 0.5
+"""A panel is called uninformative from this posterior probability."""
+
+
+def precision_warnings(judges: Sequence[str], counts: PrecisionCounts, fit: Fit) -> list[str]:
+    """Return what is missing for a safe answer, with what to do about it."""
+    lines = []
+    if int(fit.status) != Status.CONVERGED:
+        lines.append(Status(int(fit.status)).sentence)
+    labelled = int(counts.labelled.sum())
+    raw = isinstance(fit, Points) and fit.raw
+    if labelled == 0 and not raw:
+        lines.append(
+            "No item is labelled: the intervals only reflect the priors. Label the items of at "
+            "least one generator; --next 50 proposes the first items to label."
+            if not isinstance(fit, Points)
+            else "No item is labelled: label some to check the estimates; --next 50 proposes the first."
+        )
+    elif labelled == 1 and len(counts.valid) > 1:
+        lines.append(
+            "Only one generator has labels. The variation of the judges' errors between "
+            "generators is therefore taken from the prior."
+        )
+    unlabelled = int((~counts.labelled).sum())
+    if isinstance(fit, FittedStratified) and unlabelled:
+        lines.append(
+            f"{unlabelled} generator(s) have no label: their intervals assume that votes relate "
+            "to validity as they do on the other generators. If they do not, the intervals are "
+            "too narrow. Label a few items of each."
+        )
+    if labelled:
+        lines += _few_invalid(counts)
+        lines += _uninformative(counts)
+    if isinstance(fit, FittedShares):
+        lines += _odd_judges(judges, counts, fit)
+    for place in np.flatnonzero(judge_youden(counts).below(0.0) >= SETTLED).tolist():
+        lines.append(
+            f"Judge {judges[place]!r} calls invalid items valid more often than valid ones: check "
+            "whether its votes are reversed."
+        )
+    return lines
+
+
+def _few_invalid(counts: PrecisionCounts) -> list[str]:
+    few = int(counts.invalid.sum())
+    if few >= FEW_INVALID:
+        return []
+    said = "No labelled item is" if few == 0 else f"Only {few} labelled item(s) are"
+    return [
+        f"{said} invalid, too few to estimate how often the judges notice invalid items. Label more; "
+        "--next 50 proposes items."
+    ]
+
+
+def _uninformative(counts: PrecisionCounts) -> list[str]:
+    """Return a sentence if the judges as a whole hardly tell valid from invalid items."""
+    probability = float(panel_youden(counts).below(LEAST))
+    if not probability >= UNINFORMATIVE:
+        return []
+    return [
+        f"The judges hardly tell valid from invalid items: with probability {probability:.2f} their "
+        f"mean Youden index (TPR + TNR - 1) is below {LEAST:g} (said from {UNINFORMATIVE:g}). "
+        "Estimates of generators with few labels then rest on the priors: label items of each "
+        "generator, or add better judges."
+    ]
+
+
+def _odd_judges(judges: Sequence[str], counts: PrecisionCounts, fit: FittedShares) -> list[str]:
+    """Return a sentence for each judge whose votes have lost their weight."""
+    voted = np.asarray(counts.judged + counts.valid_judged + counts.invalid_judged) > 0
+    odd = (np.asarray(fit.panel.odd).max(0) >= ODD) & voted
+    share = np.asarray(counts.matrix)
+    lines = []
+    for place in np.flatnonzero(odd.any(0)).tolist():
+        own = share[odd[:, place], place]
+        calls = percent(own.min())
+        if percent(own.max()) != calls:
+            calls += f" to {percent(own.max())}"
+        lines.append(
+            f"Judge {judges[place]!r} votes unlike the others on {int(odd[:, place].sum())} of "
+            f"{int(voted[:, place].sum())} generator(s), of whose items it calls {calls} valid: these "
+            "votes have hardly any weight."
+        )
+    return lines
