@@ -13,13 +13,15 @@ from rich.table import Table
 from judgebayes.cli.saying import WARNING, say, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import check_writable, write_table
+from judgebayes.sentence import percent
 from judgebayes.workflow.options import PrecisionRequest
-from judgebayes.workflow.precision import SETTLED, Precision, precision_request
+from judgebayes.workflow.precision import LEVEL, SETTLED, Precision, precision_request
 from judgebayes.workflow.precision_tables import check_words
 
 __all__ = ["estimate_precision"]
 
 SHOWN = 20
+ABOUT = {"these": "these items", "more": "more items like these"}
 
 
 def estimate_precision(request: PrecisionRequest) -> None:
@@ -42,13 +44,16 @@ def estimate_precision(request: PrecisionRequest) -> None:
     )
     if "estimate" not in result.shares:
         title += " (raw means, not corrected)"
+    if result.target:
+        title += f", with {percent(LEVEL)} intervals about {ABOUT[result.target]}"
     readable = _readable(result.shares, result.noun)
     if result.noun == "pair":  # neighbouring pairs need no comparison
         readable = readable.drop(columns="beats next", errors="ignore")
     _print(console, readable, title, percents)
     lines = []
     if result.legend and (result.shares["labelled"] > 0).any():
-        lines.append(f"{result.legend} Raw mean: the mean of the votes, uncorrected.")
+        known = " Known: every item is labelled." if result.target == "these" else ""
+        lines.append(f"{result.legend}{known} Raw mean: the mean of the votes, uncorrected.")
     if "beats next" in readable:
         lines.append(
             f"Beats next: the probability of being better than the next row; settled if at least "

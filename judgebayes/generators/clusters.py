@@ -116,9 +116,9 @@ def correlation_between(
 
 
 def normal_draws(
-    correlation: Float[np.ndarray, "generator generator"], n_draws: int, key: PRNGKeyArray
+    covariance: Float[np.ndarray, "generator generator"], n_draws: int, key: PRNGKeyArray
 ) -> Float[np.ndarray, "draw generator"]:
-    """Return standard normal draws with this correlation, which may be of a low rank."""
-    free = np.asarray(jax.random.normal(key, (n_draws, len(correlation))), float)
-    value, vector = np.linalg.eigh(correlation)
+    """Return normal draws with mean 0 and this covariance, which may be of a low rank."""
+    free = np.asarray(jax.random.normal(key, (n_draws, len(covariance))), float)
+    value, vector = np.linalg.eigh(covariance)
     return free @ (vector * np.sqrt(np.maximum(value, 0.0))).T

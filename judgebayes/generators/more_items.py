@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
 from scipy.special import betaincinv, ndtr
 
 from judgebayes.arrays import AnyArray
@@ -36,7 +36,7 @@ DRAWS = 4000
 @runtime_checkable
 class _Drawn(Protocol):
     @property
-    def status(self) -> Int[Array, ""]: ...
+    def status(self) -> Int[AnyArray, "*batch"]: ...
 
     def draws(
         self, n_draws: int = DRAWS, key: PRNGKeyArray | None = None
@@ -53,9 +53,11 @@ class MoreItems:
     """The number of independent items of each generator; NaN without labels of its own."""
     in_common: Float[np.ndarray, "generator generator"]
     """The correlation of the generators' labels through their groups."""
+    correlation: float
+    """The intraclass correlation of validity in groups of items; 0 without groups."""
 
     @property
-    def status(self) -> Int[Array, ""]:
+    def status(self) -> Int[AnyArray, "*batch"]:
         """The status of the fit."""
         return self.these.status
 
@@ -112,7 +114,7 @@ def for_more_items(
     items = np.bincount(generator, minlength=n_generators).astype(float)
     labelled = np.bincount(generator[labels >= 0], minlength=n_generators) > 0
     if groups is None:
-        return MoreItems(these, np.where(labelled, items, np.nan), np.eye(n_generators))
+        return MoreItems(these, np.where(labelled, items, np.nan), np.eye(n_generators), 0.0)
     residual = residuals(np.zeros(len(labels)), labels, generator, n_generators)
     clusters = Clusters(groups, correlation_within(residual, labels, generator, groups))
     effect = [clusters.design_effect(generator == place) for place in range(n_generators)]
@@ -120,4 +122,5 @@ def for_more_items(
         these,
         np.where(labelled, items / np.array(effect), np.nan),
         correlation_between(residual, groups, generator, n_generators),
+        clusters.correlation,
     )

@@ -323,8 +323,7 @@ class PrecisionRequest(LabelledVotes):
     columns: Annotated[
         Columns,
         Fixed(
-            {"sample": "none", "order": "none"}
-            | {"repeats": False, "votes_as": None, "task": None, "group": None}
+            {"sample": "none", "order": "none"} | {"repeats": False, "votes_as": None, "task": None}
         ),
     ]
     generator: GeneratorColumn = None
@@ -355,6 +354,7 @@ class PrecisionRequest(LabelledVotes):
             values=PRECISION_INFERENCES,
         ),
     ] = None
+    target: Target = "more"
     next_labels: Annotated[
         int | None, Option("Propose this many items to label next.", ("--next",), least=1)
     ] = None

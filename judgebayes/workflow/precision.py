@@ -10,11 +10,19 @@ from jaxtyping import Int
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import Labelling, PrecisionCounts, count_votes, stratify, valid_share
+from judgebayes.generators import (
+    FittedShares,
+    Labelling,
+    MoreItems,
+    PrecisionCounts,
+    count_votes,
+    stratify,
+    valid_share,
+)
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.data import Data, data_in_request, encoded
-from judgebayes.workflow.options import Fixed, PrecisionRequest
+from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice
 from judgebayes.workflow.precision_fits import Fit, Points, has_draws
 from judgebayes.workflow.precision_methods import Given, answer
 from judgebayes.workflow.precision_tables import (
@@ -53,7 +61,7 @@ class _Inputs:
     matches: Matches | None
     notes: list[str]
 
-    def given(self) -> Given:
+    def given(self, target: str) -> Given:
         """Return what the methods learn from."""
         strata = stratify(valid_share(self.votes))
         return Given(
@@ -64,6 +72,8 @@ class _Inputs:
             [str(judge) for judge in self.data.read.coding.judges],
             count_votes(self.votes, self.labels, self.generator, len(self.names)),
             Labelling(strata, self.generator, self.labels, len(self.names)),
+            target,
+            self.data.table.groups,
         )
 
 
@@ -92,6 +102,8 @@ class Precision(Result):
     """What was read, and what the method chose or could not do, in sentences."""
     legend: str
     """What the estimates are; empty if there are raw means only."""
+    target: str
+    """What the intervals are about: "these" items, or "more" items like these; empty without any."""
     warnings: list[str]
 
     @property
@@ -137,9 +149,10 @@ def precision(
 @in_float64
 def precision_request(request: PrecisionRequest) -> Precision:
     """Do what `precision` does, with the options in a record."""
+    check_choice("target", request.target, TARGETS)
     inputs = _inputs(request)
-    given = inputs.given()
-    fit, sentences, legend = answer(request.method, request.inference, given)
+    given = inputs.given(request.target)
+    fit, sentences, legend, target = answer(request.method, request.inference, given)
     noun = "generator" if inputs.matches is None else "pair"
     held_out = held_out_table(given, fit)
     n_next = request.next_labels
@@ -157,10 +170,28 @@ def precision_request(request: PrecisionRequest) -> Precision:
         next_items=None
         if n_next is None
         else _next_items(inputs, given.labelling, noun, n_next, request.seed),
-        said=[*inputs.notes, *sentences],
+        said=[*inputs.notes, *_grouped(inputs, fit), *sentences],
         legend=legend,
+        target=target,
         warnings=precision_warnings(given.judges, given.counts, fit),
     )
+
+
+def _grouped(inputs: _Inputs, fit: Fit) -> list[str]:
+    """Return how many groups there are, and how alike their items, in a sentence."""
+    table = inputs.data.table
+    if table.groups is None:
+        return []
+    line = (
+        f"--group: {len(table.groups)} items in {len(np.unique(table.groups))} groups of column "
+        f"{table.columns['group']!r}."
+    )
+    if isinstance(fit, FittedShares | MoreItems):
+        line += (
+            f" Labels of a generator's items in the same group have a correlation of "
+            f"{fit.correlation:.2f}, and count as fewer independent ones."
+        )
+    return [line]
 
 
 def _systems(matches: Matches, fit: Fit, seed: int) -> pd.DataFrame | None:

@@ -10,9 +10,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from scipy.special import ndtri
 
 from judgebayes.arrays import AnyArray
+from judgebayes.generators.clusters import normal_draws
 from judgebayes.generators.posterior import FittedGeneratorValidator
 
-__all__ = ["Drawn", "Fit", "Independent", "Points", "Posterior", "has_draws"]
+__all__ = ["Drawn", "Fit", "Normal", "Points", "Posterior", "has_draws"]
 
 Shares = Float[AnyArray, " generator"]
 
@@ -62,11 +63,12 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Independent:
+class Normal:
     """Normal estimates, each from its generator's own items; NaN where a generator has none."""
 
     values: Float[np.ndarray, " generator"]
-    deviation: Float[np.ndarray, " generator"]
+    covariance: Float[np.ndarray, "generator generator"]
+    """NaN where a generator has no interval; not 0 between generators with the same groups of items."""
     status: Int[Array, ""]
 
     def estimate(self) -> Float[np.ndarray, " generator"]:
@@ -77,16 +79,20 @@ class Independent:
         self, level: float = 0.9
     ) -> tuple[Float[np.ndarray, " generator"], Float[np.ndarray, " generator"]]:
         """Return the normal intervals, which are not clipped to [0, 1]."""
-        half = float(ndtri((1 + level) / 2)) * self.deviation
+        half = float(ndtri((1 + level) / 2)) * np.sqrt(np.diag(self.covariance))
         return self.values - half, self.values + half
 
     def draws(
         self, n_draws: int = 4000, key: PRNGKeyArray | None = None
     ) -> Float[np.ndarray, "draw generator"]:
-        """Return draws, independent between generators."""
+        """Return joint draws."""
         key = jax.random.key(0) if key is None else key
-        noise = jax.random.normal(key, (n_draws, len(self.values)))
-        return self.values + np.asarray(noise) * self.deviation
+        known = np.flatnonzero(np.isfinite(np.diag(self.covariance)))
+        draws = np.full((n_draws, len(self.values)), np.nan)
+        draws[:, known] = self.values[known] + normal_draws(
+            self.covariance[np.ix_(known, known)], n_draws, key
+        )
+        return draws
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from judgebayes.generators import (
     choose_threshold,
     ensemble_precision,
     ensembles,
+    for_more_items,
     logit_shift,
     mean_prediction,
     rogan_gladen,
@@ -28,6 +29,7 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.guards import enough_of_both, has_youden_index, stable_power
 from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
+from judgebayes.generators.systems import Answer as Rate
 from judgebayes.generators.systems import Method as RateMethod
 from judgebayes.generators.systems import covariance, success_rate
 from judgebayes.inference import MAP, NUTS, NormalAtMode
@@ -37,7 +39,7 @@ from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
 from judgebayes.workflow.options import check_choice
-from judgebayes.workflow.precision_fits import Drawn, Fit, Independent, Points
+from judgebayes.workflow.precision_fits import Drawn, Fit, Normal, Points, has_draws
 
 __all__ = ["METHODS", "NOT_IDENTIFIED", "Answer", "Given", "Method", "answer", "in_part"]
 
@@ -51,14 +53,12 @@ NOT_IDENTIFIED = (
     "Rogan and Gladen's correction is not identified: it divides by the judges' mean Youden index "
     "(TPR + TNR - 1), whose 90 % interval has values below 0.05 or is unknown. It has no estimate here."
 )
-CORRECTED = (
-    "Estimate: corrected for the judges' errors; exact (known) where every item is labelled."
-)
+CORRECTED = "Estimate: corrected for the judges' errors."
 BY_RULE = "Estimate: by the same rule from the votes on every generator, labelled or not."
 OWN_LABELS = "Estimate: from the generator's own labels."
-MORE_ITEMS = (
-    "These intervals are of more items like these, and take the labelled items as drawn at random."
-)
+AT_RANDOM = "This method takes a generator's labelled items as drawn at random."
+IN_GROUPS = "The intervals of this method about these items do not use --group."
+ONLY_MORE = "Its intervals are about more items like these, whatever the --target."
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,10 @@ class Given:
     judges: list[str]
     counts: PrecisionCounts
     labelling: Labelling
+    target: str
+    """What the intervals are about: "these" items, or "more" items like these."""
+    groups: Int[np.ndarray, " item"] | None
+    """The group of each item, if items are in groups."""
 
 
 class Answer(NamedTuple):
@@ -82,6 +86,8 @@ class Answer(NamedTuple):
     sentences: list[str]
     legend: str = CORRECTED
     """What the estimates are."""
+    target: str = ""
+    """What the intervals are about: "these" items, or "more" items; empty if there are none."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,8 @@ class Method:
     inferences: tuple[str, ...] = ()
     """The choices of `--inference`, the default first; none if the method has no choice."""
     needs_labels: bool = False
+    about: str = "these"
+    """The target that its intervals have: "these" items, "more" items, or the "given" one."""
 
 
 def answer(method: str, inference: str | None, given: Given) -> Answer:
@@ -118,7 +126,17 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
             f"No item is labelled, and --method {method} learns from labels. Label some items (run "
             "without --method and with --next 50, which proposes the first), or leave out --method."
         )
-    return chosen.estimate(given, inference or next(iter(chosen.inferences), ""))
+    found = chosen.estimate(given, inference or next(iter(chosen.inferences), ""))
+    if not has_draws(found.fit):
+        return found
+    if chosen.about != "these":
+        return found._replace(target=given.target if chosen.about == "given" else "more")
+    if given.target == "these":
+        said = [] if given.groups is None else [IN_GROUPS]
+        return found._replace(sentences=[*found.sentences, *said], target="these")
+    labels, of, n = given.labels, given.generator, len(given.names)
+    more = for_more_items(found.fit, labels, of, n, given.groups)
+    return found._replace(fit=more, target="more")
 
 
 def _refusal(method: str, inference: str, allowed: tuple[str, ...]) -> str:
@@ -156,7 +174,15 @@ def in_part(counts: PrecisionCounts) -> bool:
 
 
 def _panel(given: Given, _: str) -> Answer:
-    return Answer(shares(given.votes, given.labels, given.generator, len(given.names)), [])
+    fit = shares(
+        given.votes,
+        given.labels,
+        given.generator,
+        len(given.names),
+        target=given.target,
+        groups=given.groups,
+    )
+    return Answer(fit, [])
 
 
 def _impression(given: Given, _: str) -> Answer:
@@ -198,7 +224,7 @@ def _sampled(fit: FittedGeneratorValidator, inference: str) -> Answer:
         return Answer(Drawn(fit), [])
     said = ["--inference map gives the mode of the posterior, which has no interval."]
     mode = Points(np.asarray(fit.estimate()), jnp.asarray(fit.status))
-    return Answer(mode, said, CORRECTED.replace(" (known)", ""))
+    return Answer(mode, said, CORRECTED)
 
 
 # --- Rules without intervals ----------------------------------------------------------------------
@@ -284,8 +310,9 @@ def _ppi(given: Given, _: str) -> Answer:
 def _by_generator(method: RateMethod, given: Given) -> Answer:
     """Return each generator's estimate from its own labels; NaN where it has none."""
     scores = valid_share(given.votes)
-    values, deviations = np.full((2, len(given.names)), np.nan)
-    clipped, few = [], []
+    values = np.full(len(given.names), np.nan)
+    clipped, few, lone = [], [], []
+    rates: list[tuple[int, Rate, Int[np.ndarray, " _"] | None]] = []
     for place, name in enumerate(given.names):
         own = given.generator == place
         labels = given.labels[own]
@@ -298,11 +325,14 @@ def _by_generator(method: RateMethod, given: Given) -> Answer:
         values[place] = rate.value
         if used == "prediction-powered" and not inside:
             clipped.append(name)
-        if enough_of_both(labels):
-            deviations[place] = np.sqrt(covariance([rate])[0, 0])
-        else:
+        groups = None if given.groups is None else given.groups[own]
+        if not enough_of_both(labels):
             few.append(name)
-    said = [MORE_ITEMS]
+        elif groups is not None and _parts_of_one_group(groups, labels):
+            lone.append(name)
+        else:
+            rates.append((place, rate, groups))
+    said = [AT_RANDOM, *([] if given.target == "more" else [ONLY_MORE])]
     none = [name for name, value in zip(given.names, values, strict=True) if np.isnan(value)]
     if none:
         said.append(f"No label of {_listed(none)}: no estimate. This method uses own labels only.")
@@ -316,7 +346,23 @@ def _by_generator(method: RateMethod, given: Given) -> Answer:
             f"The tuned weight of the votes is outside [0, 1] for {_listed(clipped)}, which few labels "
             "can do by chance, and is set to the nearer end."
         )
-    return Answer(Independent(values, deviations, CONVERGED), said, OWN_LABELS)
+    if lone:
+        said.append(
+            f"The labelled or the unlabelled items of {_listed(lone)} are in one group: no interval, "
+            "because it needs at least two."
+        )
+    spread = np.full((len(values), len(values)), np.nan)
+    if rates:
+        places = [place for place, _, _ in rates]
+        grouped = None if given.groups is None else [groups for _, _, groups in rates]
+        spread[np.ix_(places, places)] = covariance([rate for _, rate, _ in rates], grouped)
+    return Answer(Normal(values, spread, CONVERGED), said, OWN_LABELS)
+
+
+def _parts_of_one_group(groups: Int[np.ndarray, " item"], labels: Int[np.ndarray, " item"]) -> bool:
+    """Return whether all labelled or all unlabelled items are in one group."""
+    parts = groups[labels >= 0], groups[labels < 0]
+    return any(len(part) > 0 and len(np.unique(part)) == 1 for part in parts)
 
 
 def _listed(names: list[str]) -> str:
@@ -325,7 +371,7 @@ def _listed(names: list[str]) -> str:
 
 
 METHODS: dict[str, Method] = {
-    "panel": Method(_panel),
+    "panel": Method(_panel, about="given"),
     "impression": Method(_impression),
     "strata": Method(_strata),
     "hierarchical": Method(_hierarchical, ("nuts", "map")),
@@ -336,6 +382,6 @@ METHODS: dict[str, Method] = {
     "regression-as-published": Method(_regression, needs_labels=True),
     "logit-shift": Method(_logit_shift, needs_labels=True),
     "rogan-gladen": Method(_rogan_gladen, needs_labels=True),
-    "ppi": Method(_ppi, needs_labels=True),
-    "labels-only": Method(_labels_only, needs_labels=True),
+    "ppi": Method(_ppi, needs_labels=True, about="more"),
+    "labels-only": Method(_labels_only, needs_labels=True, about="more"),
 }
