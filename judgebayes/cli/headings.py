@@ -41,7 +41,7 @@ HEADINGS = {
     "Stopping early": ("until_settled", "fit", "price", "give_up", "fewest"),
     "Output": (
         *("out", "save", "answers", "labels_out", "table", "plot", "plots_as", "overwrite"),
-        *("next_labels", "next_out", "listed", "costs"),
+        *("next_labels", "between", "next_out", "listed", "costs"),
     ),
 }
 """The headings in order, with the options under each. Options without a heading are under "Other"."""

@@ -18,13 +18,8 @@ the outputs within a cell are drawn at random. Given the cells, the choice is th
 validity, so the likelihood of the labels is that of a random sample in each cell (ignorability, Rubin
 1976). `Impression` has no such protection, and needs generators that are labelled in full.
 
-The next label goes to the cell with the largest expected decrease of the sum of the generators'
-variances. To first order the variance of a precision is :math:`c^T \Sigma c`, with c its gradient in
-the cells' logits. One more label in cell k, whose information is :math:`q = p (1 - p)`, lowers it by
-
-.. math:: \frac{q\,(c^T \Sigma_{\cdot k})^2}{1 + q \Sigma_{kk}} + \frac{q}{N_g^2},
-
-the information about all cells, and the uncertainty of the output itself (a greedy c-optimal design).
+The next label goes to the cell with the largest expected decrease of the variances that matter
+(`judgebayes.generators.choosing`).
 """
 
 from dataclasses import dataclass, field, replace
@@ -38,6 +33,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.generators.choosing import Design, labels_by_cell, whole_groups
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import Votes
@@ -241,16 +237,56 @@ class FittedStratified:
 
     @in_float64
     def next_labels(
-        self, n: int, targets: Bool[AnyArray, " generator"] | None = None
+        self,
+        n: int,
+        targets: Bool[AnyArray, " generator"] | None = None,
+        *,
+        between: tuple[int, int] | None = None,
+        more: bool = False,
     ) -> Float[Array, "generator stratum"]:
         """Return the number of the next n labels that each cell should get.
 
-        `targets` are the generators whose variances count, all by default; any generator may get
-        labels.
+        Any generator may get labels. The parameters are those of `design`.
         """
-        generators = self.counts.valid.shape[0]
-        target_weight = jnp.ones(generators) if targets is None else jnp.asarray(targets, float)
-        return _greedy(self, target_weight, jnp.asarray(n))
+        design = self.design(targets, between=between, more=more)
+        return labels_by_cell(design, jnp.asarray(n)).reshape(self.counts.valid.shape)
+
+    def design(
+        self,
+        targets: Bool[AnyArray, " generator"] | None = None,
+        *,
+        between: tuple[int, int] | None = None,
+        more: bool = False,
+    ) -> Design:
+        """Return the posterior with what the next labels are for.
+
+        Parameters
+        ----------
+        targets
+            The generators whose variances count, all by default.
+        between
+            Two generators: the variance of the difference of their shares counts instead.
+        more
+            Whether the shares are those among more items like these, and not among these.
+        """
+        counts = self.counts
+        generators, strata = counts.valid.shape
+        if between is None:
+            weight = jnp.ones(generators) if targets is None else jnp.asarray(targets, float)
+            contrasts = jnp.diag(weight)
+        else:
+            one, other = between
+            contrasts = jnp.zeros((1, generators)).at[0, one].set(1.0).at[0, other].set(-1.0)
+        return Design(
+            self.weight,
+            self.mean,
+            self.covariance,
+            counts.unlabelled.ravel(),
+            (counts.valid + counts.invalid + counts.unlabelled).ravel(),
+            jnp.repeat(jnp.eye(generators), strata, axis=1),
+            contrasts,
+            more,
+        )
 
 
 @dataclass(frozen=True)
@@ -284,9 +320,27 @@ class Labelling:
         return self.method.fit(self.counts())
 
     def propose(
-        self, n: int, targets: Bool[AnyArray, " generator"] | None = None, *, seed: int = 0
+        self,
+        n: int,
+        targets: Bool[AnyArray, " generator"] | None = None,
+        *,
+        between: tuple[int, int] | None = None,
+        more: bool = False,
+        groups: Int[np.ndarray, " item"] | None = None,
+        seed: int = 0,
     ) -> Int[np.ndarray, " chosen"]:
         """Return the next n outputs to label, or all unlabelled ones; random within a cell.
+
+        Parameters
+        ----------
+        n
+            The number of outputs.
+        targets, between, more
+            What the labels are for, as in `FittedStratified.design`.
+        groups
+            The group of each output: whole groups are chosen, until n outputs are reached.
+        seed
+            Seed of the choice within a cell.
 
         Raises
         ------
@@ -300,9 +354,13 @@ class Labelling:
         unlabelled = np.flatnonzero(self.labels < 0)
         if len(unlabelled) == 0:
             raise JudgeBayesError("All items are already labelled.")
-        n_per_cell = np.asarray(self.fit().next_labels(min(n, len(unlabelled)), targets)).astype(
-            int
-        )
+        design = self.fit().design(targets, between=between, more=more)
+        if groups is not None:
+            cell = self.generators * len(self.strata.position) + self.strata.of_item
+            return unlabelled[whole_groups(design, cell[unlabelled], groups[unlabelled], n)]
+        shape = self.n_generators, len(self.strata.position)
+        by_cell = labels_by_cell(design, jnp.asarray(min(n, len(unlabelled))))
+        n_per_cell = np.asarray(by_cell).reshape(shape).astype(int)
         rng = np.random.default_rng((seed, int((self.labels >= 0).sum())))
         chosen = [
             rng.choice(
@@ -435,38 +493,3 @@ def _draws(
     chance = jnp.sqrt((rest * p * (1 - p)).sum(-1)) / total
     drawn = labelled_share + (rest * p).sum(-1) / total + chance * noise[:, cells:]
     return jnp.clip(drawn, labelled_share, labelled_share + rest.sum(1) / total)
-
-
-@jax.jit
-def _greedy(
-    fit: FittedStratified, targets: Float[Array, " generator"], n: Int[Array, ""]
-) -> Float[Array, "generator stratum"]:
-    counts = fit.counts
-    generators, strata = counts.valid.shape
-    member = jnp.repeat(jnp.eye(generators), strata, axis=1)
-    total = jnp.maximum((counts.valid + counts.invalid + counts.unlabelled).sum(1), 1.0)[:, None]
-    p = jax.nn.sigmoid(fit.mean)
-    information = p * (1 - p)
-
-    def gain(q: Array, spread: Array, remaining: Array) -> Float[Array, " cell"]:
-        reach = (member * remaining * q / total) @ spread
-        variance_decrease = reach**2 * q / (1 + q * jnp.diag(spread))
-        return targets @ (variance_decrease + member * q / total**2)
-
-    def add(
-        _: Int[Array, ""] | int, state: tuple[Array, Array, Array]
-    ) -> tuple[Array, Array, Array]:
-        spread, remaining, chosen = state
-        expected_gain = fit.weight @ jax.vmap(gain, in_axes=(0, 0, None))(
-            information, spread, remaining
-        )
-        k = jnp.argmax(jnp.where(remaining > 0, expected_gain, -1.0))
-        q, column = information[:, k], spread[:, :, k]
-        scale = q / (1 + q * column[:, k])
-        spread = spread - scale[:, None, None] * column[:, :, None] * column[:, None, :]
-        return spread, remaining.at[k].add(-1.0), chosen.at[k].add(1.0)
-
-    remaining = counts.unlabelled.ravel()
-    initial = (fit.covariance, remaining, jnp.zeros_like(remaining))
-    n_labels = jnp.minimum(n, remaining.sum().astype(n.dtype))
-    return jax.lax.fori_loop(0, n_labels, add, initial)[2].reshape(generators, strata)

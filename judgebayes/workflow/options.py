@@ -358,6 +358,10 @@ class PrecisionRequest(LabelledVotes):
     next_labels: Annotated[
         int | None, Option("Propose this many items to label next.", ("--next",), least=1)
     ] = None
+    between: Annotated[
+        str | None,
+        "Two generators, A,B: the items of --next are those that best tell which of the two is better.",
+    ] = None
     next_out: Annotated[
         Path | None, "Where to write the items of --next, with an empty label column."
     ] = None

@@ -150,6 +150,8 @@ def precision(
 def precision_request(request: PrecisionRequest) -> Precision:
     """Do what `precision` does, with the options in a record."""
     check_choice("target", request.target, TARGETS)
+    if request.between is not None and request.next_labels is None:
+        raise JudgeBayesError("--between says what the items of --next are for: add --next 50.")
     inputs = _inputs(request)
     given = inputs.given(request.target)
     fit, sentences, legend, target = answer(request.method, request.inference, given)
@@ -167,9 +169,7 @@ def precision_request(request: PrecisionRequest) -> Precision:
         systems=None if inputs.matches is None else _systems(inputs.matches, fit, request.seed),
         judges=judge_table(given.judges, given.counts),
         held_out=None if held_out is None else held_out.rename(columns={"generator": noun}),
-        next_items=None
-        if n_next is None
-        else _next_items(inputs, given.labelling, noun, n_next, request.seed),
+        next_items=None if n_next is None else _next_items(inputs, given, noun, n_next, request),
         said=[*inputs.notes, *_grouped(inputs, fit), *sentences],
         legend=legend,
         target=target,
@@ -269,10 +269,17 @@ def _unmatched_labels(opened: Opened, read: Reading) -> int:
 
 
 def _next_items(
-    inputs: _Inputs, labelling: Labelling, noun: str, most: int, seed: int
+    inputs: _Inputs, given: Given, noun: str, most: int, request: PrecisionRequest
 ) -> pd.DataFrame:
     """Return a row per item to label next, with its probability of being valid."""
-    items = labelling.propose(most, seed=seed)
+    labelling = given.labelling
+    items = labelling.propose(
+        most,
+        between=_between(request.between, given.names),
+        more=request.target == "more",
+        groups=given.groups,
+        seed=request.seed,
+    )
     expected = np.asarray(labelling.fit().validity())
     generator = inputs.generator[items]
     return pd.DataFrame(
@@ -283,6 +290,22 @@ def _next_items(
             "P(valid)": expected[generator, labelling.strata.of_item[items]],
         }
     )
+
+
+def _between(named: str | None, names: list[str]) -> tuple[int, int] | None:
+    """Return the two generators of --between."""
+    if named is None:
+        return None
+    pair = split_names(named)
+    for name in pair:
+        if name not in names:
+            shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+            raise JudgeBayesError(f"--between: {name!r} has no items; choose from: {shown}.")
+    if len(set(pair)) != 2:
+        raise JudgeBayesError(
+            f"--between {named!r} must name two: --between {','.join(names[:2])}."
+        )
+    return names.index(pair[0]), names.index(pair[1])
 
 
 def generators_of(

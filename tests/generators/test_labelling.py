@@ -173,6 +173,63 @@ def test_labels_are_chosen_among_unlabelled_outputs(fitted: FittedStratified) ->
     assert own[2].sum() > 20
 
 
+def variance_of_difference(fitted: FittedStratified, chosen: np.ndarray) -> float:
+    """Return the variance of the first two shares' difference after these labels, by inversion."""
+    counts, total = fitted.counts, 0.0
+    n = np.asarray(counts.valid + counts.invalid + counts.unlabelled).ravel()
+    rest = np.asarray(counts.unlabelled).ravel() - chosen.ravel()
+    of = np.repeat(np.arange(GENERATORS), STRATA)
+    size = np.bincount(of, n)[of]
+    sign = np.array([1, -1, 0])[of]
+    for weight, mean, covariance in zip(
+        *(np.asarray(x) for x in (fitted.weight, fitted.mean, fitted.covariance)), strict=True
+    ):
+        p = 1 / (1 + np.exp(-mean))
+        q = p * (1 - p)
+        spread = np.linalg.inv(np.linalg.inv(covariance) + np.diag(q * chosen.ravel()))
+        # The gradient at the start, in which the design looks ahead one label at a time.
+        c = sign * rest * q / size
+        total += weight * (c @ spread @ c + (sign**2 * rest * q / size**2).sum())
+    return total
+
+
+@in_float64
+def test_labels_for_a_difference_make_it_better_known_than_labels_for_all_shares(
+    fitted: FittedStratified,
+) -> None:
+    pair, every = (
+        np.asarray(fitted.next_labels(30, between=between)) for between in ((0, 1), None)
+    )
+    assert pair.sum() == every.sum() == 30
+    assert variance_of_difference(fitted, pair) < 0.95 * variance_of_difference(fitted, every)
+    np.testing.assert_array_equal(pair, np.asarray(fitted.next_labels(30, between=(1, 0))))
+    # Among more items, no label is worth more for being that of one of few outputs.
+    more = np.asarray(fitted.next_labels(30, more=True))
+    assert more.sum() == 30
+    assert (more != every).any()
+
+
+def test_whole_groups_are_chosen_until_the_number_is_reached() -> None:
+    rng = np.random.default_rng(1)
+    generator = np.repeat([0, 1, 2], 100)
+    score = rng.integers(0, 3, 300) / 2
+    labels = np.where(rng.random(300) < 0.2, 1, -1)
+    group = np.tile(np.arange(50), 6)
+    state = Labelling(stratify(score, 3), generator, labels, 3)
+    chosen = state.propose(20, groups=group)
+    unlabelled = labels < 0
+    assert len(set(chosen)) == len(chosen) >= 20
+    assert unlabelled[chosen].all()
+    for each in np.unique(group[chosen]):
+        assert set(np.flatnonzero((group == each) & unlabelled)) <= set(chosen)
+    assert len(chosen) - (group[chosen] == group[chosen][-1]).sum() < 20
+    # Groups of the difference's generators are worth more.
+    own = np.where(generator == 2, 1000 + np.arange(300) // 5, generator * 100 + group)
+    pair = state.propose(20, groups=own, between=(0, 1), more=True)
+    assert (generator[pair] < 2).all()
+    assert len(state.propose(10_000, groups=group)) == unlabelled.sum()
+
+
 @in_float64
 def test_intervals_cover_when_labels_are_chosen_by_the_design() -> None:
     """Data sets from the prior, with twice 40 labels by the design."""
