@@ -42,7 +42,7 @@ try() {
     run posterior example/votes.csv --labels example/labels.csv --out posterior.nc
   )
   # The installed package is tested, not the checkout. Old versions of other packages may warn.
-  JUDGEBAYES_TEST_OPTIMISED=1 "$bin/python" -P -m pytest -q -n 2 -o filterwarnings=default \
+  "$bin/python" -P -m pytest -q -n 2 -o filterwarnings=default \
     @tests/fast.txt
 }
 
