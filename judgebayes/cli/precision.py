@@ -41,9 +41,14 @@ def estimate_precision(request: PrecisionRequest) -> None:
     _print(console, readable, title, percent=("estimate", "raw mean"))
     lines = []
     if (result.shares["labelled"] > 0).any():
+        exact = (
+            "exact (known) where every item is labelled"
+            if result.data.log_likelihood is None
+            else "where every item is labelled, the interval is that of wrong labels"
+        )
         lines.append(
-            "Estimate: corrected for the judges' errors; "
-            "exact (known) where every item is labelled. Raw mean: the mean of the votes, uncorrected."
+            f"Estimate: corrected for the judges' errors; {exact}. Raw mean: the mean of the votes, "
+            "uncorrected."
         )
     if "beats next" in readable:
         lines.append(

@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Int
 from scipy.stats import norm
 
+from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
@@ -20,6 +21,8 @@ from judgebayes.generators import (
     Labelling,
     PrecisionCounts,
     count_votes,
+    expected_counts,
+    expected_validity,
     logit_shift,
     mean_prediction,
     rogan_gladen,
@@ -31,6 +34,7 @@ from judgebayes.inference.status import Status
 from judgebayes.io.options import split_names
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
+from judgebayes.votes.evidence import Evidence
 from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.options import Fixed, PrecisionRequest, check_choice
 from judgebayes.workflow.reading import Opened, Reading, classes_of, open_files
@@ -71,6 +75,15 @@ class _Inputs:
     names: list[str]
     matches: Matches | None
     notes: list[str]
+    evidence: Evidence | None = None
+    """What the annotators' labels say, if labels may be wrong."""
+
+    def counts(self) -> PrecisionCounts:
+        """Return the votes by generator, judge and label, expected if labels may be wrong."""
+        if self.evidence is None:
+            return count_votes(self.votes, self.labels, self.generator, len(self.names))
+        valid = expected_validity(self.votes, self.labels, self.evidence, self.generator)
+        return expected_counts(self.votes, valid, self.generator, len(self.names))
 
     def labelling(self) -> Labelling:
         """Return the items in strata of their votes, with their labels."""
@@ -146,7 +159,7 @@ def precision(
 def precision_request(request: PrecisionRequest) -> Precision:
     """Do what `precision` does, with the options in a record."""
     inputs = _inputs(request)
-    counts = count_votes(inputs.votes, inputs.labels, inputs.generator, len(inputs.names))
+    counts = inputs.counts()
     labelling = inputs.labelling()
     fit = _fit(request.method, inputs, counts, labelling)
     shares = generator_table(inputs.names, counts, fit, request.seed)
@@ -187,7 +200,13 @@ def _fit(method: str, inputs: _Inputs, counts: PrecisionCounts, labelling: Label
                 "generator or none. Use --method panel."
             )
         return Impression().fit(counts)
-    return shares(inputs.votes, inputs.labels, inputs.generator, len(inputs.names))
+    return shares(
+        inputs.votes,
+        inputs.labels,
+        inputs.generator,
+        len(inputs.names),
+        evidence=inputs.evidence,
+    )
 
 
 def _chosen(counts: PrecisionCounts) -> str:
@@ -226,12 +245,33 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
         notes.append(
             f"{ties} vote(s) for a tie count as missing: win rates are shares of decided votes."
         )
-    return _Inputs(data, votes, labels, generator, names, matches, notes)
+    return _Inputs(
+        data, votes, labels, generator, names, matches, notes, _evidence(data, labels, matches)
+    )
+
+
+def _evidence(
+    data: Data, labels: Int[np.ndarray, " item"], matches: Matches | None
+) -> Evidence | None:
+    """Return the evidence of labels that may be wrong; 0 for items without a label or with a tie."""
+    if data.log_likelihood is None:
+        return None
+    flipped = np.zeros(len(labels), int) if matches is None else matches.flipped
+    low, high = data.log_likelihood[..., 0], data.log_likelihood[..., -1]
+    low, high = np.where(labels >= 0, low, 0.0), np.where(labels >= 0, high, 0.0)
+    return Evidence(np.where(flipped == 1, low - high, high - low), NODE_WEIGHTS)
 
 
 def _read_files(request: PrecisionRequest) -> Data:
     named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
-    opened = open_files(request.votes, request.labels, request.columns, request.reading, named)
+    opened = open_files(
+        request.votes,
+        request.labels,
+        request.columns,
+        request.reading,
+        named,
+        request.annotators,
+    )
     paired = request.systems is not None
     classes = classes_of(opened, request.classes, pairwise=paired)
     _refuse_others(classes, paired=paired)
@@ -351,8 +391,8 @@ def generator_table(
             "low": np.asarray(low),
             "high": np.asarray(high),
             "raw mean": np.asarray(mean_prediction(counts)),
-            "items": np.asarray(counts.valid + counts.invalid + counts.unlabelled).astype(int),
-            "labelled": np.asarray(counts.valid + counts.invalid).astype(int),
+            "items": np.rint(counts.valid + counts.invalid + counts.unlabelled).astype(int),
+            "labelled": np.rint(counts.valid + counts.invalid).astype(int),
         }
     )
     order = np.argsort(-table["estimate"].to_numpy(), kind="stable")
@@ -411,8 +451,8 @@ def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
             "judge": names,
             "TPR": np.asarray(rates.tpr),
             "TNR": np.asarray(rates.tnr),
-            "on valid": np.asarray(counts.valid_judged.sum(0)).astype(int),
-            "on invalid": np.asarray(counts.invalid_judged.sum(0)).astype(int),
+            "on valid": np.rint(counts.valid_judged.sum(0)).astype(int),
+            "on invalid": np.rint(counts.invalid_judged.sum(0)).astype(int),
             "voted on": np.asarray(voted.sum(0) / total),
         }
     )
@@ -462,8 +502,13 @@ def _warnings(inputs: _Inputs, counts: PrecisionCounts, fit: Fit) -> list[str]:
         )
     if labelled and float(counts.invalid.sum()) < FEW_INVALID:
         lines.append(
-            f"Only {int(counts.invalid.sum())} labelled items are invalid, too few to estimate how "
+            f"Only {round(float(counts.invalid.sum()))} labelled items are invalid, too few to estimate how "
             "often the judges notice invalid items."
+        )
+    if inputs.evidence is not None and not isinstance(fit, FittedShares):
+        lines.append(
+            "This method takes the merged labels as right: its intervals do not count wrong labels. "
+            "--method panel counts them."
         )
     if isinstance(fit, FittedShares):
         lines += _odd_judges(inputs, counts, fit)
