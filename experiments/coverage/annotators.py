@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import expit, logit
 
 from judgebayes.aggregators.annotators import NODE_WEIGHTS
+from judgebayes.arrays import AnyArray
 from judgebayes.experiments.coverage.engine import Ends, Setting, Trials, at_levels, trials
 from judgebayes.panel.by_value import rates_by
 from judgebayes.votes.evidence import Evidence
@@ -92,7 +93,7 @@ def _cells() -> Iterator[tuple[int, str, float, str]]:
 
 
 def _of(
-    interval: Callable[[float], tuple[np.ndarray, np.ndarray]], place: int
+    interval: Callable[[float], tuple[AnyArray, AnyArray]], place: int
 ) -> Callable[[float], tuple[float, float]]:
     def ends(level: float) -> tuple[float, float]:
         low, high = interval(level)

@@ -55,7 +55,7 @@ def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
 
 
 def _print_by(console: Console, rates: pd.DataFrame, column: str, most: int) -> None:
-    """Print the rates of the first judges by the values of a column; rates without items are left out."""
+    """Print the rates of the first judges by the values of a column, without rates of no item."""
     judges = rates["judge"].unique()
     shown = rates[rates["judge"].isin(judges[:most])]
     table = Table(box=None, pad_edge=False)
@@ -70,7 +70,9 @@ def _print_by(console: Console, rates: pd.DataFrame, column: str, most: int) -> 
     for _, row in shown.iterrows():
         cells = [(percent_with_interval(row, rate), str(row[noun])) for rate, noun in there]
         table.add_row(
-            escape(str(row["judge"])), escape(row["value"]), *(cell for pair in cells for cell in pair)
+            escape(str(row["judge"])),
+            escape(row["value"]),
+            *(cell for pair in cells for cell in pair),
         )
     title = f"TPR and TNR by {column!r}, in % with 90 % intervals"
     if len(there) == 1:

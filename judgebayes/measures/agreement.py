@@ -8,7 +8,9 @@ from judgebayes.arrays import AnyArray
 __all__ = ["krippendorff_alpha"]
 
 
-def krippendorff_alpha(counts: Int[AnyArray, "item class"] | Float[AnyArray, "item class"]) -> float:
+def krippendorff_alpha(
+    counts: Int[AnyArray, "item class"] | Float[AnyArray, "item class"],
+) -> float:
     r"""Return Krippendorff's alpha of nominal labels, from the number of labels by item and class.
 
     .. math:: \alpha = 1 - \frac{D_o}{D_e}, \qquad

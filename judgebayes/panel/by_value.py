@@ -112,9 +112,7 @@ def _uncertain(
 
 def _drawn(
     share: Float[np.ndarray, " item"], evidence: Evidence, rng: np.random.Generator
-) -> tuple[
-    Float[np.ndarray, " vote"], Int[np.ndarray, "draw vote"], Int[np.ndarray, " vote"]
-]:
+) -> tuple[Float[np.ndarray, " vote"], Int[np.ndarray, "draw vote"], Int[np.ndarray, " vote"]]:
     """Return the mean votes that occur, the drawn number of valid items of each, and all items."""
     votes_at, vote_of = np.unique(share, return_inverse=True)
     patterns, pattern_of = np.unique(evidence.nodes, axis=1, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Labels of two classes that may be wrong, as evidence: the log-odds that they give for the higher class."""
+"""Labels that may be wrong, as evidence: the log-odds that they give for the higher of two classes."""
 
 from dataclasses import dataclass, replace
 

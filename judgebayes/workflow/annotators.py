@@ -212,7 +212,9 @@ def _words(
     lines = [f"{int(several.sum())} of {len(labels)} items have more than one label by {who}"]
     if several.any():
         alpha = krippendorff_alpha(counts)
-        lines[0] += f"; they disagree on {int(split.sum())} ({percent(split.sum() / several.sum())})"
+        lines[0] += (
+            f"; they disagree on {int(split.sum())} ({percent(split.sum() / several.sum())})"
+        )
         if np.isfinite(alpha):
             lines[0] += f", and Krippendorff's alpha is {alpha:.2f}"
     lines[0] += "."
@@ -242,9 +244,7 @@ def _noise_words(
     """Return sentences on the estimated errors of annotators and of merged labels."""
     n = np.bincount(given.annotator[~given.final], minlength=len(rates.rate))
     at, spread = rates.level
-    ends = [
-        percent(np.average(rates.shifted(at + z * spread).rate, weights=n), 1) for z in (-Z, Z)
-    ]
+    ends = [percent(np.average(rates.shifted(at + z * spread).rate, weights=n), 1) for z in (-Z, Z)]
     mean = percent(np.average(rates.rate, weights=n), 1)
     text = f"An estimated {mean} of the annotators' labels are wrong (90 % interval {ends[0]} to {ends[1]}"
     if len(names) and (n > 0).sum() > 2:

@@ -502,8 +502,8 @@ def _warnings(inputs: _Inputs, counts: PrecisionCounts, fit: Fit) -> list[str]:
         )
     if labelled and float(counts.invalid.sum()) < FEW_INVALID:
         lines.append(
-            f"Only {round(float(counts.invalid.sum()))} labelled items are invalid, too few to estimate how "
-            "often the judges notice invalid items."
+            f"Only {round(float(counts.invalid.sum()))} labelled items are invalid, too few to estimate "
+            "how often the judges notice invalid items."
         )
     if inputs.evidence is not None and not isinstance(fit, FittedShares):
         lines.append(

@@ -305,7 +305,9 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     if labels is None:
         label, item = columns["label"], str(columns["item"])
         if several:
-            long, joined, annotator = melted(with_labels[[item, *several]].drop_duplicates(), several)
+            long, joined, annotator = melted(
+                with_labels[[item, *several]].drop_duplicates(), several
+            )
             gold = Labels(long, item, joined, annotator)
         elif label is None:
             return Opened(source, table, columns, None, in_pieces, tuple(notes), tuple(judges))
@@ -762,11 +764,11 @@ def merged(opened: Opened, classes: Classes) -> Opened:
             "--labels-merge merges labels, and there are none; add them with --labels FILE or --label "
             "COLUMN."
         )
-    if gold.table is opened.table or opened.in_pieces and gold.annotator is None:
+    if gold.table is opened.table or (opened.in_pieces and gold.annotator is None):
         raise JudgeBayesError(
-            f"The votes repeat the label of column {gold.label!r}, so that annotators cannot be counted: "
-            "put the labels into a file of their own (--labels FILE), or name a column per annotator "
-            "(--label A,B)."
+            f"The votes repeat the label of column {gold.label!r}, so that annotators cannot be "
+            "counted: put the labels into a file of their own (--labels FILE), or name a column per "
+            "annotator (--label A,B)."
         )
     table, words, doubt = merge_table(
         gold.table, gold.item, gold.label, gold.annotator, classes, how

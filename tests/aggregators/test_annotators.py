@@ -53,7 +53,9 @@ def test_the_likelihood_is_that_of_the_story() -> None:
     found = softmax(rates.log_likelihood(annotations(given, 3)), axis=1)
     for row, posterior in zip(given, found, strict=True):
         each = [
-            np.prod([1 - e if z == y else e / 2 for z, e in zip(row, rates.rate, strict=True) if z >= 0])
+            np.prod(
+                [1 - e if z == y else e / 2 for z, e in zip(row, rates.rate, strict=True) if z >= 0]
+            )
             for y in range(3)
         ]
         np.testing.assert_allclose(posterior, np.array(each) / sum(each), rtol=1e-12)
@@ -78,7 +80,10 @@ def test_adjudication_hardly_changes_the_rate() -> None:
     given = noisy(truth, [0.15, 0.15], 2)
     split = given[:, 0] != given[:, 1]
     third = np.where(split, truth, -1)[:, None]
-    free, decided = error_rates(annotations(given)), error_rates(annotations(np.hstack([given, third]), final=2))
+    free, decided = (
+        error_rates(annotations(given)),
+        error_rates(annotations(np.hstack([given, third]), final=2)),
+    )
     assert free is not None
     assert decided is not None
     assert decided.rate[0] == pytest.approx(free.rate[0], abs=0.004)

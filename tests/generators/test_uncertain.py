@@ -45,9 +45,10 @@ def test_certain_evidence_gives_what_labels_give(
     low, high = by_labels.interval()
     assert (high - low)[:2] == pytest.approx(0)
     doubtful = Evidence(np.array([0.0, -3.0, 3.0])[labels + 1][None], (1.0,))
-    low, high = shares(votes, labels, generator, 3, evidence=doubtful).interval()
+    fit = shares(votes, labels, generator, 3, evidence=doubtful)
+    low, high = fit.interval()
     assert (high - low)[:2].min() > 0.01
-    draws = shares(votes, labels, generator, 3, evidence=doubtful).draws(500)
+    draws = fit.draws(500)
     assert draws[:, :2].std(0).min() > 0.004  # a generator with all labels is drawn too
 
 
@@ -57,7 +58,9 @@ def test_the_share_of_a_few_items_by_enumeration() -> None:
     node = np.tile(node, 12)
     mixture = (jnp.array([1.0]), jnp.array([odds]), jnp.array([0.5]))
     got = _quantiles(np.zeros(60), Evidence(node[None], (1.0,)), mixture, LEVELS)
-    offset = rng.normal(odds, 0.5, 200_000)  # the score is 0, so the offset is the logit of the share
+    offset = rng.normal(
+        odds, 0.5, 200_000
+    )  # the score is 0, so the offset is the logit of the share
     p = expit(offset)
     chance = expit(offset[:, None] + node[:5])
     each = np.prod([p * np.exp(v) + 1 - p for v in (2.0, 2.0, -2.0)], axis=0) * p

@@ -66,7 +66,9 @@ def test_the_number_of_valid_items_by_a_grid() -> None:
     weight /= weight.sum()
     up, down = (rho * np.exp(v) / (rho * np.exp(v) + 1 - rho) for v in (2.0, -2.0))
     mean = 12 * up + 8 * down + 3
-    variance = weight @ (12 * up * (1 - up) + 8 * down * (1 - down) + mean**2) - (weight @ mean) ** 2
+    variance = (
+        weight @ (12 * up * (1 - up) + 8 * down * (1 - down) + mean**2) - (weight @ mean) ** 2
+    )
     _, valid, total = _drawn(np.ones(23), Evidence(node[None], (1.0,)), np.random.default_rng(0))
     assert total.tolist() == [23]
     assert valid.mean() == pytest.approx(weight @ mean, abs=0.35)

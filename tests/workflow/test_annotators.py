@@ -60,7 +60,7 @@ def test_what_is_said() -> None:
     words = jb.read(VOTES, LABELS, labels_merge="adjudicated", adjudicator="eve").sentences
     assert (
         "3 of 4 items have more than one label by 2 annotators ('ann', 'ben'); they disagree on 2 "
-        "(67 %), and Krippendorff's alpha is -0.11." in words
+        "(67 %), and Krippendorff's alpha is -0.25." in words
     )
     assert (
         "--labels-merge adjudicated: each item has the label on which its annotators agree, or that of "
@@ -85,7 +85,10 @@ def test_a_column_per_annotator_in_either_file(tmp_path: Path) -> None:
     three = {"label": "ann,ben,eve", "adjudicator": "eve"}
     expected = merged("adjudicated", adjudicator="eve")
     assert merged("adjudicated", wide, **three) == expected
-    assert labels_of(jb.read(VOTES.merge(wide, how="left"), labels_merge="adjudicated", **three)) == expected
+    assert (
+        labels_of(jb.read(VOTES.merge(wide, how="left"), labels_merge="adjudicated", **three))
+        == expected
+    )
     table = VOTES.pivot_table(index="item", columns="judge", values="vote", aggfunc="first")
     table = table.reset_index().merge(wide, how="left")
     table.to_csv(tmp_path / "wide.csv", index=False)
@@ -124,6 +127,20 @@ def test_errors() -> None:
     refused("contains 'maybe'", odd, labels_merge="majority")
 
 
+def test_the_labels_of_a_saved_fit_are_no_judges(tmp_path: Path) -> None:
+    votes, labels = noisy_data()
+    wide = labels.pivot_table(index="item", columns="annotator", values="label").reset_index()
+    table = votes.pivot_table(index="item", columns="judge", values="vote").reset_index()
+    table = table.merge(wide, how="left")
+    table.to_csv(tmp_path / "wide.csv", index=False)
+    fit = jb.calibrate(
+        tmp_path / "wide.csv", wide=True, label="ann,ben", labels_merge="noisy", method="one-coin"
+    )
+    jb.save(fit, tmp_path / "fit.json")
+    again = jb.apply(tmp_path / "fit.json", tmp_path / "wide.csv")
+    assert list(again.read.coding.judges) == ["x", "y", "z"]
+
+
 def noisy_data(rate: float = 0.1) -> tuple[pd.DataFrame, pd.DataFrame]:
     rng = np.random.default_rng(0)
     valid = rng.random(240) < 0.7
@@ -152,9 +169,10 @@ def test_calibrate_and_precision_count_wrong_labels() -> None:
     assert counted["high"] - counted["low"] > 0.01
     strata = jb.precision(data, method="strata")
     assert any("takes the merged labels as right" in line for line in strata.warnings)
-    majority = jb.precision(votes, labels, labels_merge="majority")
-    assert majority.data.log_likelihood is None
-    assert any("the results do not count this" in line for line in majority.said)
+    majority = jb.read(votes, labels, labels_merge="majority")
+    assert majority.log_likelihood is None
+    assert majority.label_noise == 0
+    assert any("the results do not count this" in line for line in majority.sentences)
 
 
 def test_rates_by_difficulty() -> None:
