@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from judgebayes.experiments.coverage import (
+    annotators,
     answers,
     claims,
     fits,
@@ -61,6 +62,10 @@ SUBJECTS: Mapping[str, Subject] = {
         generators.stratified,
     ),
     "panel": Subject("`precision`: generators, with any labels", panel.panel),
+    "annotators": Subject(
+        "`precision` and `diagnose --by`, with `--labels-merge noisy` or `adjudicated`",
+        annotators.annotators,
+    ),
     "success": Subject("Python: `judgebayes.generators.systems`", answers.success),
     "splits": Subject(
         "Python: `judgebayes.measures.significance`, and tables of `reproduce`", answers.over_splits

@@ -30,14 +30,21 @@ def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
     diagnosis = diagnose_request(request)
     say(console, diagnosis.said)
     print_judges(console, diagnosis.judges, request.judges)
+    table = diagnosis.judges
+    if diagnosis.by is not None and request.by is not None:
+        table = diagnosis.by
+        _print_by(console, table, request.by, request.judges)
+        say(console, diagnosis.by_words)
+        console.print()
     if diagnosis.grouped:
         say(console, diagnosis.grouped)
         console.print()
     for finding in diagnosis.findings:
         say(console, [finding.sentence], MARKS[finding.severity])
     if request.out is not None:
-        write_table(diagnosis.judges, request.out)
-        console.print(escape(f"The table of all judges is in {request.out}."), highlight=False)
+        write_table(table, request.out)
+        what = "all judges" if request.by is None else f"all judges by {request.by!r}"
+        console.print(escape(f"The table of {what} is in {request.out}."), highlight=False)
     if request.plot is not None:
         from judgebayes.plots import judge_map  # Matplotlib takes half a second to import
 
@@ -45,6 +52,34 @@ def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
         figure.savefig(request.plot, dpi=150)
         console.print(escape(f"The plot of the judges is in {request.plot}."), highlight=False)
     return diagnosis.findings
+
+
+def _print_by(console: Console, rates: pd.DataFrame, column: str, most: int) -> None:
+    """Print the rates of the first judges by the values of a column, without rates of no item."""
+    judges = rates["judge"].unique()
+    shown = rates[rates["judge"].isin(judges[:most])]
+    table = Table(box=None, pad_edge=False)
+    for name in ("judge", column):
+        table.add_column(escape(name), overflow="fold")
+    there = [
+        (rate, noun)
+        for rate, noun in (("tpr", "valid"), ("tnr", "invalid"))
+        if np.isfinite(rates[rate]).any()
+    ]
+    numbers(table, *(head for rate, noun in there for head in (rate.upper(), f"on {noun}")))
+    for _, row in shown.iterrows():
+        cells = [(percent_with_interval(row, rate), str(row[noun])) for rate, noun in there]
+        table.add_row(
+            escape(str(row["judge"])),
+            escape(row["value"]),
+            *(cell for pair in cells for cell in pair),
+        )
+    title = f"TPR and TNR by {column!r}, in % with 90 % intervals"
+    if len(there) == 1:
+        title = f"{there[0][0].upper()} by {column!r}, in % with 90 % intervals"
+    show(console, title, table)
+    if len(judges) > most:
+        say(console, [f"{len(judges) - most} more judges are not shown. --out FILE writes all."])
 
 
 def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:

@@ -8,7 +8,19 @@ __all__ = ["HEADINGS", "CommandWithHeadings"]
 
 HEADINGS = {
     "Files": (
-        *("labels", "data", "twins", "cache", "local", "wide", "only_judge", "ignore", "missing"),
+        *(
+            "labels",
+            "labels_merge",
+            "adjudicator",
+            "data",
+            "twins",
+            "cache",
+            "local",
+            "wide",
+            "only_judge",
+            "ignore",
+            "missing",
+        ),
         *("encoding", "skip_rows", "drop_unknown_labels", "allow_degenerate"),
     ),
     "Columns": (
@@ -21,6 +33,8 @@ HEADINGS = {
             "order",
             "votes_as",
             "label",
+            "annotator",
+            "by",
             "task",
             "group",
         ),

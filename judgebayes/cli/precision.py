@@ -52,7 +52,8 @@ def estimate_precision(request: PrecisionRequest) -> None:
     _print(console, readable, title, percents)
     lines = []
     if result.legend and (result.shares["labelled"] > 0).any():
-        known = " Known: every item is labelled." if result.target == "these" else ""
+        certain = result.target == "these" and result.data.log_likelihood is None
+        known = " Known: every item is labelled." if certain else ""
         lines.append(f"{result.legend}{known} Raw mean: the mean of the votes, uncorrected.")
     if "beats next" in readable:
         lines.append(

@@ -268,7 +268,7 @@ def _settings(request: ReportRequest, result: Calibration) -> list[tuple[str, st
         ),
         ("splits", str(request.splits)),
         ("seed", str(request.seed)),
-        ("share of wrong labels", f"{request.label_noise:g}"),
+        ("share of wrong labels", f"{result.choice.label_noise:.3g}"),
         ("ends can be swapped (pairwise)", yes[result.table.coding.classes.pairwise]),
         ("wide table", yes[request.reading.wide]),
         ("repeated votes", yes[request.columns.repeats]),

@@ -49,6 +49,7 @@ from judgebayes.workflow.reading import (
     classes_of,
     labelled_words,
     labels_of,
+    merged,
     open_source,
     read_votes,
 )
@@ -235,9 +236,17 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
         For bad input, or if the model needs labels or generators and there are none.
     """
     named = tuple(split_names(request.generator or ""))
-    source = Source(request.votes, request.columns, request.reading, ignored=named)
+    source = Source(
+        request.votes,
+        request.columns,
+        request.reading,
+        ignored=named,
+        annotators=request.annotators,
+    )
     opened = open_source(source, request.labels)
-    read = read_votes(opened, classes_of(opened, request.classes, request.pairwise))
+    coded = classes_of(opened, request.classes, request.pairwise)
+    opened = merged(opened, coded)
+    read = read_votes(opened, coded)
     labels = labels_of(
         opened,
         read,

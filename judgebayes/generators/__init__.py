@@ -10,7 +10,13 @@ from judgebayes.generators.baselines import (
     rogan_gladen,
     rogan_gladen_by_judge,
 )
-from judgebayes.generators.counts import PrecisionCounts, Rates, count_votes, counts_from_matrix
+from judgebayes.generators.counts import (
+    PrecisionCounts,
+    Rates,
+    count_votes,
+    counts_from_matrix,
+    expected_counts,
+)
 from judgebayes.generators.impression import FittedImpression, Impression, ImpressionPrior
 from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.labelling import (
@@ -34,6 +40,7 @@ from judgebayes.generators.regression import (
     targets,
     true_minimum,
 )
+from judgebayes.generators.uncertain import expected_validity
 from judgebayes.generators.voting import (
     Choice,
     choose_threshold,
@@ -73,6 +80,8 @@ __all__ = [
     "ensemble_precision",
     "ensemble_rates",
     "ensembles",
+    "expected_counts",
+    "expected_validity",
     "for_more_items",
     "item_scores",
     "judge_youden",

@@ -13,7 +13,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 
-__all__ = ["PrecisionCounts", "Rates", "count_votes", "counts_from_matrix"]
+__all__ = ["PrecisionCounts", "Rates", "count_votes", "counts_from_matrix", "expected_counts"]
 
 
 @jax.tree_util.register_dataclass
@@ -146,16 +146,46 @@ def count_votes(
                 f"The {name} have the shape {array.shape}; the votes have {votes.n_items} items, "
                 f"so the shape must be ({votes.n_items},)."
             )
+    of_label = (labels[:, None] == jnp.array([-1, 0, 1])).astype(float)
+    return _counted(votes, of_label, generators, n_generators)
+
+
+@in_float64
+def expected_counts(
+    votes: Votes,
+    valid: Float[AnyArray, " item"],
+    generators: Int[AnyArray, " item"],
+    n_generators: int,
+) -> PrecisionCounts:
+    """Return the expected `count_votes` of items that are valid with a probability.
+
+    `valid` is the probability, NaN for items without a label; the other arguments are those of
+    `count_votes`.
+    """
+    p = jnp.asarray(valid)
+    known = jnp.isfinite(p)
+    at = jnp.where(known, p, 0.0)
+    of_label = jnp.stack([1.0 - known, jnp.where(known, 1 - at, 0.0), at], axis=1)
+    return _counted(votes, of_label, jnp.asarray(generators), n_generators)
+
+
+def _counted(
+    votes: Votes,
+    of_label: Float[Array, "item 3"],
+    generators: Int[Array, " item"],
+    n_generators: int,
+) -> PrecisionCounts:
+    """Return counts of items with weights for no label, invalid and valid."""
     by_class = votes.counts().astype(float)  # item judge class
     member = (generators[:, None] == jnp.arange(n_generators)).astype(float)
 
-    def cells(label: int) -> tuple[Array, Array, Array]:
-        chosen = member * (labels == label)[:, None]
+    def cells(weight: Array) -> tuple[Array, Array, Array]:
+        chosen = member * weight[:, None]
         counted = jnp.einsum("ig,ijc->gjc", chosen, by_class)
         return counted[..., 1], counted.sum(-1), chosen.sum(0)
 
     (accepted, judged, unlabelled), (fp, invalid_judged, invalid), (tp, valid_judged, valid) = (
-        cells(label) for label in (-1, 0, 1)
+        cells(weight) for weight in of_label.T
     )
     return PrecisionCounts(
         accepted, judged, tp, valid_judged, fp, invalid_judged, valid, invalid, unlabelled

@@ -23,47 +23,47 @@ over these items is the cluster-robust one.
 
 With groups of items (`judgebayes.generators.clusters`), the likelihood of the labels is raised to the
 power 1 / deff, and the chance of the unlabelled items is that of independent ones times deff.
+
+A label that may be wrong is evidence :math:`\lambda_n = \log p(\text{labels} \mid \text{valid}) -
+\log p(\text{labels} \mid \text{invalid})`. Its factor of the likelihood is
+:math:`p_n e^{\lambda_n} + 1 - p_n`, and the item is valid with probability
+:math:`\mathrm{sigmoid}(\ell_n + \delta_i + \lambda_n)`. A certain label has
+:math:`\lambda_n = \pm\infty`, and an unlabelled item 0. The score and the counts then use the expected
+labels (`judgebayes.generators.uncertain`).
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
-from scipy.special import expit, logit, ndtr, ndtri
-from scipy.stats import norm, rankdata
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.clusters import (
-    OFFSETS,
     Clusters,
     correlation_between,
     correlation_within,
     normal_draws,
     residuals,
 )
-from judgebayes.generators.counts import PrecisionCounts, count_votes
+from judgebayes.generators.counts import PrecisionCounts, count_votes, expected_counts
+from judgebayes.generators.item_posterior import Items, information_share, quantiles
 from judgebayes.generators.panel import FittedPanel, Panel
+from judgebayes.generators.uncertain import FEW, RIDGE, expected_validity, mean_votes
 from judgebayes.votes import Votes
+from judgebayes.votes.evidence import Evidence, certain
 
 __all__ = ["TARGETS", "FittedShares", "item_scores", "shares"]
 
 TARGETS = ("these", "more")
 """What an interval is about: these items, or more items like these."""
 
-COARSE = 20
-"""Every 20th offset is one at which the spread of new items is computed."""
-LOGITS = np.linspace(-12.0, 12.0, 2401)
-RIDGE = 0.5
-"""The inverse of the ridge penalty of the score, whose votes are -1, 0 (missing) and 1."""
 FOLDS = 12
 """With more labelled generators, a generator's labels are hidden together with those of others."""
-BINS = 400
-FEW = 10
-"""Labelled items of either class below which votes get no score: items then differ by offset only."""
 
 
 @dataclass(frozen=True)
@@ -120,17 +120,27 @@ class FittedShares:
         return np.stack([np.interp(rank, self.levels, row) for rank, row in columns], axis=1)
 
 
-def item_scores(votes: Votes, labels: Int[np.ndarray, " item"]) -> Float[np.ndarray, " item"]:
-    """Return the logistic score of every item's votes, fitted to the labelled items; 0 if few labels."""
+def item_scores(
+    votes: Votes,
+    labels: Int[np.ndarray, " item"],
+    valid: Float[np.ndarray, " item"] | None = None,
+) -> Float[np.ndarray, " item"]:
+    """Return the logistic score of every item's votes, fitted to the labelled items; 0 if few labels.
+
+    `valid` is the probability that an item is valid, for labels that may be wrong.
+    """
     from sklearn.linear_model import LogisticRegression  # takes half a second to import
 
-    cast = np.asarray(votes.index)
-    some = (cast >= 0).sum(-1)
-    mean = np.where(cast >= 0, 2.0 * cast - 1, 0.0).sum(-1) / np.maximum(some, 1)
-    known = labels >= 0
+    mean, known = mean_votes(votes), labels >= 0
     if min((labels == 0).sum(), (labels == 1).sum()) < FEW:
         return np.zeros(len(labels))
-    fit = LogisticRegression(C=RIDGE, max_iter=1000).fit(mean[known], labels[known])
+    fit = LogisticRegression(C=RIDGE, max_iter=1000)
+    if valid is None:
+        fit.fit(mean[known], labels[known])
+    else:
+        p = valid[known]
+        both = np.repeat([0, 1], len(p))
+        fit.fit(np.tile(mean[known], (2, 1)), both, np.concatenate([1 - p, p]))
     return np.asarray(fit.decision_function(mean))
 
 
@@ -144,6 +154,7 @@ def shares(
     *,
     target: str = "these",
     groups: Int[np.ndarray, " item"] | None = None,
+    evidence: Evidence | None = None,
 ) -> FittedShares:
     """Return the posterior of each generator's share of valid items.
 
@@ -163,6 +174,8 @@ def shares(
         "these": the share among these items. "more": among more items like these (of new groups).
     groups
         The group of each item, such as its program or its question; by default items are independent.
+    evidence
+        The evidence of each item's labels, if they may be wrong; 0 where `labels` is -1.
 
     Raises
     ------
@@ -174,10 +187,16 @@ def shares(
     if target not in TARGETS:
         raise JudgeBayesError(f"The target {target!r} is unknown; choose one of: these, more.")
     method = Panel() if method is None else method
-    counts = count_votes(votes, labels, generator, n_generators)
+    valid = None
+    if evidence is None:
+        counts, evidence = count_votes(votes, labels, generator, n_generators), certain(labels)
+    else:
+        evidence = evidence.rounded()
+        valid = expected_validity(votes, labels, evidence, generator)
+        counts = expected_counts(votes, valid, generator, n_generators)
     labelled = np.asarray(counts.labelled)
     fits = _fits(method, counts, labelled)
-    scores = item_scores(votes, labels)
+    scores = item_scores(votes, labels, valid)
     residual = residuals(scores, labels, generator, n_generators)
     if groups is None:
         group, correlation, in_common = np.arange(len(labels)), 0.0, np.eye(n_generators)
@@ -192,12 +211,11 @@ def shares(
         own = generator == place
         prior = jax.tree.map(lambda leaf, at=place: leaf[at], fits)
         mixture = (prior.weight, prior.mean[:, place], prior.covariance[:, place, place] ** 0.5)
-        items = _Items(scores[own], labels[own], Clusters(group[own], correlation))
-        ends[place] = _quantiles(items, mixture, levels, target)
+        items = Items(scores[own], evidence.take(own), Clusters(group[own], correlation))
+        ends[place] = quantiles(items, mixture, levels, target)
         if labelled[place]:
-            hidden = items._replace(labels=np.full(own.sum(), -1))
-            held_out[place] = _quantiles(hidden, mixture, levels, "these")
-            own_share[place] = 0.0 if groups is None else _learnt(items, mixture, levels)
+            held_out[place] = quantiles(items.hidden(), mixture, levels, "these")
+            own_share[place] = 0.0 if groups is None else information_share(items, mixture)
     whole = jax.tree.map(lambda leaf: leaf[-1], fits)
     return FittedShares(
         whole,
@@ -210,18 +228,6 @@ def shares(
         own_share,
         in_common,
     )
-
-
-def _learnt(
-    items: "_Items", mixture: tuple[Array, Array, Array], levels: Float[np.ndarray, " point"]
-) -> float:
-    """Return the share of the precision of a generator's logit that its own labels add to the prior."""
-    hidden = items._replace(labels=np.full(len(items.labels), -1))
-    spread = [
-        float(np.subtract(*np.interp((0.84, 0.16), levels, logit(np.clip(ends, 1e-9, 1 - 1e-9)))))
-        for ends in (_quantiles(each, mixture, levels, "more") for each in (items, hidden))
-    ]
-    return float(np.clip(1 - (spread[0] / spread[1]) ** 2, 0.0, 1.0))
 
 
 @jax.jit
@@ -244,58 +250,3 @@ def _fits(
     fits = _each(method, counts, jnp.asarray(keep))
     where = np.append(fold, n_folds)
     return jax.tree.map(lambda leaf: leaf[where], fits)
-
-
-class _Items(NamedTuple):
-    """The items of one generator."""
-
-    scores: Float[np.ndarray, " item"]
-    labels: Int[np.ndarray, " item"]
-    clusters: Clusters
-
-
-def _quantiles(
-    items: _Items,
-    mixture: tuple[Array, Array, Array],
-    levels: Float[np.ndarray, " point"],
-    target: str,
-) -> Float[np.ndarray, " point"]:
-    """Return quantiles of the share of valid items of one generator."""
-    scores, labels, clusters = items
-    n, valid, unknown = len(labels), (labels == 1).sum(), (labels < 0).sum()
-    weight, centre, spread = (np.asarray(part)[:, None] for part in mixture)
-    if n == 0:
-        cdf = (weight * ndtr((LOGITS - centre) / spread)).sum(0)
-        return np.interp(levels, cdf, expit(LOGITS))
-    if unknown == 0 and target == "these":
-        return np.full(len(levels), valid / n)
-    edges = np.unique(np.quantile(scores, np.linspace(0, 1, BINS)))
-    group = np.searchsorted(edges, scores)
-    score = np.bincount(group, scores) / np.maximum(np.bincount(group), 1)
-    size = {y: np.bincount(group[labels == y], minlength=len(score)) for y in (-1, 0, 1)}
-    log_valid = -np.logaddexp(0, -(score + OFFSETS[:, None]))
-    log_invalid = -np.logaddexp(0, score + OFFSETS[:, None])
-    p = np.exp(log_valid)
-    mean = p @ (size[-1] + size[0] + size[1]) / n
-    eta = logit(np.clip(mean, 1e-12, 1 - 1e-12))
-    density = (weight * norm.pdf(eta, centre, spread)).sum(0) * np.gradient(eta, OFFSETS)
-    likelihood = log_valid @ size[1] + log_invalid @ size[0]
-    likelihood /= clusters.design_effect(labels >= 0)
-    log_posterior = np.log(density + 1e-300) + likelihood
-    posterior = np.exp(log_posterior - log_posterior.max())
-    posterior /= posterior.sum()
-    if target == "more":
-        # The spread of the mean over new scores, on the logit scale.
-        some = slice(None, None, COARSE)
-        error = [clusters.error_of_mean(expit(scores + offset)) for offset in OFFSETS[some]]
-        chance = np.interp(OFFSETS, OFFSETS[some], error) / (mean * (1 - mean))
-        low, high, middle, at = 0.0, 1.0, eta, LOGITS
-    else:
-        middle = (valid + p @ size[-1]) / n
-        inflation = clusters.design_effect(labels < 0)
-        chance = np.sqrt(inflation * ((p * (1 - p)) @ size[-1])) / n
-        low, high = valid / n, (valid + unknown) / n
-        at = low + (high - low) * expit(LOGITS)
-    cdf = ndtr((at[:, None] - middle) / np.maximum(chance, 1e-9)) @ posterior
-    share = low + (high - low) * expit(LOGITS)
-    return np.interp(levels, np.maximum.accumulate(cdf), share)

@@ -60,6 +60,17 @@ ROLES: dict[str, tuple[str, ...]] = {
         "reference",
         "target",
     ),
+    "annotator": (
+        "annotator",
+        "annotator_id",
+        "rater",
+        "rater_id",
+        "labeler",
+        "labeller",
+        "worker",
+        "worker_id",
+        "person",
+    ),
 }
 """Names by role, the most likely first; case, spaces and hyphens are ignored."""
 

@@ -122,7 +122,8 @@ class Coding:
             raise JudgeBayesError(
                 f"Item {canonical(frame[item].iloc[row])!r} has more than one label in column "
                 f"{label!r} (row {frame.index[row]} says {canonical(frame[label].iloc[row])!r}); "
-                "an item must have one label."
+                "an item must have one label. If several people labelled it, choose how to merge their "
+                "labels: --labels-merge majority, adjudicated or noisy."
             )
         if not (result >= 0).any():
             raise JudgeBayesError(

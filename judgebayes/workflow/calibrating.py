@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -258,6 +258,8 @@ def read_words(data: Data) -> list[str]:
 
 def answer(request: CalibrateRequest, given: Data, progress: Progress | None = None) -> Calibration:
     """Choose a method on held-out labels, fit it to all of them, and answer every item."""
+    if request.label_noise == 0:  # as the annotators' disagreement shows it
+        request = replace(request, label_noise=given.label_noise)
     read, labels = given.read, given.labels
     losses = losses_of(request.loss, request.losses, request.abstain_cost, read.coding.classes)
     loss = losses.matrix

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import Classes, SparseVotes
@@ -26,6 +26,7 @@ from judgebayes.workflow.reading import (
     classes_of,
     labelled_words,
     labels_of,
+    merged,
     open_files,
     read_any_votes,
     read_votes,
@@ -48,6 +49,10 @@ class Data(Result):
     source: Source
     opened: Opened | None = None
     """The tables that were read, if other columns of them may be needed; else None."""
+    log_likelihood: Float[np.ndarray, "node item class"] | None = None
+    """Log-probabilities of the annotators' labels, if they may be wrong; see `ErrorRates.nodes`."""
+    label_noise: float = 0.0
+    """The estimated share of wrong labels, of merged labels that may be wrong."""
 
     @property
     def sentences(self) -> list[str]:
@@ -115,17 +120,24 @@ def read(request: ReadRequest) -> Data:
     return _read_files(request, keep=True)
 
 
-def data_of(request: CalibrateRequest | DiagnoseRequest, *, dense: bool = False) -> Data:
+def data_of(
+    request: CalibrateRequest | DiagnoseRequest,
+    *,
+    dense: bool = False,
+    named: tuple[str, ...] = (),
+) -> Data:
     """Return the `Data` that a request has in place of votes, or read its files or tables.
 
-    `dense` as in `encoded`.
+    `dense` as in `encoded`; `named` are columns that are kept and are not judges.
 
     Raises
     ------
     JudgeBayesError
         For bad input.
     """
-    return data_in_request(request) or _read_files(request, dense=dense)
+    return data_in_request(request) or _read_files(
+        request, dense=dense, keep=bool(named), named=named
+    )
 
 
 def _read_files(
@@ -133,8 +145,16 @@ def _read_files(
     *,
     dense: bool = False,
     keep: bool = False,
+    named: tuple[str, ...] = (),
 ) -> Data:
-    opened = open_files(request.votes, request.labels, request.columns, request.reading)
+    opened = open_files(
+        request.votes,
+        request.labels,
+        request.columns,
+        request.reading,
+        named,
+        annotators=request.annotators,
+    )
     classes = classes_of(opened, request.classes, request.pairwise)
     dropped = request.drop_unknown_labels
     return encoded(opened, classes, drop_unknown=dropped, dense=dense, keep=keep)
@@ -166,12 +186,22 @@ def encoded(
     JudgeBayesError
         For bad input.
     """
+    opened = merged(opened, classes)
     # Only the head of a file in pieces is in memory, so it is read as a list first.
     whole = dense and not opened.in_pieces
     votes = read_votes(opened, classes) if whole else read_any_votes(opened, classes)
     labels = labels_of(opened, votes, drop_unknown=drop_unknown, allow_degenerate=True)
     tables = opened if keep else None
-    return Data(votes, labels, opened.labels is not None, opened.source, tables)
+    doubt = opened.doubt
+    return Data(
+        votes,
+        labels,
+        opened.labels is not None,
+        opened.source,
+        tables,
+        None if doubt is None else doubt.of(votes.coding.items),
+        0.0 if doubt is None else doubt.rate,
+    )
 
 
 def data_in_request(request: LabelledVotes) -> Data | None:

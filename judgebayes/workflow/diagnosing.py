@@ -7,10 +7,15 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.panel import diagnostics
+from judgebayes.panel.by_value import rates_by
 from judgebayes.panel.judges import judge_table
+from judgebayes.votes.evidence import Evidence
+from judgebayes.workflow.columns import values_of
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.reading import Reading
@@ -33,6 +38,10 @@ class Diagnosis(Result):
     """How groups of items change the intervals, in sentences; empty without groups."""
     findings: list[Finding]
     """The most severe first."""
+    by: pd.DataFrame | None = None
+    """A row per judge and value of the column of `--by`, as `judgebayes.panel.rates_by` gives it."""
+    by_words: tuple[str, ...] = ()
+    """What the table by values leaves out and counts, in sentences."""
 
     @property
     def said(self) -> list[str]:
@@ -44,15 +53,17 @@ class Diagnosis(Result):
     @property
     def sentences(self) -> list[str]:
         """What was read, the effect of groups, and the findings, the most severe first."""
-        return [*self.said, *self.grouped, *(each.sentence for each in self.findings)]
+        found = (each.sentence for each in self.findings)
+        return [*self.said, *self.grouped, *self.by_words, *found]
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The judges, and the findings with severity, topic and judges."""
+        """The judges, the findings with severity, topic and judges, and the rates by value."""
         columns = ("severity", "topic", "judges", "sentence")
         rows = [[getattr(each, name) for name in columns] for each in self.findings]
         table = pd.DataFrame(rows, columns=list(columns)).astype(object)
-        return {"judges": self.judges, "findings": table.assign(judges=table["judges"].map(list))}
+        tables = {"judges": self.judges, "findings": table.assign(judges=table["judges"].map(list))}
+        return tables if self.by is None else tables | {"by": self.by}
 
 
 @with_options
@@ -76,14 +87,53 @@ def diagnose(
 @in_float64
 def diagnose_request(request: DiagnoseRequest) -> Diagnosis:
     """Do what `diagnose` does, with the options in a record."""
-    data = data_of(request, dense=True)
+    data = data_of(request, dense=True, named=() if request.by is None else (request.by,))
     read, labels = data.table, data.labels
     judges = judge_table(read.votes, labels, read.coding, groups=read.groups)
     grouped: list[str] = []
     if read.groups is not None:
         grouped = _grouped(read, labels, judges, judge_table(read.votes, labels, read.coding))
     findings = diagnostics.diagnose(read.votes, labels, read.coding, seed=request.seed)
-    return Diagnosis(data, request, judges, grouped, findings)
+    by, words = (None, ()) if request.by is None else _by(data, request.by, request.seed)
+    return Diagnosis(data, request, judges, grouped, findings, by, words)
+
+
+def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the judges' rates by the values of a column, and what is left out or counted."""
+    read, labels, opened = data.table, data.labels, data.opened
+    if read.votes.n_classes != 2:
+        raise JudgeBayesError(
+            f"--by prints TPR and TNR, which need two classes; the votes have {read.votes.n_classes}."
+        )
+    if opened is None:
+        raise JudgeBayesError(
+            "These votes have no other columns; pass the result of judgebayes.read."
+        )
+    value, names = values_of(opened.tables, read, column)
+    evidence = None
+    if data.log_likelihood is not None:
+        low, high = (np.where(labels >= 0, data.log_likelihood[..., k], 0.0) for k in (0, 1))
+        evidence = Evidence(high - low, NODE_WEIGHTS)
+    table = rates_by(
+        read.votes,
+        labels,
+        value,
+        names,
+        read.coding,
+        groups=read.groups,
+        evidence=evidence,
+        seed=seed,
+    )
+    words = []
+    without = int((value[labels >= 0] < 0).sum())
+    if without:
+        words.append(
+            f"{without} of {int((labels >= 0).sum())} labelled items have no value in column {column!r} "
+            "and are left out of the rates by value."
+        )
+    if evidence is not None:
+        words.append("Rates and intervals by value count that merged labels may be wrong.")
+    return table, tuple(words)
 
 
 def _grouped(

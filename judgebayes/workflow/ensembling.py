@@ -196,7 +196,13 @@ def sizes_of(text: str | None, most: int) -> tuple[int, ...]:
 
 
 def _read_files(request: EnsembleRequest) -> Data:
-    opened = open_files(request.votes, request.labels, request.columns, request.reading)
+    opened = open_files(
+        request.votes,
+        request.labels,
+        request.columns,
+        request.reading,
+        annotators=request.annotators,
+    )
     if opened.labels is None:
         raise JudgeBayesError(UNLABELLED)
     classes = classes_of(opened, request.classes, None)

@@ -19,8 +19,10 @@ from judgebayes.workflow.names import (
 )
 
 __all__ = [
+    "MERGES",
     "ROLES",
     "TARGETS",
+    "Annotators",
     "ApplyRequest",
     "CalibrateRequest",
     "Columns",
@@ -159,7 +161,9 @@ class Columns:
         "With an order column: 'shown' if votes name the response by its position as shown, "
         "'original' if they were already mapped back.",
     ] = None
-    label: Annotated[str | None, "Column of the label."] = None
+    label: Annotated[
+        str | None, "Column of the label, or a column per annotator, separated by commas."
+    ] = None
     task: Annotated[str | None, "Column of the task, for a hierarchical model."] = None
     group: Annotated[
         str | None,
@@ -186,6 +190,28 @@ class ReadingOptions:
 
 Ungrouped = Annotated[Columns, Fixed({"task": None, "group": None})]
 WithoutTask = Annotated[Columns, Fixed({"task": None})]
+MERGES = ("majority", "adjudicated", "noisy")
+
+
+@dataclass(frozen=True)
+class Annotators:
+    """How the labels of several annotators of an item become one label."""
+
+    labels_merge: Annotated[
+        str | None,
+        Option(
+            "How different labels of an item are merged: majority (ties are unlabelled), adjudicated "
+            "(unlabelled without --adjudicator's label), or noisy (the most probable class, with the "
+            "share of wrong labels estimated). By default they are an error.",
+            values=MERGES,
+        ),
+    ] = None
+    annotator: Annotated[
+        str | None, "Column of the annotator in the labels file; 'none' if there is none."
+    ] = None
+    adjudicator: Annotated[
+        str | None, "The annotator whose labels decide, with --labels-merge."
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,9 +222,12 @@ class LabelledVotes:
     labels: Annotated[
         Tabular,
         Option(
-            "Labels, one item per row, if they are not a column of the votes.", type=Path | None
+            "Labels, one item per row, if they are not a column of the votes. With --labels-merge, an "
+            "item can have several rows.",
+            type=Path | None,
         ),
     ] = None
+    annotators: Annotators = field(default_factory=Annotators)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,6 +314,11 @@ class DiagnoseRequest(LabelledVotes):
     classes: ClassNames = None
     pairwise: Pairwise = None
     reading: Annotated[ReadingOptions, Fixed({"only_judge": None})]
+    by: Annotated[
+        str | None,
+        "Column such as the difficulty or the type of error, in the votes or in the labels: TPR and "
+        "TNR of each judge by its values.",
+    ] = None
     judges: Annotated[int, Option("Maximum number of judges to print.", least=2)] = 20
     seed: Annotated[int, "Seed of the random panels (saturation)."] = 0
     out: Out = None

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
@@ -16,11 +17,14 @@ from judgebayes.generators import (
     MoreItems,
     PrecisionCounts,
     count_votes,
+    expected_counts,
+    expected_validity,
     stratify,
     valid_share,
 )
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
+from judgebayes.votes.evidence import Evidence
 from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice
 from judgebayes.workflow.precision_fits import Fit, Points, has_draws
@@ -60,6 +64,15 @@ class _Inputs:
     names: list[str]
     matches: Matches | None
     notes: list[str]
+    evidence: Evidence | None = None
+    """What the annotators' labels say, if labels may be wrong."""
+
+    def counts(self) -> PrecisionCounts:
+        """Return the votes by generator, judge and label, expected if labels may be wrong."""
+        if self.evidence is None:
+            return count_votes(self.votes, self.labels, self.generator, len(self.names))
+        valid = expected_validity(self.votes, self.labels, self.evidence, self.generator)
+        return expected_counts(self.votes, valid, self.generator, len(self.names))
 
     def given(self, target: str) -> Given:
         """Return what the methods learn from."""
@@ -70,10 +83,11 @@ class _Inputs:
             self.generator,
             self.names,
             [str(judge) for judge in self.data.read.coding.judges],
-            count_votes(self.votes, self.labels, self.generator, len(self.names)),
+            self.counts(),
             Labelling(strata, self.generator, self.labels, len(self.names)),
             target,
             self.data.table.groups,
+            self.evidence,
         )
 
 
@@ -236,12 +250,33 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
         notes.append(
             f"{ties} vote(s) for a tie count as missing: win rates are shares of decided votes."
         )
-    return _Inputs(data, votes, labels, generator, names, matches, notes)
+    return _Inputs(
+        data, votes, labels, generator, names, matches, notes, _evidence(data, labels, matches)
+    )
+
+
+def _evidence(
+    data: Data, labels: Int[np.ndarray, " item"], matches: Matches | None
+) -> Evidence | None:
+    """Return the evidence of labels that may be wrong; 0 for items without a label or with a tie."""
+    if data.log_likelihood is None:
+        return None
+    flipped = np.zeros(len(labels), int) if matches is None else matches.flipped
+    low, high = data.log_likelihood[..., 0], data.log_likelihood[..., -1]
+    low, high = np.where(labels >= 0, low, 0.0), np.where(labels >= 0, high, 0.0)
+    return Evidence(np.where(flipped == 1, low - high, high - low), NODE_WEIGHTS)
 
 
 def _read_files(request: PrecisionRequest) -> Data:
     named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
-    opened = open_files(request.votes, request.labels, request.columns, request.reading, named)
+    opened = open_files(
+        request.votes,
+        request.labels,
+        request.columns,
+        request.reading,
+        named,
+        request.annotators,
+    )
     paired = request.systems is not None
     classes = classes_of(opened, request.classes, pairwise=paired)
     _refuse_others(classes, paired=paired)

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
+    FittedShares,
     Impression,
     ItemLevel,
     Labelling,
@@ -37,6 +38,7 @@ from judgebayes.inference.problem import Inference
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
+from judgebayes.votes.evidence import Evidence
 from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision_fits import Drawn, Fit, Normal, Points, has_draws
@@ -57,6 +59,10 @@ CORRECTED = "Estimate: corrected for the judges' errors."
 BY_RULE = "Estimate: by the same rule from the votes on every generator, labelled or not."
 OWN_LABELS = "Estimate: from the generator's own labels."
 AT_RANDOM = "This method takes a generator's labelled items as drawn at random."
+TAKEN_AS_RIGHT = (
+    "This method takes the merged labels as right: its intervals do not count wrong labels. "
+    "--method panel counts them."
+)
 IN_GROUPS = "The intervals of this method about these items do not use --group."
 ONLY_MORE = "Its intervals are about more items like these, whatever the --target."
 
@@ -77,6 +83,8 @@ class Given:
     """What the intervals are about: "these" items, or "more" items like these."""
     groups: Int[np.ndarray, " item"] | None
     """The group of each item, if items are in groups."""
+    evidence: Evidence | None
+    """The evidence of each item's labels, if they may be wrong."""
 
 
 class Answer(NamedTuple):
@@ -127,6 +135,8 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
             "without --method and with --next 50, which proposes the first), or leave out --method."
         )
     found = chosen.estimate(given, inference or next(iter(chosen.inferences), ""))
+    if given.evidence is not None and not isinstance(found.fit, FittedShares):
+        found = found._replace(sentences=[*found.sentences, TAKEN_AS_RIGHT])
     if not has_draws(found.fit):
         return found
     if chosen.about != "these":
@@ -181,6 +191,7 @@ def _panel(given: Given, _: str) -> Answer:
         len(given.names),
         target=given.target,
         groups=given.groups,
+        evidence=given.evidence,
     )
     return Answer(fit, [])
 

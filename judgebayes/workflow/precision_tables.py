@@ -45,8 +45,8 @@ def generator_table(
         columns |= {"low": np.asarray(low), "high": np.asarray(high)}
     columns |= {
         "raw mean": np.asarray(mean_prediction(counts)),
-        "items": np.asarray(counts.valid + counts.invalid + counts.unlabelled).astype(int),
-        "labelled": np.asarray(counts.valid + counts.invalid).astype(int),
+        "items": np.rint(counts.valid + counts.invalid + counts.unlabelled).astype(int),
+        "labelled": np.rint(counts.valid + counts.invalid).astype(int),
     }
     order = np.argsort(-estimate, kind="stable")
     table = pd.DataFrame(columns).iloc[order].reset_index(drop=True)
@@ -82,8 +82,8 @@ def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
             "judge": names,
             "TPR": np.asarray(rates.tpr),
             "TNR": np.asarray(rates.tnr),
-            "on valid": np.asarray(counts.valid_judged.sum(0)).astype(int),
-            "on invalid": np.asarray(counts.invalid_judged.sum(0)).astype(int),
+            "on valid": np.rint(counts.valid_judged.sum(0)).astype(int),
+            "on invalid": np.rint(counts.invalid_judged.sum(0)).astype(int),
             "voted on": np.asarray(voted.sum(0) / total),
         }
     )

@@ -61,7 +61,7 @@ def precision_warnings(judges: Sequence[str], counts: PrecisionCounts, fit: Fit)
 
 
 def _few_invalid(counts: PrecisionCounts) -> list[str]:
-    few = int(counts.invalid.sum())
+    few = round(float(counts.invalid.sum()))
     if few >= FEW_INVALID:
         return []
     said = "No labelled item is" if few == 0 else f"Only {few} labelled item(s) are"

@@ -43,7 +43,14 @@ from judgebayes.votes.classes import (
 from judgebayes.votes.columns import require_columns, require_one_line, require_plain
 from judgebayes.votes.scale import SUSPICIOUS_VOTES
 from judgebayes.votes.slots import ORDERS
-from judgebayes.workflow.options import ROLES, Columns, ReadingOptions, Tabular
+from judgebayes.workflow.annotators import (
+    Doubt,
+    check_annotators,
+    label_columns,
+    melted,
+    merge_table,
+)
+from judgebayes.workflow.options import ROLES, Annotators, Columns, ReadingOptions, Tabular
 
 __all__ = [
     "Labels",
@@ -55,6 +62,7 @@ __all__ = [
     "classes_of",
     "labelled_words",
     "labels_of",
+    "merged",
     "open_files",
     "open_source",
     "read_any_votes",
@@ -88,6 +96,7 @@ class Source:
     """Columns of an earlier file by role, used if this file has them and none is named."""
     ignored: tuple[str, ...] = ()
     """Columns that are not judges, if the file has them."""
+    annotators: Annotators = field(default_factory=Annotators)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -102,6 +111,8 @@ class Labels:
     table: pd.DataFrame
     item: str
     label: str
+    annotator: str | None = None
+    """The column of the annotator, if labels are merged and there is one."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +129,8 @@ class Opened:
     """What was left out of the files or read as something else, in sentences."""
     judges: tuple[str, ...] = ()
     """The columns of judges, of a wide table."""
+    doubt: Doubt | None = None
+    """How probable the classes of labelled items are, if the labels may be wrong."""
 
     @property
     def tables(self) -> list[tuple[pd.DataFrame, str]]:
@@ -207,9 +220,16 @@ def open_files(
     columns: Columns,
     reading: ReadingOptions,
     ignored: tuple[str, ...] = (),
+    annotators: Annotators | None = None,
 ) -> Opened:
     """Open the votes and labels of a request, files or tables in memory, with `open_source`."""
-    source = Source(file_or_table(votes, "votes"), columns, reading, ignored=ignored)
+    source = Source(
+        file_or_table(votes, "votes"),
+        columns,
+        reading,
+        ignored=ignored,
+        annotators=annotators or Annotators(),
+    )
     return open_source(source, None if labels is None else file_or_table(labels, "labels"))
 
 
@@ -221,6 +241,7 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     JudgeBayesError
         If a file cannot be read, or a column is missing or cannot be detected.
     """
+    check_annotators(source.annotators)
     in_pieces = _rows(source) > STREAM_ROWS
     reading = source.reading
     wide, only_judge = reading.wide, reading.only_judge
@@ -230,6 +251,8 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     if others:
         check_ignored(table, others, source.path)
     notes = notes_of(table)
+    several = [] if labels is not None else label_columns(table, source.columns.label)
+    with_labels, table = table, table.drop(columns=several)
     skipped = [name for name in source.ignored if name in table.columns and wide]
     if skipped:
         one = f"Column {listing(skipped)} is not read as a judge."
@@ -244,6 +267,8 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     }
     for optional in ("task", "group"):
         given[optional] = given[optional] or "none"
+    if several:
+        given["label"] = "none"
     if wide:
         candidates = [name for name in table.columns if name not in others]
         columns, left_out = _wide_columns(candidates, given, elsewhere=labels is not None)
@@ -279,10 +304,16 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         notes += messages
     if labels is None:
         label, item = columns["label"], str(columns["item"])
-        if label is None:
+        if several:
+            long, joined, annotator = melted(
+                with_labels[[item, *several]].drop_duplicates(), several
+            )
+            gold = Labels(long, item, joined, annotator)
+        elif label is None:
             return Opened(source, table, columns, None, in_pieces, tuple(notes), tuple(judges))
-        label_table = _two_columns(source.path, item, label) if in_pieces else table
-        gold = Labels(label_table, item, label)
+        else:
+            label_table = _two_columns(source.path, item, label) if in_pieces else table
+            gold = Labels(label_table, item, label)
     else:
         item = str(columns["item"])
         gold, messages = _open_labels(labels, source, table[item])
@@ -348,7 +379,11 @@ def _translate_labels(opened: Opened) -> Opened:
 
 def _rows(source: Source) -> int:
     """Return the number of rows of a Parquet file that can be read in pieces, else 0."""
-    whole = source.columns.repeats or source.reading != ReadingOptions()
+    whole = (
+        source.columns.repeats
+        or source.reading != ReadingOptions()
+        or source.annotators != Annotators()
+    )
     path = source.path
     if whole or isinstance(path, InMemory) or path.suffix.lower() != ".parquet":
         return 0
@@ -411,6 +446,14 @@ def _open_labels(
         encoding=source.reading.encoding, ignore=source.left_out, all_ignored_exist=False
     )
     gold = read_table(path, layout)
+    several, annotator = label_columns(gold, columns.label), None
+    if several:
+        gold, joined, annotator = melted(gold, several)
+        columns = replace(columns, label=joined)
+    elif source.annotators.labels_merge is not None:
+        named = source.annotators.annotator
+        annotator = guess_columns(gold.columns, {"annotator": named})["annotator"]
+    whole, gold = gold, gold.drop(columns=[name for name in [annotator] if name is not None])
     same = item if item in gold.columns else None
     label = columns.label if columns.label in gold.columns else None
     if columns.label is not None and label is None:
@@ -450,7 +493,8 @@ def _open_labels(
         f"Columns of {path.name}: {used}; the item column is detected by its values, which are items of "
         "the votes."
     )
-    return Labels(gold, str(roles["item"]), str(roles["label"])), [message] if by_values else []
+    labels = Labels(whole, str(roles["item"]), str(roles["label"]), annotator)
+    return labels, [message] if by_values else []
 
 
 def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
@@ -610,11 +654,17 @@ def reading_notes(read: Reading | Listing, source: Source) -> dict[str, Any]:
         "wide": reading.wide,
         "repeats": source.columns.repeats,
         "columns": columns if read.label is None else columns | {"label": read.label},
-        "ignore": [*source.left_out],
+        "ignore": [*source.left_out, *_annotators_of(read, source)],
         "missing": reading.missing,
         "encoding": reading.encoding,
         "skip_rows": reading.skip_rows,
     }
+
+
+def _annotators_of(read: Reading | Listing, source: Source) -> list[str]:
+    """Return the columns of labels, one for each annotator, if there are several."""
+    named = source.columns.label
+    return [] if named is None or read.label in (None, named) else split_names(named)
 
 
 def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
@@ -696,6 +746,35 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
         )
     groups = _groups(table, item, columns["group"])
     return Reading(votes, coding, groups, columns, opened.notes, _label(opened))
+
+
+def merged(opened: Opened, classes: Classes) -> Opened:
+    """Return the files with one label for each item, if the labels of annotators are merged.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there is nothing to merge, or an annotator gives an item two labels.
+    """
+    gold, how = opened.labels, opened.source.annotators
+    if how.labels_merge is None:
+        return opened
+    if gold is None:
+        raise JudgeBayesError(
+            "--labels-merge merges labels, and there are none; add them with --labels FILE or --label "
+            "COLUMN."
+        )
+    if gold.table is opened.table or (opened.in_pieces and gold.annotator is None):
+        raise JudgeBayesError(
+            f"The votes repeat the label of column {gold.label!r}, so that annotators cannot be "
+            "counted: put the labels into a file of their own (--labels FILE), or name a column per "
+            "annotator (--label A,B)."
+        )
+    table, words, doubt = merge_table(
+        gold.table, gold.item, gold.label, gold.annotator, classes, how
+    )
+    gold = replace(gold, table=table)
+    return replace(opened, labels=gold, notes=(*opened.notes, *words), doubt=doubt)
 
 
 def labels_of(

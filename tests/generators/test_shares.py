@@ -10,8 +10,10 @@ from strong_judges import GENERATORS, ITEMS, World, world
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import FittedShares, item_scores, shares
 from judgebayes.generators.clusters import Clusters
-from judgebayes.generators.own_labels import FEW, _Items, _quantiles
+from judgebayes.generators.item_posterior import Items, quantiles
+from judgebayes.generators.uncertain import FEW
 from judgebayes.votes import Votes
+from judgebayes.votes.evidence import certain
 
 PLACE = 5
 """The generator that is labelled in part."""
@@ -62,8 +64,8 @@ def mixture_of(fit: FittedShares, place: int) -> tuple:
 
 def these_items(scores: np.ndarray, labels: np.ndarray, mixture: tuple) -> np.ndarray:
     """Return the quantiles of the share among these items, which are independent."""
-    items = _Items(scores, labels, Clusters(np.arange(len(labels)), 0.0))
-    return _quantiles(items, mixture, LEVELS, "these")
+    items = Items(scores, certain(labels), Clusters(np.arange(len(labels)), 0.0))
+    return quantiles(items, mixture, LEVELS, "these")
 
 
 def width(ends: np.ndarray) -> float:

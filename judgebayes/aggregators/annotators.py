@@ -1,0 +1,184 @@
+r"""The labels of several annotators: how often they err, and how probable each class is.
+
+An annotator a gives an item of class y the label z with probability
+
+.. math:: p(z \mid y) = \begin{cases} 1 - e_a & z = y \\ e_a / (K - 1) & z \ne y \end{cases}
+
+independently of the other annotators: the one-coin model, with the error that
+`judgebayes.models.label_noise` describes. How often annotators disagree determines the rates. Two
+annotators have one rate, because their disagreement does not show who is wrong; so have annotators
+without names. The rates of three or more are drawn to their mean. An adjudicator does not err.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import expit, logit, logsumexp, softmax
+
+from judgebayes.votes.array import MISSING
+
+__all__ = ["NODE_WEIGHTS", "Annotations", "ErrorRates", "Merge", "error_rates"]
+
+Merge = Literal["majority", "adjudicated", "noisy"]
+
+PRIOR_RATE, PRIOR_LABELS = 0.1, 10.0
+"""The prior error rate, and how many labels it counts as: for the mean rate, and for each annotator."""
+SURE = 0.6
+"""Least probability, with equal prior probabilities, of a class that labels an item."""
+HIGHEST = 0.98
+"""The highest error rate, as a part of that of random labels."""
+STEPS, TOLERANCE = 500, 1e-9
+NODE_WEIGHTS = (1 / 6, 2 / 3, 1 / 6)
+"""Weights of the nodes of `ErrorRates`: the Gauss-Hermite quadrature with three points."""
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """Labels by annotators, a row per label."""
+
+    item: Int[np.ndarray, " row"]
+    annotator: Int[np.ndarray, " row"]
+    """From 0; the same for all rows if annotators have no names."""
+    label: Int[np.ndarray, " row"]
+    """The index of the class."""
+    final: Bool[np.ndarray, " row"]
+    """Whether the label is an adjudicator's."""
+    n_items: int
+    n_classes: int
+
+    def counts(self) -> Int[np.ndarray, "item class"]:
+        """Return how many annotators, without the adjudicator, give each item each class."""
+        own = ~self.final
+        cell = self.item[own] * self.n_classes + self.label[own]
+        size = self.n_items * self.n_classes
+        return np.bincount(cell, minlength=size).reshape(self.n_items, -1)
+
+    def decided(self) -> Int[np.ndarray, " item"]:
+        """Return the adjudicator's label of each item, -1 if there is none."""
+        labels = np.full(self.n_items, MISSING)
+        labels[self.item[self.final]] = self.label[self.final]
+        return labels
+
+    def merged(self, how: Merge, rates: "ErrorRates | None") -> Int[np.ndarray, " item"]:
+        """Return one label of each item, -1 where the annotators' labels give none.
+
+        The adjudicator decides. For other items it is the only most frequent class (`majority`), the
+        class on which all agree (`adjudicated`), or the class with the highest likelihood under the
+        rates, if its probability is at least .6 with equal prior probabilities (`noisy`).
+        """
+        counts = self.counts()
+        first = counts.argmax(1)
+        most = counts.max(1)
+        if how == "noisy":
+            assert rates is not None
+            likely = softmax(rates.log_likelihood(self), axis=1)
+            first, clear = likely.argmax(1), (likely.max(1) >= SURE) & (most > 0)
+        elif how == "majority":
+            clear = (counts == most[:, None]).sum(1) == 1
+        else:
+            clear = most == counts.sum(1)
+        decided = self.decided()
+        labels = np.where(clear & (most > 0), first, MISSING)
+        return np.where(decided >= 0, decided, labels)
+
+    @property
+    def overlap(self) -> bool:
+        """Whether an item has two labels or more, with the adjudicator's."""
+        return bool((np.bincount(self.item, minlength=1) > 1).any())
+
+
+@dataclass(frozen=True)
+class ErrorRates:
+    """The annotators' error rates, and the spread of their common level."""
+
+    rate: Float[np.ndarray, " annotator"]
+    level: tuple[float, float]
+    """Posterior mean and standard deviation of a shift of the logits of all rates."""
+    n_classes: int
+
+    def shifted(self, shift: float) -> "ErrorRates":
+        """Return rates with logits shifted, at most those of random labels."""
+        most = HIGHEST * (1 - 1 / self.n_classes)
+        return replace(self, rate=np.minimum(expit(logit(self.rate) + shift), most))
+
+    def nodes(self) -> list["ErrorRates"]:
+        """Return three rates that stand for the posterior, with weights `NODE_WEIGHTS`."""
+        mean, spread = self.level
+        return [self.shifted(mean + spread * z) for z in (-np.sqrt(3), 0.0, np.sqrt(3))]
+
+    def log_likelihood(self, labels: Annotations) -> Float[np.ndarray, "item class"]:
+        """Return log p(labels of an item | class), up to a constant of each item; 0 without labels."""
+        own = ~labels.final
+        e = self.rate[labels.annotator[own]]
+        gain = np.log1p(-e) - np.log(e / (self.n_classes - 1))
+        cell = labels.item[own] * self.n_classes + labels.label[own]
+        size = labels.n_items * self.n_classes
+        total = np.bincount(cell, gain, minlength=size).reshape(labels.n_items, -1)
+        decided = labels.decided()
+        sure = np.where(np.arange(self.n_classes) == decided[:, None], 0.0, -np.inf)
+        return np.where(decided[:, None] >= 0, sure, total)
+
+
+def error_rates(labels: Annotations) -> ErrorRates | None:
+    """Return the annotators' error rates from their agreement; None if no item has two labels.
+
+    The mode by EM, with a Beta prior of the mean rate, which counts as one wrong label of ten; with
+    three annotators or more, each rate has a prior of ten labels at the mean rate.
+    """
+    if not labels.overlap:
+        return None
+    k, own = labels.n_classes, ~labels.final
+    item, annotator, label = labels.item[own], labels.annotator[own], labels.label[own]
+    size = int(labels.annotator.max(initial=0)) + 1
+    n = np.bincount(annotator, minlength=size)
+    separate = (n > 0).sum() > 2
+    rates = ErrorRates(np.full(size, PRIOR_RATE), (0.0, 0.0), k)
+    used = np.unique(labels.item)
+    share = np.full(k, 1 / k)
+    for _ in range(STEPS):
+        chance = softmax(rates.log_likelihood(labels) + np.log(share), axis=1)
+        wrong = np.bincount(annotator, 1 - chance[item, label], minlength=size)
+        share = (1 + chance[used].sum(0)) / (k + len(used))
+        mean = (PRIOR_RATE * PRIOR_LABELS + wrong.sum()) / (PRIOR_LABELS + n.sum())
+        each = (PRIOR_LABELS * mean + wrong) / (PRIOR_LABELS + n) if separate else mean
+        new = np.minimum(each + np.zeros(size), HIGHEST * (1 - 1 / k))
+        change = np.abs(new - rates.rate).max()
+        rates = replace(rates, rate=new)
+        if change < TOLERANCE:
+            break
+    return replace(rates, level=_level(rates, labels, np.log(share), used))
+
+
+def _level(
+    rates: ErrorRates,
+    labels: Annotations,
+    log_share: Float[np.ndarray, " class"],
+    used: Int[np.ndarray, " used"],
+) -> tuple[float, float]:
+    """Return mean and standard deviation of the posterior of a common shift of the rates' logits."""
+    own = ~labels.final
+    annotator = labels.annotator[own]
+    right = labels.decided()[labels.item[own]] == labels.label[own]
+
+    def log_posterior(shift: float) -> float:
+        at = rates.shifted(shift)
+        e = at.rate[annotator]
+        wrong = np.log(e / (labels.n_classes - 1))
+        # `log_likelihood` leaves out the probability that all labels of an item are wrong, and what
+        # the labels of decided items contribute.
+        total = logsumexp(at.log_likelihood(labels)[used] + log_share, axis=1).sum() + wrong.sum()
+        total += (np.log1p(-e) - wrong)[right].sum()
+        mean = at.rate.mean()
+        prior = PRIOR_RATE * np.log(mean) + (1 - PRIOR_RATE) * np.log1p(-mean)
+        return float(total + PRIOR_LABELS * prior)
+
+    centre, spread = 0.0, 0.6
+    for _ in range(4):  # each grid is up to five times as fine, until it fits the posterior
+        shifts = centre + np.linspace(-5, 5, 31) * spread
+        weight = softmax([log_posterior(float(shift)) for shift in shifts])
+        centre = float(weight @ shifts)
+        found = float(np.sqrt(weight @ (shifts - centre) ** 2))
+        spread = max(found, 0.2 * spread)
+    return centre, found

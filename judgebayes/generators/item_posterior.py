@@ -1,0 +1,112 @@
+"""The posterior of one generator's share, given its items' votes and labels and a prior of the share.
+
+The formulas are those of `judgebayes.generators.own_labels`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit, logit, ndtr
+from scipy.stats import norm
+
+from judgebayes.arrays import AnyArray
+from judgebayes.generators.clusters import OFFSETS, Clusters
+from judgebayes.votes.evidence import Evidence, certain
+
+__all__ = ["Items", "Mixture", "information_share", "quantiles"]
+
+LOGITS = np.linspace(-12.0, 12.0, 2401)
+COARSE = 20
+"""Every 20th offset is one at which the spread of new items is computed."""
+BINS = 400
+ONE_DEVIATION = (0.84, 0.16)
+LEAST = 1e-9
+
+Mixture = tuple[
+    Float[AnyArray, " part"],
+    Float[AnyArray, " part"],
+    Float[AnyArray, " part"],
+]
+"""A mixture of normals on the logit scale: weights, means and standard deviations."""
+
+
+class Items(NamedTuple):
+    """The items of one generator."""
+
+    scores: Float[np.ndarray, " item"]
+    evidence: Evidence
+    clusters: Clusters
+
+    def hidden(self) -> "Items":
+        """Return the items without their labels."""
+        return self._replace(evidence=certain(np.full(len(self.scores), -1)))
+
+
+def quantiles(
+    items: Items, prior: Mixture, levels: Float[np.ndarray, " point"], target: str
+) -> Float[np.ndarray, " point"]:
+    """Return quantiles of the share of valid items, among "these" items or "more" like them."""
+    scores, evidence, clusters = items
+    n, valid, unknown = len(scores), evidence.valid, evidence.unknown
+    weight, centre, spread = (np.asarray(part)[:, None] for part in prior)
+    if n == 0:
+        cdf = (weight * ndtr((LOGITS - centre) / spread)).sum(0)
+        return np.interp(levels, cdf, expit(LOGITS))
+    if unknown == 0 and target == "these":
+        return np.full(len(levels), valid / n)
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, BINS)))
+    group = np.searchsorted(edges, scores)
+    size = np.bincount(group)
+    logits = np.bincount(group, scores) / np.maximum(size, 1) + OFFSETS[:, None]
+    log_valid, log_invalid = -np.logaddexp(0, -logits), -np.logaddexp(0, logits)
+    mean = np.exp(log_valid) @ size / n
+    eta = logit(np.clip(mean, 1e-12, 1 - 1e-12))
+    density = (weight * norm.pdf(eta, centre, spread)).sum(0) * np.gradient(eta, OFFSETS)
+    more = target == "more"
+    if more:
+        share, of_new = expit(LOGITS), _spread_of_new(items) / (mean * (1 - mean))
+    else:
+        share = (valid + unknown * expit(LOGITS)) / n
+    labelled, uncertain = evidence.nodes[0] != 0, np.isfinite(evidence.nodes[0])
+    effect, of_rest = clusters.design_effect(labelled), clusters.design_effect(uncertain)
+    cdf = np.zeros(len(LOGITS))
+    for node, probability in zip(evidence.nodes, evidence.weights, strict=True):
+        likelihood, middle, variance = np.zeros((3, len(OFFSETS)))
+        middle += valid / n
+        for value in np.unique(node):
+            of_value = np.bincount(group[node == value], minlength=len(size))
+            if value != 0:
+                gain = np.logaddexp(log_valid + min(value, 0), log_invalid - max(value, 0))
+                likelihood += gain @ of_value
+            if np.isfinite(value):
+                p = expit(logits + value)
+                middle += p @ of_value / n
+                variance += (p * (1 - p)) @ of_value / n**2
+        log_posterior = np.log(density + 1e-300) + likelihood / effect
+        posterior = np.exp(log_posterior - log_posterior.max())
+        posterior /= posterior.sum()
+        if more:
+            distance = (LOGITS[:, None] - eta) / np.maximum(of_new, LEAST)
+        else:
+            distance = (share[:, None] - middle) / np.sqrt(np.maximum(of_rest * variance, LEAST**2))
+        cdf += probability * (ndtr(distance) @ posterior)
+    return np.interp(levels, np.maximum.accumulate(cdf), share)
+
+
+def _spread_of_new(items: Items) -> Float[np.ndarray, " offset"]:
+    """Return the standard error of the mean probability over new items, at each offset."""
+    some = OFFSETS[::COARSE]
+    error = [items.clusters.error_of_mean(expit(items.scores + offset)) for offset in some]
+    return np.interp(OFFSETS, some, error)
+
+
+def information_share(items: Items, prior: Mixture) -> float:
+    """Return the share of the information on a generator's logit that comes from its own labels."""
+    spread = [
+        float(
+            np.subtract(*logit(np.clip(quantiles(each, prior, levels, "more"), LEAST, 1 - LEAST)))
+        )
+        for each, levels in ((each, np.array(ONE_DEVIATION)) for each in (items, items.hidden()))
+    ]
+    return float(np.clip(1 - (spread[0] / spread[1]) ** 2, 0.0, 1.0))
