@@ -39,9 +39,9 @@ class Doubt:
     def of(self, items: pd.Index) -> Float[np.ndarray, "node item class"]:
         """Return the log-likelihood of these items; 0 for items without labels."""
         at = positions(items, self.items.to_series(), str(self.items.name))
-        found = np.zeros((len(self.log_likelihood), len(items), self.log_likelihood.shape[2]))
-        found[:, at[at >= 0]] = self.log_likelihood[:, at >= 0]
-        return found
+        total = np.zeros((len(self.log_likelihood), len(items), self.log_likelihood.shape[2]))
+        total[:, at[at >= 0]] = self.log_likelihood[:, at >= 0]
+        return total
 
 
 def check_annotators(options: Annotators) -> None:
@@ -246,7 +246,10 @@ def _noise_words(
     at, spread = rates.level
     ends = [percent(np.average(rates.shifted(at + z * spread).rate, weights=n), 1) for z in (-Z, Z)]
     mean = percent(np.average(rates.rate, weights=n), 1)
-    text = f"An estimated {mean} of the annotators' labels are wrong (90 % interval {ends[0]} to {ends[1]}"
+    text = (
+        f"An estimated {mean} of the annotators' labels are wrong (90 % interval {ends[0]} to "
+        f"{ends[1]}"
+    )
     if len(names) and (n > 0).sum() > 2:
         worst = sorted(np.flatnonzero(n), key=lambda place: -rates.rate[place])[:MOST_NAMED]
         text += "; " + ", ".join(f"{names[i]} {percent(rates.rate[i], 1)}" for i in worst)
