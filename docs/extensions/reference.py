@@ -58,7 +58,14 @@ TASKS = (
         "read",
         "Read votes and labels",
         "From tables to integer arrays and back; missing votes stay missing.",
-        ("votes", "io", "workflow.data", "workflow.reading"),
+        (
+            "votes",
+            "io",
+            "workflow.data",
+            "workflow.reading",
+            "workflow.annotators",
+            "workflow.columns",
+        ),
     ),
     Task(
         "aggregate",

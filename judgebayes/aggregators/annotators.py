@@ -179,6 +179,6 @@ def _level(
         shifts = centre + np.linspace(-5, 5, 31) * spread
         weight = softmax([log_posterior(float(shift)) for shift in shifts])
         centre = float(weight @ shifts)
-        found = float(np.sqrt(weight @ (shifts - centre) ** 2))
-        spread = max(found, 0.2 * spread)
-    return centre, found
+        error = float(np.sqrt(weight @ (shifts - centre) ** 2))
+        spread = max(error, 0.2 * spread)
+    return centre, error

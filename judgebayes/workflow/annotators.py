@@ -39,9 +39,9 @@ class Doubt:
     def of(self, items: pd.Index) -> Float[np.ndarray, "node item class"]:
         """Return the log-likelihood of these items; 0 for items without labels."""
         at = positions(items, self.items.to_series(), str(self.items.name))
-        found = np.zeros((len(self.log_likelihood), len(items), self.log_likelihood.shape[2]))
-        found[:, at[at >= 0]] = self.log_likelihood[:, at >= 0]
-        return found
+        total = np.zeros((len(self.log_likelihood), len(items), self.log_likelihood.shape[2]))
+        total[:, at[at >= 0]] = self.log_likelihood[:, at >= 0]
+        return total
 
 
 def check_annotators(options: Annotators) -> None:

@@ -53,8 +53,8 @@ class Diagnosis(Result):
     @property
     def sentences(self) -> list[str]:
         """What was read, the effect of groups, and the findings, the most severe first."""
-        found = (each.sentence for each in self.findings)
-        return [*self.said, *self.grouped, *self.by_words, *found]
+        findings = (each.sentence for each in self.findings)
+        return [*self.said, *self.grouped, *self.by_words, *findings]
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

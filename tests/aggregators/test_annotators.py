@@ -50,8 +50,8 @@ def test_merged_labels(how: str, final: int | None, expected: list[int]) -> None
 def test_the_likelihood_is_that_of_the_story() -> None:
     rates = ErrorRates(np.array([0.1, 0.25, 0.3]), (0.0, 0.0), 3)
     given = np.array([[0, 2, -1], [1, 1, 2], [-1, -1, -1]])
-    found = softmax(rates.log_likelihood(annotations(given, 3)), axis=1)
-    for row, posterior in zip(given, found, strict=True):
+    chances = softmax(rates.log_likelihood(annotations(given, 3)), axis=1)
+    for row, posterior in zip(given, chances, strict=True):
         each = [
             np.prod(
                 [1 - e if z == y else e / 2 for z, e in zip(row, rates.rate, strict=True) if z >= 0]

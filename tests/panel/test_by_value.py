@@ -26,14 +26,14 @@ def test_rates_are_counts_of_the_items_of_a_value() -> None:
     table, valid, hard = panel()
     votes, coding = encode(table)
     labels = np.where(np.arange(N) < 150, valid, -1)
-    found = rates_by(votes, labels, hard, ["easy", "hard"], coding)
-    assert list(found["judge"]) == ["ann", "ann", "ben", "ben"]
+    rates = rates_by(votes, labels, hard, ["easy", "hard"], coding)
+    assert list(rates["judge"]) == ["ann", "ann", "ben", "ben"]
     for place, (judge, value) in enumerate([("ann", 0), ("ann", 1), ("ben", 0), ("ben", 1)]):
         vote = table[table["judge"] == judge]["vote"].to_numpy()
         for rate, label, noun in (("tpr", 1, "valid"), ("tnr", 0, "invalid")):
             own = (labels == label) & (hard == value)
             hits, n = int((vote[own] == label).sum()), int(own.sum())
-            row = found.iloc[place]
+            row = rates.iloc[place]
             assert row[noun] == n
             assert row[rate] == pytest.approx(hits / n)
             ends = beta(1 + hits, 1 + n - hits).ppf([0.05, 0.95])
@@ -43,10 +43,10 @@ def test_rates_are_counts_of_the_items_of_a_value() -> None:
 def test_a_type_of_error_has_no_tpr() -> None:
     table, valid, hard = panel()
     votes, coding = encode(table)
-    found = rates_by(votes, valid, np.where(valid == 0, hard, -1), ["a", "b"], coding)
-    assert found["tpr"].isna().all()
-    assert found["tnr"].notna().all()
-    assert (found["valid"] == 0).all()
+    rates = rates_by(votes, valid, np.where(valid == 0, hard, -1), ["a", "b"], coding)
+    assert rates["tpr"].isna().all()
+    assert rates["tnr"].notna().all()
+    assert (rates["valid"] == 0).all()
 
 
 def test_certain_evidence_gives_the_rates_of_labels() -> None:
