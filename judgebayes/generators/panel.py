@@ -23,8 +23,8 @@ the share of items that a judge calls valid. Judges who know little follow the
 generator's quality, and their differences show which judge prefers which style; judges who know much
 are instruments, and their differences separate knowledge from impression.
 
-**Slope and spreads.** The slope lambda of impressions in quality is Normal(1, .2) with probability
-.97 f, else Normal(0, .2). With probability .2 the spreads of the generators' shifts are near that of the
+**Slope and spreads.** The slope lambda of impressions in quality is Normal(1, .2) with probability f,
+else Normal(0, .2). With probability .2 the spreads of the generators' shifts are near that of the
 cells. The posterior is a mixture over both, each point by Laplace's approximation.
 """
 
@@ -63,9 +63,6 @@ PRIOR_CELLS = 2.0
 WIDE = 2.0
 """Spread of the logits of rates over judges, for the first weights."""
 HALF_YOUDEN = 0.42
-MOST_FOLLOW = 0.97
-"""The largest prior probability that impressions follow quality: votes of judges who know nothing may
-also follow nothing, and then labels of other generators must show it."""
 GRID_D = np.log(np.geomspace(0.04, 0.9, 7))
 GRID_U = np.log(np.geomspace(0.06, 1.0, 4))
 
@@ -435,8 +432,7 @@ def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
 
     mean, covariance, evidence, slopes, move = jax.vmap(at_point)(slope, log_d, log_u)
     spreads = _log_prior_of_spreads(prior, log_d, log_u, weights.sigma)
-    following = MOST_FOLLOW * weights.follow
-    of_slope = jnp.where(slope > 0.5, jnp.log(following), jnp.log1p(-following))
+    of_slope = jnp.where(slope > 0.5, jnp.log(weights.follow), jnp.log1p(-weights.follow))
     weight = jax.nn.softmax(evidence + spreads + of_slope)
     finite = jnp.isfinite(mean).all() & jnp.isfinite(covariance).all()
     status = jnp.select(

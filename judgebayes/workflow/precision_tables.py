@@ -5,7 +5,7 @@ from itertools import pairwise
 import jax
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.stats import t
 
 from judgebayes.generators import FittedShares, logit_shift, mean_prediction, rogan_gladen
@@ -62,7 +62,7 @@ def generator_table(
 
 
 def _above(
-    draws: Float[np.ndarray, "draw generator"], order: Float[np.ndarray, " generator"]
+    draws: Float[np.ndarray, "draw generator"], order: Int[np.ndarray, " generator"]
 ) -> list[float]:
     """Return the probability that each generator is better than the next; NaN if one is unknown."""
     pairs = [(draws[:, a], draws[:, b]) for a, b in pairwise(order)]

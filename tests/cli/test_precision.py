@@ -57,10 +57,21 @@ def test_without_labels_a_warning_explains_the_intervals(
     tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
 ) -> None:
     tables[0].to_csv(tmp_path / "votes.csv", index=False)
-    result = run(tmp_path / "votes.csv")
+    plot = tmp_path / "plot.png"
+    result = run(tmp_path / "votes.csv", "--plot", plot)
     assert result.exit_code == 0, (result.output, result.exception)
     assert "No item is labelled" in result.output
-    assert "corrected for the judges' errors" not in result.output
+    assert "not corrected for the judges' errors" in result.output
+    assert "Generators (raw means, not corrected)" in result.output
+    assert "Estimate:" not in result.output
+    assert "90 % interval" not in result.output
+    assert "settled if" not in result.output
+    out = tmp_path / "out.csv"
+    rule = run(tmp_path / "votes.csv", "--method", "majority", "--out", out, "--plot", plot)
+    assert rule.exit_code == 0, (rule.output, rule.exception)
+    assert "at least 2 of 3 judges call it valid" in rule.output
+    assert list(pd.read_csv(out)) == ["generator", "estimate", "raw mean", "items", "labelled"]
+    assert plot.stat().st_size > 5000
 
 
 def test_a_missing_generator_column_is_asked_for(
