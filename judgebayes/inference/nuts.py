@@ -77,6 +77,7 @@ class NUTS:
                 model,
                 target_accept_prob=self.target_accept,
                 init_strategy=_init_strategy(problem.start),
+                dense_mass=problem.correlated,
             ),
             num_warmup=self.warmup,
             num_samples=self.draws,
@@ -150,7 +151,9 @@ class NUTS:
                 ]
                 positions = jax.tree.unflatten(form, jittered)
             kernel = infer.NUTS(
-                potential_fn=initial.potential_fn, target_accept_prob=self.target_accept
+                potential_fn=initial.potential_fn,
+                target_accept_prob=self.target_accept,
+                dense_mass=problem.correlated,
             )
             state = kernel.init(keys, self.warmup, positions, (), {})
             return state, kernel, jax.vmap(lambda z: fold(initial.postprocess_fn(z)))
