@@ -160,9 +160,11 @@ class Counted(NamedTuple):
     labelled: Float[Array, " generator"]
 
     @property
-    def accepted_by_label(self) -> Float[Array, "generator judge label"]:
+    def accepted_by_label(self) -> Float[Array | np.ndarray, "generator judge label"]:
         """The numbers of accepted items: labelled valid, labelled invalid, and without a label."""
-        return jnp.stack([self.true_accepted, self.false_accepted, self.accepted], axis=-1)
+        counts = self.true_accepted, self.false_accepted, self.accepted
+        traced = any(isinstance(x, jax.core.Tracer) for x in counts)
+        return (jnp.stack if traced else np.stack)(counts, axis=-1)
 
     def filled(self, **drawn: Array) -> "Counted":
         """Return the counts with sampled values in place; invalid judged items are the remainder."""
@@ -248,7 +250,7 @@ def observe_cells(
     by_label = _observe_labels(data, jax.nn.sigmoid(quality), options, most_labelled)
     total = jnp.stack([*by_label, data.judged], axis=-1)
     votes = CellVotes(total, jnp.moveaxis(logits, 0, -1), sigma, deviations, log_odds, whole=whole)
-    given = None if drawn(BY_LABEL, observed) else data.accepted_by_label
+    given = None if drawn(BY_LABEL, observed) else jnp.asarray(data.accepted_by_label)
     numpyro.sample(BY_LABEL, votes, obs=given)
 
 
@@ -314,8 +316,8 @@ class FlatModel:
 class HierarchicalModel:
     """The program whose judges and generators are partially pooled; cells' deviations are summed out.
 
-    Sites: `a`, `kappa` (judge), `eta` (generator); `d`, `u` (generator, the shifts in units of their
-    spread); `slope`, `centre` (means of a, kappa, eta); `log_sigma` (d, u, cell); `valid` (generator)
+    Sites: `a`, `kappa` (judge), `eta` (generator), `impression` (generator, lambda eta + d), `u`
+    (generator, in units of its spread); `slope`, `centre` (means of a, kappa, eta); `log_sigma` (d, u, cell); `valid` (generator)
     and `accepted_by_label` (generator, judge, label).
     """
 
@@ -329,7 +331,7 @@ class HierarchicalModel:
         "a": ("judge",),
         "kappa": ("judge",),
         "eta": ("generator",),
-        "d": ("generator",),
+        "impression": ("generator",),
         "u": ("generator",),
         "centre": ("mean_of",),
         "log_sigma": ("spread_of",),
@@ -355,9 +357,10 @@ class HierarchicalModel:
         a = around("a", centre[0], prior.judge_spread, judges)
         kappa = around("kappa", centre[1], prior.judge_spread, judges)
         eta = around("eta", centre[2], prior.quality_spread, generators)
-        d = sigma[0] * standard("d", (generators,))
+        # The votes determine each sum of both, and not the shift d by itself.
+        impression = around("impression", slope * eta, sigma[0], generators)
         u = sigma[1] * standard("u", (generators,))
-        logits = vote_logits(*impressions(a, kappa, eta, d, u, slope))
+        logits = vote_logits(*impressions(a, kappa, eta, impression, u))
         observe_cells(
             data,
             eta,
@@ -378,13 +381,12 @@ def impressions(
     a: Float[Array, " judge"],
     kappa: Float[Array, " judge"],
     eta: Float[Array, " generator"],
-    d: Float[Array, " generator"],
+    impression: Float[Array, " generator"],
     u: Float[Array, " generator"],
-    slope: Array,
 ) -> tuple[Array, Array, Array]:
     """Return the logits of accepting by impression, of knowing, and of g, for every cell."""
     own = jnp.zeros((len(eta), len(a)))
-    return own + a + (slope * eta + d)[:, None], own + kappa + u[:, None], own + eta[:, None]
+    return own + a + impression[:, None], own + kappa + u[:, None], own + eta[:, None]
 
 
 def around(name: str, centre: Array, spread: Scalar, size: int) -> Array:

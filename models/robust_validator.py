@@ -100,7 +100,7 @@ class RobustModel:
 
     Sites: `centre` (means of a, kappa, eta), `a`, `kappa` (judge), `slope`, `log_sigma_cell`,
     `log_sigma` (d, u); `log_odds` (judge, standardised logits of the shares of odd cells), `eta`
-    (generator), `d`, `u` (generator, in units of their spread); `valid` (generator) and
+    (generator), `impression` (generator, lambda eta + d), `u` (generator, in units of its spread); `valid` (generator) and
     `accepted_by_label` (generator, judge, label).
     """
 
@@ -116,7 +116,7 @@ class RobustModel:
         "log_odds": ("judge",),
         "odd_share": ("judge",),
         "eta": ("generator",),
-        "d": ("generator",),
+        "impression": ("generator",),
         "u": ("generator",),
         "centre": ("mean_of",),
         "log_sigma": ("shift_of",),
@@ -143,12 +143,12 @@ class RobustModel:
         sigma = jnp.exp(numpyro.sample("log_sigma", self._spreads(log_cell)))
         log_odds = prior.log_odds[0] + prior.log_odds[1] * standard("log_odds", (judges,))
         eta = around("eta", centre[2], prior.quality_spread, generators)
-        d = sigma[0] * standard("d", (generators,))
+        impression = around("impression", slope * eta, sigma[0], generators)
         u = sigma[1] * standard("u", (generators,))
         observe_cells(
             data,
             eta,
-            vote_logits(*impressions(a, kappa, eta, d, u, slope)),
+            vote_logits(*impressions(a, kappa, eta, impression, u)),
             jnp.exp(log_cell),
             student_deviations(FREEDOM),
             log_odds,

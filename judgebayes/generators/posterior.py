@@ -101,8 +101,9 @@ class GeneratorValidator:
             )
         program: Model = make(prior, whole)
         total = jnp.stack([a.sum() for a in data]).sum()
-        correlated = self.form != "flat"
-        return Problem(program, data, size=total, correlated=correlated, no_score=NO_SCORE)
+        latent = ("log_sigma", "log_sigma_cell")
+        spreads = {"flat": (), "hierarchical": latent[:1], "robust": latent}[self.form]
+        return Problem(program, data, size=total, spreads=spreads, no_score=NO_SCORE)
 
 
 @jax.tree_util.register_dataclass

@@ -92,7 +92,7 @@ def logits_by_label(at: Point, spreads: np.ndarray, a: np.ndarray, kappa: np.nda
     logits = np.zeros((G, J, 3))
     for i, j in np.ndindex(G, J):
         k = expit(kappa[j] + spreads[1] * at["u"][i])
-        q = expit(a[j] + at["slope"] * at["eta"][i] + spreads[0] * at["d"][i])
+        q = expit(a[j] + at["impression"][i])
         g = expit(at["eta"][i])
         logits[i, j] = logit([k + (1 - k) * q, (1 - k) * q, k * g + (1 - k) * q])
     return logits
@@ -119,10 +119,12 @@ def of_judges_and_generators(at: Point, prior: gv.HierarchicalPrior | RobustPrio
     total += stats.norm.logpdf(at["a"], at["centre"][0], prior.judge_spread).sum()
     total += stats.norm.logpdf(at["kappa"], at["centre"][1], prior.judge_spread).sum()
     total += stats.norm.logpdf(at["eta"], at["centre"][2], prior.quality_spread).sum()
-    return float(total + stats.norm.logpdf(at["d"]).sum() + stats.norm.logpdf(at["u"]).sum())
+    d = at["impression"] - at["slope"] * at["eta"]
+    total += stats.norm.logpdf(d, 0, np.exp(at["log_sigma"][0])).sum()
+    return float(total + stats.norm.logpdf(at["u"]).sum())
 
 
-SHAPES = {"slope": (), "centre": 3, "a": J, "kappa": J, "eta": G, "d": G, "u": G}
+SHAPES = {"slope": (), "centre": 3, "a": J, "kappa": J, "eta": G, "impression": G, "u": G}
 
 
 def points_of(shapes: dict[str, Any]) -> list[Point]:
