@@ -141,12 +141,12 @@ class CellVotes(Distribution):  # type: ignore[misc]
     def _ordinary(self, count: Array, n: Array) -> Array:
         """Return the log-likelihood of cells that are not odd, without binomial coefficients."""
         scale, weight, each = self.deviations
-        together = (count, n, self.logits)
+        logits = self.logits
         if each:
-            together = tuple(x[..., None] for x in together)
+            count, n, logits = (x[..., None] for x in (count, n, logits))
 
         def at_scale(scale: Array) -> Array:
-            return _log_integral(*together, self.sigma * scale)
+            return _log_integral(count, n, logits, self.sigma * scale)
 
         by_scale = jax.vmap(at_scale)(jnp.asarray(scale))
         log_weight = jnp.asarray(np.log(weight)).reshape(-1, *[1] * (by_scale.ndim - 1))

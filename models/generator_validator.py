@@ -317,8 +317,8 @@ class HierarchicalModel:
     """The program whose judges and generators are partially pooled; cells' deviations are summed out.
 
     Sites: `a`, `kappa` (judge), `eta` (generator), `impression` (generator, lambda eta + d), `u`
-    (generator, in units of its spread); `slope`, `centre` (means of a, kappa, eta); `log_sigma` (d, u, cell); `valid` (generator)
-    and `accepted_by_label` (generator, judge, label).
+    (generator, in units of its spread); `slope`, `centre` (means of a, kappa, eta); `log_sigma` (d, u,
+    cell); `valid` (generator) and `accepted_by_label` (generator, judge, label).
     """
 
     prior: HierarchicalPrior = HierarchicalPrior()

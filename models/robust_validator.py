@@ -100,8 +100,8 @@ class RobustModel:
 
     Sites: `centre` (means of a, kappa, eta), `a`, `kappa` (judge), `slope`, `log_sigma_cell`,
     `log_sigma` (d, u); `log_odds` (judge, standardised logits of the shares of odd cells), `eta`
-    (generator), `impression` (generator, lambda eta + d), `u` (generator, in units of its spread); `valid` (generator) and
-    `accepted_by_label` (generator, judge, label).
+    (generator), `impression` (generator, lambda eta + d), `u` (generator, in units of its spread);
+    `valid` (generator) and `accepted_by_label` (generator, judge, label).
     """
 
     prior: RobustPrior = RobustPrior()

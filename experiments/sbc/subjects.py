@@ -50,6 +50,8 @@ from judgebayes.votes import Votes, from_counts
 __all__ = ["SUBJECTS"]
 
 SAMPLER = NUTS(draws=500, warmup=500, chains=2)
+SHORT = NUTS(draws=250, warmup=250, chains=2)
+"""For programs whose metric is that of the normal at the mode."""
 ITEMS, JUDGES, SKIPPED = 60, 4, 0.1
 TEST_ITEMS, TEST_JUDGES = 10, 6
 GENERATORS, LABELLED, OUTPUTS = 4, 2, 40
@@ -304,7 +306,8 @@ def generator_validator(form: Any) -> Subject:
             invalid=data.labelled - data.valid,
             unlabelled=OUTPUTS - data.labelled,
         )
-        return chains_of(GeneratorValidator(form, SAMPLER).fit(counts, key=key))
+        sampler = SAMPLER if form == "flat" else SHORT
+        return chains_of(GeneratorValidator(form, sampler).fit(counts, key=key))
 
     programs: dict[str, Any] = {
         "flat": FlatModel,

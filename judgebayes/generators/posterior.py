@@ -36,6 +36,8 @@ NO_SCORE = (
 )
 
 
+TARGET = 0.97
+"""The acceptance of the default sampler."""
 FORMS: dict[str, tuple[type, Callable[[Any, bool], Model]]] = {
     "flat": (FlatPrior, FlatModel),
     "hierarchical": (HierarchicalPrior, HierarchicalModel),
@@ -56,7 +58,8 @@ class GeneratorValidator:
         and a deviation of each cell; or "robust" (`judgebayes.models.robust_validator`), the program
         that `Panel` approximates, in which no single cell decides.
     inference
-        `NUTS()`, or `MAP()` for the flat form. The mode of the other forms, which includes their
+        `NUTS()`, by default with short steps, because spreads near 0 make the posterior narrow; or
+        `MAP()` for the flat form. The mode of the other forms, which includes their
         spreads, is far from the posterior's mass.
     prior
         A `FlatPrior`, `HierarchicalPrior` or `RobustPrior`, according to the form; the default prior if
@@ -66,7 +69,7 @@ class GeneratorValidator:
     form: Literal["flat", "hierarchical", "robust"] = field(
         default="hierarchical", metadata={"static": True}
     )
-    inference: Inference = field(default_factory=NUTS)
+    inference: Inference = field(default_factory=lambda: NUTS(target_accept=TARGET))
     prior: FlatPrior | HierarchicalPrior | RobustPrior | None = field(
         default=None, metadata={"static": True}
     )

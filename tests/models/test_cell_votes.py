@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from scipy.special import expit, logit
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.models import cell_votes as cv
@@ -88,14 +87,3 @@ def test_heavy_tails_are_those_of_students_t() -> None:
     x = np.linspace(0, 8, 33)
     mixture = stats.norm.pdf(x[:, None], 0, scale) @ weight
     np.testing.assert_allclose(mixture, stats.t.pdf(x, 4), rtol=0.015)
-
-
-@in_float64
-def test_logits_of_votes_are_those_of_the_story_also_for_judges_who_know_all_or_nothing() -> None:
-    accept, know, quality = (np.array([[x, -0.7, y]]) for x, y in ((1.2, 0.0), (-50, 50), (1.0, 2)))
-    q, k, g = expit(accept), expit(know), expit(quality)
-    got = np.asarray(cv.vote_logits(*map(jnp.asarray, (accept, know, quality))))
-    wanted = logit(np.stack([k + (1 - k) * q, (1 - k) * q, k * g + (1 - k) * q])[:, :, :2])
-    np.testing.assert_allclose(got[:, :, :2], wanted, rtol=1e-12)
-    np.testing.assert_allclose(got[2, 0, 2], quality[0, 2], atol=1e-12)  # knows: the share itself
-    assert np.isfinite(got).all()
