@@ -20,6 +20,7 @@ from judgebayes.models.hierarchical_davidson import HierarchicalPrior as Hierarc
 from judgebayes.models.irt import Prior as ItemResponse
 from judgebayes.models.one_coin import Prior as OneCoin
 from judgebayes.models.pooled_beta_binomial import PooledPrior as PooledBetaBinomial
+from judgebayes.models.robust_validator import RobustPrior as GeneratorValidatorRobust
 from judgebayes.models.stacking import Prior as Stacking
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "DawidSkene",
     "GeneratorValidatorFlat",
     "GeneratorValidatorHierarchical",
+    "GeneratorValidatorRobust",
     "HierarchicalDavidson",
     "Impression",
     "ItemLevel",

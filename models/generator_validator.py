@@ -26,10 +26,13 @@ generator shifts its judges' rates on the logit scale::
 where k is the probability that the judge *knows* whether the item is valid, and q the probability that
 it otherwise accepts, by its impression of the generator. The shifts u_i and d_i are common to all
 judges of a generator, so that the errors of judges on the same items are correlated. Each cell also has
-its own deviation e_ij (one judge's preference for one generator's style)::
+its own deviation e_ij of the logits of TPR_ij, 1 - TNR_ij and P_ij (one judge's preference for one
+generator's style), which is summed out (`judgebayes.models.cell_votes`)::
 
     u_i ~ Normal(0, sigma_u), d_i ~ Normal(0, sigma_d), e_ij ~ Normal(0, sigma_cell)
     eta_i ~ Normal(mu_g, 1.5)
+
+`judgebayes.models.robust_validator` is the form in which no single cell decides.
 
 Item level, for votes by item: the label of an unlabelled item is latent and summed out, and so is an
 item's leaning z_i ~ Normal(0, 1), a common effect on all of its judges, which correlates their errors
@@ -55,9 +58,12 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
 from judgebayes.models.base import Sites, Traits, drawn, observe_panel
+from judgebayes.models.cell_votes import CellVotes, Deviations, normal_deviations, vote_logits
 from judgebayes.models.distributions import Hypergeometric, LeaningVotes, QuasiBinomial
 
 __all__ = [
+    "BY_LABEL",
+    "GIVEN",
     "Counted",
     "FlatModel",
     "FlatPrior",
@@ -67,9 +73,13 @@ __all__ = [
     "ItemModel",
     "ItemPrior",
     "ItemSites",
+    "around",
+    "impressions",
     "item_sites",
     "link",
-    "rates",
+    "normals",
+    "observe_cells",
+    "standard",
 ]
 
 Scalar = float | Float[Array, ""]
@@ -130,7 +140,7 @@ class ItemPrior(NamedTuple):
     """log tau, the spread of the leanings; not a parameter if judges are independent given the label."""
 
 
-def _normals(*priors: Pair) -> dist.Distribution:
+def normals(*priors: Pair) -> dist.Distribution:
     """Return independent normal distributions for one site; a common scale stays a plain number."""
     location, scale = zip(*priors, strict=True)
     shared = all(type(x) is float and x == scale[0] for x in scale)
@@ -149,8 +159,19 @@ class Counted(NamedTuple):
     valid: Float[Array, " generator"]
     labelled: Float[Array, " generator"]
 
+    @property
+    def accepted_by_label(self) -> Float[Array | np.ndarray, "generator judge label"]:
+        """The numbers of accepted items: labelled valid, labelled invalid, and without a label."""
+        counts = self.true_accepted, self.false_accepted, self.accepted
+        traced = any(isinstance(x, jax.core.Tracer) for x in counts)
+        return (jnp.stack if traced else np.stack)(counts, axis=-1)
+
     def filled(self, **drawn: Array) -> "Counted":
         """Return the counts with sampled values in place; invalid judged items are the remainder."""
+        if "accepted_by_label" in drawn:
+            by_label = drawn.pop("accepted_by_label")
+            names = ("true_accepted", "false_accepted", "accepted")
+            drawn |= {name: by_label[..., place] for place, name in enumerate(names)}
         judged = self.valid_judged + self.invalid_judged
         counts = self._replace(**{name: x.astype(judged.dtype) for name, x in drawn.items()})
         return counts._replace(invalid_judged=judged - counts.valid_judged)
@@ -165,13 +186,6 @@ def link(
     return g[:, None] * tpr + (1 - g[:, None]) * fpr
 
 
-def rates(
-    know: Float[Array, "generator judge"], accept: Float[Array, "generator judge"]
-) -> tuple[Float[Array, "generator judge"], Float[Array, "generator judge"]]:
-    """Return TPR and 1 - TNR of judges who know the label, or else accept, with these probabilities."""
-    return know + (1 - know) * accept, (1 - know) * accept
-
-
 def _observe(
     name: str, count: Array, n: Array, p: Array, *, whole: bool, observed: Collection[str] | None
 ) -> Array:
@@ -183,41 +197,65 @@ def _observe(
     return sample
 
 
-def _observe_all(
-    data: Counted,
-    g: Array,
-    tpr: Array,
-    fpr: Array,
-    accepted: Array,
-    *,
-    model: "FlatModel | HierarchicalModel",
-    observed: Collection[str] | None,
-) -> None:
-    """Sample the labels and the votes of all cells.
+def _observe_labels(
+    data: Counted, g: Array, options: dict[str, Any], most_labelled: int
+) -> tuple[Array, Array]:
+    """Sample the labels; return how many valid and invalid items each judge voted on.
 
     Given are the number of labelled items, and how many labelled and unlabelled items each judge voted
     on. The number of valid items among a judge's labelled items depends on the labels: if these are
     sampled, it is sampled too, without replacement.
     """
-    options: dict[str, Any] = {"whole": model.whole, "observed": observed}
     valid = _observe("valid", data.valid, data.labelled, g, **options)
-    valid_judged, invalid_judged = data.valid_judged, data.invalid_judged
-    if drawn("valid", observed):
-        judged = (valid_judged + invalid_judged).astype(int)
-        total = data.labelled.astype(int)[:, None]
-        most = _most_labelled(model, data)
-        of_valid = Hypergeometric(total, valid[:, None], judged, most)
-        valid_judged = numpyro.sample("valid_judged", of_valid)
-        invalid_judged = judged - valid_judged
-    _observe("true_accepted", data.true_accepted, valid_judged, tpr, **options)
-    _observe("false_accepted", data.false_accepted, invalid_judged, fpr, **options)
-    _observe("accepted", data.accepted, data.judged, accepted, **options)
+    if not drawn("valid", options["observed"]):
+        return data.valid_judged, data.invalid_judged
+    judged = (data.valid_judged + data.invalid_judged).astype(int)
+    total = data.labelled.astype(int)[:, None]
+    most = most_labelled or _most_labelled(data)
+    of_valid = Hypergeometric(total, valid[:, None], judged, most)
+    valid_judged = numpyro.sample("valid_judged", of_valid)
+    return valid_judged, judged - valid_judged
 
 
-def _most_labelled(model: "FlatModel | HierarchicalModel", data: Counted) -> int:
+def observe_cells(
+    data: Counted,
+    quality: Float[Array, " generator"],
+    logits: Float[Array, "3 generator judge"],
+    sigma: Array,
+    deviations: Deviations,
+    log_odds: Float[Array, " judge"] | None = None,
+    *,
+    whole: bool,
+    most_labelled: int,
+    observed: Collection[str] | None,
+) -> None:
+    """Sample the labels, and the votes of all cells with their deviations summed out.
+
+    Parameters
+    ----------
+    data
+        The counts.
+    quality
+        The logits of the generators' shares of valid items.
+    logits
+        The logits of accepting an item, from `vote_logits`.
+    sigma, deviations, log_odds, whole
+        As in `CellVotes`.
+    most_labelled
+        As in `FlatModel`.
+    observed
+        The sites whose values are given; all if None.
+    """
+    options: dict[str, Any] = {"whole": whole, "observed": observed}
+    by_label = _observe_labels(data, jax.nn.sigmoid(quality), options, most_labelled)
+    total = jnp.stack([*by_label, data.judged], axis=-1)
+    votes = CellVotes(total, jnp.moveaxis(logits, 0, -1), sigma, deviations, log_odds, whole=whole)
+    given = None if drawn(BY_LABEL, observed) else jnp.asarray(data.accepted_by_label)
+    numpyro.sample(BY_LABEL, votes, obs=given)
+
+
+def _most_labelled(data: Counted) -> int:
     """Return the size of the table of counts of labelled items."""
-    if model.most_labelled:
-        return model.most_labelled
     if isinstance(data.labelled, jax.core.Tracer):
         raise ValueError(
             "To sample counts inside compiled code, set most_labelled=... of the program."
@@ -225,14 +263,8 @@ def _most_labelled(model: "FlatModel | HierarchicalModel", data: Counted) -> int
     return int(np.asarray(data.labelled).max())
 
 
-COUNTS = ("valid", "true_accepted", "false_accepted", "accepted")
+BY_LABEL = "accepted_by_label"
 GIVEN = ("labelled", "labelled_judged", "judged")
-OF_CELLS: dict[str, tuple[str, ...]] = {
-    "valid": ("generator",),
-    "true_accepted": ("generator", "judge"),
-    "false_accepted": ("generator", "judge"),
-    "accepted": ("generator", "judge"),
-}
 
 
 @dataclass(frozen=True)
@@ -249,13 +281,21 @@ class FlatModel:
     """Whether counts are whole; fractions have a quasi-likelihood and cannot be sampled."""
     most_labelled: int = 0
     """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
-    traits: ClassVar[Traits] = Traits(COUNTS, "all cells", GIVEN, ("valid_judged",))
+    traits: ClassVar[Traits] = Traits(
+        ("valid", "true_accepted", "false_accepted", "accepted"),
+        "all cells",
+        GIVEN,
+        ("valid_judged",),
+    )
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "g": ("generator",),
         "tpr": ("judge",),
         "fpr": ("judge",),
         "precision": ("generator",),
-        **OF_CELLS,
+        "valid": ("generator",),
+        "true_accepted": ("generator", "judge"),
+        "false_accepted": ("generator", "judge"),
+        "accepted": ("generator", "judge"),
     }
 
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
@@ -265,17 +305,20 @@ class FlatModel:
         tpr = numpyro.sample("tpr", dist.Beta(*self.prior.tpr).expand((judges,)).to_event(1))
         fpr = numpyro.sample("fpr", dist.Beta(*self.prior.fpr).expand((judges,)).to_event(1))
         wide = jnp.zeros((generators, 1))
-        each = g, wide + tpr, wide + fpr, link(g, tpr, fpr)
-        _observe_all(data, *each, model=self, observed=observed)
+        options: dict[str, Any] = {"whole": self.whole, "observed": observed}
+        valid_judged, invalid_judged = _observe_labels(data, g, options, self.most_labelled)
+        _observe("true_accepted", data.true_accepted, valid_judged, wide + tpr, **options)
+        _observe("false_accepted", data.false_accepted, invalid_judged, wide + fpr, **options)
+        _observe("accepted", data.accepted, data.judged, link(g, tpr, fpr), **options)
 
 
 @dataclass(frozen=True)
 class HierarchicalModel:
-    """The program whose judges and generators are partially pooled.
+    """The program whose judges and generators are partially pooled; cells' deviations are summed out.
 
-    Sites: `a`, `kappa` (judge); `eta`, `d`, `u` (generator, the shifts in units of their spread);
-    `e` (generator, judge, likewise); `slope`, `centre` (means of a, kappa, eta); `log_sigma` (d, u,
-    cell); and the counts, as in `FlatModel`.
+    Sites: `a`, `kappa` (judge), `eta` (generator), `impression` (generator, lambda eta + d), `u`
+    (generator, in units of its spread); `slope`, `centre` (means of a, kappa, eta); `log_sigma` (d, u,
+    cell); `valid` (generator) and `accepted_by_label` (generator, judge, label).
     """
 
     prior: HierarchicalPrior = HierarchicalPrior()
@@ -283,58 +326,77 @@ class HierarchicalModel:
     """Whether counts are whole numbers, as in `FlatModel`."""
     most_labelled: int = 0
     """As in `FlatModel`."""
-    traits: ClassVar[Traits] = Traits(COUNTS, "all cells", GIVEN, ("valid_judged",))
+    traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", GIVEN, ("valid_judged",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "a": ("judge",),
         "kappa": ("judge",),
         "eta": ("generator",),
-        "d": ("generator",),
+        "impression": ("generator",),
         "u": ("generator",),
-        "e": ("generator", "judge"),
         "centre": ("mean_of",),
         "log_sigma": ("spread_of",),
         "g": ("generator",),
         "precision": ("generator",),
-        **OF_CELLS,
+        "valid": ("generator",),
+        BY_LABEL: ("generator", "judge", "of_label"),
     }
-
     coords: ClassVar[dict[str, list[str]]] = {
         "mean_of": ["a", "kappa", "eta"],
         "spread_of": ["d", "u", "cell"],
+        "of_label": ["valid", "invalid", "none"],
     }
 
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
         """Sample judges, generators and their shifts, then the counts."""
         prior, (generators, judges) = self.prior, data.judged.shape
         slope = numpyro.sample("slope", dist.Normal(*prior.slope))
-        means = _normals(prior.impression, prior.knowledge, prior.quality)
+        means = normals(prior.impression, prior.knowledge, prior.quality)
         centre = numpyro.sample("centre", means)
-        spreads = _normals(prior.log_sigma_d, prior.log_sigma_u, prior.log_sigma_cell)
+        spreads = normals(prior.log_sigma_d, prior.log_sigma_u, prior.log_sigma_cell)
         sigma = jnp.exp(numpyro.sample("log_sigma", spreads))
-        a = centre[0] + prior.judge_spread * _standard("a", (judges,))
-        kappa = centre[1] + prior.judge_spread * _standard("kappa", (judges,))
-        eta = centre[2] + prior.quality_spread * _standard("eta", (generators,))
-        d = sigma[0] * _standard("d", (generators,))
-        u = sigma[1] * _standard("u", (generators,))
-        cell = sigma[2] * _standard("e", (generators, judges))
-        g = numpyro.deterministic("g", jax.nn.sigmoid(eta))
-        tpr, fpr = rates(
-            jax.nn.sigmoid(kappa + u[:, None]), jax.nn.sigmoid(a + (slope * eta + d)[:, None])
+        a = around("a", centre[0], prior.judge_spread, judges)
+        kappa = around("kappa", centre[1], prior.judge_spread, judges)
+        eta = around("eta", centre[2], prior.quality_spread, generators)
+        # The votes determine each sum of both, and not the shift d by itself.
+        impression = around("impression", slope * eta, sigma[0], generators)
+        u = sigma[1] * standard("u", (generators,))
+        logits = vote_logits(*impressions(a, kappa, eta, impression, u))
+        observe_cells(
+            data,
+            eta,
+            logits,
+            sigma[2],
+            normal_deviations(),
+            whole=self.whole,
+            most_labelled=self.most_labelled,
+            observed=observed,
         )
-
-        def with_cell(p: Array) -> Array:
-            p = jnp.clip(p, 1e-9, 1 - 1e-9)
-            return jax.nn.sigmoid(jnp.log(p) - jnp.log1p(-p) + cell)
-
-        each = g, with_cell(tpr), with_cell(fpr), with_cell(link(g, tpr, fpr))
-        _observe_all(data, *each, model=self, observed=observed)
 
     def quantities(self, sites: Sites, data: Counted) -> dict[str, Array]:  # noqa: ARG002
         """Return g, and the sites."""
-        return {"g": jax.nn.sigmoid(sites["centre"][2] + 1.5 * sites["eta"]), **sites}
+        return {"g": jax.nn.sigmoid(sites["eta"]), **sites}
 
 
-def _standard(name: str, shape: tuple[int, ...]) -> Array:
+def impressions(
+    a: Float[Array, " judge"],
+    kappa: Float[Array, " judge"],
+    eta: Float[Array, " generator"],
+    impression: Float[Array, " generator"],
+    u: Float[Array, " generator"],
+) -> tuple[Array, Array, Array]:
+    """Return the logits of accepting by impression, of knowing, and of g, for every cell."""
+    own = jnp.zeros((len(eta), len(a)))
+    return own + a + impression[:, None], own + kappa + u[:, None], own + eta[:, None]
+
+
+def around(name: str, centre: Array, spread: Scalar, size: int) -> Array:
+    """Sample a site with independent normal values around a common mean."""
+    values = dist.Normal(centre, spread).expand((size,)).to_event(1)
+    sample: Array = numpyro.sample(name, values)
+    return sample
+
+
+def standard(name: str, shape: tuple[int, ...]) -> Array:
     """Sample a site with independent standard normal values."""
     sample: Array = numpyro.sample(name, dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape)))
     return sample
@@ -414,16 +476,16 @@ class ItemModel:
     def __call__(self, data: ItemData, *, observed: Collection[str] | None = None) -> None:
         """Sample judges, generators and their shifts, then labels and votes."""
         prior, judges = self.prior, data.votes.shape[1]
-        means = _normals(prior.lenience, prior.discernment, prior.quality)
-        spreads = _normals(prior.log_sigma_invalid, prior.log_sigma_valid)
+        means = normals(prior.lenience, prior.discernment, prior.quality)
+        spreads = normals(prior.log_sigma_invalid, prior.log_sigma_valid)
         sites = {
             "centre": numpyro.sample("centre", means),
             "log_sigma": numpyro.sample("log_sigma", spreads),
             "follow": numpyro.sample("follow", dist.Normal(*prior.follow)),
-            "alpha": _standard("alpha", (judges,)),
-            "gap": _standard("gap", (judges,)),
-            "eta": _standard("eta", (self.n_generators,)),
-            "w": _standard("w", (2, self.n_generators)),
+            "alpha": standard("alpha", (judges,)),
+            "gap": standard("gap", (judges,)),
+            "eta": standard("eta", (self.n_generators,)),
+            "w": standard("w", (2, self.n_generators)),
         }
         if not self.independent:
             sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(*prior.log_tau))

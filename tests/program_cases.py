@@ -26,6 +26,7 @@ from judgebayes.models.hierarchical_davidson import HierarchicalData, Hierarchic
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 
 __all__ = ["PROGRAMS", "Program"]
@@ -159,5 +160,6 @@ PROGRAMS: dict[str, Program] = {
     "pooled beta-binomial": Program(lambda: PooledBetaBinomialModel(2, 7), pooled_counts),
     "generators, flat": Program(FlatModel, cells),
     "generators, hierarchical": Program(HierarchicalModel, cells, mixes=False),
+    "generators, robust": Program(RobustModel, cells, mixes=False),
     "generators, items": Program(lambda: ItemModel(3), items),
 }

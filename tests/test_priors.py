@@ -29,7 +29,7 @@ from judgebayes.generators import (
     as_published,
     true_minimum,
 )
-from judgebayes.generators.posterior import GeneratorValidator
+from judgebayes.generators.posterior import FORMS, GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR
 from judgebayes.majority import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
 from judgebayes.measures.scores import drps, nll
@@ -75,7 +75,7 @@ def of_form(method: Any) -> Any:
     """Return the default prior of a method that has one for each form."""
     if method.prior is not None or not isinstance(method, GeneratorValidator):
         return method.prior
-    return gv.FlatPrior() if method.form == "flat" else gv.HierarchicalPrior()
+    return FORMS[method.form][0]()
 
 
 def pairs() -> list[Any]:

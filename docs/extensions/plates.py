@@ -23,6 +23,7 @@ from judgebayes.models import (
     irt,
     one_coin,
     pooled_beta_binomial,
+    robust_validator,
     stacking,
 )
 from judgebayes.models import generator_validator as generators
@@ -72,6 +73,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         "generator_validator.flat": (generators.FlatModel(), counted),
         "generator_validator.hierarchical": (generators.HierarchicalModel(), counted),
         "generator_validator.item": (generators.ItemModel(GENERATORS), items),
+        "robust_validator": (robust_validator.RobustModel(), counted),
     }
 
 

@@ -43,12 +43,15 @@ from judgebayes.models.generator_validator import (
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.votes import Votes, from_counts
 
 __all__ = ["SUBJECTS"]
 
 SAMPLER = NUTS(draws=500, warmup=500, chains=2)
+SHORT = NUTS(draws=250, warmup=250, chains=2)
+"""For programs whose metric is that of the normal at the mode."""
 ITEMS, JUDGES, SKIPPED = 60, 4, 0.1
 TEST_ITEMS, TEST_JUDGES = 10, 6
 GENERATORS, LABELLED, OUTPUTS = 4, 2, 40
@@ -303,12 +306,16 @@ def generator_validator(form: Any) -> Subject:
             invalid=data.labelled - data.valid,
             unlabelled=OUTPUTS - data.labelled,
         )
-        return chains_of(GeneratorValidator(form, SAMPLER).fit(counts, key=key))
+        sampler = SAMPLER if form == "flat" else SHORT
+        return chains_of(GeneratorValidator(form, sampler).fit(counts, key=key))
 
-    program = {"flat": FlatModel, "hierarchical": HierarchicalModel}[form]
-    return of_program(
-        f"Generators and judges, {form} form", program(most_labelled=OUTPUTS), blank, fit
-    )
+    programs: dict[str, Any] = {
+        "flat": FlatModel,
+        "hierarchical": HierarchicalModel,
+        "robust": RobustModel,
+    }
+    program = programs[form](most_labelled=OUTPUTS)
+    return of_program(f"Generators and judges, {form} form", program, blank, fit)
 
 
 def generator_validator_items() -> Subject:
@@ -357,6 +364,7 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),
+    "generator-validator-robust": partial(generator_validator, "robust"),
     "generator-validator-items": generator_validator_items,
 }
 """Functions, so that nothing is drawn or compiled at import."""

@@ -44,6 +44,7 @@ from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.impression import FittedImpression
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
+from judgebayes.models.cell_votes import vote_logits
 
 __all__ = ["FittedPanel", "Panel", "PanelPrior"]
 
@@ -165,28 +166,15 @@ def _split(x: Array, generators: int, judges: int) -> tuple[Array, ...]:
     return tuple(jnp.split(x, np.cumsum([judges, judges, generators, generators, generators])))
 
 
-def _logits(
-    accept: Float[Array, "generator judge"],
-    know: Float[Array, "generator judge"],
-    eta: Float[Array, "generator judge"],
-) -> Float[Array, "3 generator judge"]:
-    """Return the logits of a vote for valid, on valid, on invalid and on unlabelled items."""
-    q, q1 = jax.nn.log_sigmoid(accept), jax.nn.log_sigmoid(-accept)
-    k, k1 = jax.nn.log_sigmoid(know), jax.nn.log_sigmoid(-know)
-    g, g1 = jax.nn.log_sigmoid(eta), jax.nn.log_sigmoid(-eta)
-    on_valid = jnp.logaddexp(k, k1 + q) - (k1 + q1)
-    on_invalid = (k1 + q) - jnp.logaddexp(k, k1 + q1)
-    on_any = jnp.logaddexp(k + g, k1 + q) - jnp.logaddexp(k + g1, k1 + q1)
-    return jnp.stack([on_valid, on_invalid, on_any])
-
-
 def _slopes(accept: Array, know: Array, eta: Array) -> Float[Array, "input 3 generator judge"]:
-    """Return the derivatives of `_logits` in its three inputs."""
+    """Return the derivatives of `vote_logits` in its three inputs."""
     at = accept, know, eta
     one, zero = jnp.ones_like(accept), jnp.zeros_like(accept)
     return jnp.stack(
         [
-            jax.jvp(_logits, at, tuple(one if other == place else zero for other in range(3)))[1]
+            jax.jvp(vote_logits, at, tuple(one if other == place else zero for other in range(3)))[
+                1
+            ]
             for place in range(3)
         ]
     )
@@ -291,7 +279,7 @@ class _System:
         return a + (centres[0] * eta + d)[:, None], kappa + u[:, None], eta[:, None] + wide
 
     def logits(self, x: Array) -> Array:
-        return _logits(*self.inputs(x))
+        return vote_logits(*self.inputs(x))
 
     def lift(self, margins: Float[Array, "*rows margin"], x: Array) -> Array:
         """Return derivatives in the parameters from those in (a, kappa, lambda eta + d, u, eta)."""
@@ -331,7 +319,7 @@ class _System:
         """Return minus twice the log posterior, half its negative gradient, and its information."""
         count, n = self.cells
         at_pairs = self.inputs(x)
-        theta, slopes = _logits(*at_pairs), _slopes(*at_pairs)
+        theta, slopes = vote_logits(*at_pairs), _slopes(*at_pairs)
         p = jax.nn.sigmoid(theta)
         information = weights.power * n * p * jax.nn.sigmoid(-theta)
         score = weights.power * (count - n * p)

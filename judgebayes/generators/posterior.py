@@ -1,8 +1,9 @@
 """The generator-validator model fitted by any inference method: its mode, or draws by NUTS."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,7 @@ from judgebayes.models.generator_validator import (
     HierarchicalModel,
     HierarchicalPrior,
 )
+from judgebayes.models.robust_validator import RobustModel, RobustPrior
 
 __all__ = ["FittedGeneratorValidator", "GeneratorValidator", "binomial_data"]
 
@@ -34,6 +36,16 @@ NO_SCORE = (
 )
 
 
+TARGET = 0.97
+"""The acceptance of the default sampler."""
+FORMS: dict[str, tuple[type, Callable[[Any, bool], Model]]] = {
+    "flat": (FlatPrior, FlatModel),
+    "hierarchical": (HierarchicalPrior, HierarchicalModel),
+    "robust": (RobustPrior, RobustModel),
+}
+"""The prior and the program of each form."""
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class GeneratorValidator:
@@ -42,18 +54,25 @@ class GeneratorValidator:
     Parameters
     ----------
     form
-        "flat", the paper's model with its likelihood; or "hierarchical", with a shift of each generator
-        and a deviation of each cell.
+        "flat", the paper's model with its likelihood; "hierarchical", with a shift of each generator
+        and a deviation of each cell; or "robust" (`judgebayes.models.robust_validator`), the program
+        that `Panel` approximates, in which no single cell decides.
     inference
-        `NUTS()`, or `MAP()` for the flat form. The mode of the hierarchical form, which includes its
+        `NUTS()`, by default with short steps, because spreads near 0 make the posterior narrow; or
+        `MAP()` for the flat form. The mode of the other forms, which includes their
         spreads, is far from the posterior's mass.
     prior
-        A `FlatPrior` or a `HierarchicalPrior`, according to the form; the default prior if None.
+        A `FlatPrior`, `HierarchicalPrior` or `RobustPrior`, according to the form; the default prior if
+        None.
     """
 
-    form: Literal["flat", "hierarchical"] = field(default="hierarchical", metadata={"static": True})
-    inference: Inference = field(default_factory=NUTS)
-    prior: FlatPrior | HierarchicalPrior | None = field(default=None, metadata={"static": True})
+    form: Literal["flat", "hierarchical", "robust"] = field(
+        default="hierarchical", metadata={"static": True}
+    )
+    inference: Inference = field(default_factory=lambda: NUTS(target_accept=TARGET))
+    prior: FlatPrior | HierarchicalPrior | RobustPrior | None = field(
+        default=None, metadata={"static": True}
+    )
 
     @in_float64
     def fit(
@@ -76,20 +95,18 @@ class GeneratorValidator:
         `whole` states whether the counts are whole numbers, which compiled code cannot check.
         """
         data, whole = binomial_data(counts), _are_whole_numbers(counts) if whole is None else whole
-        prior_type = HierarchicalPrior if self.form == "hierarchical" else FlatPrior
+        prior_type, make = FORMS[self.form]
         prior = self.prior or prior_type()
         if not isinstance(prior, prior_type):
             raise JudgeBayesError(
                 f"A {type(prior).__name__} is not a prior of the form {self.form!r}; pass a "
                 f"{prior_type.__name__}."
             )
-        program: Model = (
-            FlatModel(prior, whole)
-            if isinstance(prior, FlatPrior)
-            else HierarchicalModel(prior, whole)
-        )
+        program: Model = make(prior, whole)
         total = jnp.stack([a.sum() for a in data]).sum()
-        return Problem(program, data, size=total, no_score=NO_SCORE)
+        latent = ("log_sigma", "log_sigma_cell")
+        spreads = {"flat": (), "hierarchical": latent[:1], "robust": latent}[self.form]
+        return Problem(program, data, size=total, spreads=spreads, no_score=NO_SCORE)
 
 
 @jax.tree_util.register_dataclass
@@ -152,11 +169,7 @@ def _fit(
     problem = method.problem(counts, whole=whole)
     fit = method.inference.solve(problem, key)
     sites = fit.draws
-    if isinstance(problem.model, HierarchicalModel):
-        prior = problem.model.prior
-        g = jax.nn.sigmoid(sites["centre"][:, 2, None] + prior.quality_spread * sites["eta"])
-    else:
-        g = sites["g"]
+    g = sites["g"] if "g" in sites else jax.nn.sigmoid(sites["eta"])
     items = counts.valid + counts.invalid + counts.unlabelled
     precision = (counts.valid + counts.unlabelled * g) / jnp.where(items > 0, items, 1.0)
     return FittedGeneratorValidator(

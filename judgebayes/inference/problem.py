@@ -80,6 +80,10 @@ class Problem:
     program's own if None. A sampler of the program's unordered form does not use it."""
     size: Float[Array, ""] | None = None
     """The number of items that the objective is a mean over; the labelled ones if None."""
+    spreads: tuple[str, ...] = ()
+    """The sites of log standard deviations, in a program with many correlated and unbounded parameters.
+    If given, samplers start around the mode given the spreads' prior means, and use the covariances of
+    the normal there."""
     no_score: str = ""
     """Where no score can be used, a sentence that says why."""
 

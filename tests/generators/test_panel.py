@@ -20,13 +20,13 @@ from judgebayes.generators import (
 from judgebayes.generators.panel import (
     TYPICAL,
     _Cells,
-    _logits,
     _Spreads,
     _System,
     _weigh,
     _Weights,
 )
 from judgebayes.inference.status import Status
+from judgebayes.models.cell_votes import vote_logits
 
 SHOWN = np.arange(GENERATORS) < 3
 PLACES = jnp.asarray(0.3), jnp.asarray(0.2), jnp.asarray(0.5)
@@ -236,7 +236,7 @@ def test_logits_are_those_of_the_formulas_and_finite_at_extremes() -> None:
                 (k * g + k1 * q) / (k * g1 + k1 * q1),
             ]
         )
-        ours = _logits(*(jnp.asarray(x) for x in (accept, know, eta)))
+        ours = vote_logits(*(jnp.asarray(x) for x in (accept, know, eta)))
         assert np.isfinite(ours).all()
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-9)
 

@@ -139,6 +139,7 @@ OF_CELLS = {
     "true_accepted": ("generator", "judge"),
     "false_accepted": ("generator", "judge"),
 }
+BY_LABEL = {"valid": ("generator",), "accepted_by_label": ("generator", "judge")}
 KINDS = ("share", "mean", "dispersion")
 CASES = {
     "platt's map": Case(
@@ -198,8 +199,13 @@ CASES = {
     ),
     "generators, hierarchical": Case(
         lambda nuts: GeneratorValidator("hierarchical", nuts).fit(cells()),
-        OF_CELLS,
-        {"g": ("generator",), "e": ("generator", "judge"), "precision": ("generator",)},
+        BY_LABEL,
+        {"g": ("generator",), "kappa": ("judge",), "precision": ("generator",)},
+    ),
+    "generators, robust": Case(
+        lambda nuts: GeneratorValidator("robust", nuts).fit(cells()),
+        BY_LABEL,
+        {"g": ("generator",), "odd_share": ("judge",), "precision": ("generator",)},
     ),
     "generators, items": Case(
         lambda nuts: ItemLevel(nuts).fit(*panel(2), np.arange(ITEMS) % 2, 2),

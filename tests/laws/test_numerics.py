@@ -65,6 +65,7 @@ from judgebayes.models.hierarchical_davidson import HierarchicalData, Hierarchic
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.stacking import StackingData, StackingModel
 from judgebayes.votes import Votes, from_counts
 
@@ -174,6 +175,7 @@ def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
         "generator-validator, whole": lambda: of_counts(FlatModel(), whole=True),
         "impressions": lambda: of_counts(HierarchicalModel(whole=False), whole=False),
         "impressions, whole": lambda: of_counts(HierarchicalModel(), whole=True),
+        "robust impressions": lambda: of_counts(RobustModel(), whole=True),
         "items": of_items,
     }
 

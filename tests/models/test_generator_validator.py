@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -6,10 +7,12 @@ import numpy as np
 import pytest
 from numpyro.infer.util import log_density
 from scipy import integrate, stats
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.models import generator_validator as gv
+from judgebayes.models.cell_votes import student_deviations
+from judgebayes.models.robust_validator import RobustModel, RobustPrior
 
 G, J = 3, 2
 Point = dict[str, np.ndarray]
@@ -55,6 +58,7 @@ def assert_the_same_density(
     data: gv.Counted | gv.ItemData,
     twin: Callable[[Point], float],
     points: list[Point],
+    tolerance: float = 1e-7,
 ) -> None:
     """Compare log-densities up to a constant."""
 
@@ -65,7 +69,8 @@ def assert_the_same_density(
 
     first, *rest = points
     for at in rest:
-        assert ours(at) - ours(first) == pytest.approx(twin(at) - twin(first), rel=1e-9, abs=1e-7)
+        wanted = twin(at) - twin(first)
+        assert ours(at) - ours(first) == pytest.approx(wanted, rel=1e-9, abs=tolerance)
 
 
 def test_the_flat_density_is_that_of_the_story(counted: gv.Counted) -> None:
@@ -82,43 +87,115 @@ def test_the_flat_density_is_that_of_the_story(counted: gv.Counted) -> None:
     assert_the_same_density(gv.FlatModel(whole=False), counted, twin, points)
 
 
-def test_the_hierarchical_density_is_that_of_the_story(counted: gv.Counted) -> None:
-    def twin(at: Point) -> float:
-        sd, su, sc = np.exp(at["log_sigma"])
-        eta = at["centre"][2] + 1.5 * at["eta"]
-        tpr, fpr, p = (np.zeros((G, J)) for _ in range(3))
-        for i in range(G):
-            for j in range(J):
-                k = expit(at["centre"][1] + 0.7 * at["kappa"][j] + su * at["u"][i])
-                q = expit(
-                    at["centre"][0] + 0.7 * at["a"][j] + at["slope"] * eta[i] + sd * at["d"][i]
-                )
-                t, f, g = k + (1 - k) * q, (1 - k) * q, expit(eta[i])
-                for rate, value in ((tpr, t), (fpr, f), (p, g * t + (1 - g) * f)):
-                    rate[i, j] = expit(np.log(value / (1 - value)) + sc * at["e"][i, j])
-        prior = stats.norm.logpdf(at["slope"], 0.9, 0.3)
-        prior += stats.norm.logpdf(at["centre"], [0, -0.5, 1.5], [1, 1.5, 1.5]).sum()
-        prior += stats.norm.logpdf(at["log_sigma"], np.log([0.28, 0.4, 0.15]), 0.5).sum()
-        prior += sum(
-            stats.norm.logpdf(at[name]).sum() for name in ("a", "kappa", "eta", "d", "u", "e")
-        )
-        return binomials(counted, expit(eta), tpr, fpr, p) + float(prior)
+def logits_by_label(at: Point, spreads: np.ndarray, a: np.ndarray, kappa: np.ndarray) -> np.ndarray:
+    """Return the logits of the three rates of every cell, as the story says them."""
+    logits = np.zeros((G, J, 3))
+    for i, j in np.ndindex(G, J):
+        k = expit(kappa[j] + spreads[1] * at["u"][i])
+        q = expit(a[j] + at["impression"][i])
+        g = expit(at["eta"][i])
+        logits[i, j] = logit([k + (1 - k) * q, (1 - k) * q, k * g + (1 - k) * q])
+    return logits
 
+
+def cell(
+    count: np.ndarray, n: np.ndarray, b: np.ndarray, density: Callable[[float], float]
+) -> float:
+    """Return the likelihood of a cell, its deviation integrated adaptively."""
+
+    def integrand(e: float) -> float:
+        return float(np.prod(stats.binom.pmf(count, n, expit(b + e))) * density(e))
+
+    return float(
+        integrate.quad(
+            integrand, -60, 60, points=[-4, -1, 0, 1, 4], limit=300, epsabs=0, epsrel=1e-10
+        )[0]
+    )
+
+
+def of_judges_and_generators(at: Point, prior: gv.HierarchicalPrior | RobustPrior) -> float:
+    """Return the prior's log-density of the sites that both programs have."""
+    total = stats.norm.logpdf(at["centre"], [0, -0.5, 1.5], [1, 1.5, 1.5]).sum()
+    total += stats.norm.logpdf(at["a"], at["centre"][0], prior.judge_spread).sum()
+    total += stats.norm.logpdf(at["kappa"], at["centre"][1], prior.judge_spread).sum()
+    total += stats.norm.logpdf(at["eta"], at["centre"][2], prior.quality_spread).sum()
+    d = at["impression"] - at["slope"] * at["eta"]
+    total += stats.norm.logpdf(d, 0, np.exp(at["log_sigma"][0])).sum()
+    return float(total + stats.norm.logpdf(at["u"]).sum())
+
+
+SHAPES = {"slope": (), "centre": 3, "a": J, "kappa": J, "eta": G, "impression": G, "u": G}
+
+
+def points_of(shapes: dict[str, Any]) -> list[Point]:
     rng = np.random.default_rng(0)
-    shapes = {"slope": (), "centre": 3, "log_sigma": 3, "a": J, "kappa": J, "eta": G, "d": G}
-    shapes |= {"u": G, "e": (G, J)}
-    points = [{n: 0.7 * rng.normal(size=s) for n, s in shapes.items()} for _ in range(3)]
-    assert_the_same_density(gv.HierarchicalModel(), counted, twin, points)
-    assert_the_same_density(gv.HierarchicalModel(whole=False), counted, twin, points)
+    return [{n: 0.7 * rng.normal(size=s) for n, s in shapes.items()} for _ in range(3)]
 
 
-@in_float64
-def test_judges_who_know_everything_or_nothing() -> None:
-    know, accept = jnp.array([[1.0, 0.0]]), jnp.array([[0.3, 0.8]])
-    tpr, fpr = gv.rates(know, accept)
-    np.testing.assert_allclose(tpr, [[1.0, 0.8]])
-    np.testing.assert_allclose(fpr, [[0.0, 0.8]])
-    np.testing.assert_allclose(gv.link(jnp.array([0.7]), tpr, fpr), [[0.7, 0.8]])
+def labels_and_cells(
+    data: gv.Counted, at: Point, each: Callable[[int, int, np.ndarray], float]
+) -> float:
+    """Return the log-likelihood of the labels and of all cells."""
+    total = stats.binom.logpmf(data.valid, data.labelled, expit(at["eta"])).sum()
+    n = np.stack([data.valid_judged, data.invalid_judged, data.judged], axis=-1)
+    for i, j in np.ndindex(G, J):
+        total += np.log(each(i, j, n[i, j]))
+    return float(total)
+
+
+def test_the_hierarchical_density_is_that_of_the_story(counted: gv.Counted) -> None:
+    count = np.asarray(counted.accepted_by_label)
+
+    def twin(at: Point) -> float:
+        spreads = np.exp(at["log_sigma"])
+        b = logits_by_label(at, spreads, at["a"], at["kappa"])
+        normal = stats.norm(0, spreads[2]).pdf
+        total = labels_and_cells(counted, at, lambda i, j, n: cell(count[i, j], n, b[i, j], normal))
+        total += stats.norm.logpdf(at["slope"], 0.9, 0.3)
+        total += stats.norm.logpdf(at["log_sigma"], np.log([0.28, 0.4, 0.15]), 0.5).sum()
+        return float(total + of_judges_and_generators(at, gv.HierarchicalPrior()))
+
+    points = points_of(SHAPES | {"log_sigma": 3})
+    for at in points:
+        at["log_sigma"] = at["log_sigma"] - 1.5  # as the prior has it
+    assert_the_same_density(gv.HierarchicalModel(), counted, twin, points, 1e-6)
+    assert_the_same_density(gv.HierarchicalModel(whole=False), counted, twin, points, 1e-6)
+
+
+def test_the_robust_density_is_that_of_the_story(counted: gv.Counted) -> None:
+    count = np.asarray(counted.accepted_by_label)
+    scale, weight, _ = student_deviations(4.0)
+
+    def twin(at: Point) -> float:
+        spreads, sigma = np.exp(at["log_sigma"]), np.exp(at["log_sigma_cell"])
+        b = logits_by_label(at, spreads, at["a"], at["kappa"])
+        share = expit(-7 + 3 * at["log_odds"])
+
+        def heavy(e: float) -> float:
+            return float(stats.norm.pdf(e, 0, sigma * scale) @ weight)
+
+        def of_cell(i: int, j: int, n: np.ndarray) -> float:
+            numbers = zip(count[i, j], n, b[i, j], strict=True)
+            ordinary = np.prod([cell(c, m, logits, heavy) for c, m, logits in numbers])
+            odd = np.prod(stats.betabinom.pmf(count[i, j], n.astype(int), 0.1, 0.1))
+            return float((1 - share[j]) * ordinary + share[j] * odd)
+
+        total = labels_and_cells(counted, at, of_cell)
+        follow = 1 / (1 + (expit(at["kappa"]).mean() / 0.42) ** 6)
+        total += np.log(
+            follow * stats.norm.pdf(at["slope"], 1, 0.2)
+            + (1 - follow) * stats.norm.pdf(at["slope"], 0, 0.2)
+        )
+        total += stats.norm.logpdf(at["log_sigma_cell"], np.log(0.15), 0.5)
+        free = stats.norm.pdf(at["log_sigma"], np.log([0.28, 0.4]), 0.5).prod()
+        near = stats.norm.pdf(at["log_sigma"], np.log([1.5, 2]) + at["log_sigma_cell"], 0.5)
+        total += np.log(0.8 * free + 0.2 * near.prod()) + stats.norm.logpdf(at["log_odds"]).sum()
+        return float(total + of_judges_and_generators(at, RobustPrior()))
+
+    points = points_of(SHAPES | {"log_sigma": 2, "log_sigma_cell": (), "log_odds": J})
+    for at in points:
+        at["log_odds"] = at["log_odds"] + 2  # so that odd cells count
+    assert_the_same_density(RobustModel(), counted, twin, points, 1e-3)
 
 
 VOTES = np.array([[1, 1, 0], [0, -1, 1], [-1, -1, -1], [1, 0, 0], [1, 1, 1]])

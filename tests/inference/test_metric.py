@@ -1,0 +1,58 @@
+"""NUTS on a program with correlated parameters: exact moments, in short trajectories."""
+
+from collections.abc import Collection
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference import NUTS
+from judgebayes.inference.nuts import split_rhat
+from judgebayes.inference.problem import Problem
+from judgebayes.models.base import Traits, drawn
+
+SIZE = 8
+LOADING = np.linspace(0.5, 1.5, SIZE)
+
+
+class Measured(NamedTuple):
+    total: jax.Array
+    spread: jax.Array
+
+
+class Ridge:
+    """Parameters whose sum is known a hundred times better than each, and a spread."""
+
+    traits = Traits(("total", "spread"), "all cells")
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def __call__(self, data: Measured, *, observed: Collection[str] | None = None) -> None:
+        x = numpyro.sample("x", dist.Normal(0.0, 1.0).expand((SIZE,)).to_event(1))
+        log_sigma = numpyro.sample("log_sigma", dist.Normal(0.0, 0.5))
+        total = None if drawn("total", observed) else data.total
+        numpyro.sample("total", dist.Normal(x @ jnp.asarray(LOADING), 0.01), obs=total)
+        spread = None if drawn("spread", observed) else data.spread
+        numpyro.sample("spread", dist.Normal(log_sigma, 0.5), obs=spread)
+
+
+@in_float64
+def test_correlated_parameters_have_their_exact_moments_in_short_trajectories() -> None:
+    data = Measured(jnp.asarray(2.0), jnp.asarray(1.0))
+    problem = Problem(Ridge(), data, size=jnp.ones(()), spreads=("log_sigma",))
+    sampler = NUTS(draws=1000, warmup=200, chains=4)
+    chains = sampler.solve(problem, jax.random.key(0)).chains
+    assert chains is not None
+    x, log_sigma = (np.asarray(chains.draws[n]) for n in ("x", "log_sigma"))
+    covariance = np.linalg.inv(np.eye(SIZE) + np.outer(LOADING, LOADING) / 0.01**2)
+    mean = covariance @ LOADING * 2.0 / 0.01**2
+    np.testing.assert_allclose(x.mean((0, 1)), mean, atol=0.08)
+    np.testing.assert_allclose(np.cov(x.reshape(-1, SIZE).T), covariance, atol=0.1)
+    np.testing.assert_allclose((x @ LOADING).std(), 0.01, rtol=0.1)
+    np.testing.assert_allclose(log_sigma.mean(), 0.5, atol=0.05)
+    np.testing.assert_allclose(log_sigma.std(), 0.5 / np.sqrt(2), rtol=0.1)
+    assert float(split_rhat(chains.draws["x"]).max()) < 1.01
+    assert float(chains.tree_depth.mean()) < 4
