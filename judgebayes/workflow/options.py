@@ -383,8 +383,8 @@ class PrecisionRequest(LabelledVotes):
     inference: Annotated[
         str | None,
         Option(
-            "How hierarchical and flat (nuts or map) or item-level (laplace, map or nuts) is fitted; "
-            "the first is the default. map has no interval.",
+            "How panel (laplace or nuts), hierarchical and flat (nuts or map) or item-level (laplace, "
+            "map or nuts) is fitted; the first is the default. map has no interval.",
             values=PRECISION_INFERENCES,
         ),
     ] = None

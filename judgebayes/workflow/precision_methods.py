@@ -107,7 +107,7 @@ class Method:
     """The choices of `--inference`, the default first; none if the method has no choice."""
     needs_labels: bool = False
     about: str = "these"
-    """The target that its intervals have: "these" items, "more" items, or the "given" one."""
+    """What the intervals of its fit are about: "these" items or "more" items. `FittedShares` knows."""
 
 
 def answer(method: str, inference: str | None, given: Given) -> Answer:
@@ -139,8 +139,10 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
         found = found._replace(sentences=[*found.sentences, TAKEN_AS_RIGHT])
     if not has_draws(found.fit):
         return found
-    if chosen.about != "these":
-        return found._replace(target=given.target if chosen.about == "given" else "more")
+    if isinstance(found.fit, FittedShares):
+        return found._replace(target=given.target)
+    if chosen.about == "more":
+        return found._replace(target="more")
     if given.target == "these":
         said = [] if given.groups is None else [IN_GROUPS]
         return found._replace(sentences=[*found.sentences, *said], target="these")
@@ -183,7 +185,9 @@ def in_part(counts: PrecisionCounts) -> bool:
 # --- Ours -----------------------------------------------------------------------------------------
 
 
-def _panel(given: Given, _: str) -> Answer:
+def _panel(given: Given, inference: str) -> Answer:
+    if inference == "nuts":
+        return _sampled(GeneratorValidator("robust", NUTS()).fit(given.counts), inference)
     fit = shares(
         given.votes,
         given.labels,
@@ -382,7 +386,7 @@ def _listed(names: list[str]) -> str:
 
 
 METHODS: dict[str, Method] = {
-    "panel": Method(_panel, about="given"),
+    "panel": Method(_panel, ("laplace", "nuts")),
     "impression": Method(_impression),
     "strata": Method(_strata),
     "hierarchical": Method(_hierarchical, ("nuts", "map")),
