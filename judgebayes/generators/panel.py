@@ -23,8 +23,8 @@ the share of items that a judge calls valid. Judges who know little follow the
 generator's quality, and their differences show which judge prefers which style; judges who know much
 are instruments, and their differences separate knowledge from impression.
 
-**Slope and spreads.** The slope lambda of impressions in quality is Normal(1, .2) with probability f,
-else Normal(0, .2). With probability .2 the spreads of the generators' shifts are near that of the
+**Slope and spreads.** The slope lambda of impressions in quality is Normal(1, .2) with probability
+.97 f, else Normal(0, .2). With probability .2 the spreads of the generators' shifts are near that of the
 cells. The posterior is a mixture over both, each point by Laplace's approximation.
 """
 
@@ -48,8 +48,10 @@ from judgebayes.models.cell_votes import vote_logits
 
 __all__ = ["FittedPanel", "Panel", "PanelPrior"]
 
-STEPS = 20
+STEPS = 30
 """Steps of the optimisation at each point of the grid."""
+ROUND_STEPS = 10
+"""Steps of the optimisation in each round of weights."""
 ROUNDS = 6
 """Rounds of weights and spread of the cells."""
 NU = 4.0
@@ -64,6 +66,12 @@ PRIOR_CELLS = 2.0
 WIDE = 2.0
 """Spread of the logits of rates over judges, for the first weights."""
 HALF_YOUDEN = 0.42
+MOST_FOLLOW = 0.97
+"""The largest prior probability that impressions follow quality: the votes of judges who know nothing
+may also follow nothing, and only labels of other generators show it."""
+LEFT = 0.02
+"""A fit has converged if the next step would move no eta by more than this part of its posterior
+standard deviation, in the mean over the grid."""
 GRID_D = np.log(np.geomspace(0.04, 0.9, 7))
 GRID_U = np.log(np.geomspace(0.06, 1.0, 4))
 
@@ -352,7 +360,7 @@ class _System:
     def solve(
         self, at: _Spreads, weights: _Weights, x: Array, steps: int
     ) -> tuple[Array, Array, Array, Array]:
-        """Return the mode, its information, minus twice the log posterior, and the last step in eta."""
+        """Return the mode, its information, minus twice the log posterior, and the next step in eta."""
 
         def step(state: _Search, _: None) -> tuple[_Search, Array]:
             x, move, damping, old = state
@@ -363,7 +371,7 @@ class _System:
             damping = jnp.where(better, damping * 0.1, damping * 10)
             damped = normal + damping * jnp.diag(jnp.diag(normal))
             move = jax.scipy.linalg.solve(damped, gradient, assume_a="pos")
-            return (x, move, damping, (chi, gradient, normal)), jnp.abs(move[eta]).max()
+            return (x, move, damping, (chi, gradient, normal)), jnp.abs(move[eta])
 
         size = len(x)
         eta = slice(2 * self.judges, 2 * self.judges + self.generators)
@@ -385,7 +393,7 @@ def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
     def refine(_: Array | int, state: tuple[Array, _Weights]) -> tuple[Array, _Weights]:
         """Weigh the cells anew, with the spread at which their deviance is its expectation."""
         x, weights = state
-        x = system.solve(_Spreads(weights.follow, *typical), weights, x, STEPS // 2)[0]
+        x = system.solve(_Spreads(weights.follow, *typical), weights, x, ROUND_STEPS)[0]
         p = jax.nn.sigmoid(system.logits(x))
         power, odd = _weigh(system.cells, p, weights.sigma)
         scaled = power[:2] * _deviance(*system.cells, p)[:2]
@@ -416,15 +424,17 @@ def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
         evidence = -0.5 * chi - generators * (log_d + log_u) - jnp.log(jnp.diag(root)).sum()
         inverse = jax.scipy.linalg.cho_solve((root, True), jnp.eye(len(mode)))
         eta = slice(2 * judges, 2 * judges + generators)
-        return mode[eta], inverse[eta, eta], evidence, mode[-4], move
+        left = (move / jnp.sqrt(jnp.diag(inverse)[eta])).max()
+        return mode[eta], inverse[eta, eta], evidence, mode[-4], left
 
-    mean, covariance, evidence, slopes, move = jax.vmap(at_point)(slope, log_d, log_u)
+    mean, covariance, evidence, slopes, left = jax.vmap(at_point)(slope, log_d, log_u)
     spreads = _log_prior_of_spreads(prior, log_d, log_u, weights.sigma)
-    of_slope = jnp.where(slope > 0.5, jnp.log(weights.follow), jnp.log1p(-weights.follow))
+    following = MOST_FOLLOW * weights.follow
+    of_slope = jnp.where(slope > 0.5, jnp.log(following), jnp.log1p(-following))
     weight = jax.nn.softmax(evidence + spreads + of_slope)
     finite = jnp.isfinite(mean).all() & jnp.isfinite(covariance).all()
     status = jnp.select(
-        [~finite, (weight @ move) > 1e-3], [int(Status.NONFINITE), int(Status.MAX_STEPS)], 0
+        [~finite, (weight @ left) > LEFT], [int(Status.NONFINITE), int(Status.MAX_STEPS)], 0
     )
     return FittedPanel(
         weight,
