@@ -56,8 +56,11 @@ def test_rates_of_a_world_have_the_means_and_spreads_of_its_law(shift: str) -> N
     # A judge's own spread beyond that of its votes is about SHIFT p (1 - p).
     p = told.mean[0, 0, ours]
     spread = np.sqrt(told.between[0, 0, 0, ours, ours])
-    assert spread == pytest.approx(0 if shift == "none" else SHIFT * p * (1 - p), rel=0.15, abs=1e-9)
-    assert told.mean[0, 0, 0] > 0.99 and told.mean[1, 0, 0] > 0.99
+    assert spread == pytest.approx(
+        0 if shift == "none" else SHIFT * p * (1 - p), rel=0.15, abs=1e-9
+    )
+    assert told.mean[0, 0, 0] > 0.99
+    assert told.mean[1, 0, 0] > 0.99
 
 
 def test_copies_have_one_voice_and_weak_judges_follow_quality() -> None:
@@ -67,7 +70,8 @@ def test_copies_have_one_voice_and_weak_judges_follow_quality() -> None:
     told = law(judges(FOLLOWING, rng))
     assert (np.diff(told.mean[:, QUALITIES > 0.5], axis=1) > 0).all()
     youden = told.mean[0] - told.mean[1]
-    assert (youden > 0.03).all() and (youden < 0.4).all()
+    assert (youden > 0.03).all()
+    assert (youden < 0.4).all()
 
 
 def covered(setting: Setting, worlds: int, told: str = "its law") -> np.ndarray:
@@ -123,4 +127,5 @@ def test_shares_count_worlds_as_trials_and_are_simultaneous() -> None:
     error = np.sqrt(one.value * (1 - one.value) / 200)
     assert one.high[0] - one.low[0] == pytest.approx(2 * 1.96 * error, rel=0.1)
     full = shares(np.ones((3, 200, 1)))
-    assert full.high[0] == 1 and 0.99 < full.low[0] < 1
+    assert full.high[0] == 1
+    assert 0.99 < full.low[0] < 1
