@@ -4,10 +4,10 @@ Claim: none in the paper, which uses one data set with weak judges.
 Command: judgebayes reproduce beyond-consensus/audit-worlds
 Runtime: about 5 minutes of one core for ten replays of all cells, and 10 for the first ten; a stopped
 run continues.
-Expected: weak judges, `Panel` is at least as good as the best rival, the logit shift, but with two or
-more saturated judges it has about half of its error; strong judges, it is as good as the regression at
-its optimum without common shifts, and better with them. Its intervals cover too much where strong judges
-share no shift, and too little where weak judges do.
+Expected: with weak judges `Panel` is as good as the logit shift, the best rival, and better with two or
+more saturated judges; with strong judges it is as good as the regression at its optimum without common
+shifts, and better with them. Its intervals cover too much where strong judges share no shift, and too
+little where weak judges do or where judges know nothing.
 
 A cell is a kind of judges (weak or strong), a number of saturated judges, a dense panel or one with
 missing votes, independent judges or copies, a kind of shift between generators
@@ -239,8 +239,8 @@ def bars(done: dict[Setting, list[Part]]) -> Iterator[tuple[str, list[tuple[Any,
     yield names[4], some, shares(flat(panel[2][:, by_cell])[None])
     for name, chosen in ((names[5], [0]), (names[6], [1, 2, 3])):
         at = [(setting.name, SIZES[place]) for setting in full for place in chosen]
-        own, told = (flat(method[3][..., chosen]) for method in (panel, oracle))
-        yield name, at, ratios(own, told[None])
+        own, oracles = (flat(method[3][..., chosen]) for method in (panel, oracle))
+        yield name, at, ratios(own, oracles[None])
     nothing = [setting for setting in done if setting.youden is not None]
     yield names[7], *_over_shifts(done, nothing)
 

@@ -90,7 +90,7 @@ def interval(
     shares: Float[np.ndarray, "generator judge"],
     judged: Float[np.ndarray, "generator judge"],
     items: int,
-    told: Law,
+    known: Law,
     level: float = 0.9,
 ) -> tuple[Float[np.ndarray, " generator"], Float[np.ndarray, " generator"]]:
     """Return the oracle's interval of the share of valid items of each generator.
@@ -103,17 +103,17 @@ def interval(
         How many of them the judge votes on.
     items
         The number of items of a generator.
-    told
+    known
         What the oracle is told, from `law`.
     """
     g = QUALITIES[:, None]
-    gap = told.mean[0] - told.mean[1]
-    mean = g * told.mean[0] + (1 - g) * told.mean[1]
+    gap = known.mean[0] - known.mean[1]
+    mean = g * known.mean[0] + (1 - g) * known.mean[1]
     g = g[..., None]
-    (on_valid, mixed), (_, on_invalid) = told.between
+    (on_valid, mixed), (_, on_invalid) = known.between
     spread = g**2 * on_valid + (1 - g) ** 2 * on_invalid
     spread = spread + g * (1 - g) * (mixed + mixed.swapaxes(-1, -2))
-    sampling = g * told.within[0] + (1 - g) * told.within[1]
+    sampling = g * known.within[0] + (1 - g) * known.within[1]
     sampling = sampling + g * (1 - g) * gap[:, :, None] * gap[:, None]
     diagonal = np.eye(shares.shape[1], dtype=bool)
     one = np.where(diagonal, 1 / judged[:, None, None, :], 1 / items)

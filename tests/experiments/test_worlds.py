@@ -39,37 +39,37 @@ def test_rates_of_a_world_have_the_means_and_spreads_of_its_law(shift: str) -> N
     assert (world.valid + world.invalid == ITEMS).all()
     cast = (world.valid_judged + world.invalid_judged) / ITEMS
     assert abs(cast.mean() - 2 / 3) < 0.01
-    told = law(panel)
+    rates_law = law(panel)
     rates = np.stack(
         [world.true_accepted / world.valid_judged, world.false_accepted / world.invalid_judged]
     )
     for label in (0, 1):
         error = rates[label].std(0) / np.sqrt(600)
-        assert (np.abs(rates[label].mean(0) - told.mean[label, 0]) < 4.5 * error + 1e-4).all()
+        assert (np.abs(rates[label].mean(0) - rates_law.mean[label, 0]) < 4.5 * error + 1e-4).all()
     # Pairs without common votes: a strong judge and another that is no copy of it.
     ours, theirs = 2, 4
     product = rates[0][:, ours] - rates[0][:, ours].mean()
     product = product * (rates[0][:, theirs] - rates[0][:, theirs].mean())
     items = world.valid.mean()
-    expected = told.between[0, 0, 0] + told.within[0, 0] / items
+    expected = rates_law.between[0, 0, 0] + rates_law.within[0, 0] / items
     assert abs(product.mean() - expected[ours, theirs]) < 4 * product.std() / np.sqrt(600)
     # A judge's own spread beyond that of its votes is about SHIFT p (1 - p).
-    p = told.mean[0, 0, ours]
-    spread = np.sqrt(told.between[0, 0, 0, ours, ours])
+    p = rates_law.mean[0, 0, ours]
+    spread = np.sqrt(rates_law.between[0, 0, 0, ours, ours])
     assert spread == pytest.approx(
         0 if shift == "none" else SHIFT * p * (1 - p), rel=0.15, abs=1e-9
     )
-    assert told.mean[0, 0, 0] > 0.99
-    assert told.mean[1, 0, 0] > 0.99
+    assert rates_law.mean[0, 0, 0] > 0.99
+    assert rates_law.mean[1, 0, 0] > 0.99
 
 
 def test_copies_have_one_voice_and_weak_judges_follow_quality() -> None:
     rng = np.random.default_rng(2)
     dense = draw(judges(Setting("strong", copied=True), rng), rng)
     assert (dense.true_accepted[:, -3:] == dense.true_accepted[:, -2:-1]).all()
-    told = law(judges(FOLLOWING, rng))
-    assert (np.diff(told.mean[:, QUALITIES > 0.5], axis=1) > 0).all()
-    youden = told.mean[0] - told.mean[1]
+    rates_law = law(judges(FOLLOWING, rng))
+    assert (np.diff(rates_law.mean[:, QUALITIES > 0.5], axis=1) > 0).all()
+    youden = rates_law.mean[0] - rates_law.mean[1]
     assert (youden > 0.03).all()
     assert (youden < 0.4).all()
 
