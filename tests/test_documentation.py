@@ -15,9 +15,11 @@ from judgebayes.panel import checks, diagnostics
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-SHARED = {"__init__", "base", "distributions", "label_noise"}
+SHARED = {"__init__", "base", "cell_votes", "distributions", "label_noise"}
 """Files of `models/` without a program."""
-MODELS = sorted({path.stem for path in (ROOT / "models").glob("*.py")} - SHARED)
+FORMS = {"robust_validator"}
+"""Files of a form of a model that has its section with the others."""
+MODELS = sorted({path.stem for path in (ROOT / "models").glob("*.py")} - SHARED - FORMS)
 
 
 @pytest.fixture(scope="module", autouse=True)

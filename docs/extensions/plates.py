@@ -73,7 +73,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         "generator_validator.flat": (generators.FlatModel(), counted),
         "generator_validator.hierarchical": (generators.HierarchicalModel(), counted),
         "generator_validator.item": (generators.ItemModel(GENERATORS), items),
-        "robust_validator": (robust_validator.RobustModel(), counted),
+        "generator_validator.robust": (robust_validator.RobustModel(), counted),
     }
 
 

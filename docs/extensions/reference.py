@@ -107,7 +107,10 @@ TASKS = (
         "generators",
         "Estimate the precision of generators",
         "The share of valid outputs of each generator, from biased judges, and what to label next.",
-        ("generators", "workflow.precision", "workflow.systems"),
+        (
+            *("generators", "workflow.precision", "workflow.precision_methods", "workflow.systems"),
+            *("workflow.precision_fits", "workflow.precision_tables", "workflow.precision_words"),
+        ),
     ),
     Task(
         "posteriors",

@@ -43,7 +43,6 @@ from judgebayes.models.generator_validator import (
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
-from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.votes import Votes, from_counts
 
@@ -309,12 +308,7 @@ def generator_validator(form: Any) -> Subject:
         sampler = SAMPLER if form == "flat" else SHORT
         return chains_of(GeneratorValidator(form, sampler).fit(counts, key=key))
 
-    programs: dict[str, Any] = {
-        "flat": FlatModel,
-        "hierarchical": HierarchicalModel,
-        "robust": RobustModel,
-    }
-    program = programs[form](most_labelled=OUTPUTS)
+    program = (FlatModel if form == "flat" else HierarchicalModel)(most_labelled=OUTPUTS)
     return of_program(f"Generators and judges, {form} form", program, blank, fit)
 
 
@@ -364,7 +358,6 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),
-    "generator-validator-robust": partial(generator_validator, "robust"),
     "generator-validator-items": generator_validator_items,
 }
 """Functions, so that nothing is drawn or compiled at import."""

@@ -69,7 +69,8 @@ class MoreItems:
         key = jax.random.key(0) if key is None else key
         share = np.array(self.these.draws(n_draws, key))
         own = np.isfinite(self.effective)
-        rank = ndtr(normal_draws(self.in_common, n_draws, key))[:, own]
+        # A sampler may have fewer draws than requested.
+        rank = ndtr(normal_draws(self.in_common, len(share), key))[:, own]
         n = self.effective[own]
         share[:, own] = betaincinv(n * share[:, own] + 0.5, n * (1 - share[:, own]) + 0.5, rank)
         return share

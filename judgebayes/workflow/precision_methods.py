@@ -134,21 +134,21 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
             f"No item is labelled, and --method {method} learns from labels. Label some items (run "
             "without --method and with --next 50, which proposes the first), or leave out --method."
         )
-    found = chosen.estimate(given, inference or next(iter(chosen.inferences), ""))
-    if given.evidence is not None and not isinstance(found.fit, FittedShares):
-        found = found._replace(sentences=[*found.sentences, TAKEN_AS_RIGHT])
-    if not has_draws(found.fit):
-        return found
-    if isinstance(found.fit, FittedShares):
-        return found._replace(target=given.target)
+    result = chosen.estimate(given, inference or next(iter(chosen.inferences), ""))
+    if given.evidence is not None and not isinstance(result.fit, FittedShares):
+        result = result._replace(sentences=[*result.sentences, TAKEN_AS_RIGHT])
+    if not has_draws(result.fit):
+        return result
+    if isinstance(result.fit, FittedShares):
+        return result._replace(target=given.target)
     if chosen.about == "more":
-        return found._replace(target="more")
+        return result._replace(target="more")
     if given.target == "these":
         said = [] if given.groups is None else [IN_GROUPS]
-        return found._replace(sentences=[*found.sentences, *said], target="these")
+        return result._replace(sentences=[*result.sentences, *said], target="these")
     labels, of, n = given.labels, given.generator, len(given.names)
-    more = for_more_items(found.fit, labels, of, n, given.groups)
-    return found._replace(fit=more, target="more")
+    more = for_more_items(result.fit, labels, of, n, given.groups)
+    return result._replace(fit=more, target="more")
 
 
 def _refusal(method: str, inference: str, allowed: tuple[str, ...]) -> str:

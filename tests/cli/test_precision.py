@@ -34,15 +34,19 @@ def test_tables_file_and_plot(tables: tuple[pd.DataFrame, pd.DataFrame], tmp_pat
     tables[0].to_csv(votes, index=False)
     tables[1].to_csv(labels, index=False)
     out, plot = tmp_path / "out.csv", tmp_path / "plot.png"
-    result = run(votes, "--labels", labels, "--out", out, "--plot", plot)
+    more = run(votes, "--labels", labels)
+    assert "90 % intervals about more items like these" in more.output
+    assert " known " not in more.output  # the share among more items never is
+    result = run(votes, "--labels", labels, "--out", out, "--plot", plot, "--target", "these")
     assert result.exit_code == 0, (result.output, result.exception)
+    assert "90 % intervals about these items" in result.output
     assert "300 items of 2 generator(s) are labelled" in result.output
     assert "Judges" in result.output
     lines = result.output.splitlines()
     alpha = next(line for line in lines if line.startswith("alpha "))
     assert " known " in alpha  # all of its items are labelled
     assert alpha.endswith("1.00, settled")
-    assert "exact (known) where every item is labelled" in result.output
+    assert "Known: every item is labelled." in result.output
     assert "settled if at least 0.95" in result.output
     assert plot.stat().st_size > 5000
     table = pd.read_csv(out).set_index("generator")

@@ -132,7 +132,7 @@ def test_programs_have_draws_and_their_modes_none(
     tables: tuple[pd.DataFrame, pd.DataFrame],
     most: pd.DataFrame,
 ) -> None:
-    result = jb.precision(tables[0], most, method=method, inference=inference)
+    result = jb.precision(tables[0], most, method=method, inference=inference, target="these")
     low, estimate, high = (by_name(result, name) for name in ("low", "estimate", "high"))
     truth = tables[1].groupby(tables[1]["item"].str.split().str[0])["label"].mean()
     np.testing.assert_allclose(estimate[:2], truth[list(NAMES[:2])], atol=1e-9)
@@ -160,7 +160,7 @@ def test_draws_of_a_sampler_are_thinned_and_a_mode_is_a_point(
 
     monkeypatch.setattr(GeneratorValidator, "fit", fit)
     for method, inference in (("flat", None), ("hierarchical", "nuts"), ("flat", "map")):
-        result = jb.precision(tables[0], most, method=method, inference=inference)
+        result = jb.precision(tables[0], most, method=method, inference=inference, target="these")
         if inference == "map":
             assert "low" not in result.shares
             np.testing.assert_allclose(by_name(result), draws[0], rtol=1e-6)
@@ -186,7 +186,7 @@ def test_refusals_name_what_would_be_right(
         jb.precision(votes, most, method="flat", inference="vi")
     with pytest.raises(JudgeBayesError, match="choose one of: nuts, map"):
         jb.precision(votes, most, method="flat", inference="laplace")
-    for name in ("auto", "panel", "veto", "ppi"):
+    for name in ("auto", "strata", "veto", "ppi"):
         with pytest.raises(JudgeBayesError, match="no choice of inference: leave out --inference"):
             jb.precision(votes, most, method=name, inference="nuts")
     for name in ("veto", "regression-as-published", "logit-shift", "rogan-gladen", "ppi"):
@@ -277,7 +277,7 @@ def test_little_data_give_an_answer_or_advice(
         votes = pd.concat(
             votes[(votes["judge"] == j) & votes["generator"].isin(g)] for j, g in keep.items()
         )
-    result = jb.precision(votes, labels)
+    result = jb.precision(votes, labels, target="these")
     shares = result.shares.set_index("generator")
     truth = tables[1].groupby(tables[1]["item"].str.split().str[0])["label"].mean()
     low, high = shares.loc["gamma", ["low", "high"]]
