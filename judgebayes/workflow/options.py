@@ -167,8 +167,8 @@ class Columns:
     task: Annotated[str | None, "Column of the task, for a hierarchical model."] = None
     group: Annotated[
         str | None,
-        "Column of groups of related items, such as answers to one question; splits keep the "
-        "items of a group together.",
+        "Column of groups of related items, such as answers to one question: intervals count them "
+        "as related, and splits keep them together.",
     ] = None
 
     def named(self) -> dict[str, str | None]:

@@ -1,7 +1,7 @@
 """The methods of `judgebayes precision`, in one table: each returns a fit, and sentences about it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -187,7 +187,7 @@ def in_part(counts: PrecisionCounts) -> bool:
 
 def _panel(given: Given, inference: str) -> Answer:
     if inference == "nuts":
-        return _sampled(GeneratorValidator("robust", NUTS()).fit(given.counts), inference)
+        return _sampled(GeneratorValidator("robust").fit(given.counts), inference)
     fit = shares(
         given.votes,
         given.labels,
@@ -217,7 +217,9 @@ def _strata(given: Given, _: str) -> Answer:
 
 
 def _hierarchical(given: Given, inference: str) -> Answer:
-    method = GeneratorValidator("hierarchical", INFERENCES[inference]())
+    # The default samples in smaller steps than `NUTS()`.
+    default = GeneratorValidator("hierarchical")
+    method = default if inference == "nuts" else replace(default, inference=INFERENCES[inference]())
     return _sampled(method.fit(given.counts), inference)
 
 
