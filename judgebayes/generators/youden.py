@@ -47,7 +47,7 @@ class YoudenIndex(NamedTuple):
         >>> import numpy as np
         >>> from judgebayes.generators import YoudenIndex
         >>> print(YoudenIndex(np.array([0.4, 0.0, -0.4]), np.full(3, 0.1)).below(0.0).round(3))
-        [0.    0.03  0.998]
+        [0.    0.03  0.999]
         """
         to = (float(np.clip(bound, -1, 0)), float(np.clip(bound, 0, 1)))
         under = REVERSED * self._between(-1, to[0]) + (1 - REVERSED) * self._between(0, to[1])

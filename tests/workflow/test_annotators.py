@@ -168,7 +168,7 @@ def test_calibrate_and_precision_count_wrong_labels() -> None:
     counted = jb.precision(data).shares.set_index("generator").loc["old"]
     assert counted["high"] - counted["low"] > 0.01
     strata = jb.precision(data, method="strata")
-    assert any("takes the merged labels as right" in line for line in strata.warnings)
+    assert any("takes the merged labels as right" in line for line in strata.sentences)
     majority = jb.read(votes, labels, labels_merge="majority")
     assert majority.log_likelihood is None
     assert majority.label_noise == 0
