@@ -1,5 +1,6 @@
 """Fast implementations for the programs: sufficient counts, conjugate updates and linear designs.
 
-Each module belongs to the program of its name in `judgebayes.models`, which does not depend on it.
+A module with the name of a program in `judgebayes.models` belongs to it; the program does not depend on the module.
+The others are parts that these share (`agreement`, `log_softmax`, `packed_counts`, `sharded`).
 `tests/laws/test_routes.py` checks every fast route against its program.
 """
