@@ -21,6 +21,7 @@ from judgebayes.models.irt import Prior as ItemResponse
 from judgebayes.models.one_coin import Prior as OneCoin
 from judgebayes.models.pooled_beta_binomial import PooledPrior as PooledBetaBinomial
 from judgebayes.models.robust_validator import RobustPrior as GeneratorValidatorRobust
+from judgebayes.models.split_curve import Prior as SplitCurve
 from judgebayes.models.stacking import Prior as Stacking
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "OneCoin",
     "Panel",
     "PooledBetaBinomial",
+    "SplitCurve",
     "Stacking",
     "Stratified",
 ]

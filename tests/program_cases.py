@@ -27,6 +27,7 @@ from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
 from judgebayes.models.robust_validator import RobustModel
+from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 
 __all__ = ["PROGRAMS", "Program"]
@@ -83,6 +84,13 @@ def of_stacking(symmetric: bool) -> StackingData:
     direction = jnp.array([0.8, 0.6, 0.0, 0.0])
     design = stacking.features(data.votes, form)
     return StackingData(design, direction, data.labels, data.weight)
+
+
+def of_splits() -> SplitData:
+    """Return how the votes split, and labels."""
+    data = panel()
+    given = jnp.stack([(data.votes == k).sum((1, 2)) for k in range(CLASSES)], axis=1)
+    return split_data(given, given.sum(1), data.labels, data.weight)
 
 
 def answers(features: bool = False) -> MapData:
@@ -145,6 +153,10 @@ PROGRAMS: dict[str, Program] = {
     ),
     "stacking, free, noise": Program(
         lambda: StackingModel(Form(JUDGES, CLASSES, False), noise=0.1), lambda: of_stacking(False)
+    ),
+    "split curve": Program(lambda: SplitCurveModel(CLASSES, by_class=False), of_splits),
+    "split curve, by class, noise": Program(
+        lambda: SplitCurveModel(CLASSES, by_class=True, noise=0.1), of_splits
     ),
     "temperature": Program(lambda: CalibrationMapModel(CLASSES, Temperature().form), answers),
     "platt": Program(lambda: CalibrationMapModel(CLASSES, Platt().form), answers),

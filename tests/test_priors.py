@@ -31,7 +31,14 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.posterior import FORMS, GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR
-from judgebayes.majority import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
+from judgebayes.majority import (
+    BetaBinomial,
+    Binomial,
+    PaperEM,
+    PooledBetaBinomial,
+    SplitCurve,
+    Thinning,
+)
 from judgebayes.measures.scores import drps, nll
 from judgebayes.models import generator_validator as gv
 from judgebayes.votes import Classes
@@ -130,6 +137,7 @@ def test_another_prior_is_used_or_rejected(name: str, how: Any) -> None:
         (jb.HierarchicalDavidson, jb.priors.HierarchicalDavidson(differ=2.0)),
         (BetaBinomial, jb.priors.BetaBinomial(share=(1, 1))),
         (PooledBetaBinomial, jb.priors.PooledBetaBinomial(df=2)),
+        (SplitCurve, jb.priors.SplitCurve(slope=(1, 1))),
         (jb.ItemResponse, jb.priors.ItemResponse(difficulty=(0, 1))),
     ],
 )
@@ -174,7 +182,8 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
     with pytest.raises(AttributeError):
         setattr(prior, kind._fields[0], 1)
     makers = {
-        m.__name__: m for m in (BetaBinomial, PooledBetaBinomial, Impression, Panel, Stratified)
+        m.__name__: m
+        for m in (BetaBinomial, PooledBetaBinomial, SplitCurve, Impression, Panel, Stratified)
     }
     makers |= {"ItemLevel": ItemLevel}
     if name.startswith("GeneratorValidator"):
@@ -200,6 +209,8 @@ CHANGED: dict[str, tuple[dict[str, Any], str, float]] = {
     "dawid-skene": ({"right": 8.0, "wrong": 1.0}, "confusion", 9 / 12),
     "stacking": ({"log_tau": (1.0, 0.1)}, "tau", np.exp(1 + 0.1**2 / 2)),
     "stacking, free, noise": ({"offset": 0.01}, "offset", 0.0),
+    "split curve": ({"slope": (1.0, 0.1)}, "beta", 1.0),
+    "split curve, by class, noise": ({"log_spread": (1.0, 0.1)}, "log_spread", 1.0),
     "irt": ({"difficulty": (2.0, 0.1)}, "difficulty", 2.0),
     "beta-binomial": ({"logit_mean": (-1.0, 0.1)}, "centre", -1.0),
     "beta-binomial mixture": ({"share": (8.0, 2.0)}, "share", 0.8),

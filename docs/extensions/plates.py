@@ -24,6 +24,7 @@ from judgebayes.models import (
     one_coin,
     pooled_beta_binomial,
     robust_validator,
+    split_curve,
     stacking,
 )
 from judgebayes.models import generator_validator as generators
@@ -63,6 +64,10 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         "stacking": (
             stacking.StackingModel(form),
             stacking.StackingData(design, np.ones(JUDGES), labels, weight),
+        ),
+        "split_curve": (
+            split_curve.SplitCurveModel(CLASSES, by_class=True),
+            split_curve.split_data(np.ones((ITEMS, CLASSES)), weight * CLASSES, labels, weight),
         ),
         "irt": (irt.ItemResponseModel(CLASSES), panel),
         "beta_binomial": (beta_binomial.BetaBinomialModel(5), counts),

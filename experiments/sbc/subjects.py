@@ -22,7 +22,7 @@ from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.inference.problem import Chains, Problem
 from judgebayes.item_response import ItemResponse
-from judgebayes.majority import BetaBinomial, Counts, PooledBetaBinomial
+from judgebayes.majority import BetaBinomial, Counts, PooledBetaBinomial, SplitCurve
 from judgebayes.models import beta_binomial as beta_binomial_model
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import irt as irt_model
@@ -43,6 +43,7 @@ from judgebayes.models.generator_validator import (
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.votes import Votes, from_counts
 
@@ -204,6 +205,25 @@ def stacking(symmetric: bool) -> Subject:
     )
 
 
+def split_curve(n_classes: int) -> Subject:
+    """Return the split curve by class, given random splits."""
+    votes = np.random.default_rng(1).integers(0, n_classes, (ITEMS, VOTES))
+    given = jnp.stack([jnp.asarray((votes == k).sum(1)) for k in range(n_classes)], axis=1)
+
+    def fit(data: SplitData, key: PRNGKeyArray) -> Chains:
+        chains = SAMPLER.solve(SplitCurve().problem(data), key).chains
+        assert chains is not None
+        return chains
+
+    return of_program(
+        f"Split curve, {n_classes} classes",
+        SplitCurveModel(n_classes, by_class=True),
+        split_data(given, given.sum(1), unlabelled()),
+        fit,
+        hide=sixth_hidden,
+    )
+
+
 def calibration_map(own: Temperature | Platt | Beta, n_classes: int) -> Subject:
     """Return a calibration map of answers with normal logits."""
     logits = 2 * np.random.default_rng(4).normal(size=(ITEMS, n_classes))
@@ -352,6 +372,8 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "dawid-skene-3": partial(dawid_skene, 3),
     "stacking": partial(stacking, True),
     "stacking-free": partial(stacking, False),
+    "split-curve": partial(split_curve, 2),
+    "split-curve-3": partial(split_curve, 3),
     "temperature-map": partial(calibration_map, Temperature(), 2),
     "platt-map": partial(calibration_map, Platt(), 2),
     "beta-map": partial(calibration_map, Beta(), 3),

@@ -14,6 +14,7 @@ from judgebayes.majority.distribution import (
     in_population,
 )
 from judgebayes.majority.em import PaperEM
+from judgebayes.majority.plurality import Decision, decision_probs, wrong_majority
 from judgebayes.majority.pooling import (
     REACH,
     FittedPool,
@@ -21,6 +22,8 @@ from judgebayes.majority.pooling import (
     limited,
     share_of_pool,
 )
+from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, losses
+from judgebayes.majority.splits import Splits, splits_of
 from judgebayes.majority.stopping import (
     Advice,
     QuantileRule,
@@ -47,17 +50,22 @@ __all__ = [
     "BetaBinomial",
     "Binomial",
     "Counts",
+    "Decision",
     "Distribution",
     "ErrorCurve",
     "FittedDistribution",
     "FittedPool",
+    "FittedSplitCurve",
     "FittedThinning",
+    "Measure",
     "PaperEM",
     "PooledBetaBinomial",
     "QuantileRule",
     "Rule",
     "Session",
     "Sources",
+    "SplitCurve",
+    "Splits",
     "Thinning",
     "TransferWeights",
     "VarianceRule",
@@ -65,18 +73,22 @@ __all__ = [
     "beta_conform",
     "correct_counts",
     "counts_of",
+    "decision_probs",
     "design_effect",
     "in_population",
     "labels_needed",
     "limited",
+    "losses",
     "mean_embeddings",
     "minimum_labels",
     "odd_sizes",
     "replay",
     "sentence_embeddings",
     "share_of_pool",
+    "splits_of",
     "swapped_components",
     "tfidf_embeddings",
     "thin",
     "transfer",
+    "wrong_majority",
 ]

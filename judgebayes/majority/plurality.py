@@ -1,0 +1,149 @@
+r"""What k votes decide, if they are drawn at random from an item's votes: exact, for any classes.
+
+The k votes are drawn without replacement from n_c votes for each class c, so that the numbers of votes
+drawn have the multivariate hypergeometric distribution. Its terms are products over classes, and so the
+probability that class c has the most votes, with m others as many, is a sum of products of polynomials:
+with a_c(j) the probability of j successes out of n_c at p = k / n,
+
+.. math:: P(c, t, m) = a_c(t)\, [y^m x^{k - t}] \prod_{l \ne c}
+          \Bigl(\sum_{j < t} a_l(j) x^j + y\, a_l(t) x^t\Bigr) \Big/ \binom{n}{k} p^k (1 - p)^{n - k}.
+
+The paper has only two classes, and counts a tie of an even panel as right (Definition 3.2: odd k).
+"""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.stats import binom, hypergeom
+
+__all__ = ["Decision", "decision_probs", "wrong_majority"]
+
+Decision = Literal["random", "abstain", "median"]
+"""What is decided: the class with the most votes, where a tie is broken at random or is no decision; or
+the median of ordered classes (of an even number of votes, either of the two middle ones at random)."""
+
+
+def decision_probs(
+    given: Int[np.ndarray, "item class"],
+    size: int,
+    decision: Decision = "random",
+    breaker: Int[np.ndarray, " item"] | None = None,
+    candidates: tuple[int, ...] | None = None,
+) -> Float[np.ndarray, "item class"]:
+    """Return the probability that k random votes of an item decide for each class.
+
+    Parameters
+    ----------
+    given
+        The number of votes for each class.
+    size
+        k; items with fewer votes have NaN.
+    decision
+        How votes become a decision. With "abstain", the probabilities add up to less than 1.
+    breaker
+        A class for each item, the vote of the judge who breaks ties between this class and others
+        (-1 for none): other ties are decided as `decision` says.
+    candidates
+        The classes that can be decided for; by default all. A vote for another class, such as a tie
+        where no label is one, is a vote for none of them. Not used with "median".
+    """
+    given = np.asarray(given)
+    cells, where = np.unique(
+        given if breaker is None else np.column_stack([given, breaker]), axis=0, return_inverse=True
+    )
+    counts = cells if breaker is None else cells[:, :-1]
+    votes = None if breaker is None else cells[:, -1]
+    if decision == "median":
+        decided = _median(counts, size)
+    else:
+        chosen = tuple(range(counts.shape[1])) if candidates is None else candidates
+        decided = _plurality(counts, size, decision == "abstain", votes, chosen)
+    decided = np.where((counts.sum(1) >= size)[:, None], decided, np.nan)
+    return decided[where.ravel()]
+
+
+def wrong_majority(
+    given: Int[np.ndarray, "item class"], size: int
+) -> Float[np.ndarray, "item class"]:
+    """Return P(S < k/2) if the label is each class, S the number of k random votes for it (P3 eq 3).
+
+    With two classes and odd k this is the error of the majority. With more classes it is the
+    probability that less than half of the votes are right, which is not the error of the plurality.
+    Items with fewer than k votes have NaN.
+    """
+    given = np.asarray(given)
+    total = given.sum(1, keepdims=True)
+    below = hypergeom.cdf((size - 1) // 2, np.maximum(total, size), given, size)
+    return np.where(total >= size, below, np.nan)
+
+
+def _plurality(
+    counts: Int[np.ndarray, "cell class"],
+    size: int,
+    abstain: bool,
+    breaker: Int[np.ndarray, " cell"] | None,
+    candidates: tuple[int, ...],
+) -> Float[np.ndarray, "cell class"]:
+    n_classes = counts.shape[1]
+    total = np.maximum(counts.sum(1), size)
+    p = size / total
+    drawn = np.arange(size + 1)
+    chance = binom.pmf(drawn, counts[:, :, None], p[:, None, None])  # cell, class, j
+    whole = binom.pmf(size, total, p)
+    decided = np.zeros(counts.shape)
+    share = np.zeros(n_classes) if abstain else 1 / np.arange(1, n_classes + 1)
+    least = -(-size // n_classes) if len(candidates) == n_classes else 0
+    for c in candidates:
+        for most in range(least, size + 1):
+            by_ties = _with_others(chance, c, most, candidates)
+            tied = by_ties[:, 1:] @ share[1:]
+            if breaker is not None:
+                tied = np.where(breaker == c, by_ties[:, 1:].sum(1), tied)
+                for judge in set(np.unique(breaker)) & set(candidates) - {c}:
+                    # Ties in which the judge's class takes part are not decided for c.
+                    without = _with_others(chance, c, most, candidates, below=int(judge))
+                    tied = np.where(breaker == judge, without[:, 1:] @ share[1:], tied)
+            decided[:, c] += by_ties[:, 0] + tied
+    return decided / whole[:, None]
+
+
+def _with_others(
+    chance: Float[np.ndarray, "cell class drawn"],
+    c: int,
+    most: int,
+    candidates: tuple[int, ...],
+    below: int | None = None,
+) -> Float[np.ndarray, "cell tie"]:
+    """Return P(c has `most` votes, m other candidates have as many, and none has more), for each m.
+
+    The class `below` must have fewer votes than c.
+    """
+    n_cells, n_classes, n_counts = chance.shape
+    rest = n_counts - 1 - most
+    ways = np.zeros((n_cells, n_classes, rest + 1))
+    ways[:, 0, 0] = chance[:, c, most]
+    for other in range(n_classes):
+        if other == c:
+            continue
+        longer = np.zeros_like(ways)
+        fewer = min(most - 1, rest) if other in candidates else rest
+        for j in range(fewer + 1):
+            longer[:, :, j:] += chance[:, other, j, None, None] * ways[:, :, : rest + 1 - j]
+        if most <= rest and other in candidates and other != below:
+            as_many = chance[:, other, most, None, None]
+            longer[:, 1:, most:] += as_many * ways[:, :-1, : rest + 1 - most]
+        ways = longer
+    return ways[:, :, rest]
+
+
+def _median(counts: Int[np.ndarray, "cell class"], size: int) -> Float[np.ndarray, "cell class"]:
+    """Return P(median = c): the median is at most c if more than half of the votes are."""
+    up_to = np.cumsum(counts, axis=1)
+    total = np.maximum(counts.sum(1, keepdims=True), size)
+    # The lower middle vote is at most c if (k + 1) // 2 votes are, the upper one if k // 2 + 1 are.
+    middles = [
+        1 - hypergeom.cdf(least - 1, total, up_to, size)
+        for least in ((size + 1) // 2, size // 2 + 1)
+    ]
+    return np.diff(np.mean(middles, axis=0), axis=1, prepend=0.0)

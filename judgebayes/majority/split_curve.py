@@ -1,0 +1,333 @@
+"""A majority vote's error from the votes of all items and the labels of some: the split curve."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import NormalAtMode
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
+from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.status import Status, when, worst
+from judgebayes.inference.summary import summary
+from judgebayes.majority.curve import ErrorCurve
+from judgebayes.majority.plurality import Decision, decision_probs, wrong_majority
+from judgebayes.majority.splits import Splits, item_data, labelled_data, padded
+from judgebayes.models.split_curve import Prior, SplitCurveModel, SplitData, split_data
+
+__all__ = ["FittedSplitCurve", "Measure", "SplitCurve", "losses"]
+
+Measure = Literal["paper", "wrong", "absolute"]
+"""What is averaged over items: P(S < k/2), the paper's error of a majority; P(decision is wrong); or the
+expected distance of the decision from the label, in classes."""
+PRIOR_ITEMS = 1.0
+"""The weight of the curve in the distribution of new items, as a number of items."""
+
+
+def losses(
+    splits: Splits,
+    size: int,
+    measure: Measure = "paper",
+    decision: Decision = "random",
+    breaker: Int[np.ndarray, " item"] | None = None,
+) -> Float[np.ndarray, "item label"]:
+    """Return the expected loss of a decision by k random votes of the item, for each possible label.
+
+    Parameters
+    ----------
+    splits
+        The items' votes.
+    size
+        k, the number of votes. Items with fewer votes have NaN.
+    measure
+        What is averaged over items.
+    decision, breaker
+        As in `decision_probs`. Not used with the measure "paper".
+    """
+    possible = list(splits.label_classes)
+    if measure == "paper":
+        return wrong_majority(splits.given, size)[:, possible]
+    chances = decision_probs(splits.given, size, decision, breaker, splits.label_classes)
+    if measure == "absolute":
+        distance = np.abs(np.arange(splits.given.shape[1])[:, None] - np.array(possible))
+        return chances @ distance
+    return chances.sum(1, keepdims=True) - chances[:, possible]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SplitCurve(UsesPrior):
+    """Learn from labels how probably each class is right given how the votes split.
+
+    The error of a majority vote on an item is a known function of its votes and its label, and votes are
+    known for every item. `FittedSplitCurve.curve` therefore takes labelled items exactly and draws
+    the labels of the others.
+
+    Parameters
+    ----------
+    by_class
+        Whether classes may differ, partially pooled. False for pairs whose order is arbitrary.
+    inference
+        `NormalAtMode(weighted=True)`, `NUTS()`, or `MAP()` for a curve without intervals.
+    prior
+        The prior (`judgebayes.models.split_curve`).
+    noise
+        The known share of the labels that are wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from judgebayes.majority import Splits, SplitCurve
+    >>> given = np.array([[5, 0], [4, 1], [3, 2], [1, 4], [0, 5]] * 8)
+    >>> labels = np.array([0, 0, 0, 1, 1] * 4 + [-1] * 20)
+    >>> splits = Splits(given, labels, (0, 1))
+    >>> print(SplitCurve(by_class=False).fit(splits).curve(splits, (1, 3, 5)).error.round(1))
+    [0.2 0.1 0.1]
+    """
+
+    by_class: bool = field(default=True, metadata={"static": True})
+    inference: Inference = field(default_factory=lambda: NormalAtMode(draws=2000, weighted=True))
+    prior: Prior = field(default_factory=Prior)
+    noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        splits: Splits,
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedSplitCurve":
+        """Return the curve given the labelled items.
+
+        Parameters
+        ----------
+        splits
+            Votes and labels; without labels, the curve is that of the prior.
+        weight
+            Non-negative item weights; 0 equals a dropped label.
+        key
+            Random key of the draws; a fixed one by default.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the weights' length differs from the items', or one is negative or NaN.
+        """
+        weights = np.ones(len(splits.labels)) if weight is None else np.asarray(weight, float)
+        if weights.shape != splits.labels.shape or not (weights >= 0).all():
+            raise JudgeBayesError(
+                f"Pass one weight of 0 or more for each of the {len(splits.labels)} items."
+            )
+        data = labelled_data(splits, weights)
+        fit = _fit(self, data, jax.random.key(0) if key is None else key)
+        return with_source(fit, self, item_data(splits), weights)
+
+    def problem(self, data: SplitData, weight: Float[AnyArray, " item"] | None = None) -> Problem:
+        """Return the model with these data, the problem that every inference solves."""
+        data = data if weight is None else data._replace(weight=jnp.asarray(weight))
+        model = SplitCurveModel(data.share.shape[1], self.by_class, self.prior, self.noise)
+        margins = jnp.linspace(0.0, 1.0, 5)
+
+        def clear(sites: Sites) -> Float[Array, " margin"]:
+            share = jnp.stack([(1 + margins) / 2, (1 - margins) / 2], axis=1)
+            share = jnp.pad(share, ((0, 0), (0, data.share.shape[1] - 2)))
+            some = split_data(share, jnp.ones(5), jnp.zeros(5, int))
+            return model.predict(sites, some)[:, 0]
+
+        return Problem(model, data, convergence_targets=clear)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedSplitCurve(Sampled):
+    """Draws of the curve: one for a point estimate."""
+
+    theta: Sites
+    """The sites of the program, each (draw, ...)."""
+    status: Int[Array, ""]
+    objective: Float[Array, ""]
+    projected_gradient: Float[Array, ""]
+    chains: Chains | None
+    method: SplitCurve
+
+    __repr__ = summary
+
+    @property
+    def n_draws(self) -> int:
+        """The number of draws; 1 for a point estimate."""
+        return self.theta["alpha"].shape[0]
+
+    @in_float64
+    def probs(self, splits: Splits) -> Float[np.ndarray, "draw item label"]:
+        """Return P(label | votes) of each item and possible label under every draw."""
+        rows = np.column_stack([splits.given[:, splits.label_classes], splits.total])
+        rows, where = np.unique(rows, axis=0, return_inverse=True)
+        whole = np.zeros((padded(len(rows)), rows.shape[1]))
+        whole[: len(rows)] = rows
+        each = _predicted(self.method, self.theta, jnp.asarray(whole))
+        return np.exp(np.asarray(each))[:, where.ravel()]
+
+    def curve(
+        self,
+        splits: Splits,
+        sizes: tuple[int, ...],
+        *,
+        target: Literal["these", "more"] = "more",
+        measure: Measure = "paper",
+        decision: Decision = "random",
+        breaker: Int[np.ndarray, " item"] | None = None,
+        groups: Int[np.ndarray, " item"] | None = None,
+        design_effect: float = 1.0,
+        level: float = 0.9,
+        seed: int = 0,
+    ) -> ErrorCurve:
+        """Return the mean loss at each number of votes with its interval, NaN for a point estimate.
+
+        Parameters
+        ----------
+        splits
+            The items: labelled ones are known, the labels of the others are drawn.
+        sizes
+            Numbers of votes. Items with fewer votes do not count; NaN if no item has as many.
+        target
+            "these" items; or "more" items like these, whose votes and labels have a Dirichlet
+            distribution around those of these items (the Bayesian bootstrap), with the weight of one
+            item for the curve.
+        measure, decision, breaker
+            The loss (`losses`).
+        groups
+            With "more", groups of related items, which have one weight each.
+        design_effect
+            With "these", the variance of a mean over unlabelled items, relative to independent ones.
+        level
+            Probability of the interval.
+        seed
+            Seed of labels and weights.
+        """
+        table = [losses(splits, size, measure, decision, breaker) for size in sizes]
+        draws = self._means(splits, np.stack(table), target, groups, design_effect, seed)
+        return _interval(draws, sizes, level)
+
+    def all_votes(
+        self,
+        splits: Splits,
+        *,
+        target: Literal["these", "more"] = "more",
+        measure: Measure = "wrong",
+        decision: Decision = "random",
+        breaker: Int[np.ndarray, " item"] | None = None,
+        groups: Int[np.ndarray, " item"] | None = None,
+        design_effect: float = 1.0,
+        level: float = 0.9,
+        seed: int = 0,
+    ) -> tuple[float, float, float]:
+        """Return the mean loss of a decision by all votes that each item has, and its interval.
+
+        The options are those of `curve`. Items without votes do not count.
+        """
+        table = np.full((len(splits.labels), len(splits.label_classes)), np.nan)
+        for size in np.unique(splits.total[splits.total > 0]):
+            items = np.flatnonzero(splits.total == size)
+            own = None if breaker is None else breaker[items]
+            table[items] = losses(splits.take(items), int(size), measure, decision, own)
+        draws = self._means(splits, table[None], target, groups, design_effect, seed)
+        curve = _interval(draws, (0,), level)
+        return float(curve.error[0]), float(curve.low[0]), float(curve.high[0])
+
+    def _means(
+        self,
+        splits: Splits,
+        table: Float[np.ndarray, "size item label"],
+        target: str,
+        groups: Int[np.ndarray, " item"] | None,
+        design_effect: float,
+        seed: int,
+    ) -> Float[np.ndarray, "draw size"]:
+        """Return the mean of a loss over items under every draw."""
+        member = (
+            np.zeros(len(splits.labels), int) if groups is None or target == "these" else groups
+        )
+        rows = np.column_stack([member, splits.given, table[:, :, 0].T])
+        _, first, where = np.unique(
+            np.nan_to_num(rows, nan=-1.0), axis=0, return_index=True, return_inverse=True
+        )
+        where = where.ravel()
+        n_labels, position = table.shape[2], splits.positions()
+        known = np.zeros((len(first), n_labels))
+        np.add.at(known, (where[splits.labelled], position[splits.labelled]), 1.0)
+        unknown = np.bincount(where[~splits.labelled], minlength=len(first))
+        probs = self.probs(splits.take(first))
+        probs /= probs.sum(-1, keepdims=True)
+        rng = np.random.default_rng(seed)
+        cells = table[:, first]
+        drawn = rng.multinomial(np.broadcast_to(unknown, probs.shape[:2]), probs).astype(float)
+        if self.n_draws == 1:
+            drawn = unknown[:, None] * probs
+        if target == "these":
+            expected = unknown[:, None] * probs
+            drawn = expected + np.sqrt(design_effect) * (drawn - expected)
+            return _mean(known + drawn, cells)
+        counts = known + drawn
+        if self.n_draws == 1:
+            return _mean(counts, cells)
+        share = (known.sum(1) + unknown) / max(len(splits.labels), 1)
+        prior = PRIOR_ITEMS * share[:, None] * probs
+        if groups is None:
+            return _mean(rng.standard_gamma(counts + prior), cells)
+        of_cell = np.unique(member, return_inverse=True)[1].ravel()[first]
+        weight = rng.standard_exponential((self.n_draws, int(of_cell.max()) + 1))
+        return _mean(counts * weight[:, of_cell, None] + prior, cells)
+
+
+def _mean(
+    counts: Float[np.ndarray, "draw cell label"], table: Float[np.ndarray, "size cell label"]
+) -> Float[np.ndarray, "draw size"]:
+    """Return the mean of each loss with these weights, over the cells where it is defined."""
+    means = []
+    for loss in table:
+        used = np.isfinite(loss).all(1)
+        total = counts[:, used].sum((1, 2))
+        weighted = np.einsum("dcl,cl->d", counts[:, used], loss[used])
+        means.append(np.where(total > 0, weighted / np.where(total > 0, total, 1.0), np.nan))
+    return np.stack(means, axis=1)
+
+
+def _interval(
+    draws: Float[np.ndarray, "draw size"], sizes: tuple[int, ...], level: float
+) -> ErrorCurve:
+    low, high = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2), axis=0)
+    if len(draws) == 1:
+        low = high = np.full(len(sizes), np.nan)
+    error = draws.mean(0)
+    return ErrorCurve(np.asarray(sizes), error, low, high, ~np.isfinite(error))
+
+
+@jax.jit
+def _fit(method: SplitCurve, data: SplitData, key: PRNGKeyArray) -> FittedSplitCurve:
+    fit = method.inference.solve(method.problem(data), key)
+    assert data.weight is not None
+    empty = when(data.weight.sum() == 0, Status.DEGENERATE)
+    return FittedSplitCurve(
+        theta=dict(fit.draws),
+        status=worst(fit.status, empty),
+        objective=fit.objective,
+        projected_gradient=fit.projected_gradient,
+        chains=fit.chains,
+        method=method,
+    )
+
+
+@jax.jit
+def _predicted(
+    method: SplitCurve, theta: Sites, rows: Float[Array, "cell column"]
+) -> Float[Array, "draw cell label"]:
+    data = split_data(rows[:, :-1], rows[:, -1], jnp.full(rows.shape[0], -1))
+    model = method.problem(data).model
+    return jax.vmap(lambda sites: model.predict(sites, data))(theta)  # type: ignore[attr-defined]

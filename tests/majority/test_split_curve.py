@@ -1,0 +1,183 @@
+"""The split curve: against a naive twin, the laws of a fit, and other inferences."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import MAP, NUTS, NormalAtMode
+from judgebayes.majority import SplitCurve, Splits, Thinning, counts_of, losses, splits_of
+from judgebayes.models.split_curve import (
+    HALF_LENGTH,
+    TERMS,
+    Prior,
+    SplitCurveModel,
+    bend,
+    split_data,
+)
+from judgebayes.votes import from_counts
+
+SIZES = (1, 3, 5)
+
+
+def simulated(items: int = 300, labels: int = 60, classes: int = 2, seed: int = 0) -> Splits:
+    """Return five votes of similar judges on each item, harder items among them."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, classes, items)
+    right = rng.beta(5, 1, items)[:, None]
+    other = (truth[:, None] + rng.integers(1, classes, (items, 5))) % classes
+    votes = np.where(rng.random((items, 5)) < right, truth[:, None], other)
+    given = np.stack([(votes == c).sum(1) for c in range(classes)], axis=1)
+    known = np.where(np.arange(items) < labels, truth, -1)
+    return Splits(given, known, tuple(range(classes)))
+
+
+def test_the_probabilities_are_those_of_the_formula() -> None:
+    rng, model = np.random.default_rng(1), SplitCurveModel(3, by_class=True)
+    given = np.array([[5, 1, 1], [2, 2, 1], [0, 0, 4], [1, 1, 1]])
+    total = np.array([7, 5, 5, 3])  # one vote of the third item is for no class that a label can be
+    sites = {
+        "alpha": 0.3,
+        "beta": 2.0,
+        "bend": rng.normal(size=TERMS),
+        "log_spread": -0.2,
+        "offset": rng.normal(size=3),
+    }
+    data = split_data(jnp.asarray(given), jnp.asarray(total), jnp.full(4, -1))
+    ours = model.predict({k: jnp.asarray(v) for k, v in sites.items()}, data)
+    naive = np.zeros((4, 3))
+    for i in range(4):
+        share = given[i] / total[i]
+        first, second = np.sort(share)[::-1][:2]
+        z = first - second
+        x = z - 0.5 + HALF_LENGTH
+        h = 0.0
+        for m in range(1, TERMS + 1):
+            root = m * np.pi / (2 * HALF_LENGTH)
+            density = 0.25 * np.sqrt(2 * np.pi) * 0.3 * np.exp(-0.5 * (0.3 * root) ** 2)
+            h += np.sqrt(density / HALF_LENGTH) * np.sin(root * x) * sites["bend"][m - 1]
+        logit = 2.0 * share + (share == first) * (0.3 + h) + np.exp(-0.2) * sites["offset"]
+        naive[i] = log_softmax(logit)
+    np.testing.assert_allclose(ours, naive, atol=1e-5)
+
+
+def test_the_bend_has_the_kernel_of_the_process() -> None:
+    margins = jnp.linspace(0, 1, 21)
+    basis = jax.vmap(lambda w: bend(w, margins, Prior()), out_axes=0)(jnp.eye(TERMS))
+    kernel = 0.25 * np.exp(-0.5 * ((margins[:, None] - margins) / 0.3) ** 2)
+    assert np.abs(basis.T @ basis - kernel).max() < 0.01 * 0.25
+
+
+def test_swapping_classes_swaps_the_answers() -> None:
+    splits = simulated()
+    swapped = Splits(
+        splits.given[:, ::-1], np.where(splits.labels < 0, -1, 1 - splits.labels), (0, 1)
+    )
+    fits = [SplitCurve(by_class=False).fit(s).probs(s).mean(0) for s in (splits, swapped)]
+    np.testing.assert_allclose(fits[0], fits[1][:, ::-1], atol=1e-7)
+
+
+def test_weight_zero_is_a_label_that_is_not_there() -> None:
+    splits = simulated()
+    weight = np.where(np.arange(300) < 30, 1.0, 0.0)
+    fewer = splits.with_labels(np.where(np.arange(300) < 30, splits.labels, -1))
+    one, two = SplitCurve().fit(splits, weight=weight), SplitCurve().fit(fewer)
+    np.testing.assert_allclose(one.probs(splits), two.probs(splits), atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_with_every_label_the_error_on_these_items_is_known(classes: int) -> None:
+    splits = simulated(labels=300, classes=classes)
+    curve = SplitCurve().fit(splits).curve(splits, SIZES, target="these", measure="wrong")
+    item = np.arange(300)
+    exact = [losses(splits, size, "wrong")[item, splits.labels].mean() for size in SIZES]
+    np.testing.assert_allclose(curve.error, exact, atol=1e-12)
+    np.testing.assert_allclose(curve.high - curve.low, 0, atol=1e-12)
+
+
+def test_for_new_items_fully_labelled_data_are_those_of_thinning() -> None:
+    splits = simulated(labels=300)
+    curve = SplitCurve().fit(splits).curve(splits, SIZES)
+    correct = splits.given[np.arange(300), splits.labels]
+    thinned = Thinning().fit(counts_of(correct, 5)).curve(SIZES)
+    np.testing.assert_allclose(curve.error, thinned.error, atol=0.005)
+    np.testing.assert_allclose(curve.high - curve.low, thinned.high - thinned.low, rtol=0.1)
+
+
+def test_unlabelled_votes_narrow_the_interval() -> None:
+    ratios = []
+    for seed in range(8):
+        splits = simulated(labels=20, seed=seed)
+        curve = SplitCurve(by_class=False).fit(splits).curve(splits, SIZES)
+        correct = splits.given[np.arange(20), splits.labels[:20]]
+        thinned = Thinning().fit(counts_of(correct, 5)).curve(SIZES)
+        ratios.append((curve.high - curve.low) / (thinned.high - thinned.low))
+    assert (np.mean(ratios, axis=0) < 0.9).all()
+
+
+def test_related_items_widen_the_interval() -> None:
+    splits = simulated(items=60, labels=60)
+    repeated = Splits(np.repeat(splits.given, 5, axis=0), np.repeat(splits.labels, 5), (0, 1))
+    groups = np.repeat(np.arange(60), 5)
+    fit = SplitCurve().fit(splits)
+    alone = fit.curve(splits, SIZES)
+    grouped = fit.curve(repeated, SIZES, groups=groups)
+    naive = fit.curve(repeated, SIZES)
+    width = alone.high - alone.low
+    np.testing.assert_allclose(grouped.high - grouped.low, width, rtol=0.15)
+    assert ((naive.high - naive.low) < 0.6 * width).all()
+
+
+def test_all_votes_that_each_item_has() -> None:
+    given = np.array([[3, 0], [1, 2], [0, 1], [0, 0]])
+    splits = Splits(given, np.array([0, 0, 1, 0]), (0, 1))
+    error, low, high = SplitCurve().fit(splits).all_votes(splits, target="these")
+    # The item without votes does not count.
+    np.testing.assert_allclose([error, low, high], 1 / 3)
+
+
+@pytest.mark.slow
+def test_other_inferences_agree() -> None:
+    splits = simulated(labels=40)
+    ways = {
+        "weighted": NormalAtMode(draws=20_000, weighted=True),
+        "nuts": NUTS(draws=4000, warmup=1000),
+    }
+    curves = {
+        name: SplitCurve(inference=way).fit(splits).curve(splits, SIZES, target="these")
+        for name, way in ways.items()
+    }
+    for one in ("error", "low", "high"):
+        values = [getattr(curve, one) for curve in curves.values()]
+        np.testing.assert_allclose(values[0], values[1], atol=0.006)
+
+
+def test_a_point_estimate_has_no_interval() -> None:
+    splits = simulated()
+    curve = SplitCurve(inference=MAP()).fit(splits).curve(splits, SIZES)
+    assert np.isfinite(curve.error).all()
+    assert np.isnan(curve.low).all()
+
+
+def test_a_vote_for_a_class_that_no_label_has_is_for_no_class() -> None:
+    votes = from_counts(np.array([[3, 2, 0], [1, 2, 2], [0, 4, 1]]))
+    splits = splits_of(votes, np.array([0, -1, 2]), (0, 2))
+    assert losses(splits, 5, "wrong")[0].tolist() == [0, 1]
+    with pytest.raises(JudgeBayesError, match="label 1, which is not one of"):
+        splits_of(votes, np.array([0, 1, 2]), (0, 2))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"labels": np.array([0])}, "3 items with votes and 1 labels"),
+        ({"label_classes": (0, 3)}, "classes 0 to 1"),
+        ({"given": np.array([[1, -1], [0, 1], [1, 1]])}, "negative"),
+    ],
+)
+def test_splits_that_do_not_agree_are_refused(change: dict[str, object], sentence: str) -> None:
+    usual = {"given": np.ones((3, 2), int), "labels": np.zeros(3, int), "label_classes": (0, 1)}
+    with pytest.raises(JudgeBayesError, match=sentence):
+        Splits(**(usual | change))  # type: ignore[arg-type]
