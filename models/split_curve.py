@@ -2,21 +2,24 @@ r"""The split curve: how the votes on an item split says how probably their plur
 
 A model of the label given the votes, for the error of a majority vote (P3) where some items have no
 label: the split is known on every item, so only the curve must be learnt from labels. The paper does
-not have it. The story, with x_c the share of an item's votes for class c, T the classes with the most
-votes and z = (most - next most) / k, the margin of T ::
+not have it. The story, with x_c the share of an item's votes for class c, d_c the mean distance of its
+votes from c on the scale of the classes (length 1), T the classes with the most votes, and
+z = (most - next most) / k, the margin of T ::
 
-    log p(c) = beta x_c + [c in T] (alpha + h(z)) + delta_c + const
+    log p(c) = beta x_c + [c in T] (alpha + h(z)) - gamma d_c + delta_l(c) + const
 
 With two classes this is logit p(plurality right) = alpha + beta z + h(z), plus or minus
-delta_1 - delta_0 by the plurality's class. h is a bend, a Gaussian process with the squared exponential
+delta_1 - delta_0 by the plurality's class; gamma, which favours classes near the votes where the order
+means something, enters with more than two. h is a bend, a Gaussian process with the squared exponential
 kernel, approximated by `TERMS` eigenfunctions on [-1, 1] around z = 1/2 (Solin and Saerkkae 2020, eq 8;
-against the kernel itself at most .01 of the variance). delta is 0 where classes mean nothing, as in
-pairs whose order is arbitrary: swapping classes then swaps the probabilities exactly.
+against the kernel itself at most .01 of the variance). Each class has its own offset delta; in pairs
+whose order is arbitrary, classes at the same distance from the middle share one, so that swapping the
+ends swaps the probabilities exactly.
 
 Priors: leaning to monotone, since beta is positive with probability .88 ::
 
-    alpha ~ Normal(0, .5),   beta ~ Normal(3, 2.5),   h: sd .5, length .3
-    delta_c = sigma d_c,   d_c ~ Normal(0, 1),   log sigma ~ Normal(log .5, .7)
+    alpha ~ Normal(0, .5),   beta ~ Normal(3, 2.5),   gamma ~ Normal(0, 2),   h: sd .5, length .3
+    delta_l = sigma d_l,   d_l ~ Normal(0, 1),   log sigma ~ Normal(log .5, .7)
 """
 
 import math
@@ -26,6 +29,7 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int, Shaped
@@ -53,6 +57,8 @@ class Prior(NamedTuple):
     """Location and scale of beta, in log-odds per share of votes."""
     bend: tuple[Scalar, Scalar] = (0.5, 0.3)
     """Standard deviation of h, in log-odds, and its length, in units of the margin."""
+    order: tuple[Scalar, Scalar] = (0.0, 2.0)
+    """Location and scale of gamma, in log-odds per length of the scale (more than two classes)."""
     log_spread: tuple[Scalar, Scalar] = (math.log(0.5), 0.7)
     """Location and scale of log sigma, the spread of the classes' offsets."""
 
@@ -66,33 +72,39 @@ class SplitData(NamedTuple):
     """Whether no other class has more votes."""
     margin: Float[Array, " item"]
     """The share of a class of `top`, less the next share; 0 where two classes have the most votes."""
+    distance: Float[Array, "item class"]
+    """The mean distance of the item's votes from the class, the scale of all classes having length 1."""
     labels: Int[Array, " item"]
-    """Class indices, -1 where unknown."""
+    """Positions among these classes, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
 def split_data(
     given: Shaped[Array, "item class"],
-    total: Shaped[Array, " item"],
     labels: Int[Array, " item"],
     weight: Float[Array, " item"] | None = None,
+    label_classes: tuple[int, ...] | None = None,
 ) -> SplitData:
-    """Return the data from the number of votes for each class that a label can be.
+    """Return the data from the number of votes for each class.
 
     Parameters
     ----------
     given
-        The votes for each of these classes.
-    total
-        All votes on the item; some may be for classes that no label can be.
+        The votes for each class.
     labels, weight
         As in `SplitData`.
+    label_classes
+        The classes that a label can be, by default all; votes for others count in the shares only.
     """
-    share = given / jnp.maximum(total, 1)[:, None]
+    n_classes = given.shape[1]
+    possible = list(range(n_classes)) if label_classes is None else list(label_classes)
+    every = given / jnp.maximum(given.sum(1, keepdims=True), 1)
+    steps = np.abs(np.arange(n_classes)[:, None] - np.array(possible)) / (n_classes - 1)
+    share = every[:, np.array(possible)]
     two = jax.lax.top_k(share, 2)[0]
-    top = (share == two[:, :1]) & (total > 0)[:, None]
-    return SplitData(share, top, two[:, 0] - two[:, 1], labels, weight)
+    top = (share == two[:, :1]) & (given.sum(1, keepdims=True) > 0)
+    return SplitData(share, top, two[:, 0] - two[:, 1], every @ steps, labels, weight)
 
 
 def bend(
@@ -108,22 +120,28 @@ def bend(
 class SplitCurveModel:
     """The program: the curve, then the label of each labelled item given its votes.
 
-    Sites: `alpha`, `beta`, `bend` (term) and, by class, `log_spread`, `offset` (class, in units of the
-    spread); `label` (item).
+    Sites: `alpha`, `beta`, `bend` (term); `gamma` with more than two classes; with more than one level
+    `log_spread` and `offset` (level, in units of the spread); `label` (item).
     """
 
     n_classes: int
     by_class: bool
-    """Whether the classes have offsets; False where swapping classes must swap the answers."""
+    """Whether each class has its own offset; False where swapping the ends must swap the answers."""
     prior: Prior = Prior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "bend": ("term",),
-        "offset": ("class",),
+        "offset": ("level",),
         "label": ("item",),
     }
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The offset of each class: its own, or that of the classes as far from the middle."""
+        last = self.n_classes - 1
+        return tuple(c if self.by_class else min(c, last - c) for c in range(self.n_classes))
 
     def __call__(self, data: SplitData, *, observed: Collection[str] | None = None) -> None:
         """Sample the curve, then each item's label given its split."""
@@ -133,8 +151,10 @@ class SplitCurveModel:
             "beta": numpyro.sample("beta", dist.Normal(*self.prior.slope)),
             "bend": numpyro.sample("bend", terms),
         }
-        if self.by_class:
-            standard = dist.Normal().expand((self.n_classes,)).to_event(1)
+        if self.n_classes > 2:
+            sites["gamma"] = numpyro.sample("gamma", dist.Normal(*self.prior.order))
+        if len(set(self.levels)) > 1:
+            standard = dist.Normal().expand((len(set(self.levels)),)).to_event(1)
             spread = dist.Normal(*self.prior.log_spread)
             sites["log_spread"] = numpyro.sample("log_spread", spread)
             sites["offset"] = numpyro.sample("offset", standard)
@@ -144,14 +164,16 @@ class SplitCurveModel:
         """Return log p(c) of every item."""
         plurality = sites["alpha"] + bend(sites["bend"], data.margin, self.prior)
         logit = sites["beta"] * data.share + jnp.where(data.top, plurality[:, None], 0.0)
-        if self.by_class:
-            logit += jnp.exp(sites["log_spread"]) * sites["offset"]
+        if "gamma" in sites:
+            logit -= sites["gamma"] * data.distance
+        if "offset" in sites:
+            logit += jnp.exp(sites["log_spread"]) * sites["offset"][np.array(self.levels)]
         return jnp.maximum(jax.nn.log_softmax(logit, axis=-1), LEAST)
 
     def quantities(self, sites: Mapping[str, Array], data: SplitData) -> dict[str, Array]:  # noqa: ARG002
         """Return the parameters, with the classes' offsets in log-odds."""
-        named = {name: sites[name] for name in ("alpha", "beta", "bend")}
-        if self.by_class:
+        named = {n: sites[n] for n in ("alpha", "beta", "gamma", "bend") if n in sites}
+        if "offset" in sites:
             spread = jnp.exp(sites["log_spread"])
             named |= {"sigma": spread, "offset": spread * sites["offset"]}
         return named

@@ -90,7 +90,7 @@ def of_splits() -> SplitData:
     """Return how the votes split, and labels."""
     data = panel()
     given = jnp.stack([(data.votes == k).sum((1, 2)) for k in range(CLASSES)], axis=1)
-    return split_data(given, given.sum(1), data.labels, data.weight)
+    return split_data(given, data.labels, data.weight)
 
 
 def answers(features: bool = False) -> MapData:

@@ -67,7 +67,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         ),
         "split_curve": (
             split_curve.SplitCurveModel(CLASSES, by_class=True),
-            split_curve.split_data(np.ones((ITEMS, CLASSES)), weight * CLASSES, labels, weight),
+            split_curve.split_data(np.ones((ITEMS, CLASSES)), labels, weight),
         ),
         "irt": (irt.ItemResponseModel(CLASSES), panel),
         "beta_binomial": (beta_binomial.BetaBinomialModel(5), counts),

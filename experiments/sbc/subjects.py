@@ -218,7 +218,7 @@ def split_curve(n_classes: int) -> Subject:
     return of_program(
         f"Split curve, {n_classes} classes",
         SplitCurveModel(n_classes, by_class=True),
-        split_data(given, given.sum(1), unlabelled()),
+        split_data(given, unlabelled()),
         fit,
         hide=sixth_hidden,
     )

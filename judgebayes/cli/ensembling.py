@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 from rich.console import Console
 from rich.table import Table
 
@@ -17,10 +18,14 @@ from judgebayes.workflow.options import EnsembleRequest
 
 __all__ = ["ensemble_error"]
 
-COLUMNS = (
-    "mixture: a model of hard and easy items, fitted to the labels. model-free: smaller panels drawn "
-    "from the observed votes. independent: the error if the votes on an item were independent."
-)
+COLUMNS = {
+    "split curve": "labels of all items, known or drawn given how the votes split.",
+    "model-free": "smaller panels drawn from the votes of labelled items.",
+}
+MIXTURE = {
+    "mixture": "a model of hard and easy items, fitted to the labels.",
+    "independent": "the error if the votes on an item were independent.",
+}
 
 
 def ensemble_error(request: EnsembleRequest) -> None:
@@ -49,17 +54,52 @@ def ensemble_error(request: EnsembleRequest) -> None:
 
 
 def _print(console: Console, result: MajorityError) -> None:
-    table = Table(box=None, pad_edge=False)
-    numbers(table, "votes", *result.curves, "independent", "")
-    first = next(iter(result.curves.values()))
-    for i, size in enumerate(first.size):
-        cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in result.curves.values()]
-        note = "extrapolated" if first.extrapolated[i] else ""
-        table.add_row(str(size), *cells, f"{result.independent[i]:.3f}", note)
     level = percent(result.request.level)
-    show(console, f"Error of a majority vote on {result.about}, with {level} intervals", table)
+    decision = "median" if result.distance else "majority vote" if not result.paper else "plurality"
+    tables = [
+        (
+            f"Error of a {decision} on {result.about}",
+            _table(result.curves, None if result.paper else result.independent, result.abstained),
+        )
+    ]
+    if result.distance:
+        tables.append(("Its mean distance from the label, in classes", _table(result.distance)))
+    if result.paper:
+        words = "Share of items with less than half of k votes right, P(S < k/2) (P3)"
+        tables.append((words, _table(result.paper, result.independent)))
+    for title, table in tables:
+        show(console, f"{title}, with {level} intervals", table)
+        console.print()
+    columns = COLUMNS | (MIXTURE if "mixture" in result.curves | result.paper else {})
+    say(console, [" ".join(f"{name}: {meaning}" for name, meaning in columns.items())])
+    panels = Table(box=None, pad_edge=False)
+    panels.add_column("panel")
+    numbers(panels, "error")
+    for row in result.panels.itertuples():
+        panels.add_row(str(row.panel), _interval(row.error, row.low, row.high))
+    show(console, f"Error of the votes that each item has, with {level} intervals", panels)
     console.print()
-    say(console, [COLUMNS])
+
+
+def _table(
+    curves: dict[str, ErrorCurve],
+    independent: ErrorCurve | None = None,
+    abstained: Float[np.ndarray, " size"] | None = None,
+) -> Table:
+    table = Table(box=None, pad_edge=False)
+    names = list(curves)
+    names += [] if independent is None else ["independent"]
+    names += [] if abstained is None else ["no decision"]
+    numbers(table, "votes", *names, "")
+    like = list(curves.values())[-1]
+    for i, size in enumerate(like.size):
+        cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in curves.values()]
+        if independent is not None:
+            cells.append(f"{independent.error[i]:.3f}")
+        if abstained is not None:
+            cells.append(percent(abstained[i], 1) if np.isfinite(abstained[i]) else "-")
+        table.add_row(str(size), *cells, "extrapolated" if like.extrapolated[i] else "")
+    return table
 
 
 def _interval(error: float, low: float, high: float) -> str:
@@ -69,12 +109,9 @@ def _interval(error: float, low: float, high: float) -> str:
 def _plot(result: MajorityError, path: Path) -> None:
     from judgebayes.plots import error_curves
 
-    like = next(iter(result.curves.values()))
-    none = np.full(len(result.independent), np.nan)
-    line = ErrorCurve(like.size, result.independent, none, none, like.extrapolated)
+    other = {} if result.paper else {"independent votes": result.independent}
     figure = error_curves(
-        result.curves | {"independent votes": line},
-        title=f"Error of a majority vote on {result.about}",
+        result.curves | other, title=f"Error of a majority vote on {result.about}"
     )
     try:
         figure.savefig(path, dpi=130)

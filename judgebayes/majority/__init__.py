@@ -14,6 +14,7 @@ from judgebayes.majority.distribution import (
     in_population,
 )
 from judgebayes.majority.em import PaperEM
+from judgebayes.majority.model_free import mean_loss
 from judgebayes.majority.plurality import Decision, decision_probs, wrong_majority
 from judgebayes.majority.pooling import (
     REACH,
@@ -80,6 +81,7 @@ __all__ = [
     "limited",
     "losses",
     "mean_embeddings",
+    "mean_loss",
     "minimum_labels",
     "odd_sizes",
     "replay",

@@ -1,6 +1,7 @@
 """A majority vote's error from the votes of all items and the labels of some: the split curve."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import jax
@@ -72,7 +73,8 @@ class SplitCurve(UsesPrior):
     Parameters
     ----------
     by_class
-        Whether classes may differ, partially pooled. False for pairs whose order is arbitrary.
+        Whether each class has its own offset, partially pooled. False for pairs whose order is
+        arbitrary.
     inference
         `NormalAtMode(weighted=True)`, `NUTS()`, or `MAP()` for a curve without intervals.
     prior
@@ -138,7 +140,7 @@ class SplitCurve(UsesPrior):
         def clear(sites: Sites) -> Float[Array, " margin"]:
             share = jnp.stack([(1 + margins) / 2, (1 - margins) / 2], axis=1)
             share = jnp.pad(share, ((0, 0), (0, data.share.shape[1] - 2)))
-            some = split_data(share, jnp.ones(5), jnp.zeros(5, int))
+            some = split_data(share, jnp.zeros(5, int))
             return model.predict(sites, some)[:, 0]
 
         return Problem(model, data, convergence_targets=clear)
@@ -167,11 +169,10 @@ class FittedSplitCurve(Sampled):
     @in_float64
     def probs(self, splits: Splits) -> Float[np.ndarray, "draw item label"]:
         """Return P(label | votes) of each item and possible label under every draw."""
-        rows = np.column_stack([splits.given[:, splits.label_classes], splits.total])
-        rows, where = np.unique(rows, axis=0, return_inverse=True)
+        rows, where = np.unique(splits.given, axis=0, return_inverse=True)
         whole = np.zeros((padded(len(rows)), rows.shape[1]))
         whole[: len(rows)] = rows
-        each = _predicted(self.method, self.theta, jnp.asarray(whole))
+        each = _predicted(self.method, self.theta, jnp.asarray(whole), splits.label_classes)
         return np.exp(np.asarray(each))[:, where.ravel()]
 
     def curve(
@@ -324,10 +325,13 @@ def _fit(method: SplitCurve, data: SplitData, key: PRNGKeyArray) -> FittedSplitC
     )
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="label_classes")
 def _predicted(
-    method: SplitCurve, theta: Sites, rows: Float[Array, "cell column"]
+    method: SplitCurve,
+    theta: Sites,
+    given: Float[Array, "cell class"],
+    label_classes: tuple[int, ...],
 ) -> Float[Array, "draw cell label"]:
-    data = split_data(rows[:, :-1], rows[:, -1], jnp.full(rows.shape[0], -1))
+    data = split_data(given, jnp.full(given.shape[0], -1), None, label_classes)
     model = method.problem(data).model
     return jax.vmap(lambda sites: model.predict(sites, data))(theta)  # type: ignore[attr-defined]

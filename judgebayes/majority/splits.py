@@ -124,9 +124,8 @@ def splits_of(
 
 def item_data(splits: Splits) -> SplitData:
     """Return the data of the curve, a row per item."""
-    given = jnp.asarray(splits.given[:, splits.label_classes], float)
-    labels = np.where(splits.labelled, splits.positions(), -1)
-    return split_data(given, jnp.asarray(splits.total, float), jnp.asarray(labels))
+    labels = jnp.asarray(np.where(splits.labelled, splits.positions(), -1))
+    return split_data(jnp.asarray(splits.given, float), labels, None, splits.label_classes)
 
 
 def labelled_data(splits: Splits, weight: Float[np.ndarray, " item"]) -> SplitData:
@@ -136,20 +135,17 @@ def labelled_data(splits: Splits, weight: Float[np.ndarray, " item"]) -> SplitDa
     shapes.
     """
     used = splits.labelled & (weight > 0)
-    rows = np.column_stack(
-        [splits.given[used][:, splits.label_classes], splits.total[used], splits.positions()[used]]
-    )
+    rows = np.column_stack([splits.given[used], splits.positions()[used]])
     rows, where = np.unique(rows, axis=0, return_inverse=True)
     total = np.bincount(where.ravel(), weights=weight[used], minlength=len(rows))
     size = padded(len(rows))
-    n_classes = len(splits.label_classes)
-    whole = np.zeros((size, n_classes + 2), int)
+    whole = np.zeros((size, rows.shape[1]), int)
     whole[: len(rows)] = rows
     return split_data(
-        jnp.asarray(whole[:, :n_classes], float),
-        jnp.asarray(whole[:, n_classes], float),
-        jnp.asarray(whole[:, n_classes + 1]),
+        jnp.asarray(whole[:, :-1], float),
+        jnp.asarray(whole[:, -1]),
         jnp.asarray(np.pad(total, (0, size - len(rows)))),
+        splits.label_classes,
     )
 
 

@@ -18,7 +18,10 @@ from judgebayes.majority import (
     Counts,
     ErrorCurve,
     FittedDistribution,
+    FittedSplitCurve,
     FittedThinning,
+    SplitCurve,
+    Splits,
     Thinning,
     correct_counts,
     design_effect,
@@ -27,8 +30,11 @@ from judgebayes.majority import (
 )
 from judgebayes.progress import Progress, followed
 from judgebayes.sentence import percent
+from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data, data_in_request, encoded
-from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed, check_choice
+from judgebayes.workflow.ensemble_estimates import Estimates, split_words
+from judgebayes.workflow.ensemble_panel import UNLABELLED, panel_of
+from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
 from judgebayes.workflow.reading import classes_of, open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
@@ -37,10 +43,6 @@ __all__ = ["MajorityError", "ensemble", "ensemble_request", "sizes_of"]
 
 FEW_LABELS = 30
 FAR = 3
-UNLABELLED = (
-    "The error of a majority vote is estimated from labels, and there are none; add them with "
-    "--labels FILE or --label COLUMN."
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,14 +54,26 @@ class MajorityError(Result):
     request: EnsembleRequest
     counts: Counts
     """The number of correct votes of each item."""
+    splits: Splits
+    """How the votes on each item split."""
     sizes: tuple[int, ...]
     """The numbers of votes."""
+    split_curve: FittedSplitCurve
+    """How probably each class is right given how the votes split."""
     fit: FittedDistribution
     """The mixture of hard and easy items."""
     curves: dict[str, ErrorCurve]
-    """The error by the mixture and by the model-free estimate."""
-    independent: Float[np.ndarray, " size"]
-    """The error if the votes on an item were independent."""
+    """The error of the decision, by method."""
+    paper: dict[str, ErrorCurve]
+    """P(S < k/2), the paper's figure, by method, where it is not the error of the decision; or empty."""
+    distance: dict[str, ErrorCurve]
+    """The mean distance of a median from the label in classes, by method; empty for a plurality."""
+    independent: ErrorCurve
+    """P(S < k/2) if the votes on an item were independent."""
+    abstained: Float[np.ndarray, " size"] | None
+    """The share of items without a decision, if ties are not broken."""
+    panels: pd.DataFrame
+    """The error of all votes that each item has: of a named panel, of all judges and of its rivals."""
     said: list[str]
     """What was read, and a summary of the mixture, in sentences."""
     labels_to_go: list[str]
@@ -79,13 +93,18 @@ class MajorityError(Result):
 
     @property
     def errors(self) -> pd.DataFrame:
-        """A row per method and number of votes: the error with its interval."""
-        return _frame(self.curves)
+        """A row per quantity, method and number of votes: the error with its interval."""
+        frames = {
+            "error": self.curves,
+            "distance": self.distance,
+            "less than half right": self.paper,
+        }
+        return pd.concat([_frame(c, name) for name, c in frames.items() if c], ignore_index=True)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The errors."""
-        return {"errors": self.errors}
+        """The errors, and those of all votes that each item has."""
+        return {"errors": self.errors, "panels": self.panels}
 
 
 @with_options
@@ -116,44 +135,57 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
             f"--target-width is {request.target_width:g}; it must be between 0 and 1, such as 0.05."
         )
     check_choice("target", request.target, TARGETS)
+    check_choice("decision", request.decision, DECISIONS)
     data = data_in_request(request) or _read_files(request)
-    counts, words = _correct_counts(data)
-    sizes = sizes_of(request.k, counts.most)
+    panel = panel_of(data, request)
+    counts, words = _correct_counts(data, panel.votes)
+    words += panel.words
+    sizes = sizes_of(request.k, counts.most, panel.even_allowed)
     these = request.these_items or request.target == "these"
-    population = len(counts.correct) if these else None
     groups, effect = data.table.groups, 1.0
     if groups is not None:
         effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
         words.append(_grouped(data, counts, effect))
     # As many independent items as say as much: the likelihood is raised to the power 1 / deff.
     weight = np.full(len(counts.correct), 1 / effect)
-    independent_population = None if population is None else population / effect
-    free = Thinning().fit(counts, weight=weight)
+    population = len(counts.correct) / effect if these else None
+    estimates = Estimates(request, panel, counts, groups, effect, weight, these)
     for each in followed(
         [BetaBinomial(2, NUTS())], "sampling the posterior of the mixture", progress
     ):
         fit = each.fit(counts, weight=weight, key=jax.random.key(request.seed))
-    curves = {
-        "mixture": fit.curve(
-            sizes,
-            level=request.level,
-            population=population,
-            of=counts,
-            design_effect=effect,
-            seed=request.seed,
-        ),
-        "model-free": free.curve(sizes, level=request.level, population=independent_population),
-    }
+    fitted = SplitCurve(by_class=panel.by_class).fit(
+        panel.splits, weight=weight, key=jax.random.key(request.seed)
+    )
+    odd = tuple(size for size in sizes if size % 2)
+    paper = estimates.paper(fitted, fit, odd) if odd else {}
+    curves = paper if panel.papers_error and odd == sizes else estimates.decided(fitted, sizes)
+    median = request.decision == "median"
+    free = Thinning().fit(counts, weight=weight)
+    independent = np.asarray(Binomial().fit(counts).estimate(odd)) if odd else np.empty(0)
+    none = np.full(len(odd), np.nan)
     return MajorityError(
         data=data,
         request=request,
         counts=counts,
+        splits=panel.splits,
         sizes=sizes,
+        split_curve=fitted,
         fit=fit,
         curves=curves,
-        independent=np.asarray(Binomial().fit(counts).estimate(sizes)),
-        said=[*words, *(fit.words() if counts.most > 1 else [])],
-        labels_to_go=_labels_to_go(request, free, counts, independent_population, effect),
+        paper={} if curves is paper else paper,
+        distance=estimates.distance(fitted, sizes) if median else {},
+        independent=ErrorCurve(
+            np.asarray(odd), independent, none, none, np.asarray(odd) > counts.most
+        ),
+        abstained=panel.abstained(sizes),
+        panels=estimates.panels(fitted, data, progress),
+        said=[
+            *words,
+            *(fit.words() if counts.most > 1 else []),
+            *split_words(fitted, panel.splits),
+        ],
+        labels_to_go=_labels_to_go(request, free, counts, population, effect),
         warnings=_warnings(fit, counts, sizes),
     )
 
@@ -170,8 +202,10 @@ def _grouped(data: Data, counts: Counts, effect: float) -> str:
     )
 
 
-def sizes_of(text: str | None, most: int) -> tuple[int, ...]:
-    """Parse odd numbers of votes from `1:21`, `1,5,9` or `11`; by default all up to `most`.
+def sizes_of(text: str | None, most: int, even: bool = False) -> tuple[int, ...]:
+    """Parse numbers of votes from `1:21`, `1,5,9` or `11`; by default all odd ones up to `most`.
+
+    Even numbers are an error, and are left out of a range, unless ties are decided (`even`).
 
     Raises
     ------
@@ -183,14 +217,15 @@ def sizes_of(text: str | None, most: int) -> tuple[int, ...]:
     first, colon, last = text.partition(":")
     try:
         if colon:
-            sizes = tuple(k for k in range(int(first), int(last) + 1) if k % 2 == 1 and k > 0)
+            sizes = tuple(k for k in range(int(first), int(last) + 1) if (even or k % 2) and k > 0)
         else:
             sizes = tuple(int(part) for part in text.split(","))
     except ValueError:
         sizes = ()
-    if not sizes or any(k < 1 or k % 2 == 0 for k in sizes):
+    if not sizes or any(k < 1 or (k % 2 == 0 and not even) for k in sizes):
         raise JudgeBayesError(
-            f"--k {text!r} must name odd numbers of votes, for example 1:21 or 3,5,11."
+            f"--k {text!r} must name {'' if even else 'odd '}numbers of votes, for example 1:21 or "
+            "3,5,11." + ("" if even else " For even numbers, --ties states how ties are decided.")
         )
     return sizes
 
@@ -209,12 +244,10 @@ def _read_files(request: EnsembleRequest) -> Data:
     return encoded(opened, classes, drop_unknown=request.drop_unknown_labels, dense=True)
 
 
-def _correct_counts(data: Data) -> tuple[Counts, list[str]]:
+def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:
     """Return the number of correct votes of each item, and what was read, in sentences."""
-    if not data.labelled:
-        raise JudgeBayesError(UNLABELLED)
     read, labels = data.table, data.labels
-    counts = correct_counts(read.votes, labels)
+    counts = correct_counts(votes, labels)
     given = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
     if len(given) == 0:
         raise JudgeBayesError(
@@ -297,10 +330,11 @@ def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -
     return warnings
 
 
-def _frame(curves: dict[str, ErrorCurve]) -> pd.DataFrame:
+def _frame(curves: dict[str, ErrorCurve], quantity: str) -> pd.DataFrame:
     parts = [
         pd.DataFrame(
             {
+                "quantity": quantity,
                 "votes": curve.size,
                 "method": name,
                 "error": curve.error,

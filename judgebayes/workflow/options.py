@@ -19,6 +19,7 @@ from judgebayes.workflow.names import (
 )
 
 __all__ = [
+    "DECISIONS",
     "MERGES",
     "ROLES",
     "TARGETS",
@@ -129,6 +130,7 @@ AbstainCost = Annotated[
         least=0,
     ),
 ]
+DECISIONS = ("plurality", "median")
 TARGETS = ("these", "more")
 Target = Annotated[
     str,
@@ -332,8 +334,29 @@ class EnsembleRequest(LabelledVotes):
 
     k: Annotated[
         str | None,
-        "Odd numbers of votes: a range such as 1:21, or a list such as 3,5,11; by default all up to the "
-        "largest number of votes on an item.",
+        "Numbers of votes: a range such as 1:21, or a list such as 3,5,11; by default all odd ones up "
+        "to the largest number of votes on an item. Even ones need --ties.",
+    ] = None
+    ties: Annotated[
+        str | None,
+        Option(
+            "How a tie is decided. random: each of the tied classes with the same probability (the "
+            "default). abstain: no decision; the share of items without one is printed. Or the name of "
+            "a judge whose vote decides.",
+            values=("random", "abstain"),
+        ),
+    ] = None
+    decision: Annotated[
+        str,
+        Option(
+            "How votes become a decision. plurality: the class with the most votes. median: the median "
+            "of ordered classes, with its mean distance from the label.",
+            values=DECISIONS,
+        ),
+    ] = "plurality"
+    judges: Annotated[
+        str | None,
+        "The judges of the panel, as a list; the others are compared with it.",
     ] = None
     target_width: Annotated[
         float, "Target width of the interval; the number of labels that it needs is printed."

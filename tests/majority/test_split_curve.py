@@ -36,16 +36,18 @@ def simulated(items: int = 300, labels: int = 60, classes: int = 2, seed: int = 
 
 def test_the_probabilities_are_those_of_the_formula() -> None:
     rng, model = np.random.default_rng(1), SplitCurveModel(3, by_class=True)
-    given = np.array([[5, 1, 1], [2, 2, 1], [0, 0, 4], [1, 1, 1]])
-    total = np.array([7, 5, 5, 3])  # one vote of the third item is for no class that a label can be
+    # The second class is one that no label has.
+    votes = np.array([[5, 0, 1, 1], [2, 0, 2, 1], [0, 1, 0, 4], [1, 2, 1, 1]])
+    given, total = votes[:, [0, 2, 3]], votes.sum(1)
     sites = {
         "alpha": 0.3,
         "beta": 2.0,
+        "gamma": 1.3,
         "bend": rng.normal(size=TERMS),
         "log_spread": -0.2,
         "offset": rng.normal(size=3),
     }
-    data = split_data(jnp.asarray(given), jnp.asarray(total), jnp.full(4, -1))
+    data = split_data(jnp.asarray(votes), jnp.full(4, -1), None, (0, 2, 3))
     ours = model.predict({k: jnp.asarray(v) for k, v in sites.items()}, data)
     naive = np.zeros((4, 3))
     for i in range(4):
@@ -58,7 +60,9 @@ def test_the_probabilities_are_those_of_the_formula() -> None:
             root = m * np.pi / (2 * HALF_LENGTH)
             density = 0.25 * np.sqrt(2 * np.pi) * 0.3 * np.exp(-0.5 * (0.3 * root) ** 2)
             h += np.sqrt(density / HALF_LENGTH) * np.sin(root * x) * sites["bend"][m - 1]
-        logit = 2.0 * share + (share == first) * (0.3 + h) + np.exp(-0.2) * sites["offset"]
+        far = [sum(votes[i, v] * abs(v - c) for v in range(4)) / total[i] / 3 for c in (0, 2, 3)]
+        logit = 2.0 * share + (share == first) * (0.3 + h) - 1.3 * np.array(far)
+        logit += np.exp(-0.2) * sites["offset"]
         naive[i] = log_softmax(logit)
     np.testing.assert_allclose(ours, naive, atol=1e-5)
 
@@ -70,11 +74,11 @@ def test_the_bend_has_the_kernel_of_the_process() -> None:
     assert np.abs(basis.T @ basis - kernel).max() < 0.01 * 0.25
 
 
-def test_swapping_classes_swaps_the_answers() -> None:
-    splits = simulated()
-    swapped = Splits(
-        splits.given[:, ::-1], np.where(splits.labels < 0, -1, 1 - splits.labels), (0, 1)
-    )
+@pytest.mark.parametrize("classes", [2, 3])
+def test_swapping_classes_swaps_the_answers(classes: int) -> None:
+    splits = simulated(classes=classes)
+    labels = np.where(splits.labels < 0, -1, classes - 1 - splits.labels)
+    swapped = Splits(splits.given[:, ::-1], labels, splits.label_classes)
     fits = [SplitCurve(by_class=False).fit(s).probs(s).mean(0) for s in (splits, swapped)]
     np.testing.assert_allclose(fits[0], fits[1][:, ::-1], atol=1e-7)
 

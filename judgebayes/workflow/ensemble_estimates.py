@@ -1,0 +1,184 @@
+"""The error of a decision by every method that can estimate it, with intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from judgebayes.majority import (
+    Counts,
+    ErrorCurve,
+    FittedDistribution,
+    FittedSplitCurve,
+    Measure,
+    Splits,
+    Thinning,
+    losses,
+    mean_loss,
+)
+from judgebayes.progress import Progress
+from judgebayes.sentence import percent
+from judgebayes.workflow.data import Data
+from judgebayes.workflow.ensemble_panel import EnsemblePanel
+from judgebayes.workflow.options import EnsembleRequest
+from judgebayes.workflow.panels_compared import PANEL_COLUMNS, compared_panels
+
+__all__ = ["Estimates", "split_words"]
+
+CURVE, FREE, MIXTURE = "split curve", "model-free", "mixture"
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """What a user asked about, and the labelled items."""
+
+    request: EnsembleRequest
+    panel: EnsemblePanel
+    counts: Counts
+    """The number of correct votes of each item."""
+    groups: Int[np.ndarray, " item"] | None
+    effect: float
+    """The design effect of the groups."""
+    weight: Float[np.ndarray, " item"]
+    """The items' weights, 1 / effect."""
+    these: bool
+    """Whether the intervals are about these items."""
+
+    @property
+    def population(self) -> float | None:
+        """The number of independent items that these are, if the intervals are about them."""
+        return len(self.weight) / self.effect if self.these else None
+
+    def paper(
+        self, fitted: FittedSplitCurve, mixture: FittedDistribution, sizes: tuple[int, ...]
+    ) -> dict[str, ErrorCurve]:
+        """Return P(S < k/2) at odd numbers of votes (P3 Definition 3.2)."""
+        level = self.request.level
+        free = Thinning().fit(self.counts, weight=self.weight)
+        return {
+            CURVE: self._curve(fitted, sizes, "paper"),
+            FREE: free.curve(sizes, level=level, population=self.population),
+            MIXTURE: mixture.curve(
+                sizes,
+                level=level,
+                population=len(self.weight) if self.these else None,
+                of=self.counts,
+                design_effect=self.effect,
+                seed=self.request.seed,
+            ),
+        }
+
+    def decided(self, fitted: FittedSplitCurve, sizes: tuple[int, ...]) -> dict[str, ErrorCurve]:
+        """Return P(the decision is wrong)."""
+        return self._both(fitted, sizes, "wrong")
+
+    def distance(self, fitted: FittedSplitCurve, sizes: tuple[int, ...]) -> dict[str, ErrorCurve]:
+        """Return the mean distance of the decision from the label, in classes."""
+        return self._both(fitted, sizes, "absolute")
+
+    def panels(
+        self, fitted: FittedSplitCurve, data: Data, progress: Progress | None
+    ) -> pd.DataFrame:
+        """Return the error of all votes that each item has: of this panel, and of its rivals."""
+        panel = self.panel
+        if panel.chosen is not None:
+            return compared_panels(
+                data.table.votes,
+                Splits(
+                    np.asarray(data.table.votes.pooled_counts()),
+                    data.labels,
+                    panel.splits.label_classes,
+                ),
+                [str(name) for name in data.table.coding.judges],
+                panel.chosen,
+                decision=panel.decision,
+                breaker=panel.breaker,
+                by_class=panel.by_class,
+                these=self.these,
+                groups=self.groups,
+                effect=self.effect,
+                level=self.request.level,
+                seed=self.request.seed,
+                progress=progress,
+            )
+        error, low, high = fitted.all_votes(
+            panel.splits,
+            target="these" if self.these else "more",
+            decision=panel.decision,
+            breaker=panel.breaker,
+            groups=self.groups,
+            design_effect=self.effect,
+            level=self.request.level,
+            seed=self.request.seed,
+        )
+        return pd.DataFrame(
+            [("all votes of each item", error, low, high)], columns=list(PANEL_COLUMNS)
+        )
+
+    def _both(
+        self, fitted: FittedSplitCurve, sizes: tuple[int, ...], measure: Measure
+    ) -> dict[str, ErrorCurve]:
+        splits = self.panel.splits
+        labelled, position = np.flatnonzero(splits.labelled), splits.positions()
+        some = splits.take(labelled)
+        breaker = None if self.panel.breaker is None else self.panel.breaker[labelled]
+        largest = splits.given.shape[1] - 1 if measure == "absolute" else 1
+        known = np.stack(
+            [
+                losses(some, size, measure, self.panel.decision, breaker)[
+                    np.arange(len(labelled)), position[labelled]
+                ]
+                for size in sizes
+            ]
+        )
+        free = mean_loss(
+            sizes,
+            known / largest,
+            weight=self.weight[labelled],
+            level=self.request.level,
+            population=self.population,
+        )
+        scaled = ErrorCurve(
+            free.size,
+            free.error * largest,
+            free.low * largest,
+            free.high * largest,
+            free.extrapolated,
+        )
+        return {CURVE: self._curve(fitted, sizes, measure), FREE: scaled}
+
+    def _curve(
+        self, fitted: FittedSplitCurve, sizes: tuple[int, ...], measure: Measure
+    ) -> ErrorCurve:
+        return fitted.curve(
+            self.panel.splits,
+            sizes,
+            target="these" if self.these else "more",
+            measure=measure,
+            decision=self.panel.decision,
+            breaker=self.panel.breaker,
+            groups=self.groups,
+            design_effect=self.effect,
+            level=self.request.level,
+            seed=self.request.seed,
+        )
+
+
+def split_words(fitted: FittedSplitCurve, splits: Splits) -> list[str]:
+    """Return what the split of the votes says about the label, in sentences."""
+    voted = splits.take(np.flatnonzero(splits.total > 0))
+    share = voted.given[:, splits.label_classes] / voted.total[:, None]
+    first, second = np.sort(share, axis=1)[:, ::-1][:, :2].T
+    margin = np.round(first - second, 12)
+    clear, close = margin == margin.max(), margin == margin[margin > 0].min(initial=1.0)
+    if margin.max() == margin[margin > 0].min(initial=1.0):
+        return []
+    probs = fitted.probs(voted).mean(0)
+    top = share == first[:, None]
+    right = np.where(top, probs, 0.0).sum(1) / top.sum(1)
+    return [
+        f"Where the votes are clearest ({percent(clear.mean())} of the items), their plurality is "
+        f"right with probability {right[clear].mean():.2f}; where they are closest to a tie "
+        f"({percent(close.mean())}), with probability {right[close].mean():.2f}."
+    ]

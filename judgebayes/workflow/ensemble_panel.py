@@ -1,0 +1,131 @@
+"""The panel whose majority is asked about: its judges, the classes of the labels, and how ties end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.options import split_names
+from judgebayes.majority import Decision, Splits, decision_probs, splits_of
+from judgebayes.sentence import percent
+from judgebayes.votes import Votes
+from judgebayes.workflow.data import Data
+from judgebayes.workflow.options import EnsembleRequest
+
+__all__ = ["UNLABELLED", "EnsemblePanel", "panel_of"]
+
+UNLABELLED = (
+    "The error of a majority vote is estimated from labels, and there are none; add them with "
+    "--labels FILE or --label COLUMN."
+)
+LEAST_LABELS = 10
+"""The least number of labels without a tie for ties to be no class of the labels."""
+
+
+@dataclass(frozen=True)
+class EnsemblePanel:
+    """A panel's votes, and what is decided from them."""
+
+    votes: Votes
+    splits: Splits
+    decision: Decision
+    breaker: Int[np.ndarray, " item"] | None
+    """The vote of the judge who breaks ties, -1 where there is none."""
+    chosen: list[int] | None
+    """The positions of the named judges among all; None for all."""
+    by_class: bool
+    """Whether classes mean something: False for pairs in an arbitrary order."""
+    even_allowed: bool
+    words: list[str]
+
+    @property
+    def papers_error(self) -> bool:
+        """Whether P(S < k/2) with odd k is the error of the decision: there are two classes."""
+        return self.splits.given.shape[1] == 2
+
+    def abstained(self, sizes: tuple[int, ...]) -> Float[np.ndarray, " size"] | None:
+        """Return the share of items on which k random votes are tied, if ties are not broken."""
+        if self.decision != "abstain":
+            return None
+        classes = self.splits.label_classes
+        given = self.splits.given
+        shares = []
+        for size in sizes:
+            decided = decision_probs(
+                given[self.splits.total >= size], size, "abstain", None, classes
+            )
+            shares.append(1 - decided.sum(1).mean() if len(decided) else np.nan)
+        return np.array(shares)
+
+
+def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
+    """Return the panel of a request.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are no labels, a judge does not exist, or options contradict each other.
+    """
+    if not data.labelled:
+        raise JudgeBayesError(UNLABELLED)
+    read, words = data.table, []
+    coding = read.coding
+    names = [str(name) for name in coding.judges]
+    chosen = None
+    votes = read.votes
+    if request.judges is not None:
+        chosen = [_position(name, names, "judges") for name in split_names(request.judges)]
+        if len(set(chosen)) < len(chosen):
+            raise JudgeBayesError("--judges names a judge twice; name each once.")
+        votes = votes.of_judges(chosen)
+    decision, breaker = _decision(request, read.votes, names)
+    classes = coding.classes
+    possible = tuple(range(len(classes)))
+    ties_are_votes = classes.pairwise and len(classes) == 3
+    seen = set(data.labels[data.labels >= 0].tolist())
+    if ties_are_votes and 1 not in seen and (data.labels >= 0).sum() >= LEAST_LABELS:
+        possible = (0, 2)
+        count = int((np.asarray(votes.index) == 1).sum())
+        if count:
+            share = percent(count / int((np.asarray(votes.index) >= 0).sum()))
+            words.append(
+                f"No label is {classes.names[1]!r}: {count} votes for it ({share}) are votes for "
+                "neither side."
+            )
+    if request.decision == "median" and classes.pairwise and len(possible) == 2:
+        raise JudgeBayesError("--decision median needs ordered classes; labels have two classes.")
+    splits = splits_of(votes, data.labels, possible)
+    even = request.ties is not None or decision == "median"
+    return EnsemblePanel(
+        votes, splits, decision, breaker, chosen, not classes.pairwise, even, words
+    )
+
+
+def _decision(
+    request: EnsembleRequest, every: Votes, names: Sequence[str]
+) -> tuple[Decision, Int[np.ndarray, " item"] | None]:
+    """Return what is decided, and the vote of the judge who breaks ties, if one does."""
+    if request.decision == "median":
+        if request.ties is not None:
+            raise JudgeBayesError("--ties has no effect on a median; leave it out.")
+        return "median", None
+    if request.ties is None or request.ties == "random":
+        return "random", None
+    if request.ties == "abstain":
+        return "abstain", None
+    judge = _position(request.ties, names, "ties")
+    counts = np.asarray(every.counts())[:, judge]
+    first = counts.max(1)
+    single = (counts == first[:, None]).sum(1) == 1
+    return "random", np.where(single & (first > 0), counts.argmax(1), -1)
+
+
+def _position(name: str, names: Sequence[str], option: str) -> int:
+    if name not in names:
+        other = "random, abstain or " if option == "ties" else ""
+        raise JudgeBayesError(
+            f"--{option}: there is no judge {name!r}; choose {other}of: {', '.join(names)}."
+        )
+    return list(names).index(name)
