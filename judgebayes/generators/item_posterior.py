@@ -22,6 +22,8 @@ COARSE = 20
 BINS = 400
 ONE_DEVIATION = (0.84, 0.16)
 LEAST = 1e-9
+NEGLIGIBLE = 1e-12
+"""Offsets with a smaller probability are left out."""
 
 Mixture = tuple[
     Float[AnyArray, " part"],
@@ -82,11 +84,13 @@ def quantiles(
         log_posterior = np.log(density + 1e-300) + likelihood / effect
         posterior = np.exp(log_posterior - log_posterior.max())
         posterior /= posterior.sum()
+        some = posterior > NEGLIGIBLE  # a tenth of the offsets, and of the time
         if more:
-            distance = (LOGITS[:, None] - eta) / np.maximum(of_new, LEAST)
+            distance = (LOGITS[:, None] - eta[some]) / np.maximum(of_new[some], LEAST)
         else:
-            distance = (share[:, None] - middle) / np.sqrt(np.maximum(of_rest * variance, LEAST**2))
-        cdf += probability * (ndtr(distance) @ posterior)
+            error = np.sqrt(np.maximum(of_rest * variance[some], LEAST**2))
+            distance = (share[:, None] - middle[some]) / error
+        cdf += probability * (ndtr(distance) @ posterior[some])
     return np.interp(levels, np.maximum.accumulate(cdf), share)
 
 
