@@ -3,6 +3,13 @@
 import numpy as np
 import pytest
 
+from judgebayes.experiments.beyond_consensus.audit_differences import (
+    BINS,
+    PAIRS,
+    binned,
+    from_labels,
+    shown,
+)
 from judgebayes.experiments.beyond_consensus.audit_leave_out import (
     ENDS,
     LABELS,
@@ -10,7 +17,9 @@ from judgebayes.experiments.beyond_consensus.audit_leave_out import (
     nested,
     prior,
 )
+from judgebayes.experiments.beyond_consensus.audit_next import settings
 from judgebayes.experiments.beyond_consensus.program_worlds import Items, resampled, simulated
+from judgebayes.experiments.core import Run
 from judgebayes.generators import shares
 
 
@@ -62,3 +71,47 @@ def test_the_posterior_is_that_of_shares(items: Items, grouped: bool) -> None:
     np.testing.assert_allclose(one.surprise, whole.surprise[place], rtol=1e-6)
     width = one.quantiles[:, 2] - one.quantiles[:, 0]
     assert (np.diff(width) > 0).all()  # a wider prior, a wider posterior
+
+
+# --- differences on new programs ------------------------------------------------------------------
+
+
+def test_designs_show_what_they_say(items: Items) -> None:
+    rng = np.random.default_rng(1)
+    np.testing.assert_array_equal(shown(items, "all labels", rng), items.labels)
+    half = shown(items, "half of the programs", rng) >= 0
+    assert len(np.unique(items.program[half])) == 30
+    assert not np.isin(items.program[~half], items.program[half]).any()
+    mixed = shown(items, "mixed", rng) >= 0
+    part = np.array([mixed[items.generator == place].mean() for place in range(6)])
+    assert ((part == 1).sum(), (part == 0).sum()) == (2, 2)
+
+
+def test_the_more_probable_order_is_put_into_the_bin_of_its_probability() -> None:
+    better = np.array([0.5, 0.1, 0.62, 0.95, 1.0])
+    sure, right, place = binned(better, np.array([1.0, -1.0, -1.0, 1.0, 1.0]))
+    np.testing.assert_allclose(sure, [0.5, 0.9, 0.62, 0.95, 1.0])
+    np.testing.assert_array_equal(right, [True, True, False, True, True])
+    np.testing.assert_array_equal(place, [0, 4, 1, 5, 5])
+    assert (BINS[place] <= sure).all()
+
+
+def test_pairs_without_labels_have_no_interval_from_labels(items: Items) -> None:
+    labels = np.where(items.generator < 2, items.labels, -1)
+    ends = from_labels(items, labels, grouped=True)
+    assert np.isfinite(ends.low).sum() == 1
+    place = PAIRS.index((0, 1))
+    gap = items.these[0] - items.these[1]
+    np.testing.assert_allclose((ends.low[place] + ends.high[place]) / 2, gap)
+
+
+def test_next_is_asked_for_every_target_and_pair() -> None:
+    chosen = settings(Run())
+    assert len(chosen) == 18
+    for target, setting in chosen:
+        assert setting.between == target.startswith("two")
+        assert setting.more == target.endswith("more outputs")
+        assert setting.contrasts.shape == (1, 6)
+        assert setting.contrasts.sum() == (0 if setting.between else 1)
+        own = setting.targets[setting.generator]
+        np.testing.assert_array_equal(own, ~setting.already_labelled)
