@@ -21,19 +21,23 @@ the six); and two binary sets with stronger judges, LLMBar (GPT-4's evaluators i
 share that A wins) and RTE (ten workers per item).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
+from matplotlib.figure import Figure
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, item_votes
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, crowd, llmbar_orders
 from judgebayes.generators import Strata, Stratified, StratumCounts, stratify, valid_share
+from judgebayes.generators.choosing import labels_by_cell
 from judgebayes.plots import curves
 
 REPLAYS = 40
@@ -57,11 +61,22 @@ class Setting:
     generator: Int[np.ndarray, " item"]
     already_labelled: Bool[np.ndarray, " item"]
     targets: Bool[np.ndarray, " generator"]
+    between: bool = False
+    """Whether the labels are for the difference of the two targets, and not for each of them."""
+    more: bool = False
+    """Whether the shares are those among more items like these."""
 
     @property
-    def truth(self) -> Float[np.ndarray, " generator"]:
-        """The share of valid items of each generator."""
-        return np.bincount(self.generator, weights=self.labels) / np.bincount(self.generator)
+    def contrasts(self) -> Float[np.ndarray, "contrast generator"]:
+        """What the labels are for, as sums of the generators' shares."""
+        each = np.eye(len(self.targets))[self.targets]
+        return each[:1] - each[1:] if self.between else each
+
+    @property
+    def truth(self) -> Float[np.ndarray, " contrast"]:
+        """What the labels are for, from all labels."""
+        share = np.bincount(self.generator, weights=self.labels) / np.bincount(self.generator)
+        return np.asarray(self.contrasts @ share)
 
 
 def settings(run: Run) -> list[Setting]:
@@ -107,12 +122,12 @@ def _one_generator(dataset: str, task: str, score: np.ndarray, labels: np.ndarra
 
 @dataclass(frozen=True)
 class Replay:
-    """Intervals and counts of the targets, by replay and round."""
+    """Intervals of what the labels are for, and counts of the targets, by replay and round."""
 
     labels: Float[np.ndarray, "replay round"]
-    low: Float[np.ndarray, "replay round generator"]
-    middle: Float[np.ndarray, "replay round generator"]
-    high: Float[np.ndarray, "replay round generator"]
+    low: Float[np.ndarray, "replay round contrast"]
+    middle: Float[np.ndarray, "replay round contrast"]
+    high: Float[np.ndarray, "replay round contrast"]
     valid: Float[np.ndarray, "replay round generator"]
     n: Float[np.ndarray, "replay round generator"]
 
@@ -128,13 +143,14 @@ def replay(setting: Setting, replays: int, *, choose: bool, seed: int) -> Replay
         jnp.asarray(np.eye(len(setting.targets) * strata)[cell]),
         jnp.asarray(setting.labels, float),
         jnp.asarray(setting.already_labelled),
-        jnp.asarray(setting.targets),
+        jnp.asarray(setting.contrasts),
+        jnp.asarray(setting.more),
         jnp.asarray(setting.strata.position),
         jnp.asarray(choose),
     )
     quantiles, valid, n, total = (np.asarray(a) for a in out)
     pick = setting.targets
-    low, middle, high = (quantiles[:, :, i][..., pick] for i in range(3))
+    low, middle, high = (quantiles[:, :, i] for i in range(3))
     return Replay(total, low, middle, high, valid[..., pick], n[..., pick])
 
 
@@ -144,11 +160,14 @@ def _replay(
     cell: Float[Array, "item cell"],
     labels: Float[Array, " item"],
     already_labelled: Bool[Array, " item"],
-    targets: Bool[Array, " generator"],
+    contrasts: Float[Array, "contrast generator"],
+    more: Bool[Array, ""],
     position: Float[Array, " stratum"],
     choose: Bool[Array, ""],
 ) -> tuple[Array, Array, Array, Array]:
-    shape = len(targets), len(position)
+    shape = contrasts.shape[1], len(position)
+    size = cell.sum(0).reshape(shape).sum(1)
+    chance = jax.random.normal(jax.random.key(1), (DRAWS, shape[0]))
 
     def one(key: Array) -> tuple[Array, Array, Array, Array]:
         order = jnp.argsort(jnp.where(already_labelled, 2.0, jax.random.uniform(key, labels.shape)))
@@ -166,10 +185,14 @@ def _replay(
                 for w in (labelled * labels, labelled * 1.0, (~labelled) * 1.0)
             )
             fit = Stratified().fit(StratumCounts(valid, n - valid, rest, position))
-            quantiles = fit.quantiles((0.05, 0.5, 0.95), DRAWS)
+            share = fit.draws(DRAWS)
+            of_new = share + chance * jnp.sqrt(share * (1 - share) / size)
+            drawn = jnp.where(more, of_new, share) @ contrasts.T
+            quantiles = jnp.quantile(drawn, jnp.array([0.05, 0.5, 0.95]), axis=0)
+            design = fit.design()._replace(contrasts=contrasts, more=more)
             next_items = jax.lax.cond(
                 choose,
-                lambda: fit.next_labels(ROUND, targets).ravel(),
+                lambda: labels_by_cell(design, jnp.asarray(ROUND)),
                 lambda: jnp.zeros(requested.shape).at[0].set(ROUND),
             )
             return requested + next_items, (quantiles, valid.sum(1), n.sum(1), total)
@@ -180,13 +203,18 @@ def _replay(
 
 
 def labels_only(
-    replays: Replay, size: Float[np.ndarray, " generator"]
+    replays: Replay, size: Float[np.ndarray, " generator"], setting: Setting
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of Agresti and Coull's intervals of random labels, for a finite population."""
+    """Return the ends of Agresti and Coull's intervals of random labels, for a finite population.
+
+    That of a difference has the root of the sum of their squares.
+    """
     n = replays.n + Z90**2
     share = (replays.valid + Z90**2 / 2) / n
-    unlabelled_factor = np.sqrt(np.clip(1 - replays.n / size, 0, 1))
+    unlabelled_factor = 1.0 if setting.more else np.sqrt(np.clip(1 - replays.n / size, 0, 1))
     half = Z90 * np.sqrt(share * (1 - share) / n) * unlabelled_factor
+    if setting.between:
+        share, half = share[..., :1] - share[..., 1:], np.sqrt((half**2).sum(-1, keepdims=True))
     return share - half, share + half
 
 
@@ -221,62 +249,75 @@ def needed(
 def main(run: Run) -> Output:
     """Return labels needed, their ratio to those of random choice, coverage and mean widths."""
     records: list[dict[str, Any]] = []
-    pooled: dict[float, dict[str, list[np.ndarray]]] = {w: {} for w in WIDTHS}
-    replays = min(REPLAYS, run.splits)
+    pooled: Pooled = {}
     for setting in settings(run):
         run.say(setting.task)
-        truth = setting.truth[setting.targets]
-        size = np.bincount(setting.generator).astype(float)[setting.targets]
-        replay_by_method = {
-            "acquisition": replay(setting, replays, choose=True, seed=run.seed),
-            "random": replay(setting, replays, choose=False, seed=run.seed),
-        }
-        ends = {name: (f.low, f.high) for name, f in replay_by_method.items()}
-        ends["labels-only"] = labels_only(replay_by_method["random"], size)
-        labels = {
-            name: replay_by_method[name if name in replay_by_method else "random"].labels
-            for name in METHODS
-        }
-        base = {"dataset": setting.dataset, "task": setting.task, "splits": replays}
-        width = {name: (high - low).mean(2) for name, (low, high) in ends.items()}
-        for name in METHODS:
-            low, high = ends[name]
-            inside = ((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean(2)
-            for k in range(ROUNDS):
-                spread = 1.96 * width[name][:, k].std() / np.sqrt(replays)
-                mean = float(width[name][:, k].mean())
-                records.append(
-                    base
-                    | {
-                        "n": k * ROUND,
-                        "method": name,
-                        "metric": "width",
-                        "value": mean,
-                        "low": mean - spread,
-                        "high": mean + spread,
-                    }
-                )
-            start = 1 if name == "labels-only" else 0
-            records.append(
-                base
-                | {"method": name, "metric": "coverage", "value": float(inside[:, start:].mean())}
-            )
-        records.append(
-            base | {"method": "neyman-limit", "metric": "ratio of labels"} | _limit(setting)
-        )
-        for goal in WIDTHS:
-            if (width["random"][:, 0] <= goal).all():
-                continue  # nothing to label for
-            counts = {name: needed(width[name], labels[name], goal) for name in METHODS}
-            if (counts["random"] >= labels["random"][:, -1]).mean() > 0.5:
-                continue  # most replays ran out of labels, so the ratio is unknown
-            records += _needs(base, goal, counts, ends, width, truth)
-            if setting.task.startswith("new"):
-                for name in METHODS:
-                    pooled[goal].setdefault(name, []).append(counts[name])
-    records += _pooled(pooled, run)
+        of_setting, counts = compared(setting, min(REPLAYS, run.splits), run.seed, WIDTHS)
+        limit = {"method": "neyman-limit", "metric": "ratio of labels"} | _limit(setting)
+        records += [*of_setting, {"dataset": setting.dataset, "task": setting.task} | limit]
+        if setting.task.startswith("new"):
+            add(pooled, counts)
+    records += ratios(pooled, "new generator", run.seed)
     table = rows(PAPER, "audit-labelling", records)
-    return Output(table, {"width": _figure(table)}, _notes(table))
+    return Output(table, {"width": figure(table)}, _notes(table))
+
+
+Counts = dict[float, dict[str, np.ndarray]]
+"""Labels that each method needs in each replay, by width."""
+Pooled = dict[float, dict[str, list[np.ndarray]]]
+"""The same in several settings."""
+
+
+def add(pooled: Pooled, counts: Counts) -> None:
+    """Add the counts of one setting."""
+    for goal, by_method in counts.items():
+        for name, needed_labels in by_method.items():
+            pooled.setdefault(goal, {}).setdefault(name, []).append(needed_labels)
+
+
+def compared(
+    setting: Setting, replays: int, seed: int, goals: Sequence[float]
+) -> tuple[list[dict[str, Any]], Counts]:
+    """Return a setting's widths, coverage and labels needed, and the latter by replay."""
+    truth = setting.truth
+    size = np.bincount(setting.generator).astype(float)[setting.targets]
+    replay_by_method = {
+        "acquisition": replay(setting, replays, choose=True, seed=seed),
+        "random": replay(setting, replays, choose=False, seed=seed),
+    }
+    ends = {name: (f.low, f.high) for name, f in replay_by_method.items()}
+    ends["labels-only"] = labels_only(replay_by_method["random"], size, setting)
+    labels = {
+        name: replay_by_method[name if name in replay_by_method else "random"].labels
+        for name in METHODS
+    }
+    base = {"dataset": setting.dataset, "task": setting.task, "splits": replays}
+    width = {name: (high - low).mean(2) for name, (low, high) in ends.items()}
+    records: list[dict[str, Any]] = []
+    for name in METHODS:
+        low, high = ends[name]
+        inside = ((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean(2)
+        for k in range(ROUNDS):
+            spread = 1.96 * width[name][:, k].std() / np.sqrt(replays)
+            mean = float(width[name][:, k].mean())
+            row = base | {"n": k * ROUND, "method": name, "metric": "width"}
+            records.append(row | {"value": mean, "low": mean - spread, "high": mean + spread})
+        if setting.more:
+            continue  # the true share of new items is unknown
+        start = 1 if name == "labels-only" else 0
+        records.append(
+            base | {"method": name, "metric": "coverage", "value": float(inside[:, start:].mean())}
+        )
+    counts: Counts = {}
+    for goal in goals:
+        if (width["random"][:, 0] <= goal).all():
+            continue  # nothing to label for
+        needs = {name: needed(width[name], labels[name], goal) for name in METHODS}
+        if (needs["random"] >= labels["random"][:, -1]).mean() > 0.5:
+            continue  # most replays ran out of labels, so the ratio is unknown
+        records += _needs(base, goal, needs, ends, width, None if setting.more else truth)
+        counts[goal] = needs
+    return records, counts
 
 
 def _limit(setting: Setting) -> dict[str, float]:
@@ -303,17 +344,19 @@ def _needs(
     counts: dict[str, np.ndarray],
     ends: dict[str, tuple[np.ndarray, np.ndarray]],
     width: dict[str, np.ndarray],
-    truth: np.ndarray,
+    truth: np.ndarray | None,
 ) -> list[dict[str, Any]]:
     """Return labels needed for a width, their ratio to random choice, and coverage at the stop."""
     records = []
     row = base | {"judge": f"width {100 * goal:.0f} points"}
     for name, n in counts.items():
+        records.append(row | {"method": name, "metric": "labels needed", "value": n.mean()})
+        if truth is None:
+            continue
         low, high = ends[name]
         stop = np.where((width[name] <= goal).any(1), (width[name] <= goal).argmax(1), ROUNDS - 1)
         at = np.arange(len(stop)), stop
         inside = (low[at] <= truth + 1e-12) & (truth <= high[at] + 1e-12)
-        records.append(row | {"method": name, "metric": "labels needed", "value": n.mean()})
         records.append(
             row | {"method": name, "metric": "coverage on stopping", "value": inside.mean()}
         )
@@ -350,18 +393,16 @@ def _ratio(
     return once(False), float(low), float(high)
 
 
-def _pooled(counts: dict[float, dict[str, list[np.ndarray]]], run: Run) -> list[dict[str, Any]]:
-    """Return the label ratios over all new generators that reach a width."""
+def ratios(pooled: Pooled, task: str, seed: int, of: int = 6) -> list[dict[str, Any]]:
+    """Return the label ratios over all settings that reach a width."""
     records = []
-    for goal, by_method in counts.items():
-        if not by_method:
-            continue
+    for goal, by_method in sorted(pooled.items(), reverse=True):
         for other in ("random", "labels-only"):
-            ratio, low, high = _ratio(by_method["acquisition"], by_method[other], run.seed)
+            ratio, low, high = _ratio(by_method["acquisition"], by_method[other], seed)
             records.append(
                 {
                     "dataset": DATASET,
-                    "task": f"new generator, {len(by_method['random'])} of 6",
+                    "task": f"{task}, {len(by_method['random'])} of {of}",
                     "judge": f"width {100 * goal:.0f} points",
                     "method": f"acquisition / {other}",
                     "metric": "ratio of labels",
@@ -373,7 +414,8 @@ def _pooled(counts: dict[float, dict[str, list[np.ndarray]]], run: Run) -> list[
     return records
 
 
-def _figure(table: Any) -> Any:
+def figure(table: pd.DataFrame) -> Figure:
+    """Plot the width of the intervals against the number of labels."""
     widths = table[table["metric"] == "width"].copy()
     widths[["value", "low", "high"]] = 100 * widths[["value", "low", "high"]].astype(float)
     widths = widths[(widths["method"] != "labels-only") | (widths["n"] >= ROUND)]
@@ -388,7 +430,7 @@ def _figure(table: Any) -> Any:
     )
 
 
-def _notes(table: Any) -> list[str]:
+def _notes(table: pd.DataFrame) -> list[str]:
     ratio = table[(table["metric"] == "ratio of labels") & table["task"].str.startswith("new gen")]
     ratio = ratio[ratio["task"].str.endswith("of 6") & ratio["method"].str.endswith("random")]
     return [

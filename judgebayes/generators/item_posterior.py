@@ -6,15 +6,15 @@ The formulas are those of `judgebayes.generators.own_labels`.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import expit, logit, ndtr
+from jaxtyping import Float, Int
+from scipy.special import betainc, expit, logit, ndtr
 from scipy.stats import norm
 
 from judgebayes.arrays import AnyArray
 from judgebayes.generators.clusters import OFFSETS, Clusters
 from judgebayes.votes.evidence import Evidence, certain
 
-__all__ = ["Items", "Mixture", "information_share", "quantiles"]
+__all__ = ["Items", "Mixture", "information_share", "quantiles", "surprise"]
 
 LOGITS = np.linspace(-12.0, 12.0, 2401)
 COARSE = 20
@@ -22,6 +22,8 @@ COARSE = 20
 BINS = 400
 ONE_DEVIATION = (0.84, 0.16)
 LEAST = 1e-9
+NEGLIGIBLE = 1e-12
+"""Offsets with a smaller probability are left out."""
 
 Mixture = tuple[
     Float[AnyArray, " part"],
@@ -55,14 +57,10 @@ def quantiles(
         return np.interp(levels, cdf, expit(LOGITS))
     if unknown == 0 and target == "these":
         return np.full(len(levels), valid / n)
-    edges = np.unique(np.quantile(scores, np.linspace(0, 1, BINS)))
-    group = np.searchsorted(edges, scores)
-    size = np.bincount(group)
-    logits = np.bincount(group, scores) / np.maximum(size, 1) + OFFSETS[:, None]
+    group, size, logits = _binned(scores)
     log_valid, log_invalid = -np.logaddexp(0, -logits), -np.logaddexp(0, logits)
     mean = np.exp(log_valid) @ size / n
-    eta = logit(np.clip(mean, 1e-12, 1 - 1e-12))
-    density = (weight * norm.pdf(eta, centre, spread)).sum(0) * np.gradient(eta, OFFSETS)
+    eta, density = _prior_of_offsets(mean, prior)
     more = target == "more"
     if more:
         share, of_new = expit(LOGITS), _spread_of_new(items) / (mean * (1 - mean))
@@ -86,12 +84,61 @@ def quantiles(
         log_posterior = np.log(density + 1e-300) + likelihood / effect
         posterior = np.exp(log_posterior - log_posterior.max())
         posterior /= posterior.sum()
+        some = posterior > NEGLIGIBLE  # a tenth of the offsets, and of the time
         if more:
-            distance = (LOGITS[:, None] - eta) / np.maximum(of_new, LEAST)
+            distance = (LOGITS[:, None] - eta[some]) / np.maximum(of_new[some], LEAST)
         else:
-            distance = (share[:, None] - middle) / np.sqrt(np.maximum(of_rest * variance, LEAST**2))
-        cdf += probability * (ndtr(distance) @ posterior)
+            error = np.sqrt(np.maximum(of_rest * variance[some], LEAST**2))
+            distance = (share[:, None] - middle[some]) / error
+        cdf += probability * (ndtr(distance) @ posterior[some])
     return np.interp(levels, np.maximum.accumulate(cdf), share)
+
+
+def _binned(
+    scores: Float[np.ndarray, " item"],
+) -> tuple[Int[np.ndarray, " item"], Int[np.ndarray, " bin"], Float[np.ndarray, "offset bin"]]:
+    """Return the bin of each score, the sizes of the bins, and their logits at each offset."""
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, BINS)))
+    group = np.searchsorted(edges, scores)
+    size = np.bincount(group)
+    return group, size, np.bincount(group, scores) / np.maximum(size, 1) + OFFSETS[:, None]
+
+
+def _prior_of_offsets(
+    mean: Float[np.ndarray, " offset"], prior: Mixture
+) -> tuple[Float[np.ndarray, " offset"], Float[np.ndarray, " offset"]]:
+    """Return the logit of the mean probability at each offset, and the density of the offset."""
+    weight, centre, spread = (np.asarray(part)[:, None] for part in prior)
+    eta = logit(np.clip(mean, 1e-12, 1 - 1e-12))
+    density = (weight * norm.pdf(eta, centre, spread)).sum(0) * np.gradient(eta, OFFSETS)
+    return eta, density
+
+
+def surprise(items: Items, prior: Mixture) -> float:
+    r"""Return the prior probability of a number of valid labels as far out as the observed one.
+
+    The two-sided mid-p value of the number s of valid ones among n certain labels,
+
+    .. math:: 2 \min(m, 1 - m), \qquad m = \mathrm{E}\,[P(S < s) + P(S = s) / 2]
+
+    with S binomial given the offset, at the mean probability of the labelled items, and n and s divided
+    by the design effect; the mean is over the prior of the offset. NaN without a certain label.
+    """
+    known = np.isinf(items.evidence.nodes[0])
+    if not known.any():
+        return float("nan")
+    group, size, logits = _binned(items.scores)
+    probability = expit(logits)
+    density = _prior_of_offsets(probability @ size / len(items.scores), prior)[1]
+    p = probability @ np.bincount(group[known], minlength=len(size)) / known.sum()
+    effect = items.clusters.design_effect(known)
+    n, valid = known.sum() / effect, items.evidence.valid / effect
+    invalid = n - valid
+    none = np.zeros_like(p)
+    below = betainc(invalid + 1, valid, 1 - p) if valid > 0 else none
+    up_to = betainc(invalid, valid + 1, 1 - p) if invalid > 0 else none + 1
+    middle = (below + up_to) / 2 @ density / density.sum()
+    return float(2 * min(middle, 1 - middle))
 
 
 def _spread_of_new(items: Items) -> Float[np.ndarray, " offset"]:

@@ -51,7 +51,7 @@ from judgebayes.generators.clusters import (
     residuals,
 )
 from judgebayes.generators.counts import PrecisionCounts, count_votes, expected_counts
-from judgebayes.generators.item_posterior import Items, information_share, quantiles
+from judgebayes.generators.item_posterior import Items, information_share, quantiles, surprise
 from judgebayes.generators.panel import FittedPanel, Panel
 from judgebayes.generators.uncertain import FEW, RIDGE, expected_validity, mean_votes
 from judgebayes.votes import Votes
@@ -85,6 +85,9 @@ class FittedShares:
     """The share of the information on a generator that comes from its own labels."""
     in_common: Float[np.ndarray, "generator generator"]
     """The correlation of the generators' labels through their groups."""
+    surprise: Float[np.ndarray, " generator"]
+    """The probability, given the other generators, of labels as far out as a generator's own; NaN
+    without labels of its own."""
 
     def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
         """Return a quantile of the share of valid items of each generator."""
@@ -206,7 +209,7 @@ def shares(
         in_common = correlation_between(residual, group, generator, n_generators)
     levels = ndtr(np.linspace(-5, 5, 501))
     ends, held_out = np.full((2, n_generators, len(levels)), np.nan)
-    own_share = np.zeros(n_generators)
+    own_share, unexpected = np.zeros(n_generators), np.full(n_generators, np.nan)
     for place in range(n_generators):
         own = generator == place
         prior = jax.tree.map(lambda leaf, at=place: leaf[at], fits)
@@ -215,6 +218,7 @@ def shares(
         ends[place] = quantiles(items, mixture, levels, target)
         if labelled[place]:
             held_out[place] = quantiles(items.hidden(), mixture, levels, "these")
+            unexpected[place] = surprise(items, mixture)
             own_share[place] = 0.0 if groups is None else information_share(items, mixture)
     whole = jax.tree.map(lambda leaf: leaf[-1], fits)
     return FittedShares(
@@ -227,6 +231,7 @@ def shares(
         correlation,
         own_share,
         in_common,
+        unexpected,
     )
 
 

@@ -187,7 +187,7 @@ def precision_request(request: PrecisionRequest) -> Precision:
         said=[*inputs.notes, *_grouped(inputs, fit), *sentences],
         legend=legend,
         target=target,
-        warnings=precision_warnings(given.judges, given.counts, fit),
+        warnings=precision_warnings(given.names, given.judges, given.counts, fit),
     )
 
 

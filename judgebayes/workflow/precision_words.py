@@ -10,18 +10,23 @@ from judgebayes.generators.youden import LEAST
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.workflow.precision_fits import Fit, Points
-from judgebayes.workflow.precision_tables import SETTLED
+from judgebayes.workflow.precision_tables import LEVEL, SETTLED
 
 __all__ = ["precision_warnings"]
 
 FEW_INVALID = 10
 ODD = 0.5
 """A judge's votes on a generator are called unlike the others' from this probability."""
+SURPRISING = 0.05
+"""Labels contradict the other generators if, given these, labels so far out are less probable."""
+ENDS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 UNINFORMATIVE = 0.5
 """A panel is called uninformative from this posterior probability."""
 
 
-def precision_warnings(judges: Sequence[str], counts: PrecisionCounts, fit: Fit) -> list[str]:
+def precision_warnings(
+    generators: Sequence[str], judges: Sequence[str], counts: PrecisionCounts, fit: Fit
+) -> list[str]:
     """Return what is missing for a safe answer, with what to do about it."""
     lines = []
     if int(fit.status) != Status.CONVERGED:
@@ -52,6 +57,7 @@ def precision_warnings(judges: Sequence[str], counts: PrecisionCounts, fit: Fit)
         lines += _uninformative(counts)
     if isinstance(fit, FittedShares):
         lines += _odd_judges(judges, counts, fit)
+        lines += _contradicting(generators, counts, fit)
     for place in np.flatnonzero(judge_youden(counts).below(0.0) >= SETTLED).tolist():
         lines.append(
             f"Judge {judges[place]!r} calls invalid items valid more often than valid ones: check "
@@ -82,6 +88,24 @@ def _uninformative(counts: PrecisionCounts) -> list[str]:
         "Estimates of generators with few labels then rest on the priors: label items of each "
         "generator, or add better judges."
     ]
+
+
+def _contradicting(
+    generators: Sequence[str], counts: PrecisionCounts, fit: FittedShares
+) -> list[str]:
+    """Return a sentence for each generator in part labelled, if its labels contradict the others'."""
+    in_part = np.asarray(counts.unlabelled) > 0
+    lines = []
+    for place in np.flatnonzero((fit.surprise < SURPRISING) & in_part).tolist():
+        low, high = (np.interp(level, fit.levels, fit.held_out[place]) for level in ENDS)
+        valid = float(counts.labelled_precision[place])
+        lines.append(
+            f"The labels of {generators[place]!r} contradict what the other generators predict: "
+            f"{percent(valid)} of them are valid, where {percent(low)} to {percent(high)} of its items "
+            f"were expected (labels so far out have a probability of {fit.surprise[place]:.3f}, said "
+            f"below {SURPRISING:g}). Its interval uses both: label more of its items."
+        )
+    return lines
 
 
 def _odd_judges(judges: Sequence[str], counts: PrecisionCounts, fit: FittedShares) -> list[str]:

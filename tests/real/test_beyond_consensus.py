@@ -127,7 +127,7 @@ def test_chosen_labels_need_fewer_than_random_ones(real: Run) -> None:
     """Replays of two new generators: 0.69 and 0.57 of the labels for 5 points, of 40 replays."""
     needed, inside = {True: [], False: []}, []
     for setting in audit_labelling.settings(real)[1:3]:
-        truth = setting.truth[setting.targets]
+        truth = setting.truth
         for choose, means in needed.items():
             result = audit_labelling.replay(setting, 12, choose=choose, seed=1)
             width = (result.high - result.low).mean(2)

@@ -314,3 +314,20 @@ def test_a_simpler_method_is_named_if_it_clearly_predicts_better() -> None:
     assert "not identified for 1 of 4 generators" in missing
     assert "so few cannot tell" in check_words(table([0.3, 0.0, 0.0, 0.02]), "generator")[0]
     assert "better" not in check_words(table([0.0] * 4), "generator")[0]
+
+
+def test_labels_that_contradict_the_other_generators_are_said(
+    tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame
+) -> None:
+    gold = tables[1][tables[1]["item"].str.startswith("gamma")].head(24)
+    right = jb.precision(tables[0], pd.concat([most, gold]))
+    assert "contradict" not in " ".join(right.warnings)
+    wrong = jb.precision(tables[0], pd.concat([most, gold.assign(label=0)]))
+    said = " ".join(wrong.warnings)
+    assert "The labels of 'gamma' contradict what the other generators predict: 0 % of them" in said
+    assert "'alpha'" not in said
+    assert "'beta'" not in said
+    low, high = (
+        np.interp(level, wrong.fit.levels, wrong.fit.held_out[2]) for level in (0.05, 0.95)
+    )
+    assert f"{100 * low:.0f} % to {100 * high:.0f} % of its items were expected" in said
