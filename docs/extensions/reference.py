@@ -101,7 +101,10 @@ TASKS = (
         "majority",
         "Estimate the error of a majority vote",
         "The error of a majority of k votes, and the number of labels to estimate it.",
-        ("majority", "workflow.ensembling"),
+        (
+            *("majority", "workflow.ensembling", "workflow.ensemble_panel"),
+            *("workflow.ensemble_estimates", "workflow.panels_compared"),
+        ),
     ),
     Task(
         "generators",

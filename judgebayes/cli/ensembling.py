@@ -55,17 +55,23 @@ def ensemble_error(request: EnsembleRequest) -> None:
 
 def _print(console: Console, result: MajorityError) -> None:
     level = percent(result.request.level)
-    decision = "median" if result.distance else "majority vote" if not result.paper else "plurality"
+    decision = "majority vote" if "mixture" in result.curves else "plurality"
+    decision = "median" if result.distance else decision
     tables = [
         (
-            f"Error of a {decision} on {result.about}",
-            _table(result.curves, None if result.paper else result.independent, result.abstained),
+            f"Error of a {decision} on {result.about}, in %",
+            _table(
+                result.curves,
+                result.independent if "mixture" in result.curves else None,
+                result.abstained,
+            ),
         )
     ]
     if result.distance:
-        tables.append(("Its mean distance from the label, in classes", _table(result.distance)))
+        words = "Its mean distance from the label, in hundredths of a class"
+        tables.append((words, _table(result.distance)))
     if result.paper:
-        words = "Share of items with less than half of k votes right, P(S < k/2) (P3)"
+        words = "Items with less than half of k votes right, P(S < k/2) (P3), in %"
         tables.append((words, _table(result.paper, result.independent)))
     for title, table in tables:
         show(console, f"{title}, with {level} intervals", table)
@@ -77,7 +83,7 @@ def _print(console: Console, result: MajorityError) -> None:
     numbers(panels, "error")
     for row in result.panels.itertuples():
         panels.add_row(str(row.panel), _interval(row.error, row.low, row.high))
-    show(console, f"Error of the votes that each item has, with {level} intervals", panels)
+    show(console, f"Error of the votes that each item has, in %, with {level} intervals", panels)
     console.print()
 
 
@@ -95,21 +101,24 @@ def _table(
     for i, size in enumerate(like.size):
         cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in curves.values()]
         if independent is not None:
-            cells.append(f"{independent.error[i]:.3f}")
+            cells.append(f"{100 * independent.error[i]:.1f}")
         if abstained is not None:
-            cells.append(percent(abstained[i], 1) if np.isfinite(abstained[i]) else "-")
+            cells.append(f"{100 * abstained[i]:.1f}" if np.isfinite(abstained[i]) else "-")
         table.add_row(str(size), *cells, "extrapolated" if like.extrapolated[i] else "")
     return table
 
 
 def _interval(error: float, low: float, high: float) -> str:
-    return f"{error:.3f} [{low:.3f}, {high:.3f}]" if np.isfinite(error) else "-"
+    if not np.isfinite(error):
+        return "-"
+    return f"{100 * error:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def _plot(result: MajorityError, path: Path) -> None:
     from judgebayes.plots import error_curves
 
-    other = {} if result.paper else {"independent votes": result.independent}
+    both = "mixture" in result.curves
+    other = {"independent votes": result.independent} if both else {}
     figure = error_curves(
         result.curves | other, title=f"Error of a majority vote on {result.about}"
     )

@@ -124,8 +124,8 @@ def _decision(
 
 def _position(name: str, names: Sequence[str], option: str) -> int:
     if name not in names:
-        other = "random, abstain or " if option == "ties" else ""
+        other = ["random", "abstain"] if option == "ties" else []
         raise JudgeBayesError(
-            f"--{option}: there is no judge {name!r}; choose {other}of: {', '.join(names)}."
+            f"--{option}: there is no judge {name!r}; choose one of: {', '.join([*other, *names])}."
         )
     return list(names).index(name)

@@ -114,3 +114,85 @@ def test_numbers_of_votes_are_read() -> None:
     assert sizes_of(None, 6) == (1, 3, 5)
     assert sizes_of("1:21", 6) == tuple(range(1, 22, 2))
     assert sizes_of("11", 6) == (11,)
+
+
+def ternary(folder: Path, with_ties: bool) -> tuple[Path, Path]:
+    """Write votes of four judges on pairs, A, tie or B, and labels of half of the pairs."""
+    rng = np.random.default_rng(5)
+    truth = rng.choice(["A", "tie", "B"] if with_ties else ["A", "B"], 60)
+    rows = [
+        (i, judge, truth[i] if rng.random() < 0.6 else rng.choice(["A", "tie", "B"]))
+        for i in range(60)
+        for judge in ("ann", "ben", "cy", "di")
+        if rng.random() < 0.9
+    ]
+    votes, labels = folder / "pairs.csv", folder / "truth.csv"
+    pd.DataFrame(rows, columns=["item", "judge", "vote"]).to_csv(votes, index=False)
+    pd.DataFrame({"item": range(30), "label": truth[:30]}).to_csv(labels, index=False)
+    return votes, labels
+
+
+@pytest.fixture
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = NUTS(draws=100, warmup=100, chains=2)
+    monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_three_classes_print_the_plurality_and_name_the_papers_figure(tmp_path: Path) -> None:
+    said = run(*_with_labels(ternary(tmp_path, with_ties=True)), "--out", tmp_path / "t.csv").output
+    assert "Error of a plurality" in said
+    assert "less than half of k votes right, P(S < k/2) (P3)" in " ".join(said.split())
+    table = pd.read_csv(tmp_path / "t.csv")
+    wrong = table.query("quantity == 'error' and votes == 3").set_index("method")["error"]
+    half = table.query("quantity == 'less than half right' and votes == 3").set_index("method")
+    assert set(wrong.index) == {"split curve", "model-free"}
+    assert wrong["model-free"] < half.loc["model-free", "error"]  # 2 of 5 votes can be the most
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_ties_that_no_label_has_are_votes_for_neither_side(tmp_path: Path) -> None:
+    votes, labels = ternary(tmp_path, with_ties=False)
+    said = run(*_with_labels((votes, labels)), "--ties", "abstain", "--k", "1:4").output
+    assert "No label is 'tie'" in said
+    assert "no decision" in said
+    by_judge = run(*_with_labels((votes, labels)), "--ties", "ann", "--k", "2").output
+    assert "Error of a plurality" in by_judge
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_a_named_panel_is_compared_with_its_rivals(
+    files: tuple[Path, Path, np.ndarray],
+) -> None:
+    said = run(files[0], "--labels", files[1], "--judges", "0,1,2", "--k", "3").output
+    for row in ("0, 1, 2", "all 5 judges", "best single judge", "stacking, fitted on 32 labels"):
+        assert row in said
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_a_median_has_a_distance(tmp_path: Path) -> None:
+    files = ternary(tmp_path, with_ties=True)
+    said = run(*_with_labels(files), "--decision", "median", "--k", "3,4").output
+    assert "Error of a median" in said
+    assert "mean distance from the label" in said
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["--judges", "0,eve"], "--judges: there is no judge 'eve'; choose one of: 0, 1"),
+        (["--judges", "0,0"], "names a judge twice"),
+        (["--ties", "eve"], "choose one of: random, abstain, 0"),
+        (["--ties", "random", "--decision", "median"], "no effect on a median"),
+        (["--decision", "mean"], "--decision 'mean' is unknown; choose one of"),
+        (["--k", "2"], "--ties states how ties are decided"),
+    ],
+)
+def test_bad_panels_get_their_sentence(
+    files: tuple[Path, Path, np.ndarray], args: list[str], sentence: str
+) -> None:
+    assert sentence in str(run(files[0], "--labels", files[1], *args).exception)
+
+
+def _with_labels(files: tuple[Path, Path]) -> tuple[object, ...]:
+    return files[0], "--labels", files[1]
