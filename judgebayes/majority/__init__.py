@@ -3,6 +3,7 @@
 This package may not import `generators` or any package after it.
 """
 
+from judgebayes.majority.assurance import LabelForecast, label_forecast
 from judgebayes.majority.counts import Counts, correct_counts, counts_of
 from judgebayes.majority.curve import ErrorCurve, odd_sizes
 from judgebayes.majority.design_effect import design_effect
@@ -23,7 +24,7 @@ from judgebayes.majority.pooling import (
     limited,
     share_of_pool,
 )
-from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, losses
+from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, Target, losses
 from judgebayes.majority.splits import Splits, splits_of
 from judgebayes.majority.stopping import (
     Advice,
@@ -58,6 +59,7 @@ __all__ = [
     "FittedPool",
     "FittedSplitCurve",
     "FittedThinning",
+    "LabelForecast",
     "Measure",
     "PaperEM",
     "PooledBetaBinomial",
@@ -67,6 +69,7 @@ __all__ = [
     "Sources",
     "SplitCurve",
     "Splits",
+    "Target",
     "Thinning",
     "TransferWeights",
     "VarianceRule",
@@ -77,6 +80,7 @@ __all__ = [
     "decision_probs",
     "design_effect",
     "in_population",
+    "label_forecast",
     "labels_needed",
     "limited",
     "losses",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,11 +22,13 @@ from judgebayes.majority.plurality import Decision, decision_probs, wrong_majori
 from judgebayes.majority.splits import Splits, item_data, labelled_data, padded
 from judgebayes.models.split_curve import Prior, SplitCurveModel, SplitData, split_data
 
-__all__ = ["FittedSplitCurve", "Measure", "SplitCurve", "losses"]
+__all__ = ["FittedSplitCurve", "Measure", "SplitCurve", "Target", "losses"]
 
 Measure = Literal["paper", "wrong", "absolute"]
 """What is averaged over items: P(S < k/2), the paper's error of a majority; P(decision is wrong); or the
 expected distance of the decision from the label, in classes."""
+Target = Literal["these", "more"]
+"""These items, or more items like these."""
 PRIOR_ITEMS = 1.0
 """The weight of the curve in the distribution of new items, as a number of items."""
 
@@ -180,7 +182,7 @@ class FittedSplitCurve(Sampled):
         splits: Splits,
         sizes: tuple[int, ...],
         *,
-        target: Literal["these", "more"] = "more",
+        target: Target = "more",
         measure: Measure = "paper",
         decision: Decision = "random",
         breaker: Int[np.ndarray, " item"] | None = None,
@@ -212,15 +214,18 @@ class FittedSplitCurve(Sampled):
         seed
             Seed of labels and weights.
         """
-        table = [losses(splits, size, measure, decision, breaker) for size in sizes]
-        draws = self._means(splits, np.stack(table), target, groups, design_effect, seed)
+        cells = _cells(splits, groups if target == "more" else None, breaker)
+        table = np.stack(
+            [losses(cells.splits, size, measure, decision, cells.breaker) for size in sizes]
+        )
+        draws = self._means(cells, table, target, design_effect, seed)
         return _interval(draws, sizes, level)
 
     def all_votes(
         self,
         splits: Splits,
         *,
-        target: Literal["these", "more"] = "more",
+        target: Target = "more",
         measure: Measure = "wrong",
         decision: Decision = "random",
         breaker: Int[np.ndarray, " item"] | None = None,
@@ -233,58 +238,77 @@ class FittedSplitCurve(Sampled):
 
         The options are those of `curve`. Items without votes do not count.
         """
-        table = np.full((len(splits.labels), len(splits.label_classes)), np.nan)
-        for size in np.unique(splits.total[splits.total > 0]):
-            items = np.flatnonzero(splits.total == size)
-            own = None if breaker is None else breaker[items]
-            table[items] = losses(splits.take(items), int(size), measure, decision, own)
-        draws = self._means(splits, table[None], target, groups, design_effect, seed)
+        cells = _cells(splits, groups if target == "more" else None, breaker)
+        some = cells.splits
+        table = np.full((len(some.labels), len(some.label_classes)), np.nan)
+        for size in np.unique(some.total[some.total > 0]):
+            part = np.flatnonzero(some.total == size)
+            own = None if cells.breaker is None else cells.breaker[part]
+            table[part] = losses(some.take(part), int(size), measure, decision, own)
+        draws = self._means(cells, table[None], target, design_effect, seed)
         curve = _interval(draws, (0,), level)
         return float(curve.error[0]), float(curve.low[0]), float(curve.high[0])
 
     def _means(
         self,
-        splits: Splits,
-        table: Float[np.ndarray, "size item label"],
-        target: str,
-        groups: Int[np.ndarray, " item"] | None,
+        cells: "_Cells",
+        table: Float[np.ndarray, "size cell label"],
+        target: Target,
         design_effect: float,
         seed: int,
     ) -> Float[np.ndarray, "draw size"]:
         """Return the mean of a loss over items under every draw."""
-        member = (
-            np.zeros(len(splits.labels), int) if groups is None or target == "these" else groups
-        )
-        rows = np.column_stack([member, splits.given, table[:, :, 0].T])
-        _, first, where = np.unique(
-            np.nan_to_num(rows, nan=-1.0), axis=0, return_index=True, return_inverse=True
-        )
-        where = where.ravel()
-        n_labels, position = table.shape[2], splits.positions()
-        known = np.zeros((len(first), n_labels))
-        np.add.at(known, (where[splits.labelled], position[splits.labelled]), 1.0)
-        unknown = np.bincount(where[~splits.labelled], minlength=len(first))
-        probs = self.probs(splits.take(first))
+        known, unknown = cells.known, cells.unknown
+        probs = self.probs(cells.splits)
         probs /= probs.sum(-1, keepdims=True)
+        expected = unknown[:, None] * probs
+        if self.n_draws == 1:
+            return _mean(known + expected, table)
         rng = np.random.default_rng(seed)
-        cells = table[:, first]
-        drawn = rng.multinomial(np.broadcast_to(unknown, probs.shape[:2]), probs).astype(float)
-        if self.n_draws == 1:
-            drawn = unknown[:, None] * probs
+        drawn = rng.multinomial(np.broadcast_to(unknown, probs.shape[:2]), probs)
         if target == "these":
-            expected = unknown[:, None] * probs
-            drawn = expected + np.sqrt(design_effect) * (drawn - expected)
-            return _mean(known + drawn, cells)
+            return _mean(known + expected + np.sqrt(design_effect) * (drawn - expected), table)
         counts = known + drawn
-        if self.n_draws == 1:
-            return _mean(counts, cells)
-        share = (known.sum(1) + unknown) / max(len(splits.labels), 1)
+        share = (known.sum(1) + unknown) / max(known.sum() + unknown.sum(), 1)
         prior = PRIOR_ITEMS * share[:, None] * probs
-        if groups is None:
-            return _mean(rng.standard_gamma(counts + prior), cells)
-        of_cell = np.unique(member, return_inverse=True)[1].ravel()[first]
-        weight = rng.standard_exponential((self.n_draws, int(of_cell.max()) + 1))
-        return _mean(counts * weight[:, of_cell, None] + prior, cells)
+        if cells.group is None:
+            return _mean(rng.standard_gamma(counts + prior), table)
+        weight = rng.standard_exponential((self.n_draws, int(cells.group.max()) + 1))
+        return _mean(counts * weight[:, cells.group, None] + prior, table)
+
+
+class _Cells(NamedTuple):
+    """Items with the same votes (and group, and vote that breaks ties), together."""
+
+    splits: Splits
+    """The votes of one item of each cell."""
+    breaker: Int[np.ndarray, " cell"] | None
+    group: Int[np.ndarray, " cell"] | None
+    known: Float[np.ndarray, "cell label"]
+    """The number of items with each label."""
+    unknown: Int[np.ndarray, " cell"]
+    """The number of items without a label."""
+
+
+def _cells(
+    splits: Splits,
+    groups: Int[np.ndarray, " item"] | None,
+    breaker: Int[np.ndarray, " item"] | None,
+) -> _Cells:
+    own = [splits.given, *(x for x in (breaker, groups) if x is not None)]
+    _, first, where = np.unique(
+        np.column_stack(own), axis=0, return_index=True, return_inverse=True
+    )
+    where, labelled = where.ravel(), splits.labelled
+    known = np.zeros((len(first), len(splits.label_classes)))
+    np.add.at(known, (where[labelled], splits.positions()[labelled]), 1.0)
+    unknown = np.bincount(where[~labelled], minlength=len(first))
+    of_cell = None
+    if groups is not None:
+        of_cell = np.unique(groups, return_inverse=True)[1].ravel()[first]
+    return _Cells(
+        splits.take(first), None if breaker is None else breaker[first], of_cell, known, unknown
+    )
 
 
 def _mean(
