@@ -1,12 +1,10 @@
-r"""How many labels an interval of a given width needs: typically, and with assurance.
+"""How many labels an interval of a given width needs: typically, and with assurance.
 
 Preposterior simulation: a curve is drawn from the posterior, labels of all items are drawn from it, n
-random items are labelled, the curve is fitted again, and the width of its interval is recorded, for
-many n. With N items, the widths follow
-
-.. math:: \log w^2 = \log\bigl(A + B (1/n - 1/N)\bigr) + \sigma e, \qquad A, B \ge 0
-
-where A is what labels of these items cannot remove (0 if the error on these items is asked about).
+random items are labelled, the curve is fitted again, and the width w of its interval is recorded. A few
+simulations over all n show where the target is; the others have n near it, and a line through log w by
+log n, with the spread of the points around it, gives the n at which the target is met with a
+probability.
 """
 
 from dataclasses import dataclass
@@ -14,7 +12,6 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import nnls
 from scipy.stats import norm
 
 from judgebayes.errors import JudgeBayesError
@@ -26,6 +23,10 @@ from judgebayes.majority.splits import Splits
 __all__ = ["LabelForecast", "label_forecast"]
 
 SIMULATIONS = 48
+SEARCH = 12
+"""Simulations over all n, before those near the target."""
+REACH = 1.6
+"""The largest ratio of the n of the others to the n of the target."""
 LEAST = 10
 """Fewest labels of a simulation."""
 REFIT = NormalAtMode(draws=1000, weighted=True)
@@ -33,45 +34,46 @@ REFIT = NormalAtMode(draws=1000, weighted=True)
 
 @dataclass(frozen=True)
 class LabelForecast:
-    """The forecast of the interval's width by number of labels."""
+    """The forecast of the interval's width by number of labels, near a target width."""
 
+    width: float
+    """The target."""
     items: int
+    """The number of items with votes."""
     labels: Int[np.ndarray, " simulation"]
-    """Numbers of labels that were simulated."""
-    width: Float[np.ndarray, " simulation"]
-    floor: float
-    """A: the squared width with a label on every item."""
-    rate: float
-    """B."""
+    """The numbers of labels near the target that were simulated."""
+    widths: Float[np.ndarray, " simulation"]
+    level: float
+    """The mean of log w at log n = 0."""
+    slope: float
+    """The change of log w with log n, at most 0."""
     spread: float
-    """sigma: the standard deviation of log squared widths around the curve."""
+    """The standard deviation of log w around the line."""
 
-    def needed(self, width: float, assurance: float = 0.5) -> int | None:
-        """Return the least number of labels with which the width is met with this probability.
+    def needed(self, assurance: float = 0.5) -> int | None:
+        """Return the least number of labels with which the target is met with this probability.
 
         None if labels of all items would not do. 0.5 gives the typical number.
 
         Raises
         ------
         JudgeBayesError
-            If the width or the probability is not between 0 and 1.
+            If the probability is not between 0 and 1.
         """
-        for name, value in (("width", width), ("assurance", assurance)):
-            if not 0 < value < 1:
-                raise JudgeBayesError(f"The {name} is {value}; it must be between 0 and 1.")
-        goal = width**2 * np.exp(-norm.ppf(assurance) * self.spread)
-        left = goal - self.floor
-        if left < 0:
-            return None
-        if self.rate == 0:
-            return 1
-        return min(int(np.ceil(1 / (left / self.rate + 1 / self.items))), self.items)
+        if not 0 < assurance < 1:
+            raise JudgeBayesError(f"The assurance is {assurance}; it must be between 0 and 1.")
+        goal = np.log(self.width) - norm.ppf(assurance) * self.spread
+        if self.slope == 0:
+            return 1 if self.level <= goal else None
+        log_n = (goal - self.level) / self.slope
+        return int(np.ceil(np.exp(log_n))) if log_n <= np.log(self.items) else None
 
 
 def label_forecast(
     fitted: FittedSplitCurve,
     splits: Splits,
     size: int,
+    width: float,
     *,
     target: Target = "more",
     measure: Measure = "paper",
@@ -92,6 +94,8 @@ def label_forecast(
         The votes, and the labels so far.
     size
         The number of votes.
+    width
+        The target width of the interval.
     target, measure, decision, groups, design_effect, level
         As in `FittedSplitCurve.curve`.
     simulations
@@ -102,8 +106,11 @@ def label_forecast(
     Raises
     ------
     JudgeBayesError
-        If the fit is a point estimate, which has no posterior to draw from.
+        If the fit is a point estimate, which has no posterior to draw from, or the width is not
+        positive.
     """
+    if not width > 0:
+        raise JudgeBayesError(f"The target width is {width}; it must be positive.")
     if fitted.n_draws == 1:
         raise JudgeBayesError(
             "A forecast needs a posterior: fit the curve with NormalAtMode or NUTS."
@@ -113,17 +120,12 @@ def label_forecast(
     voted = np.flatnonzero(splits.total > 0)
     now = int(splits.labelled.sum())
     least = min(max(now, LEAST), len(voted))
-    # Evenly in log n, and in random order, so that n is independent of the draw of the curve.
-    spaced = np.geomspace(least, len(voted), simulations + 1)[:-1]
-    sizes = np.unique(np.maximum(np.round(spaced).astype(int), 1), return_counts=False)
-    sizes = rng.permutation(np.resize(sizes, simulations))
     method = SplitCurve(fitted.method.by_class, REFIT, fitted.method.prior, fitted.method.noise)
     weight = np.full(len(splits.labels), 1 / design_effect)
-    draws = rng.choice(fitted.n_draws, simulations, replace=simulations > fitted.n_draws)
     possible = np.array(splits.label_classes)
-    widths = []
-    for number, (n, draw) in enumerate(zip(sizes, draws, strict=True)):
-        up_to = probs[draw].cumsum(1)
+
+    def simulated_width(n: int, number: int) -> float:
+        up_to = probs[rng.integers(fitted.n_draws)].cumsum(1)
         drawn = (rng.random(len(up_to))[:, None] * up_to[:, -1:] > up_to).sum(1)
         complete = np.where(splits.labelled, splits.labels, possible[drawn])
         unlabelled = voted[~splits.labelled[voted]]
@@ -143,27 +145,30 @@ def label_forecast(
             level=level,
             seed=number,
         )
-        widths.append(float(curve.high[0] - curve.low[0]))
-    return _fitted(len(voted), sizes, np.array(widths), target)
+        return float(curve.high[0] - curve.low[0])
+
+    search = np.geomspace(least, len(voted), SEARCH).round().astype(int)
+    rough = [simulated_width(n, number) for number, n in enumerate(search)]
+    # The mean over neighbours, so that one odd simulation does not decide.
+    smooth = np.convolve(np.log(np.maximum(rough, 1e-9)), np.ones(3) / 3, "valid")
+    there = smooth <= np.log(width)
+    centre = search[1:-1][np.argmax(there)] if there.any() else len(voted)
+    ends = max(centre / REACH, least), min(centre * REACH, len(voted))
+    sizes = np.geomspace(*ends, simulations - SEARCH).round().astype(int)
+    widths = np.array([simulated_width(n, SEARCH + number) for number, n in enumerate(sizes)])
+    return _line(width, len(voted), sizes, widths)
 
 
-def _fitted(
-    items: int, sizes: Int[np.ndarray, " _"], widths: Float[np.ndarray, " _"], target: Target
+def _line(
+    width: float, items: int, sizes: Int[np.ndarray, " _"], widths: Float[np.ndarray, " _"]
 ) -> LabelForecast:
-    """Return the curve through the widths, by least squares of relative squared widths."""
     use = np.isfinite(widths) & (widths > 0)
-    labels, squared = sizes[use], widths[use] ** 2
     if not use.any():
-        return LabelForecast(items, sizes, widths, 0.0, 0.0, 0.0)
-    design = np.column_stack([np.ones(len(labels)), 1 / labels - 1 / items])
-    if target == "these":
-        design[:, 0] = 0.0
-    expected = squared
-    for _ in range(5):  # weights from the fit, not from the noisy widths
-        coefficients, _ = nnls(design / expected[:, None], squared / expected)
-        expected = np.maximum(design @ coefficients, 1e-12)
-    ratio = np.log(squared / expected)
-    centre = float(np.median(ratio))
-    floor, rate = coefficients * np.exp(centre)
-    spread = float(np.sqrt(np.mean((ratio - centre) ** 2)))
-    return LabelForecast(items, sizes, widths, float(floor), float(rate), spread)
+        return LabelForecast(width, items, sizes, widths, -np.inf, 0.0, 0.0)
+    x, y = np.log(sizes[use]), np.log(widths[use])
+    slope = 0.0
+    if np.ptp(x) > 0:
+        slope = min(float(np.polyfit(x, y, 1)[0]), 0.0)
+    level = float((y - slope * x).mean())
+    spread = float(np.sqrt(np.mean((y - level - slope * x) ** 2)))
+    return LabelForecast(width, items, sizes, widths, level, slope, spread)
