@@ -38,7 +38,7 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import FittedPanel, Panel, PrecisionCounts, count_votes
 from judgebayes.generators.clusters import Clusters, correlation_within, residuals
 from judgebayes.generators.item_posterior import Items as OwnItems
-from judgebayes.generators.item_posterior import Mixture, quantiles, surprise
+from judgebayes.generators.item_posterior import Mixture, quantiles, tail_probability
 from judgebayes.generators.own_labels import item_scores
 from judgebayes.measures.significance import share_interval
 from judgebayes.plots import curves
@@ -80,21 +80,21 @@ class Source:
 
 def sources(run: Run) -> list[Source]:
     """Return P4's generators, if the data are there, and the simulated worlds."""
-    found = []
+    listed = []
     if run.has(DATASET):
         cell = item_votes(run, "fcnhp")
         items = Items(cell.votes, cell.labels, cell.generator, cell.program, cell.truth)
         draws = min(run.splits, DRAWS)
         names = tuple(run.few(cell.generators, 2))
-        found.append(Source(DATASET, "P4", (items,), names, draws))
+        listed.append(Source(DATASET, "P4", (items,), names, draws))
     worlds = run.few(list(range(min(run.splits, WORLDS))), 2)
     programs = 20 if run.smoke else PROGRAMS
     kinds: list[Literal["weak", "strong"]] = ["weak", "strong"]
     for kind in run.few(kinds):
         each = tuple(simulated(kind, run.seed + seed, programs) for seed in worlds)
         names = tuple(run.few([f"generator {place}" for place in range(GENERATORS)]))
-        found.append(Source("twin", f"simulated, {kind} judges", each, names, 1))
-    return found
+        listed.append(Source("twin", f"simulated, {kind} judges", each, names, 1))
+    return listed
 
 
 @cache
@@ -119,10 +119,10 @@ def prior(items: Items, place: int) -> Mixture:
 
 
 class Answer(NamedTuple):
-    """The 5 %, 50 % and 95 % quantiles of a share for each factor, and the labels' surprise."""
+    """The 5 %, 50 % and 95 % quantiles of a share for each factor; the labels' tail probability."""
 
     quantiles: Float[np.ndarray, "factor end"]
-    surprise: float
+    tail_probability: float
 
 
 def answer(
@@ -144,7 +144,7 @@ def answer(
         quantiles(one, (weight, mean, factor * spread), ENDS, "these")
         for factor in FACTORS.values()
     ]
-    return Answer(np.stack(each), surprise(one, mixture))
+    return Answer(np.stack(each), tail_probability(one, mixture))
 
 
 def nested(
@@ -170,7 +170,7 @@ class Draws(NamedTuple):
     """Answers by generator (of all worlds), draw, number of labels, and factor."""
 
     ends: Float[np.ndarray, "generator draw k factor 3"]
-    surprise: Float[np.ndarray, "generator draw k"]
+    tail_probability: Float[np.ndarray, "generator draw k"]
     labels: Float[np.ndarray, "generator draw k"]
     truth: Float[np.ndarray, " generator"]
 
@@ -301,7 +301,7 @@ def _scores(source: Source, what: str, draws: Draws) -> Iterator[dict[str, Any]]
                 )
         if at:
             row = base | {"n": k, "method": "panel"}
-            contradicted = (draws.surprise[:, :, at] < SURPRISING).astype(float)
+            contradicted = (draws.tail_probability[:, :, at] < SURPRISING).astype(float)
             yield row | {"metric": "share said to contradict"} | _within(mean(contradicted))
             number = float(draws.labels[:, :, at].mean())
             yield row | {"metric": "mean number of labels", "value": number}

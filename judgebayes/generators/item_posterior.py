@@ -14,7 +14,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.generators.clusters import OFFSETS, Clusters
 from judgebayes.votes.evidence import Evidence, certain
 
-__all__ = ["Items", "Mixture", "information_share", "quantiles", "surprise"]
+__all__ = ["Items", "Mixture", "information_share", "quantiles", "tail_probability"]
 
 LOGITS = np.linspace(-12.0, 12.0, 2401)
 COARSE = 20
@@ -114,7 +114,7 @@ def _prior_of_offsets(
     return eta, density
 
 
-def surprise(items: Items, prior: Mixture) -> float:
+def tail_probability(items: Items, prior: Mixture) -> float:
     r"""Return the prior probability of a number of valid labels as far out as the observed one.
 
     The two-sided mid-p value of the number s of valid ones among n certain labels,

@@ -51,7 +51,12 @@ from judgebayes.generators.clusters import (
     residuals,
 )
 from judgebayes.generators.counts import PrecisionCounts, count_votes, expected_counts
-from judgebayes.generators.item_posterior import Items, information_share, quantiles, surprise
+from judgebayes.generators.item_posterior import (
+    Items,
+    information_share,
+    quantiles,
+    tail_probability,
+)
 from judgebayes.generators.panel import FittedPanel, Panel
 from judgebayes.generators.uncertain import FEW, RIDGE, expected_validity, mean_votes
 from judgebayes.votes import Votes
@@ -85,7 +90,7 @@ class FittedShares:
     """The share of the information on a generator that comes from its own labels."""
     in_common: Float[np.ndarray, "generator generator"]
     """The correlation of the generators' labels through their groups."""
-    surprise: Float[np.ndarray, " generator"]
+    tail_probability: Float[np.ndarray, " generator"]
     """The probability, given the other generators, of labels as far out as a generator's own; NaN
     without labels of its own."""
 
@@ -218,7 +223,7 @@ def shares(
         ends[place] = quantiles(items, mixture, levels, target)
         if labelled[place]:
             held_out[place] = quantiles(items.hidden(), mixture, levels, "these")
-            unexpected[place] = surprise(items, mixture)
+            unexpected[place] = tail_probability(items, mixture)
             own_share[place] = 0.0 if groups is None else information_share(items, mixture)
     whole = jax.tree.map(lambda leaf: leaf[-1], fits)
     return FittedShares(

@@ -96,14 +96,14 @@ def _contradicting(
     """Return a sentence for each generator in part labelled, if its labels contradict the others'."""
     in_part = np.asarray(counts.unlabelled) > 0
     lines = []
-    for place in np.flatnonzero((fit.surprise < SURPRISING) & in_part).tolist():
+    for place in np.flatnonzero((fit.tail_probability < SURPRISING) & in_part).tolist():
         low, high = (np.interp(level, fit.levels, fit.held_out[place]) for level in ENDS)
         valid = float(counts.labelled_precision[place])
         lines.append(
             f"The labels of {generators[place]!r} contradict what the other generators predict: "
             f"{percent(valid)} of them are valid, where {percent(low)} to {percent(high)} of its items "
-            f"were expected (labels so far out have a probability of {fit.surprise[place]:.3f}, said "
-            f"below {SURPRISING:g}). Its interval uses both: label more of its items."
+            f"were expected (labels so far out have a probability of {fit.tail_probability[place]:.3f}, "
+            f"said below {SURPRISING:g}). Its interval uses both: label more of its items."
         )
     return lines
 

@@ -68,7 +68,7 @@ def test_the_posterior_is_that_of_shares(items: Items, grouped: bool) -> None:
     one = answer(items, place, prior(items, place), shown, grouped=grouped)
     theirs = [whole.quantile(level)[place] for level in ENDS]
     np.testing.assert_allclose(one.quantiles[0], theirs, atol=2e-4)  # `shares` interpolates
-    np.testing.assert_allclose(one.surprise, whole.surprise[place], rtol=1e-6)
+    np.testing.assert_allclose(one.tail_probability, whole.tail_probability[place], rtol=1e-6)
     width = one.quantiles[:, 2] - one.quantiles[:, 0]
     assert (np.diff(width) > 0).all()  # a wider prior, a wider posterior
 

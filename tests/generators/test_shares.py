@@ -10,7 +10,7 @@ from strong_judges import GENERATORS, ITEMS, World, world
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import FittedShares, item_scores, shares
 from judgebayes.generators.clusters import Clusters
-from judgebayes.generators.item_posterior import Items, quantiles, surprise
+from judgebayes.generators.item_posterior import Items, quantiles, tail_probability
 from judgebayes.generators.uncertain import FEW
 from judgebayes.votes import Votes
 from judgebayes.votes.evidence import certain
@@ -124,23 +124,23 @@ def test_quantiles_are_those_of_weighted_simulation(known: int, spread: float) -
 ONE_SPREAD = (np.array([1.0]), np.array([0.8]), np.array([0.7]))
 
 
-def surprise_of(labels: np.ndarray, groups: np.ndarray | None = None, rho: float = 0.0) -> float:
-    """Return the surprise of labels of items that are alike."""
+def tail_of(labels: np.ndarray, groups: np.ndarray | None = None, rho: float = 0.0) -> float:
+    """Return the tail probability of labels of items that are alike."""
     of_item = np.arange(len(labels)) if groups is None else groups
-    return surprise(
+    return tail_probability(
         Items(np.zeros(len(labels)), certain(labels), Clusters(of_item, rho)), ONE_SPREAD
     )
 
 
 @pytest.mark.parametrize("valid", [0, 3, 12])
-def test_the_surprise_of_labels_is_the_tail_of_their_number(valid: int) -> None:
+def test_the_tail_of_labels_is_the_tail_of_their_number(valid: int) -> None:
     n, eta = 12, np.linspace(-6, 8, 4001)
     weight = norm.pdf(eta, ONE_SPREAD[1], ONE_SPREAD[2])
     counts = np.arange(n + 1)[:, None]
     chance = binom.pmf(counts, n, 1 / (1 + np.exp(-eta))) @ weight / weight.sum()
     middle = chance[:valid].sum() + chance[valid] / 2
     labels = np.append(np.repeat([1, 0], [valid, n - valid]), np.full(30, -1))
-    assert surprise_of(labels) == pytest.approx(2 * min(middle, 1 - middle), abs=1e-3)
+    assert tail_of(labels) == pytest.approx(2 * min(middle, 1 - middle), abs=1e-3)
 
 
 def test_labels_as_the_prior_has_them_surprise_as_often_as_their_probability_says() -> None:
@@ -148,14 +148,14 @@ def test_labels_as_the_prior_has_them_surprise_as_often_as_their_probability_say
     values = []
     for _ in range(300):
         p = 1 / (1 + np.exp(-rng.normal(ONE_SPREAD[1][0], ONE_SPREAD[2][0])))
-        values.append(surprise_of((rng.random(200) < p).astype(int)))
+        values.append(tail_of((rng.random(200) < p).astype(int)))
     assert kstest(values, "uniform").pvalue > 0.01
 
 
 def test_items_in_groups_surprise_less_and_no_label_not_at_all() -> None:
     labels = np.zeros(40, int)
-    assert surprise_of(labels) < surprise_of(labels, np.arange(40) // 4, 0.5) < 1
-    assert np.isnan(surprise_of(np.full(40, -1)))
+    assert tail_of(labels) < tail_of(labels, np.arange(40) // 4, 0.5) < 1
+    assert np.isnan(tail_of(np.full(40, -1)))
 
 
 # --- from no label to all -------------------------------------------------------------------------
