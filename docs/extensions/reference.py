@@ -103,7 +103,7 @@ TASKS = (
         "The error of a majority of k votes, and the number of labels to estimate it.",
         (
             *("majority", "workflow.ensembling", "workflow.ensemble_panel"),
-            *("workflow.ensemble_estimates", "workflow.panels_compared"),
+            *("workflow.ensemble_estimates", "workflow.panels_compared", "workflow.labels_to_go"),
         ),
     ),
     Task(

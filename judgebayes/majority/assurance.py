@@ -78,6 +78,7 @@ def label_forecast(
     target: Target = "more",
     measure: Measure = "paper",
     decision: Decision = "random",
+    breaker: Int[np.ndarray, " item"] | None = None,
     groups: Int[np.ndarray, " item"] | None = None,
     design_effect: float = 1.0,
     level: float = 0.9,
@@ -96,7 +97,7 @@ def label_forecast(
         The number of votes.
     width
         The target width of the interval.
-    target, measure, decision, groups, design_effect, level
+    target, measure, decision, breaker, groups, design_effect, level
         As in `FittedSplitCurve.curve`.
     simulations
         The number of simulated data sets.
@@ -140,6 +141,7 @@ def label_forecast(
             target=target,
             measure=measure,
             decision=decision,
+            breaker=breaker,
             groups=groups,
             design_effect=design_effect,
             level=level,

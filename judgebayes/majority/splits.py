@@ -14,6 +14,7 @@ from judgebayes.votes.array import Votes
 __all__ = ["Splits", "item_data", "labelled_data", "padded", "splits_of"]
 
 MIN_ROWS = 16
+COMMON = 256
 
 
 @dataclass(frozen=True)
@@ -131,14 +132,15 @@ def item_data(splits: Splits) -> SplitData:
 def labelled_data(splits: Splits, weight: Float[np.ndarray, " item"]) -> SplitData:
     """Return the data of the curve: each distinct split and label once, with its total weight.
 
-    Their number is padded to 16, 32, 64 .. with rows of weight 0, so that a fit is compiled for few
-    shapes.
+    Their number is padded with rows of weight 0 to 16, 32, 64 .., and up to `COMMON` to the number that
+    labels of all items could have, so that fits of more labels need no other compiled program.
     """
     used = splits.labelled & (weight > 0)
     rows = np.column_stack([splits.given[used], splits.positions()[used]])
     rows, where = np.unique(rows, axis=0, return_inverse=True)
     total = np.bincount(where.ravel(), weights=weight[used], minlength=len(rows))
-    size = padded(len(rows))
+    possible = len(np.unique(splits.given, axis=0)) * len(splits.label_classes)
+    size = padded(max(len(rows), min(possible, COMMON)))
     whole = np.zeros((size, rows.shape[1]), int)
     whole[: len(rows)] = rows
     return split_data(

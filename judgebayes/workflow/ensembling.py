@@ -1,6 +1,5 @@
 """The error of a majority vote on a user's items, and the number of labels to estimate it."""
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -19,21 +18,18 @@ from judgebayes.majority import (
     ErrorCurve,
     FittedDistribution,
     FittedSplitCurve,
-    FittedThinning,
     SplitCurve,
     Splits,
-    Thinning,
     correct_counts,
     design_effect,
-    labels_needed,
     odd_sizes,
 )
 from judgebayes.progress import Progress, followed
-from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.ensemble_estimates import Estimates, split_words
 from judgebayes.workflow.ensemble_panel import UNLABELLED, panel_of
+from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
 from judgebayes.workflow.reading import classes_of, open_files
 from judgebayes.workflow.records import with_options
@@ -130,7 +126,7 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
     """Do what `ensemble` does, with the options in a record."""
     if not 0 < request.level < 1:
         raise JudgeBayesError(f"--level is {request.level}; it must be a probability, such as 0.9.")
-    if not 0 < request.target_width < 1:
+    if request.target_width is not None and not 0 < request.target_width < 1:
         raise JudgeBayesError(
             f"--target-width is {request.target_width:g}; it must be between 0 and 1, such as 0.05."
         )
@@ -148,7 +144,6 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
         words.append(_grouped(data, counts, effect))
     # As many independent items as say as much: the likelihood is raised to the power 1 / deff.
     weight = np.full(len(counts.correct), 1 / effect)
-    population = len(counts.correct) / effect if these else None
     estimates = Estimates(request, panel, counts, groups, effect, weight, these)
     for each in followed(
         [BetaBinomial(2, NUTS())], "sampling the posterior of the mixture", progress
@@ -161,7 +156,6 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
     paper = estimates.paper(fitted, fit, odd) if odd else {}
     curves = paper if panel.papers_error and odd == sizes else estimates.decided(fitted, sizes)
     median = request.decision == "median"
-    free = Thinning().fit(counts, weight=weight)
     independent = np.asarray(Binomial().fit(counts).estimate(odd)) if odd else np.empty(0)
     none = np.full(len(odd), np.nan)
     return MajorityError(
@@ -185,7 +179,7 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
             *(fit.words() if counts.most > 1 else []),
             *split_words(fitted, panel.splits),
         ],
-        labels_to_go=_labels_to_go(request, free, counts, population, effect),
+        labels_to_go=labels_to_go(estimates, fitted, request.target_width),
         warnings=_warnings(fit, counts, sizes),
     )
 
@@ -258,45 +252,6 @@ def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:
     each = "1 vote" if between == "1" else f"{between} votes"
     words.append(f"{len(given)} of {len(labels)} items are labelled, with {each} each.")
     return counts, words
-
-
-def _labels_to_go(
-    request: EnsembleRequest,
-    free: FittedThinning,
-    counts: Counts,
-    population: float | None,
-    effect: float,
-) -> list[str]:
-    """Return the width of the interval and the number of labels that the target width needs.
-
-    They are computed at the largest number of votes that half of the labelled items have.
-    `population` is a number of independent items, `effect` how many items count as one of these.
-    """
-    labelled = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
-    size = odd_sizes(int(np.median(labelled)))[-1]
-    now = free.curve((size,), level=request.level, population=population)
-    width = float(now.high[0] - now.low[0])
-    n_labelled, items = len(labelled), len(counts.correct)
-    needed = labels_needed(
-        free, size, request.target_width, level=request.level, population=population
-    )
-    votes = "1 vote" if size == 1 else f"{size} votes"
-    width_text = f"With {votes}, the {percent(request.level)} interval is {width:.3f} wide"
-    if needed is None:
-        return [f"{width_text}; no number of labels reduces it to {request.target_width:g}."]
-    needed = math.ceil(needed * effect)
-    if needed <= n_labelled:
-        return [f"{width_text}, which meets the target of {request.target_width:g}."]
-    words = [
-        f"{width_text}. A width of {request.target_width:g} needs about {needed} labels, "
-        f"{needed - n_labelled} more."
-    ]
-    if needed > items:
-        words.append(
-            f"The file has only {items} items: choose a larger --target-width, or use --target these "
-            "for the error on these items alone."
-        )
-    return words
 
 
 def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -> list[str]:

@@ -359,8 +359,10 @@ class EnsembleRequest(LabelledVotes):
         "The judges of the panel, as a list; the others are compared with it.",
     ] = None
     target_width: Annotated[
-        float, "Target width of the interval; the number of labels that it needs is printed."
-    ] = 0.05
+        float | None,
+        "Target width of the interval, such as 0.05; the number of labels that it needs is printed. By "
+        "default half the present width.",
+    ] = None
     level: Annotated[float, "Coverage probability of the intervals."] = 0.9
     target: Target = "more"
     these_items: Annotated[bool, "The same as --target these."] = False
