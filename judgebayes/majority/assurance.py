@@ -150,14 +150,14 @@ def label_forecast(
         return float(curve.high[0] - curve.low[0])
 
     search = np.geomspace(least, len(voted), SEARCH).round().astype(int)
-    rough = [simulated_width(n, number) for number, n in enumerate(search)]
+    rough = [simulated_width(int(n), number) for number, n in enumerate(search)]
     # The mean over neighbours, so that one odd simulation does not decide.
     smooth = np.convolve(np.log(np.maximum(rough, 1e-9)), np.ones(3) / 3, "valid")
     there = smooth <= np.log(width)
     centre = search[1:-1][np.argmax(there)] if there.any() else len(voted)
     ends = max(centre / REACH, least), min(centre * REACH, len(voted))
     sizes = np.geomspace(*ends, simulations - SEARCH).round().astype(int)
-    widths = np.array([simulated_width(n, SEARCH + number) for number, n in enumerate(sizes)])
+    widths = np.array([simulated_width(int(n), SEARCH + number) for number, n in enumerate(sizes)])
     return _line(width, len(voted), sizes, widths)
 
 
