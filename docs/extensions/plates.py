@@ -67,7 +67,9 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         ),
         "split_curve": (
             split_curve.SplitCurveModel(CLASSES, by_class=True),
-            split_curve.split_data(np.ones((ITEMS, CLASSES)), labels, weight),
+            split_curve.split_data(
+                jnp.ones((ITEMS, CLASSES)), jnp.asarray(labels), jnp.asarray(weight)
+            ),
         ),
         "irt": (irt.ItemResponseModel(CLASSES), panel),
         "beta_binomial": (beta_binomial.BetaBinomialModel(5), counts),

@@ -44,7 +44,7 @@ HEADINGS = {
     "Method": (
         *("method", "calibrator", "inference", "plugin", "label_noise", "splits", "batch_size"),
         *("smoke", "seed", "k", "target_width", "level", "judges", "site"),
-        *("target", "these_items"),
+        *("target", "these_items", "ties", "decision"),
     ),
     "Model": ("model", "variant", "prior", "draws", "warmup", "chains", "target_accept"),
     "Decisions": ("loss", "losses", "abstain_cost", "conformal"),
