@@ -48,6 +48,8 @@ FIGURES = HOME / "figures.csv"
 BLOCK = re.compile(r"(<!-- claims of ([a-z-]+) -->\n).*?(<!-- end of claims -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- table of ([a-z-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 OUTCOME = re.compile(r"([\w ]+?) (\d+)(?:, |$)")
+RESULT = re.compile(r"([\w-]+/[\w-]+):")
+"""The results that a query names."""
 HEAD = ("result", "kind", "outcome", "ours", "paper", "of")
 
 
@@ -100,12 +102,15 @@ def reader(results: list[Path]) -> Callable[[str], pd.DataFrame]:
 def figures(
     queries: Iterable[str], results: list[Path], old: Mapping[str, float]
 ) -> dict[str, float]:
-    """Compute queries from finished runs; papers that no run has keep the values that they had."""
+    """Compute queries from finished runs; results that no run has keep the values that they had."""
     read = reader(results)
     values = {}
     for query in sorted(set(queries)):
-        home = query.partition("/")[0]
-        run = any((folder / home).is_dir() for folder in (*results, HOME))
+        run = any(
+            (folder / f"{result}.csv").exists()
+            for folder in (*results, HOME)
+            for result in RESULT.findall(query)
+        )
         values[query] = old[query] if not run and query in old else evaluate(query, read)
     return values
 
