@@ -131,6 +131,7 @@ def test_every_row_of_p3_has_its_experiment() -> None:
         *(f"fig{n}" for n in range(3, 8)),
         "audit-em",
         "audit-intervals",
+        "audit-curve-worlds",
         "audit-splits",
         "audit-published",
     }
