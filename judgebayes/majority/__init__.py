@@ -37,7 +37,7 @@ from judgebayes.majority.stopping import (
     replay,
 )
 from judgebayes.majority.text import mean_embeddings, sentence_embeddings, tfidf_embeddings
-from judgebayes.majority.thinning import FittedThinning, Thinning, labels_needed, thin
+from judgebayes.majority.thinning import FittedThinning, Thinning, thin
 from judgebayes.majority.transfer import (
     Sources,
     TransferWeights,
@@ -81,7 +81,6 @@ __all__ = [
     "design_effect",
     "in_population",
     "label_forecast",
-    "labels_needed",
     "limited",
     "losses",
     "mean_embeddings",

@@ -25,7 +25,7 @@ from judgebayes.inference.summary import summary
 from judgebayes.majority.counts import Counts, labelled_weight, prepare
 from judgebayes.majority.curve import ErrorCurve, check_sizes
 
-__all__ = ["FittedThinning", "Thinning", "beta_quantile", "labels_needed", "thin"]
+__all__ = ["FittedThinning", "Thinning", "beta_quantile", "thin"]
 
 IntervalKind = Literal["dirichlet", "bootstrap"]
 RESAMPLES = 2000
@@ -233,54 +233,6 @@ def beta_quantile(
     safe_size = np.where(degenerate | (size <= 0), 1.0, size)
     quantile = betaincinv(safe_size * mean, safe_size * (1 - mean), q)
     return np.where(degenerate, mean, quantile)
-
-
-def labels_needed(
-    fitted: FittedThinning,
-    size: int,
-    width: float,
-    *,
-    level: float = 0.9,
-    population: float | None = None,
-) -> int | None:
-    """Return the total number of labelled items for an interval of this width.
-
-    This is a forecast, which assumes that the shares of S stay the same. None if the whole population,
-    or a million items, would not be enough.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the width is not between 0 and 1.
-
-    Examples
-    --------
-    >>> from judgebayes.majority import counts_of
-    >>> fitted = Thinning().fit(counts_of(np.array([5, 5, 4, 5, 4, 5, 3, 5, 1, 5]), 5))
-    >>> labels_needed(fitted, 5, 0.2), labels_needed(fitted, 5, 0.1)
-    (25, 98)
-    """
-    if not 0 < width < 1:
-        raise JudgeBayesError(
-            f"The target width is {width}; it must be between 0 and 1, for example 0.05."
-        )
-    n_labelled = float(np.asarray(fitted.weight).sum())
-
-    cells, weight = fitted.counts.tallied(np.asarray(fitted.weight))
-
-    def is_enough(n: int) -> bool:
-        scaled = FittedThinning(cells, weight * (n / n_labelled))
-        mean, variance = scaled.moments((size,), population=population)
-        low, high = (beta_quantile(q, mean, variance) for q in ((1 - level) / 2, (1 + level) / 2))
-        return float(high[0] - low[0]) <= width
-
-    low_n, high_n = 1, 1_000_000 if population is None else int(population)
-    if not is_enough(high_n):
-        return None
-    while low_n < high_n:
-        middle = (low_n + high_n) // 2
-        low_n, high_n = (low_n, middle) if is_enough(middle) else (middle + 1, high_n)
-    return high_n
 
 
 def item_thinning(counts: Counts, sizes: tuple[int, ...]) -> Float[AnyArray, "size item"]:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.majority import Counts, Thinning, counts_of, labels_needed, odd_sizes, thin
+from judgebayes.majority import Counts, Thinning, counts_of, odd_sizes, thin
 from judgebayes.majority.thinning import beta_quantile
 
 
@@ -73,21 +73,6 @@ def test_errors_beyond_the_observed_votes_are_nan(easy_and_hard: Counts) -> None
     assert curve.extrapolated.tolist() == [False, True]
     assert np.isfinite([curve.error[0], curve.low[0], curve.high[0]]).all()
     assert np.isnan([curve.error[1], curve.low[1], curve.high[1]]).all()
-
-
-def test_the_labels_needed_give_the_requested_width() -> None:
-    fit = Thinning().fit(counts_of(np.array([11] * 40 + [2] * 10), 11))
-    needed = labels_needed(fit, 11, 0.1)
-    assert needed is not None
-    for n, enough in ((needed, True), (needed - 1, False)):
-        low, high = stats.beta(0.5 + 0.2 * n, 0.5 + 0.8 * n).ppf([0.05, 0.95])
-        assert (high - low <= 0.1) == enough
-    small = labels_needed(fit, 11, 0.1, population=300)
-    assert small is not None
-    assert 100 < small < needed
-    assert labels_needed(fit, 11, 1e-6) is None
-    with pytest.raises(JudgeBayesError, match="The target width is"):
-        labels_needed(fit, 11, 5.0)
 
 
 def test_beta_quantiles_without_variance_are_the_mean() -> None:
