@@ -10,6 +10,7 @@ __all__ = ["ASSURANCE", "labels_to_go"]
 
 ASSURANCE = 0.9
 """The probability that the larger number of labels is enough."""
+SIMULATIONS = 48
 
 
 def labels_to_go(
@@ -57,6 +58,7 @@ def labels_to_go(
         groups=estimates.groups,
         design_effect=estimates.effect,
         level=request.level,
+        simulations=SIMULATIONS,
         seed=request.seed,
     )
     typical, assured = forecast.needed(), forecast.needed(ASSURANCE)

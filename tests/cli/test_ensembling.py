@@ -40,6 +40,7 @@ def test_the_table_the_labels_to_go_and_the_plot(
 ) -> None:
     few = NUTS(draws=200, warmup=200, chains=2)
     monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
+    monkeypatch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
     votes, labels, correct = files
     out, plot = tmp_path / "t.csv", tmp_path / "p.png"
     said = run(
@@ -66,6 +67,7 @@ def test_groups_widen_the_intervals_and_both_targets_are_named(
 ) -> None:
     few = NUTS(draws=100, warmup=100, chains=2)
     monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
+    monkeypatch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
     votes, labels, correct = files
     # Groups of items with the same number of correct votes.
     group = np.append(np.argsort(np.argsort(correct, kind="stable")) // 8, np.arange(40) + 5)
@@ -136,6 +138,7 @@ def ternary(folder: Path, with_ties: bool) -> tuple[Path, Path]:
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     few = NUTS(draws=100, warmup=100, chains=2)
     monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
+    monkeypatch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
 
 
 @pytest.mark.usefixtures("_few_draws")

@@ -72,6 +72,7 @@ def _few_draws() -> Iterator[None]:
     few = NUTS(draws=50, warmup=50, chains=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
+        patch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
         yield
 
 
