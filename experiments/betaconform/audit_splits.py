@@ -2,7 +2,7 @@
 
 Claim: (none of the paper) with the votes of items without a label, 20 labels do what 50 do without.
 Command: judgebayes reproduce betaconform/audit-splits --data DIR
-Runtime: about 15 minutes with data; 60 replays on each of 38 data sets.
+Runtime: about 25 minutes with data; 200 replays on each of 38 data sets.
 Expected: the error of the split curve is smaller than thinning's and the mixture's on RewardBench and
 RewardBench 2, its intervals are narrower, and they cover at their level. On LLMBar, where the split says
 little about the label, it gains little.
@@ -30,7 +30,7 @@ from judgebayes.majority import (
 )
 from judgebayes.plots import intervals
 
-REPLAYS = 60
+REPLAYS = 200
 LABELS = (10, 20, 50)
 LEVEL = 0.9
 MEASURES: dict[str, Measure] = {"P(S < k/2)": "paper", "plurality": "wrong"}

@@ -1,5 +1,6 @@
 """A majority vote's error from the votes of all items and the labels of some: the split curve."""
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple
@@ -7,7 +8,7 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
@@ -219,7 +220,7 @@ class FittedSplitCurve(Sampled):
             [losses(cells.splits, size, measure, decision, cells.breaker) for size in sizes]
         )
         draws = self._means(cells, table, target, design_effect, seed)
-        return _interval(draws, sizes, level)
+        return _interval(draws, sizes, level, _one_sided(cells, table))
 
     def all_votes(
         self,
@@ -246,7 +247,7 @@ class FittedSplitCurve(Sampled):
             own = None if cells.breaker is None else cells.breaker[part]
             table[part] = losses(some.take(part), int(size), measure, decision, own)
         draws = self._means(cells, table[None], target, design_effect, seed)
-        curve = _interval(draws, (0,), level)
+        curve = _interval(draws, (0,), level, _one_sided(cells, table[None]))
         return float(curve.error[0]), float(curve.low[0]), float(curve.high[0])
 
     def _means(
@@ -324,14 +325,55 @@ def _mean(
     return np.stack(means, axis=1)
 
 
+class _OneSided(NamedTuple):
+    """Whether the labels show no loss that could be less, or none that could be more."""
+
+    least: Bool[np.ndarray, " size"]
+    most: Bool[np.ndarray, " size"]
+
+
+def _one_sided(cells: _Cells, table: Float[np.ndarray, "size cell label"]) -> _OneSided:
+    """Return, by size, whether every labelled item has the label of least loss, or of most."""
+    loss = np.where(np.isfinite(table).all(-1, keepdims=True), table, 0.0)
+    above = (cells.known * (loss - loss.min(-1, keepdims=True))).sum((1, 2))
+    below = (cells.known * (loss.max(-1, keepdims=True) - loss)).sum((1, 2))
+    some = above + below > 0
+    return _OneSided(some & (above <= 0), some & (below <= 0))
+
+
 def _interval(
-    draws: Float[np.ndarray, "draw size"], sizes: tuple[int, ...], level: float
+    draws: Float[np.ndarray, "draw size"],
+    sizes: tuple[int, ...],
+    level: float,
+    one_sided: _OneSided,
 ) -> ErrorCurve:
+    """Return the mean with the equal-tailed interval, which reaches an end that the labels allow.
+
+    Where no labelled item shows an error, the truth may be at the end of what is possible, which the
+    equal-tailed interval leaves out at any level. Its low end is then that of the shortest interval;
+    likewise its high end where all show one (the modified Jeffreys interval of Brown, Cai and DasGupta
+    2001, section 4.1.1, for a posterior by draws).
+    """
     low, high = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2), axis=0)
     if len(draws) == 1:
         low = high = np.full(len(sizes), np.nan)
+    else:
+        shortest = _shortest(draws, level)
+        low = np.where(one_sided.least, np.minimum(low, shortest[0]), low)
+        high = np.where(one_sided.most, np.maximum(high, shortest[1]), high)
     error = draws.mean(0)
     return ErrorCurve(np.asarray(sizes), error, low, high, ~np.isfinite(error))
+
+
+def _shortest(
+    draws: Float[np.ndarray, "draw size"], level: float
+) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
+    """Return the ends of the shortest interval with this share of the draws, by size."""
+    ordered = np.sort(draws, axis=0)
+    inside = min(math.ceil(level * len(draws)), len(draws) - 1)
+    first = (ordered[inside:] - ordered[:-inside]).argmin(0)
+    size = np.arange(draws.shape[1])
+    return ordered[first, size], ordered[first + inside, size]
 
 
 @jax.jit

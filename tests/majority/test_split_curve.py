@@ -185,3 +185,27 @@ def test_splits_that_do_not_agree_are_refused(change: dict[str, object], sentenc
     usual = {"given": np.ones((3, 2), int), "labels": np.zeros(3, int), "label_classes": (0, 1)}
     with pytest.raises(JudgeBayesError, match=sentence):
         Splits(**(usual | change))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_judges_who_are_never_wrong_are_within_the_interval(wrong: bool) -> None:
+    """Ten labels without an error (or with errors only) do not exclude that there is none (or no other)."""
+    given = np.array([[5, 0], [4, 1], [0, 5], [1, 4]] * 50)
+    plurality = given.argmax(1)
+    truth = 1 - plurality if wrong else plurality
+    splits = Splits(given, np.where(np.arange(200) < 10, truth, -1), (0, 1))
+    fit = SplitCurve(by_class=False).fit(splits)
+    curve = fit.curve(splits, SIZES, target="these", measure="wrong")
+    exact = np.array([losses(splits, k, "wrong")[np.arange(200), truth].mean() for k in SIZES])
+    end = curve.high if wrong else curve.low
+    np.testing.assert_allclose(end, exact, atol=0.02)
+
+
+def test_one_error_among_the_labels_leaves_equal_tails() -> None:
+    splits = simulated(200, 40)
+    positions = splits.positions()
+    assert (splits.given.argmax(1) != positions)[:40].any()
+    fit = SplitCurve(by_class=False).fit(splits)
+    narrow = fit.curve(splits, (5,), target="these", measure="wrong", level=0.5)
+    wide = fit.curve(splits, (5,), target="these", measure="wrong", level=0.9)
+    assert wide.low < narrow.low < narrow.error < narrow.high < wide.high
