@@ -189,7 +189,7 @@ def test_splits_that_do_not_agree_are_refused(change: dict[str, object], sentenc
 
 @pytest.mark.parametrize("wrong", [False, True])
 def test_judges_who_are_never_wrong_are_within_the_interval(wrong: bool) -> None:
-    """Ten labels without an error (or with errors only) do not exclude that there is none (or no other)."""
+    """Ten labels without an error do not exclude that there is none; likewise with errors only."""
     given = np.array([[5, 0], [4, 1], [0, 5], [1, 4]] * 50)
     plurality = given.argmax(1)
     truth = 1 - plurality if wrong else plurality
