@@ -21,6 +21,8 @@ from judgebayes.majority import (
     Counts,
     Distribution,
     PaperEM,
+    SplitCurve,
+    Splits,
     Thinning,
     counts_of,
     odd_sizes,
@@ -51,6 +53,7 @@ __all__ = [
     "resampled",
     "simulated",
     "simulated_sets",
+    "split_curve_estimates",
     "subsets",
     "with_panels",
     "wrong_majorities",
@@ -262,6 +265,26 @@ def estimates(
 ) -> Float[np.ndarray, "split size"]:
     """Return the estimated error at each odd size from each run's histogram of correct votes."""
     return pmfs(method, data_set.votes, weights).mean(1) @ wrong_majorities(data_set.votes).T
+
+
+def split_curve_estimates(
+    data_set: DataSet, parts: Sequence[Int[np.ndarray, " _"]]
+) -> Float[np.ndarray, "split size"]:
+    """Return the split curve's estimate of the error on these items at each odd size, for each run.
+
+    It also reads the votes of the items that a run does not label. Votes that are not for the label
+    count as votes for one other answer.
+    """
+    right = data_set.correct
+    given = np.stack([right, data_set.votes - right], axis=1)
+    values = []
+    for part in parts:
+        labels = np.full(len(right), -1)
+        labels[part] = 0
+        splits = Splits(given, labels, (0, 1))
+        fit = SplitCurve(by_class=False).fit(splits)
+        values.append(fit.curve(splits, data_set.sizes, target="these").error)
+    return np.stack(values)
 
 
 @lru_cache(maxsize=16)

@@ -24,9 +24,10 @@ from judgebayes.experiments.betaconform.common import (
     methods,
     orders,
     posterior,
+    split_curve_estimates,
 )
 from judgebayes.experiments.betaconform.fig3 import LABELS, PANELS, by_item
-from judgebayes.experiments.betaconform.margins import EM, OURS, kind_of
+from judgebayes.experiments.betaconform.margins import EM, OURS, SPLITS, kind_of
 from judgebayes.experiments.core import Output, Run, experiment, graded, rows
 from judgebayes.majority import Thinning
 from judgebayes.measures.claims import Evidence
@@ -51,7 +52,8 @@ def main(run: Run) -> Output:
     falls = []
     for data_set in all_data_sets(run):
         run.say(data_set.name)
-        weights = histograms(data_set, [o[:LABELS] for o in orders(run, data_set)])
+        labelled = [o[:LABELS] for o in orders(run, data_set)]
+        weights = histograms(data_set, labelled)
         truth = data_set.truth
         falls.append((truth[1] - truth[-1]) * POINTS)
         estimate_by_method = {
@@ -59,6 +61,7 @@ def main(run: Run) -> Output:
         }
         estimate_by_method["mixture-posterior"] = estimates(posterior(run), data_set, weights)
         estimate_by_method["thinning"] = estimates(Thinning(), data_set, weights)
+        estimate_by_method[SPLITS] = split_curve_estimates(data_set, labelled)
         estimate_by_method["actual"] = np.repeat(truth[None], len(weights), axis=0)
         for name, values in estimate_by_method.items():
             low, high = np.quantile(values, (0.05, 0.95), axis=0)

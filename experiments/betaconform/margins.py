@@ -20,6 +20,7 @@ from judgebayes.experiments.betaconform.common import (
     methods,
     orders,
     resampled,
+    split_curve_estimates,
     with_panels,
 )
 from judgebayes.experiments.core import Output, Run, expected, graded, rows
@@ -31,6 +32,7 @@ from judgebayes.plots import intervals
 __all__ = [
     "EM",
     "OURS",
+    "SPLITS",
     "Margins",
     "kept_evidence",
     "kind_of",
@@ -44,6 +46,8 @@ EM = "em"
 """The paper's estimator, with gamma_j in eqs 6 and 7."""
 OURS = "mixture-map"
 """Our estimator of the paper's mixture."""
+SPLITS = "split curve"
+"""Our estimator that also reads the votes of items without a label."""
 FAST = ("binomial", "beta-binomial", EM)
 """Fast enough for a run on every resampled set of items; so is thinning."""
 
@@ -66,7 +70,7 @@ def stopped_margins(run: Run, xi: float) -> list[Margins]:
     every = all_data_sets(run)
     counts = [(data_set.correct, data_set.votes) for data_set in every]
     arrays = run.keep((PAPER, "margins", xi), counts, lambda: _stopped_margins(run, every, xi))
-    names = [*methods(), "thinning"]
+    names = [*methods(), "thinning", SPLITS]
     return [
         Margins(
             data_set, arrays[f"{place} labels"], {name: arrays[f"{place} {name}"] for name in names}
@@ -87,7 +91,11 @@ def _stopped_margins(run: Run, every: Sequence[DataSet], xi: float) -> dict[str,
             own = orders(run, data_set)
             stop = replay(rule, data_set.correct, votes, own)
             arrays[f"{place} labels"] = np.asarray(stop)
-            parts.append(histograms(data_set, [o[:r] for o, r in zip(own, stop, strict=True)]))
+            labelled = [o[:r] for o, r in zip(own, stop, strict=True)]
+            parts.append(histograms(data_set, labelled))
+            run.say(f"{data_set.name}, xi = {xi}: {SPLITS}")
+            off = np.abs(split_curve_estimates(data_set, labelled) - data_set.truth)
+            arrays[f"{place} {SPLITS}"] = off.mean(1) * POINTS
         weights, truth = np.concatenate(parts), [j.truth for j in group]
         actual = np.repeat(truth, [len(p) for p in parts], axis=0)
         ends = np.cumsum([len(p) for p in parts])[:-1]
@@ -95,8 +103,8 @@ def _stopped_margins(run: Run, every: Sequence[DataSet], xi: float) -> dict[str,
             run.say(f"{len(group)} data sets of {votes} votes, xi = {xi}: {name}")
             method = Thinning() if name == "thinning" else methods()[name]
             estimated = estimates(method, group[0], weights)
-            off = np.split(np.abs(estimated - actual).mean(1) * POINTS, ends)
-            for place, margins in zip(places, off, strict=True):
+            of_sets = np.split(np.abs(estimated - actual).mean(1) * POINTS, ends)
+            for place, margins in zip(places, of_sets, strict=True):
                 arrays[f"{place} {name}"] = margins
     return arrays
 
@@ -189,7 +197,7 @@ def margin_table(
     shown_rows = result[(result["metric"] == "error margin") & result["method"].isin(method_names)]
     named = with_panels(shown_rows)
     figure = intervals(
-        named[named["method"].isin([baseline, "em", OURS, "thinning"])],
+        named[named["method"].isin([baseline, "em", OURS, "thinning", SPLITS])],
         label="name",
         series="method",
         panel="panel",

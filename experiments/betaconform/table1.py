@@ -9,7 +9,7 @@ which the paper leaves out, is as good as the mixture's posterior mode.
 """
 
 from judgebayes.experiments.betaconform.common import PAPER
-from judgebayes.experiments.betaconform.margins import margin_table
+from judgebayes.experiments.betaconform.margins import SPLITS, margin_table
 from judgebayes.experiments.core import Output, Run, experiment
 
 
@@ -23,5 +23,5 @@ from judgebayes.experiments.core import Output, Run, experiment
 )
 def main(run: Run) -> Output:
     """Return the table."""
-    methods = ("binomial", "em-printed", "em", "mixture-map", "thinning")
+    methods = ("binomial", "em-printed", "em", "mixture-map", "thinning", SPLITS)
     return margin_table(run, "table1", ("binomial", "thinning"), methods)

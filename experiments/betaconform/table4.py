@@ -9,7 +9,7 @@ higher mean margin than one Beta-Binomial on most data sets.
 """
 
 from judgebayes.experiments.betaconform.common import PAPER
-from judgebayes.experiments.betaconform.margins import margin_table
+from judgebayes.experiments.betaconform.margins import SPLITS, margin_table
 from judgebayes.experiments.core import Output, Run, experiment
 
 
@@ -23,5 +23,5 @@ from judgebayes.experiments.core import Output, Run, experiment
 )
 def main(run: Run) -> Output:
     """Return the table."""
-    methods = ("beta-binomial", "em", "mixture-map", "thinning")
+    methods = ("beta-binomial", "em", "mixture-map", "thinning", SPLITS)
     return margin_table(run, "table4", ("beta-binomial",), methods)
