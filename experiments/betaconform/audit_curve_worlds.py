@@ -4,7 +4,7 @@ Claim: (none of the paper) the 90 % intervals of the split curve cover at least 
 the votes says nothing or the wrong thing, where judges copy each other or lean to a class, and where
 items come from two groups.
 Command: judgebayes reproduce betaconform/audit-curve-worlds
-Runtime: about 15 minutes; 200 replays in each of 11 worlds.
+Runtime: about 8 minutes; 200 replays in each of 11 worlds.
 Expected: coverage near its level in most worlds; lower where many judges are nearly always right
 together, since the prior expects more errors.
 """
