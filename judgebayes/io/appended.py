@@ -1,0 +1,192 @@
+"""A JSONL file that grows by a line at a time and survives the end of its process.
+
+A line is complete, or it is the last line, cut off when the process ended; a cut line is removed before
+the next one is written. Lines reach the operating system immediately (they survive kill -9) and the
+disk within a second (they survive a power cut). A file beside it has the settings that all lines share.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.records import read_json, read_lines
+
+__all__ = ["Appended", "AppendedWords", "settings_path"]
+
+SYNC_SECONDS = 1.0
+TAIL = 65_536
+
+
+@dataclass(frozen=True)
+class AppendedWords:
+    """What errors say about a kind of file."""
+
+    contents: str
+    """What its lines are: `answers`."""
+    same: str
+    """Why settings must not change: `All votes in a file must have the same settings.`"""
+    other: str
+    """How another file is chosen: `choose another file with -o`."""
+
+
+def settings_path(path: Path) -> Path:
+    """Return the path of the settings of a file."""
+    return path.with_name(path.name + ".settings.json")
+
+
+class Appended:
+    """The file, open for appending. Only one process may have it open.
+
+    Parameters
+    ----------
+    path
+        The JSONL file; it is created if it does not exist.
+    settings
+        Values by name that must not change between two runs into the same file, without secrets.
+    words
+        What errors say.
+
+    Raises
+    ------
+    JudgeBayesError
+        If another process has the file open, a line is not a JSON object, or the file was written with
+        other settings.
+    """
+
+    def __init__(self, path: Path, settings: Mapping[str, Any], words: AppendedWords) -> None:
+        self.path = path
+        self.words = words
+        self.torn = 0
+        """Number of bytes removed with a cut last line."""
+        try:
+            self._file = path.open("ab")
+        except OSError as error:
+            raise JudgeBayesError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+        try:
+            _lock(self._file.fileno(), path)
+            self.torn = _remove_torn_line(path)
+            self.records = list(read_lines(path))
+            """The lines so far, each with its number."""
+            self._check_settings(settings)
+        except BaseException:
+            self._file.close()
+            raise
+        self._synced = time.monotonic()
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write a line.
+
+        Raises
+        ------
+        JudgeBayesError
+            If it cannot be written, for example on a full disk.
+        """
+        # Lone surrogates, which some models produce, are not valid UTF-8; ASCII escapes them.
+        content = (json.dumps(dict(record)) + "\n").encode("ascii")
+        try:
+            self._file.write(content)
+            self._file.flush()
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
+                self._sync()
+        except OSError as error:
+            raise JudgeBayesError(
+                f"{str(self.path)!r} cannot be written: {error.strerror}. Earlier "
+                f"{self.words.contents} are kept."
+            ) from error
+
+    def close(self) -> None:
+        """Write everything to the disk, and release the file."""
+        try:
+            self._sync()
+        finally:
+            self._file.close()
+
+    def _sync(self) -> None:
+        os.fsync(self._file.fileno())
+        self._synced = time.monotonic()
+
+    def _check_settings(self, settings: Mapping[str, Any]) -> None:
+        """Check that the settings equal those of the file, or write them beside a new file."""
+        path, words = self.path, self.words
+        settings_file = settings_path(path)
+        if not self.records:
+            _write_atomically(settings_file, json.dumps(dict(settings), indent=1))
+            return
+        if not settings_file.is_file():
+            raise JudgeBayesError(
+                f"{str(path)!r} contains {words.contents}, but their settings file "
+                f"{str(settings_file)!r} is missing; {words.other}."
+            )
+        before = read_json(settings_file)
+        before = before if isinstance(before, dict) else {}
+        for name, now in settings.items():
+            was = before.get(name, now)  # a new judge has no earlier settings
+            if was != now:
+                raise JudgeBayesError(
+                    f"{str(path)!r} was started with another {name}: {_excerpt(was)}, now "
+                    f"{_excerpt(now)}. {words.same} Use the earlier {name}, or {words.other}."
+                )
+        if settings.keys() - before.keys():
+            _write_atomically(settings_file, json.dumps(before | dict(settings), indent=1))
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    if sys.platform == "win32":  # pragma: no cover
+        return  # Simultaneous runs are not detected there.
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise JudgeBayesError(
+            f"Another run is writing to {str(path)!r}; wait until it ends, or choose another file."
+        ) from error
+
+
+def _remove_torn_line(path: Path) -> int:
+    """Remove an incomplete last line; return the number of bytes removed."""
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        start, tail = size, b""
+        while start > 0 and b"\n" not in tail:
+            step = min(TAIL, start)
+            start -= step
+            file.seek(start)
+            tail = file.read(step) + tail
+        rest = tail.rpartition(b"\n")[2]
+        if not rest:
+            return 0
+        try:
+            complete = isinstance(json.loads(rest), dict)
+        except ValueError:
+            complete = False
+        if complete:
+            file.seek(size)
+            file.write(b"\n")
+            return 0
+        file.truncate(size - len(rest))
+        return len(rest)
+
+
+def _excerpt(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:40]}... of {len(text)} characters"
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    """Write a file atomically."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise JudgeBayesError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
