@@ -14,6 +14,7 @@ from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
 from judgebayes.sentence import percent
 from judgebayes.workflow.ensembling import MajorityError, ensemble_request
+from judgebayes.workflow.label_session import session_request
 from judgebayes.workflow.options import EnsembleRequest
 
 __all__ = ["ensemble_error"]
@@ -37,6 +38,9 @@ def ensemble_error(request: EnsembleRequest) -> None:
         If there are no labels, or the numbers of votes or the level are invalid.
     """
     console = Console()
+    if request.session is not None or request.new_label is not None:
+        say(console, session_request(request).sentences)
+        return
     check_writable(request.out)
     check_writable(request.plot, table=False)
     with shown() as progress:

@@ -52,7 +52,15 @@ HEADINGS = {
         *("n", "key_env", "template", "temperature", "max_tokens", "body", "concurrency"),
         *("timeout", "retries", "budget_calls", "budget_tokens", "dry_run"),
     ),
-    "Stopping early": ("until_settled", "fit", "price", "give_up", "fewest"),
+    "Stopping early": (
+        "session",
+        "new_label",
+        "until_settled",
+        "fit",
+        "price",
+        "give_up",
+        "fewest",
+    ),
     "Output": (
         *("out", "save", "answers", "labels_out", "table", "plot", "plots_as", "overwrite"),
         *("next_labels", "between", "next_out", "listed", "costs"),

@@ -25,6 +25,12 @@ from judgebayes.majority.pooling import (
     share_of_pool,
 )
 from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, Target, losses
+from judgebayes.majority.split_stopping import (
+    is_check,
+    labelling_order,
+    next_check,
+    stopping_level,
+)
 from judgebayes.majority.splits import Splits, splits_of
 from judgebayes.majority.stopping import (
     Advice,
@@ -80,17 +86,21 @@ __all__ = [
     "decision_probs",
     "design_effect",
     "in_population",
+    "is_check",
     "label_forecast",
+    "labelling_order",
     "limited",
     "losses",
     "mean_embeddings",
     "mean_loss",
     "minimum_labels",
+    "next_check",
     "odd_sizes",
     "replay",
     "sentence_embeddings",
     "share_of_pool",
     "splits_of",
+    "stopping_level",
     "swapped_components",
     "tfidf_embeddings",
     "thin",

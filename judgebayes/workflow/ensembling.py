@@ -28,14 +28,14 @@ from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.ensemble_estimates import Estimates, split_words
-from judgebayes.workflow.ensemble_panel import UNLABELLED, panel_of
+from judgebayes.workflow.ensemble_panel import UNLABELLED, EnsemblePanel, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
 from judgebayes.workflow.reading import classes_of, open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
 
-__all__ = ["MajorityError", "ensemble", "ensemble_request", "sizes_of"]
+__all__ = ["MajorityError", "ensemble", "ensemble_request", "estimates_of", "sizes_of"]
 
 FEW_LABELS = 30
 FAR = 3
@@ -105,7 +105,9 @@ class MajorityError(Result):
 
 @with_options
 def ensemble(
-    request: Annotated[EnsembleRequest, Fixed({"out": None, "plot": None})],
+    request: Annotated[
+        EnsembleRequest, Fixed({"out": None, "plot": None, "session": None, "new_label": None})
+    ],
     progress: Progress | None = None,
 ) -> MajorityError:
     """Estimate the error of a majority of k votes on your items, and how many labels this needs.
@@ -137,14 +139,9 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
     counts, words = _correct_counts(data, panel.votes)
     words += panel.words
     sizes = sizes_of(request.k, counts.most, panel.even_allowed)
-    these = request.these_items or request.target == "these"
-    groups, effect = data.table.groups, 1.0
-    if groups is not None:
-        effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
-        words.append(_grouped(data, counts, effect))
-    # As many independent items as say as much: the likelihood is raised to the power 1 / deff.
-    weight = np.full(len(counts.correct), 1 / effect)
-    estimates = Estimates(request, panel, counts, groups, effect, weight, these)
+    estimates, grouped = estimates_of(data, panel, counts, request)
+    words += grouped
+    weight = estimates.weight
     for each in followed(
         [BetaBinomial(2, NUTS())], "sampling the posterior of the mixture", progress
     ):
@@ -182,6 +179,20 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
         labels_to_go=labels_to_go(estimates, fitted, request.target_width),
         warnings=_warnings(fit, counts, sizes),
     )
+
+
+def estimates_of(
+    data: Data, panel: EnsemblePanel, counts: Counts, request: EnsembleRequest
+) -> tuple[Estimates, list[str]]:
+    """Return what estimates need, and how groups change the intervals, in sentences."""
+    these = request.these_items or request.target == "these"
+    groups, effect, words = data.table.groups, 1.0, []
+    if groups is not None:
+        effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
+        words.append(_grouped(data, counts, effect))
+    # As many independent items as say as much: the likelihood is raised to the power 1 / deff.
+    weight = np.full(len(counts.correct), 1 / effect)
+    return Estimates(request, panel, counts, groups, effect, weight, these), words
 
 
 def _grouped(data: Data, counts: Counts, effect: float) -> str:

@@ -2,11 +2,18 @@
 
 import numpy as np
 
-from judgebayes.majority import FittedSplitCurve, Measure, Target, label_forecast, odd_sizes
+from judgebayes.majority import (
+    ErrorCurve,
+    FittedSplitCurve,
+    Measure,
+    Target,
+    label_forecast,
+    odd_sizes,
+)
 from judgebayes.sentence import percent
 from judgebayes.workflow.ensemble_estimates import Estimates
 
-__all__ = ["ASSURANCE", "labels_to_go"]
+__all__ = ["ASSURANCE", "interval_now", "labels_to_go", "points"]
 
 ASSURANCE = 0.9
 """The probability that the larger number of labels is enough."""
@@ -23,29 +30,17 @@ def labels_to_go(
     """
     panel, request = estimates.panel, estimates.request
     splits = panel.splits
-    size = odd_sizes(max(int(np.median(splits.total[splits.labelled])), 1))[-1]
-    measure: Measure = "paper" if panel.papers_error else "wrong"
-    target: Target = "these" if estimates.these else "more"
-    now = fitted.curve(
-        splits,
-        (size,),
-        target=target,
-        measure=measure,
-        decision=panel.decision,
-        breaker=panel.breaker,
-        groups=estimates.groups,
-        design_effect=estimates.effect,
-        level=request.level,
-        seed=request.seed,
-    )
+    now = interval_now(estimates, fitted, request.level)
+    size = int(now.size[0])
+    measure, target = _question(estimates)
     width = float(now.high[0] - now.low[0])
     votes = "1 vote" if size == 1 else f"{size} votes"
-    said = f"With {votes}, the {percent(request.level)} interval is {_points(width)} wide"
+    said = f"With {votes}, the {percent(request.level)} interval is {points(width)} wide"
     if width == 0:
         return [f"{said}: the label of every item is known."]
     goal = float(f"{width / 2:.1g}") if target_width is None else target_width
     if width <= goal:
-        return [f"{said}, which meets the target of {_points(goal)}."]
+        return [f"{said}, which meets the target of {points(goal)}."]
     forecast = label_forecast(
         fitted,
         splits,
@@ -63,7 +58,7 @@ def labels_to_go(
     )
     typical, assured = forecast.needed(), forecast.needed(ASSURANCE)
     labels, items = int(splits.labelled.sum()), forecast.items
-    these = "half as wide" if target_width is None else f"{_points(goal)} wide"
+    these = "half as wide" if target_width is None else f"{points(goal)} wide"
     if typical is None:
         more = "" if estimates.these else " Add items, or use --target these."
         return [f"{said}; labels of all {items} items would typically not make it {these}.{more}"]
@@ -75,6 +70,34 @@ def labels_to_go(
     return [f"{words}; with {percent(ASSURANCE)} assurance {assured}, {assured - labels} more."]
 
 
-def _points(width: float) -> str:
+def interval_now(estimates: Estimates, fitted: FittedSplitCurve, level: float) -> ErrorCurve:
+    """Return the error with its interval at the largest odd number of votes that half of the items have.
+
+    These are the labelled items; without labels, all.
+    """
+    panel, splits = estimates.panel, estimates.panel.splits
+    total = splits.total[splits.labelled] if splits.labelled.any() else splits.total
+    size = odd_sizes(max(int(np.median(total)), 1))[-1]
+    measure, target = _question(estimates)
+    return fitted.curve(
+        splits,
+        (size,),
+        target=target,
+        measure=measure,
+        decision=panel.decision,
+        breaker=panel.breaker,
+        groups=estimates.groups,
+        design_effect=estimates.effect,
+        level=level,
+        seed=estimates.request.seed,
+    )
+
+
+def _question(estimates: Estimates) -> tuple[Measure, Target]:
+    measure: Measure = "paper" if estimates.panel.papers_error else "wrong"
+    return measure, "these" if estimates.these else "more"
+
+
+def points(width: float) -> str:
     """Return a width in percentage points."""
     return f"{100 * width:.3g} points"

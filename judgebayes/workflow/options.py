@@ -363,6 +363,14 @@ class EnsembleRequest(LabelledVotes):
         "Target width of the interval, such as 0.05; the number of labels that it needs is printed. By "
         "default half the present width.",
     ] = None
+    session: Annotated[
+        Path | None,
+        "A file of labels to which --new-label adds one at a time; the next item to label and whether "
+        "the interval meets --target-width (by default 0.1) are printed. It is created if needed.",
+    ] = None
+    new_label: Annotated[
+        str | None, "The label of one more item, ITEM=LABEL, to add to --session."
+    ] = None
     level: Annotated[float, "Coverage probability of the intervals."] = 0.9
     target: Target = "more"
     these_items: Annotated[bool, "The same as --target these."] = False

@@ -1,0 +1,253 @@
+"""Labelling one item after another until the error of a majority vote is known well enough."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
+
+import jax
+import numpy as np
+import pandas as pd
+
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.appended import Appended, AppendedWords
+from judgebayes.majority import (
+    SplitCurve,
+    correct_counts,
+    is_check,
+    labelling_order,
+    next_check,
+    stopping_level,
+)
+from judgebayes.sentence import percent
+from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.ensemble_panel import panel_of
+from judgebayes.workflow.ensembling import estimates_of
+from judgebayes.workflow.labels_to_go import interval_now, points
+from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed, check_choice
+from judgebayes.workflow.reading import Labels, Opened, classes_of, open_files
+from judgebayes.workflow.records import with_options
+from judgebayes.workflow.results import Result
+
+__all__ = ["SessionStep", "label_session", "session_request"]
+
+TARGET_WIDTH = 0.1
+WORDS = AppendedWords(
+    contents="labels",
+    same="All labels in a file must be of the same votes, in one order.",
+    other="choose another file with --session",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class SessionStep(Result):
+    """The state of a labelling session after its last label."""
+
+    schema: ClassVar[str] = "judgebayes.session_step/1"
+    labels: pd.DataFrame
+    """The labels so far, in the order of labelling: item and label."""
+    next_item: object
+    """The item to label next; None if every item with votes has a label."""
+    votes: int | None
+    """The number of votes of the majority; None without labels."""
+    error: float
+    """The estimated error of the majority; NaN without labels."""
+    low: float
+    high: float
+    """The interval with the level of the request."""
+    width: float
+    """The width of the interval that decides about stopping; NaN if it is not checked now."""
+    enough: bool
+    """Whether that interval meets the target width."""
+    sentences_said: list[str]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The labels so far, the error with its interval, and what to do next."""
+        return self.sentences_said
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The labels so far."""
+        return {"labels": self.labels}
+
+
+@with_options
+def label_session(
+    request: Annotated[
+        EnsembleRequest, Fixed({"labels": None, "out": None, "plot": None, "k": None})
+    ],
+) -> SessionStep:
+    """Add a label to a session, and return the interval and the next item to label.
+
+    The function behind `judgebayes ensemble --session`. The file of a session has a line per label and
+    can be passed as `labels` to `ensemble`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there is no session, its votes are others, the label is of an unknown item or class, or for
+        bad input.
+    """
+    return session_request(request)
+
+
+@in_float64
+def session_request(request: EnsembleRequest) -> SessionStep:
+    """Do what `label_session` does, with the options in a record."""
+    _check(request)
+    opened = open_files(request.votes, None, request.columns, request.reading)
+    if opened.labels is not None:
+        raise JudgeBayesError(
+            f"The votes have labels, in column {opened.labels.label!r}; a session starts without any. "
+            "Use --label none, or leave out --session."
+        )
+    votes = _data(opened, request, [])
+    assert request.session is not None
+    settings = {"votes": _digest(votes), "seed": request.seed}
+    file = Appended(request.session, settings, WORDS)
+    try:
+        labels = _labels(file, votes)
+        said = []
+        if file.torn:
+            said.append(f"An incomplete last line of {str(request.session)!r} was removed.")
+        if request.new_label is not None:
+            item, label = _new_label(request.new_label, votes, labels)
+            # A label that cannot be read is refused here, before it is in the file.
+            data = _data(opened, request, [*labels, (item, label)])
+            file.append({"item": _plain(item), "label": _plain(label)})
+            labels.append((item, label))
+        else:
+            data = _data(opened, request, labels) if labels else votes
+    finally:
+        file.close()
+    return _step(data, request, labels, said)
+
+
+def _check(request: EnsembleRequest) -> None:
+    if request.session is None:
+        raise JudgeBayesError("--new-label adds a label to a file: name it with --session FILE.")
+    named = {"labels": request.labels, "k": request.k, "out": request.out, "plot": request.plot}
+    for name, value in named.items():
+        if value is not None:
+            raise JudgeBayesError(
+                f"--{name} has no effect with --session, whose labels are in its file. For the table, "
+                f"use --labels {request.session} without --session."
+            )
+    if isinstance(request.votes, Data):
+        raise JudgeBayesError("A session reads the votes itself: pass a path or a table.")
+    check_choice("target", request.target, TARGETS)
+    stopping_level(request.level)
+    width = request.target_width
+    if width is not None and not 0 < width < 1:
+        raise JudgeBayesError(
+            f"--target-width is {width:g}; it must be between 0 and 1, such as 0.05."
+        )
+
+
+def _data(opened: Opened, request: EnsembleRequest, labels: list[tuple[Any, Any]]) -> Data:
+    if labels:
+        table = pd.DataFrame(labels, columns=["item", "label"], dtype=object)
+        opened = replace(opened, labels=Labels(table, "item", "label"))
+    classes = classes_of(opened, request.classes, None)
+    return encoded(opened, classes, drop_unknown=False, dense=True)
+
+
+def _digest(data: Data) -> str:
+    """Return a digest of the items and their votes."""
+    coding, digest = data.table.coding, hashlib.sha256()
+    digest.update(repr([str(item) for item in coding.items]).encode())
+    digest.update(np.asarray(data.table.votes.pooled_counts(), np.int64).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _labels(file: Appended, data: Data) -> list[tuple[Any, Any]]:
+    known = {str(item): item for item in data.table.coding.items}
+    labels: list[tuple[Any, Any]] = []
+    for number, record in file.records:
+        if set(record) != {"item", "label"} or str(record["item"]) not in known:
+            raise JudgeBayesError(
+                f"Line {number} of {str(file.path)!r} is not the label of an item with votes; a line is "
+                '{"item": ..., "label": ...}.'
+            )
+        labels.append((known[str(record["item"])], record["label"]))
+    return labels
+
+
+def _new_label(text: str, data: Data, labels: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    name, equals, label = text.rpartition("=")
+    if not equals or not name or not label:
+        raise JudgeBayesError(f"--new-label {text!r} must be ITEM=LABEL, for example q17=A.")
+    known = {str(item): item for item in data.table.coding.items}
+    if name not in known:
+        raise JudgeBayesError(f"--new-label: there is no item {name!r} with votes.")
+    before = [old for item, old in labels if str(item) == name]
+    if before:
+        raise JudgeBayesError(
+            f"--new-label: item {name!r} is already labelled {str(before[0])!r}. To correct it, change "
+            "its line in the file."
+        )
+    return known[name], label
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _step(
+    data: Data, request: EnsembleRequest, labels: list[tuple[Any, Any]], said: list[str]
+) -> SessionStep:
+    items = data.table.coding.items
+    voted = np.flatnonzero(np.asarray(data.table.votes.pooled_counts()).sum(1) > 0)
+    order = [items[i] for i in voted[labelling_order(len(voted), request.seed)]]
+    done = {str(item) for item, _ in labels}
+    left = [item for item in order if str(item) not in done]
+    n, goal = len(labels), request.target_width or TARGET_WIDTH
+    said = [*said, f"{n} of {len(order)} items are labelled."]
+    proposed = {str(item) for item in order[:n]}
+    other = len(done - proposed)
+    if other:
+        said.append(
+            f"Of these, {other} are not those that were proposed: the interval holds only if the "
+            "labelled items are a random part of all."
+        )
+    votes, error, low, high, width, enough = None, np.nan, np.nan, np.nan, np.nan, False
+    if n:
+        panel = panel_of(data, request)
+        counts = correct_counts(panel.votes, data.labels)
+        estimates, grouped = estimates_of(data, panel, counts, request)
+        fitted = SplitCurve(by_class=panel.by_class).fit(
+            panel.splits, weight=estimates.weight, key=jax.random.key(request.seed)
+        )
+        now = interval_now(estimates, fitted, request.level)
+        votes, error = int(now.size[0]), float(now.error[0])
+        low, high = float(now.low[0]), float(now.high[0])
+        about = "these items" if estimates.these else "more items like these"
+        said += [
+            *grouped,
+            f"A decision by {votes} votes is wrong on {percent(error, 1)} of {about}, "
+            f"{percent(request.level)} interval {percent(low, 1)} to {percent(high, 1)}.",
+        ]
+        if is_check(n) or not left:
+            stricter = stopping_level(request.level)
+            checked = interval_now(estimates, fitted, stricter)
+            width = float(checked.high[0] - checked.low[0])
+            enough = width <= goal
+            said.append(
+                f"The {percent(stricter)} interval, which decides about stopping, is {points(width)} "
+                f"wide; the target is {points(goal)}: {'stop' if enough else 'continue'}."
+            )
+    if left and not enough:
+        when = "next" if n else "first"
+        said.append(f"The width is checked {when} at {next_check(n)} labels. Next item: {left[0]}")
+    return SessionStep(
+        labels=pd.DataFrame(labels, columns=["item", "label"]),
+        next_item=left[0] if left else None,
+        votes=votes,
+        error=error,
+        low=low,
+        high=high,
+        width=width,
+        enough=enough,
+        sentences_said=said,
+    )
