@@ -133,6 +133,7 @@ def test_every_row_of_p3_has_its_experiment() -> None:
         "audit-intervals",
         "audit-curve-worlds",
         "audit-splits",
+        "audit-stopping",
         "audit-published",
     }
 
