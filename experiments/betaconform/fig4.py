@@ -3,7 +3,7 @@
 Claim: the mixture (the paper's EM) follows the actual error, while the Binomial's falls towards zero:
 at the largest k it is less far off, on every data set and on average over them; margin 0.5 points.
 Command: judgebayes reproduce betaconform/fig4 --data DIR
-Runtime: about 40 seconds.
+Runtime: about 2 minutes.
 Expected: the actual error is nearly flat in k, the Binomial is far too low at the largest k where
 judges are mostly right, and the mixture and the model-free estimate are close to the actual error.
 """

@@ -52,6 +52,7 @@ FIXED = {
     "mixture-posterior": 5,
     "thinning": 2,
     "model-free": 2,
+    "split curve": 6,
     "bootstrap": 4,
     "no correction": 6,
     "independent votes": 3,
