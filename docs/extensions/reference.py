@@ -102,7 +102,12 @@ TASKS = (
         "Estimate the error of a majority vote",
         "The error of a majority of k votes, and the number of labels to estimate it.",
         (
-            *("majority", "workflow.ensembling", "workflow.label_session", "workflow.ensemble_panel"),
+            *(
+                "majority",
+                "workflow.ensembling",
+                "workflow.label_session",
+                "workflow.ensemble_panel",
+            ),
             *("workflow.ensemble_estimates", "workflow.panels_compared", "workflow.labels_to_go"),
         ),
     ),

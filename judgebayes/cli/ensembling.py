@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from judgebayes.cli.next_items import show_next_items
 from judgebayes.cli.saying import WARNING, numbers, say, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import check_writable, write_table
@@ -42,6 +45,7 @@ def ensemble_error(request: EnsembleRequest) -> None:
         say(console, session_request(request).sentences)
         return
     check_writable(request.out)
+    check_writable(request.next_out)
     check_writable(request.plot, table=False)
     with shown() as progress:
         result = ensemble_request(request, progress)
@@ -49,6 +53,13 @@ def ensemble_error(request: EnsembleRequest) -> None:
     _print(console, result)
     say(console, result.labels_to_go)
     say(console, result.warnings, WARNING)
+    if result.next_items is not None:
+        show_next_items(
+            console,
+            result.next_items,
+            lambda some, title: show(console, title, _items(some)),
+            request.next_out,
+        )
     if request.out is not None:
         write_table(result.errors, request.out)
         say(console, [f"The table is in {request.out}."])
@@ -109,6 +120,15 @@ def _table(
         if abstained is not None:
             cells.append(f"{100 * abstained[i]:.1f}" if np.isfinite(abstained[i]) else "-")
         table.add_row(str(size), *cells, "extrapolated" if like.extrapolated[i] else "")
+    return table
+
+
+def _items(frame: pd.DataFrame) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("item", overflow="fold")
+    numbers(table, *(str(name) for name in frame.columns[1:]))
+    for item, votes, share, right in frame.itertuples(index=False):
+        table.add_row(escape(str(item)), str(votes), percent(share), f"{right:.2f}")
     return table
 
 

@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from judgebayes.cli.next_items import show_next_items
 from judgebayes.cli.saying import WARNING, say, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import check_writable, write_table
 from judgebayes.sentence import percent
 from judgebayes.workflow.options import PrecisionRequest
-from judgebayes.workflow.precision import LEVEL, SETTLED, Precision, precision_request
+from judgebayes.workflow.precision import LEVEL, SETTLED, precision_request
 from judgebayes.workflow.precision_tables import check_words
 
 __all__ = ["estimate_precision"]
 
-SHOWN = 20
 ABOUT = {"these": "these items", "more": "more items like these"}
 
 
@@ -78,7 +78,13 @@ def estimate_precision(request: PrecisionRequest) -> None:
     )
     say(console, result.warnings, WARNING)
     if result.next_items is not None:
-        _print_next_items(console, result, result.next_items)
+        show_next_items(
+            console,
+            result.next_items,
+            lambda some, title: _print(console, some, title, percent=("valid votes",)),
+            request.next_out,
+            ("item", result.noun),
+        )
     if request.out is not None:
         write_table(result.shares, request.out)
     if request.plot is not None:
@@ -96,25 +102,6 @@ def _print_check(console: Console, table: pd.DataFrame, noun: str) -> None:
     title = f"Check: each labelled {noun}, predicted from the others"
     _print(console, shown, title, percent=("labels", "shift", "predicted", *simple))
     say(console, check_words(table, noun))
-
-
-def _print_next_items(console: Console, result: Precision, table: pd.DataFrame) -> None:
-    """Print the items to label next, and write them if a file was named."""
-    out = result.request.next_out
-    title = f"Label next: {len(table)} item(s)"
-    _print(console, table.head(SHOWN), title, percent=("valid votes",))
-    if len(table) > SHOWN:
-        more = " --next-out FILE writes all." if out is None else ""
-        say(console, [f"{len(table) - SHOWN} more are not shown.{more}"])
-    if out is not None:
-        write_table(table[["item", result.noun]].assign(label=""), out)
-        say(
-            console,
-            [
-                f"{out} has a row for each item: fill in the label column, add the rows to the labels, "
-                "and run again."
-            ],
-        )
 
 
 def _print(console: Console, frame: pd.DataFrame, title: str, percent: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from judgebayes.majority.distribution import (
 )
 from judgebayes.majority.em import PaperEM
 from judgebayes.majority.model_free import mean_loss
+from judgebayes.majority.next_labels import next_labels
 from judgebayes.majority.plurality import Decision, decision_probs, wrong_majority
 from judgebayes.majority.pooling import (
     REACH,
@@ -95,6 +96,7 @@ __all__ = [
     "mean_loss",
     "minimum_labels",
     "next_check",
+    "next_labels",
     "odd_sizes",
     "replay",
     "sentence_embeddings",

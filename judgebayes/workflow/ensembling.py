@@ -22,6 +22,7 @@ from judgebayes.majority import (
     Splits,
     correct_counts,
     design_effect,
+    next_labels,
     odd_sizes,
 )
 from judgebayes.progress import Progress, followed
@@ -75,6 +76,8 @@ class MajorityError(Result):
     labels_to_go: list[str]
     """The width of the interval and the labels needed for the target width, in sentences."""
     warnings: list[str]
+    next_items: pd.DataFrame | None
+    """The items to label next, if requested; else None."""
 
     @property
     def sentences(self) -> list[str]:
@@ -99,14 +102,16 @@ class MajorityError(Result):
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The errors, and those of all votes that each item has."""
-        return {"errors": self.errors, "panels": self.panels}
+        """The errors, those of all votes that each item has, and the items to label next."""
+        every = {"errors": self.errors, "panels": self.panels}
+        return every if self.next_items is None else every | {"next": self.next_items}
 
 
 @with_options
 def ensemble(
     request: Annotated[
-        EnsembleRequest, Fixed({"out": None, "plot": None, "session": None, "new_label": None})
+        EnsembleRequest,
+        Fixed({"out": None, "plot": None, "next_out": None, "session": None, "new_label": None}),
     ],
     progress: Progress | None = None,
 ) -> MajorityError:
@@ -178,6 +183,40 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
         ],
         labels_to_go=labels_to_go(estimates, fitted, request.target_width),
         warnings=_warnings(fit, counts, sizes),
+        next_items=_next_items(estimates, fitted, data, sizes),
+    )
+
+
+def _next_items(
+    estimates: Estimates, fitted: FittedSplitCurve, data: Data, sizes: tuple[int, ...]
+) -> pd.DataFrame | None:
+    """Return a row per item to label next: its votes, and how probably their plurality is right."""
+    most = estimates.request.next_labels
+    if most is None:
+        return None
+    splits = estimates.panel.splits
+    papers = estimates.panel.papers_error
+    chosen = next_labels(
+        fitted,
+        splits,
+        most,
+        tuple(size for size in sizes if size % 2) if papers else sizes,
+        target="these" if estimates.these else "more",
+        measure="paper" if papers else "wrong",
+        decision=estimates.panel.decision,
+        seed=estimates.request.seed,
+    )
+    some = splits.take(chosen)
+    share = some.given[:, some.label_classes] / np.maximum(some.total, 1)[:, None]
+    top = share == share.max(1, keepdims=True)
+    probs = fitted.probs(some).mean(0)
+    return pd.DataFrame(
+        {
+            "item": pd.Index(data.table.coding.items)[chosen],
+            "votes": some.total,
+            "votes of the plurality": share.max(1),
+            "P(plurality right)": np.where(top, probs, 0.0).sum(1) / top.sum(1),
+        }
     )
 
 

@@ -75,7 +75,11 @@ class SessionStep(Result):
 @with_options
 def label_session(
     request: Annotated[
-        EnsembleRequest, Fixed({"labels": None, "out": None, "plot": None, "k": None})
+        EnsembleRequest,
+        Fixed(
+            {"labels": None, "out": None, "plot": None, "k": None}
+            | {"next_labels": None, "next_out": None}
+        ),
     ],
 ) -> SessionStep:
     """Add a label to a session, and return the interval and the next item to label.
@@ -128,6 +132,7 @@ def _check(request: EnsembleRequest) -> None:
     if request.session is None:
         raise JudgeBayesError("--new-label adds a label to a file: name it with --session FILE.")
     named = {"labels": request.labels, "k": request.k, "out": request.out, "plot": request.plot}
+    named |= {"next": request.next_labels, "next-out": request.next_out}
     for name, value in named.items():
         if value is not None:
             raise JudgeBayesError(

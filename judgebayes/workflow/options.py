@@ -363,6 +363,12 @@ class EnsembleRequest(LabelledVotes):
         "Target width of the interval, such as 0.05; the number of labels that it needs is printed. By "
         "default half the present width.",
     ] = None
+    next_labels: Annotated[
+        int | None, Option("Propose this many items to label next.", ("--next",), least=1)
+    ] = None
+    next_out: Annotated[
+        Path | None, "Where to write the items of --next, with an empty label column."
+    ] = None
     session: Annotated[
         Path | None,
         "A file of labels to which --new-label adds one at a time; the next item to label and whether "

@@ -1,0 +1,142 @@
+"""Audit: labels of chosen items beside labels of random ones, for the split curve.
+
+Claim: (none of the paper) items that are chosen by what their label would tell about the error of a
+majority make the interval as narrow as more random ones, and the interval covers.
+Command: judgebayes reproduce betaconform/audit-active --data DIR
+Runtime: about 20 minutes with data; 10 replays on each of 38 data sets.
+Expected: chosen items save a tenth to a fifth of the labels, and intervals cover at their level.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from judgebayes.experiments.betaconform.common import PAPER
+from judgebayes.experiments.betaconform.vote_splits import SplitSet, split_sets
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.majority import FittedSplitCurve, SplitCurve, Splits, losses, next_labels, odd_sizes
+from judgebayes.measures.significance import normal_interval
+from judgebayes.plots import intervals
+
+REPLAYS = 10
+LABELS = (10, 20, 50)
+GRID = (8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80)
+"""Numbers of random labels."""
+FIRST, BATCH = 5, 5
+"""Random labels before the first choice, and labels between fits."""
+
+
+@experiment(
+    PAPER,
+    "audit-active",
+    "Audit: which items to label for the error of a majority",
+    "chosen items make the interval as narrow as more random ones, and it covers",
+    needs=("p3_correct_counts", "llmbar_evaluators", "rb2_k8_scores"),
+    twins=True,
+)
+def main(run: Run) -> Output:
+    """Return error, width and coverage by number of labels, and the labels that choice saves."""
+    records: list[dict[str, Any]] = []
+    for one in split_sets(run):
+        run.say(one.name)
+        records += _rows(run, one, 2 if run.smoke else REPLAYS)
+    table = rows(PAPER, "audit-active", records)
+    saved = table[table["metric"] == "labels over random"]
+    notes = []
+    for n, own in table[table["method"] == "chosen"].groupby("n"):
+        mean = own.groupby("metric")["value"].mean()
+        ratio = normal_interval(
+            own.loc[own["metric"] == "labels over random", "value"].to_numpy(float)
+        )
+        least = own.loc[own["metric"] == "coverage", "value"].min()
+        notes.append(
+            f"{n} chosen labels: {ratio.mean:.2f} [{ratio.low:.2f}, {ratio.high:.2f}] of the random ones "
+            f"for the same width; error {100 * mean['error']:.2f}, width "
+            f"{100 * mean['width']:.1f} points, coverage {mean['coverage']:.3f}, on one set {least:.2f}."
+        )
+    figure = intervals(
+        saved.assign(panel=saved["n"].astype(str) + " labels"),
+        label="judge",
+        series="dataset",
+        panel="panel",
+        xlabel="labels, relative to random ones for the same width (bars: 95 %)",
+        title="Chosen items",
+    )
+    return Output(table, {"labels": figure}, notes)
+
+
+def _rows(run: Run, one: SplitSet, replays: int) -> list[dict[str, Any]]:
+    items, sizes = len(one.splits.labels), odd_sizes(one.splits.most)
+    results: dict[tuple[str, int], list[tuple[float, float, float]]] = {}
+    for replay in range(replays):
+        rng = np.random.default_rng([run.seed, replay, items])
+        whole, order = _turned(one.splits, rng), rng.permutation(items)
+        truth = _truth(whole, sizes)
+        for n in (n for n in GRID if n <= items):
+            fit, splits = _fitted(whole, order[:n])
+            results.setdefault(("random", n), []).append(_scores(fit, splits, sizes, truth, n))
+        known = order[:FIRST]
+        while len(known) < max(LABELS):
+            fit, splits = _fitted(whole, known)
+            chosen = next_labels(fit, splits, BATCH, sizes, target="these", seed=replay)
+            known = np.concatenate([known, chosen])
+            if len(known) in LABELS:
+                fit, splits = _fitted(whole, known)
+                scores = _scores(fit, splits, sizes, truth, len(known))
+                results.setdefault(("chosen", len(known)), []).append(scores)
+    records = []
+    random = {n: np.mean([s[1] for s in v]) for (m, n), v in results.items() if m == "random"}
+    for (method, n), values in results.items():
+        columns = dict(zip(("error", "width", "coverage"), np.array(values).T, strict=True))
+        if method == "chosen":
+            # The number of random labels with this width, between those that were tried.
+            log_n = np.interp(
+                -np.log(columns["width"]), -np.log(list(random.values())), np.log(list(random))
+            )
+            columns["labels over random"] = n / np.exp(log_n)
+        for metric, each in columns.items():
+            interval = normal_interval(each)
+            records.append(
+                {
+                    **one.columns(),
+                    "n": n,
+                    "method": method,
+                    "metric": metric,
+                    "value": interval.mean,
+                    "low": interval.low,
+                    "high": interval.high,
+                    "splits": len(each),
+                }
+            )
+    return records
+
+
+def _turned(whole: Splits, rng: np.random.Generator) -> Splits:
+    """Return the items with their sides in random order, so that the order does not tell the label."""
+    turn = rng.random(len(whole.labels)) < 0.5
+    given = np.where(turn[:, None], whole.given[:, ::-1], whole.given)
+    first, last = whole.label_classes[0], whole.label_classes[-1]
+    return Splits(given, np.where(turn, last, first), whole.label_classes)
+
+
+def _truth(whole: Splits, sizes: tuple[int, ...]) -> np.ndarray:
+    at = np.arange(len(whole.labels)), whole.positions()
+    return np.array([losses(whole, size, "paper")[at].mean() for size in sizes])
+
+
+def _fitted(whole: Splits, known: np.ndarray) -> tuple[FittedSplitCurve, Splits]:
+    labels = np.full(len(whole.labels), -1)
+    labels[known] = whole.labels[known]
+    splits = whole.with_labels(labels)
+    return SplitCurve(by_class=False).fit(splits), splits
+
+
+def _scores(
+    fit: FittedSplitCurve, splits: Splits, sizes: tuple[int, ...], truth: np.ndarray, seed: int
+) -> tuple[float, float, float]:
+    """Return error, width and coverage, means over the numbers of votes."""
+    curve = fit.curve(splits, sizes, target="these", seed=seed)
+    covered = (curve.low <= truth + 1e-9) & (truth <= curve.high + 1e-9)
+    each = np.abs(curve.error - truth), curve.high - curve.low, covered
+    error, width, cover = (float(x.mean()) for x in each)
+    return error, width, cover
