@@ -50,8 +50,8 @@ def main(run: Run) -> Output:
         )
         least = own.loc[own["metric"] == "coverage", "value"].min()
         notes.append(
-            f"{n} chosen labels: {ratio.mean:.2f} [{ratio.low:.2f}, {ratio.high:.2f}] of the random ones "
-            f"for the same width; error {100 * mean['error']:.2f}, width "
+            f"{n} chosen labels: {ratio.mean:.2f} [{ratio.low:.2f}, {ratio.high:.2f}] of the random "
+            f"ones for the same width; error {100 * mean['error']:.2f}, width "
             f"{100 * mean['width']:.1f} points, coverage {mean['coverage']:.3f}, on one set {least:.2f}."
         )
     figure = intervals(
