@@ -130,6 +130,7 @@ def test_every_row_of_p3_has_its_experiment() -> None:
         *(f"table{n}" for n in range(1, 6)),
         *(f"fig{n}" for n in range(3, 8)),
         "audit-active",
+        "audit-assurance",
         "audit-em",
         "audit-intervals",
         "audit-curve-worlds",
