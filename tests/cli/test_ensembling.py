@@ -43,9 +43,17 @@ def test_the_table_the_labels_to_go_and_the_plot(
     monkeypatch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
     votes, labels, correct = files
     out, plot = tmp_path / "t.csv", tmp_path / "p.png"
+    chosen = tmp_path / "next.csv"
     said = run(
-        votes, "--labels", labels, "--k", "1:9", "--out", out, "--plot", plot, "--these-items"
+        *(votes, "--labels", labels, "--k", "1:9", "--out", out, "--plot", plot, "--these-items"),
+        *("--next", 25, "--next-out", chosen),
     ).output
+    assert "Label next: 25 item(s)" in said
+    assert "5 more are not shown" in said
+    proposed = pd.read_csv(chosen)
+    assert list(proposed) == ["item", "label"]
+    assert set(proposed["item"]) <= set(range(40, 80))
+    assert proposed["item"].is_unique
     assert "40 of 80 items are labelled, with 5 votes each" in said
     assert "extrapolated" in said
     assert "No item has more than 5 votes" in said
@@ -199,3 +207,17 @@ def test_bad_panels_get_their_sentence(
 
 def _with_labels(files: tuple[Path, Path]) -> tuple[object, ...]:
     return files[0], "--labels", files[1]
+
+
+def test_a_session_names_the_next_item_and_keeps_the_labels(
+    files: tuple[Path, Path, np.ndarray], tmp_path: Path
+) -> None:
+    votes, session = files[0], tmp_path / "session.jsonl"
+    said = run(votes, "--session", session).output
+    assert "0 of 80 items are labelled" in said
+    item = said.rsplit("Next item: ", 1)[1].strip()
+    said = run(votes, "--session", session, "--new-label", f"{item}=1").output
+    assert "1 of 80 items are labelled" in said
+    assert item in session.read_text()
+    wrong = run(votes, "--session", session, "--next", 5)
+    assert "no effect with --session" in str(wrong.exception)
