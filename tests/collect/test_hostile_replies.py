@@ -71,6 +71,7 @@ def test_a_bad_reply_is_no_answer(
     with pytest.raises(NoAnswerError) as error:
         ask(streamed(content, **headers), monkeypatch)
     assert not error.value.fatal
+    assert (content is BOMB) == ("a reply of more than 8 MiB" in str(error.value))
 
 
 @pytest.mark.parametrize(
