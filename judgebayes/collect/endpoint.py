@@ -7,11 +7,20 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
+from judgebayes.collect.redact import Redactor
+from judgebayes.collect.replies import (
+    ACCEPT_ENCODING,
+    Answer,
+    UnreadableError,
+    answer_of,
+    body_of,
+    excerpt,
+)
 from judgebayes.errors import JudgeBayesError
 
 if TYPE_CHECKING:
@@ -19,10 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbandonedError",
-    "Answer",
+    "Booking",
     "Endpoint",
     "Judge",
     "NoAnswerError",
+    "OverBudgetError",
     "RetryPolicy",
     "parse_judges",
     "require_client",
@@ -32,7 +42,8 @@ RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 52
 """HTTP statuses after which the server may answer the same request later."""
 FATAL = frozenset({401, 402, 403, 404, 405})
 """HTTP statuses after which the server will not answer any request."""
-MAX_EXCERPT = 200
+REFUSED = frozenset({429, 503, 529})
+"""HTTP statuses that say, like 4xx except a timeout, that the request was not answered."""
 MAX_PAUSE = 60.0
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -173,24 +184,6 @@ class RetryPolicy:
         return full * random.uniform(0.5, 1.0)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A judge's answer."""
-
-    text: str
-    finish: str | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    model: str | None
-    """The model that answered, according to the server."""
-
-    @property
-    def tokens(self) -> int | None:
-        """Tokens of prompt and answer, None if the server does not count them."""
-        counted = (self.prompt_tokens, self.completion_tokens)
-        return None if None in counted else sum(n for n in counted if n is not None)
-
-
 class NoAnswerError(Exception):
     """No answer after all retries; `fatal` if no other request would get an answer."""
 
@@ -203,15 +196,39 @@ class AbandonedError(NoAnswerError):
     """No answer because the run ends."""
 
 
-class _TransientError(Exception):
-    """A failed attempt that may be repeated, after `wait` seconds if the server says so.
+class OverBudgetError(NoAnswerError):
+    """No request because the budget does not allow another one."""
 
-    `lost` if the server may have answered, and charged for, an answer that did not arrive.
+
+class _FailedError(Exception):
+    """A failed attempt.
+
+    `charged` if the server may have answered, and charged for, an answer that did not arrive; `wait` are
+    the seconds until the next attempt, if the server says so; `final` if no attempt may follow, and
+    `fatal` if no other request would get an answer either.
     """
 
-    def __init__(self, reason: str, wait: float | None = None, *, lost: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        charged: bool,
+        wait: float | None = None,
+        final: bool = False,
+        fatal: bool = False,
+    ) -> None:
         super().__init__(reason)
-        self.wait, self.lost = wait, lost
+        self.charged, self.wait, self.final, self.fatal = charged, wait, final or fatal, fatal
+
+
+class Booking(Protocol):
+    """The account of the attempts of one question."""
+
+    def book(self) -> bool:
+        """Book an attempt before it is sent; False if the budget does not allow it."""
+
+    def failed(self, *, charged: bool) -> None:
+        """Note that the attempt failed, and whether it may have been charged for."""
 
 
 @dataclass
@@ -234,24 +251,28 @@ class Endpoint:
         """Read the key."""
         self._secret = self.judge.key()
 
-    async def ask(self, prompt: str, lost: Callable[[], bool] = lambda: True) -> Answer:
+    async def ask(self, prompt: str, booking: Booking) -> Answer:
         """Return the answer to a prompt.
-
-        `lost` is called for every attempt whose answer was lost, and returns whether the budget allows
-        another attempt.
 
         Raises
         ------
+        OverBudgetError
+            If the budget does not allow another attempt.
         NoAnswerError
             If the server refuses, or fails more often than the policy allows.
         """
         for attempt in range(self.retry_policy.retries + 1):
             while (wait := self._free_at - time.monotonic()) > 0:
                 await self._rest(wait)
+            if not booking.book():
+                raise OverBudgetError("the budget does not allow another request")
             try:
                 return await self._attempt(prompt)
-            except _TransientError as failed:
-                if (failed.lost and not lost()) or attempt == self.retry_policy.retries:
+            except _FailedError as failed:
+                booking.failed(charged=failed.charged)
+                if failed.final:
+                    raise NoAnswerError(str(failed), fatal=failed.fatal) from None
+                if attempt == self.retry_policy.retries:
                     tries = f"after {attempt + 1} attempts" if attempt else "at the first attempt"
                     raise NoAnswerError(f"{failed} {tries}") from None
                 pause = self.retry_policy.pause(attempt)
@@ -278,84 +299,64 @@ class Endpoint:
         raise AbandonedError("the run has ended")
 
     async def _attempt(self, prompt: str) -> Answer:
+        """Send a request and read its reply; every failure is one of this attempt only."""
         import httpx2
 
-        headers = {} if self._secret is None else {"Authorization": f"Bearer {self._secret}"}
+        try:
+            async with asyncio.timeout(self.retry_policy.timeout):
+                return await self._exchange(prompt)
+        except _FailedError:
+            raise
+        except TimeoutError:
+            reason = f"no answer within {self.retry_policy.timeout:g} seconds"
+            raise _FailedError(reason, charged=True) from None
+        except UnreadableError as error:
+            raise _FailedError(str(error), charged=True) from None
+        except httpx2.InvalidURL as error:
+            reason = f"{self.judge.url} is not a valid address ({error})"
+            raise _FailedError(reason, charged=False, fatal=True) from None
+        except httpx2.ConnectError as error:
+            reason = f"no connection to {self.judge.url} ({type(error).__name__})"
+            raise _FailedError(reason, charged=False) from None
+        except httpx2.TransportError as error:
+            reason = f"the connection broke ({type(error).__name__})"
+            raise _FailedError(reason, charged=True) from None
+        except Exception as error:
+            # The boundary: whatever a server sends, it costs this question and no other.
+            reason = f"a reply that cannot be read ({type(error).__name__})"
+            raise _FailedError(reason, charged=True) from None
+
+    async def _exchange(self, prompt: str) -> Answer:
+        import httpx2
+
+        headers = {"Accept-Encoding": ACCEPT_ENCODING}
+        if self._secret is not None:
+            headers["Authorization"] = f"Bearer {self._secret}"
         body = {
             "model": self.judge.model,
             "messages": [{"role": "user", "content": prompt}],
             **self.body,
         }
-        try:
-            async with asyncio.timeout(self.retry_policy.timeout):
-                reply = await self.client.post(
-                    f"{self.judge.url}/chat/completions",
-                    json={name: value for name, value in body.items() if value is not None},
-                    headers=headers,
-                )
-        except TimeoutError:
-            raise _TransientError(
-                f"no answer within {self.retry_policy.timeout:g} seconds", lost=True
-            ) from None
-        except httpx2.InvalidURL as error:
-            raise NoAnswerError(
-                f"{self.judge.url} is not a valid address ({error})", fatal=True
-            ) from None
-        except httpx2.TransportError as error:
-            name = type(error).__name__
-            sent = not isinstance(error, httpx2.ConnectError)
-            raise _TransientError(
-                f"the connection broke ({name})"
-                if sent
-                else f"no connection to {self.judge.url} ({name})",
-                lost=sent,
-            ) from None
-        if reply.status_code == 200:
-            return self._read(reply)
-        description = f"HTTP {reply.status_code}{self._excerpt(reply.text)}"
-        if reply.status_code in RETRYABLE:
-            raise _TransientError(description, retry_after(reply.headers, time.time()))
-        raise NoAnswerError(description, fatal=reply.status_code in FATAL)
-
-    def _read(self, reply: "httpx2.Response") -> Answer:
-        try:
-            content = reply.json()
-            choice = content["choices"][0]
-            message_text = choice["message"].get("content")
-            usage = content.get("usage")
-            usage = usage if isinstance(usage, dict) else {}
-        except (ValueError, LookupError, TypeError, AttributeError):
-            # Some proxies send error pages with status 200.
-            raise _TransientError(
-                f"an answer that is not a chat completion{self._excerpt(reply.text)}"
-            ) from None
-        if isinstance(message_text, list):
-            parts = [part.get("text") for part in message_text if isinstance(part, dict)]
-            message_text = "".join(part for part in parts if isinstance(part, str))
-        finish, model = choice.get("finish_reason"), content.get("model")
-        message_text = message_text if isinstance(message_text, str) else ""
-        return Answer(
-            message_text if self._secret is None else message_text.replace(self._secret, "[key]"),
-            finish if isinstance(finish, str) else None,
-            _count(usage.get("prompt_tokens")),
-            _count(usage.get("completion_tokens")),
-            model if isinstance(model, str) else None,
-        )
-
-    def _excerpt(self, text: str) -> str:
-        """Return the beginning of a server's message, without the key, which some servers repeat."""
-        match = re.search(r'"message"\s*:\s*"((?:[^"\\]|\\.)+)"', text)
-        words = " ".join(self.redacted(match.group(1) if match else text).split())
-        cut = words if len(words) <= MAX_EXCERPT else words[: MAX_EXCERPT - 3] + "..."
-        return f" ({cut})" if cut else ""
-
-    def redacted(self, text: str) -> str:
-        """Return a text without the key, whether complete or abbreviated."""
-        if self._secret is None:
-            return text
-        text = text.replace(self._secret, "[key]")
-        # "Incorrect API key provided: sk-ab***yz"
-        return re.sub(rf"{re.escape(self._secret[:4])}[\w\-]*[*.…]+[\w\-]*", "[key]", text)
+        async with self.client.stream(
+            "POST",
+            f"{self.judge.url}/chat/completions",
+            json={name: value for name, value in body.items() if value is not None},
+            headers=headers,
+        ) as reply:
+            status = reply.status_code
+            if status == 200:
+                return answer_of(await body_of(reply), Redactor(self._secret))
+            try:
+                message = excerpt(await body_of(reply), Redactor(self._secret))
+            except (UnreadableError, httpx2.HTTPError):  # the status says enough
+                message = ""
+            raise _FailedError(
+                f"HTTP {status}{message}",
+                charged=not (status in REFUSED or (400 <= status < 500 and status != 408)),
+                wait=retry_after(reply.headers, time.time()) if status in RETRYABLE else None,
+                final=status not in RETRYABLE,
+                fatal=status in FATAL,
+            )
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
@@ -376,9 +377,5 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return float(value)
     try:
         return max(email.utils.parsedate_to_datetime(value).timestamp() - now, 0.0)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, OSError):
         return None
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from judgebayes.collect.bookings import Bookings
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.appended import Appended, AppendedWords
 
@@ -88,8 +89,9 @@ class Ledger:
         """Number of bytes removed with a cut last line."""
         try:
             self.lines = [_line(number, record, path) for number, record in self._file.records]
+            self.bookings = Bookings(path, len(self.lines))
         except BaseException:
-            self._file.close()
+            self._file.close(quietly=True)
             raise
 
     def append(self, line: Line) -> None:
@@ -115,8 +117,11 @@ class Ledger:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Write everything to the disk, and release the file."""
-        self._file.close()
+        """Write everything to the disk, and release the files."""
+        try:
+            self._file.close(quietly=error is not None)
+        finally:
+            self.bookings.close(quietly=error is not None)
 
 
 def _line(number: int, record: dict[str, Any], path: Path) -> Line:

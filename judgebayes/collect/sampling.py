@@ -15,15 +15,17 @@ from jaxtyping import Int
 
 from judgebayes.collect.endpoint import (
     AbandonedError,
-    Answer,
     Endpoint,
     Judge,
     NoAnswerError,
+    OverBudgetError,
     RetryPolicy,
 )
 from judgebayes.collect.items import Item
 from judgebayes.collect.ledger import Ledger, Line, Question
 from judgebayes.collect.prompts import Task, fill_template, vote_of
+from judgebayes.collect.replies import Answer
+from judgebayes.collect.spending import Attempts, Budget, Spending
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.verdict import parse_verdict
 
@@ -34,18 +36,6 @@ __all__ = ["Budget", "Outcome", "Plan", "Watch", "collect_votes"]
 
 MAX_FAILURES = 5
 """After this many consecutive requests without an answer, a judge is not asked again."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The budget of one file of votes, over all runs; None for no limit.
-
-    A call is an answer, or a request that may have been answered and charged for: it was sent and not
-    refused. Tokens are those that the servers count, of prompts and answers.
-    """
-
-    calls: int | None = None
-    tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -125,33 +115,6 @@ class Watch:
 
 
 @dataclass
-class _Spending:
-    """The spending on a file so far, and bounds for pending answers."""
-
-    budget: Budget
-    calls: int
-    tokens: int
-    largest: int
-    """The largest number of tokens of an answer so far (0 if unknown), assumed for pending answers."""
-    waiting: int = 0
-
-    def short_of(self) -> str | None:
-        """Return the budget that another question might exceed, or None."""
-        if self.budget.calls is not None and self.calls + self.waiting >= self.budget.calls:
-            return "calls"
-        if self.budget.tokens is None:
-            return None
-        unknown = self.largest == 0 and self.waiting > 0
-        after = self.tokens + (self.waiting + 1) * self.largest
-        return "tokens" if unknown or after > self.budget.tokens else None
-
-    def lost(self) -> bool:
-        """Count a lost answer; tell whether the budget allows asking again."""
-        self.calls += 1
-        return self.budget.calls is None or self.calls + self.waiting <= self.budget.calls
-
-
-@dataclass
 class _Run:
     """The shared state of a run's workers."""
 
@@ -160,12 +123,14 @@ class _Run:
     endpoints: dict[str, Endpoint]
     watch: Watch
     outcome: Outcome
-    spending: _Spending
+    spending: Spending
     answers: dict[Question, Line]
     ended: asyncio.Event
     """Set when no more questions are to be asked."""
     news: asyncio.Event
     """Set when the state changed, for workers that wait without a question."""
+    waiting: int = 0
+    """The number of workers with a question."""
 
     def end(self) -> None:
         self.ended.set()
@@ -216,8 +181,7 @@ async def _collect(
 
     outcome = Outcome(kept=len(answers))
     tokens = [line.tokens for line in ledger.lines]
-    counted = [n for n in tokens if n is not None]
-    spending = _Spending(plan.budget, len(tokens), sum(counted), max(counted, default=0))
+    spending = Spending.of(plan.budget, ledger.bookings, tokens, plan.body.get("max_tokens"))
     ended = asyncio.Event()
     limits = httpx2.Limits(max_connections=plan.concurrency * len(plan.judges))
     async with httpx2.AsyncClient(timeout=None, limits=limits) as client:
@@ -312,7 +276,7 @@ class _Queue:
             short = run.spending.short_of() if self.todo else None
             if self.todo and short is None:
                 return self.todo.popleft()
-            if self.todo and run.spending.waiting == 0:
+            if self.todo and run.waiting == 0:
                 run.outcome.spent = short
                 run.end()
             elif not self.todo and self.waiting == 0:
@@ -327,12 +291,12 @@ async def _work(run: _Run, queue: _Queue) -> None:
     """Ask question after question."""
     while (question := await queue.next()) is not None:
         queue.waiting += 1
-        run.spending.waiting += 1
+        run.waiting += 1
         try:
             await _ask(run, queue, question)
         finally:
             queue.waiting -= 1
-            run.spending.waiting -= 1
+            run.waiting -= 1
             run.news.set()
 
 
@@ -340,8 +304,12 @@ async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
     plan, item, outcome = run.plan, queue.items[question.item], run.outcome
     prompt = fill_template(plan.template, item.fields, question.order)
     try:
-        answer = await run.endpoints[queue.judge].ask(prompt, run.spending.lost)
+        attempts = Attempts(run.spending, question.judge, question.item)
+        answer = await run.endpoints[queue.judge].ask(prompt, attempts)
     except AbandonedError:
+        return
+    except OverBudgetError:
+        queue.todo.appendleft(question)  # it is asked when answers under way need less than assumed
         return
     except NoAnswerError as failure:
         outcome.unanswered[queue.judge] += 1
@@ -354,11 +322,8 @@ async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
     run.ledger.append(line)
     run.answers[question] = line
     outcome.asked += 1
-    run.spending.calls += 1
-    if answer.tokens is not None:
-        run.spending.tokens += answer.tokens
-        run.spending.largest = max(run.spending.largest, answer.tokens)
-    elif plan.budget.tokens is not None:
+    run.spending.answered(answer.tokens)
+    if answer.tokens is None and plan.budget.tokens is not None:
         outcome.uncounted = queue.judge
         run.end()
     queue.open[item.name].remove(question)
@@ -375,7 +340,7 @@ def _interruptible(run: _Run) -> Iterator[None]:
         if run.outcome.interrupted and task is not None:
             task.cancel()
         elif not run.outcome.interrupted:
-            run.watch.interrupted(run.spending.waiting)
+            run.watch.interrupted(run.waiting)
         run.outcome.interrupted = True
         run.end()
 
@@ -396,7 +361,9 @@ def _line(plan: Plan, item: Item, question: Question, answer: Answer) -> Line:
     verdict = parse_verdict(answer.text, plan.task.kind)
     vote = vote_of(verdict.value, plan.task, question.order)
     missing = None
-    if answer.finish == "length":
+    if answer.cut:
+        vote, missing = None, "longer than is kept"
+    elif answer.finish == "length":
         # A truncated answer may not have reached its verdict.
         vote, missing = None, "cut off at max_tokens"
     elif answer.finish == "content_filter":

@@ -1,26 +1,17 @@
-"""A JSONL file that grows by a line at a time and survives the end of its process.
-
-A line is complete, or it is the last line, cut off when the process ended; a cut line is removed before
-the next one is written. Lines reach the operating system immediately (they survive kill -9) and the
-disk within a second (they survive a power cut). A file beside it has the settings that all lines share.
-"""
+"""A JSONL file that grows by a line at a time, with the settings that all lines share beside it."""
 
 import json
 import os
-import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.growing import GrowingFile
 from judgebayes.io.records import read_json, read_lines
 
 __all__ = ["Appended", "AppendedWords", "settings_path"]
-
-SYNC_SECONDS = 1.0
-TAIL = 65_536
 
 
 @dataclass(frozen=True)
@@ -62,22 +53,16 @@ class Appended:
     def __init__(self, path: Path, settings: Mapping[str, Any], words: AppendedWords) -> None:
         self.path = path
         self.words = words
-        self.torn = 0
+        self._file = GrowingFile(path, words.contents)
+        self.torn = self._file.torn
         """Number of bytes removed with a cut last line."""
         try:
-            self._file = path.open("ab")
-        except OSError as error:
-            raise JudgeBayesError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
-        try:
-            _lock(self._file.fileno(), path)
-            self.torn = _remove_torn_line(path)
             self.records = list(read_lines(path))
             """The lines so far, each with its number."""
             self._check_settings(settings)
         except BaseException:
-            self._file.close()
+            self._file.close(quietly=True)
             raise
-        self._synced = time.monotonic()
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a line.
@@ -88,28 +73,11 @@ class Appended:
             If it cannot be written, for example on a full disk.
         """
         # Lone surrogates, which some models produce, are not valid UTF-8; ASCII escapes them.
-        content = (json.dumps(dict(record)) + "\n").encode("ascii")
-        try:
-            self._file.write(content)
-            self._file.flush()
-            if time.monotonic() - self._synced >= SYNC_SECONDS:
-                self._sync()
-        except OSError as error:
-            raise JudgeBayesError(
-                f"{str(self.path)!r} cannot be written: {error.strerror}. Earlier "
-                f"{self.words.contents} are kept."
-            ) from error
+        self._file.append(json.dumps(dict(record)))
 
-    def close(self) -> None:
-        """Write everything to the disk, and release the file."""
-        try:
-            self._sync()
-        finally:
-            self._file.close()
-
-    def _sync(self) -> None:
-        os.fsync(self._file.fileno())
-        self._synced = time.monotonic()
+    def close(self, *, quietly: bool = False) -> None:
+        """Write everything to the disk, and release the file; `quietly` as in `GrowingFile`."""
+        self._file.close(quietly=quietly)
 
     def _check_settings(self, settings: Mapping[str, Any]) -> None:
         """Check that the settings equal those of the file, or write them beside a new file."""
@@ -134,44 +102,6 @@ class Appended:
                 )
         if settings.keys() - before.keys():
             _write_atomically(settings_file, json.dumps(before | dict(settings), indent=1))
-
-
-def _lock(descriptor: int, path: Path) -> None:
-    if sys.platform == "win32":  # pragma: no cover
-        return  # Simultaneous runs are not detected there.
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise JudgeBayesError(
-            f"Another run is writing to {str(path)!r}; wait until it ends, or choose another file."
-        ) from error
-
-
-def _remove_torn_line(path: Path) -> int:
-    """Remove an incomplete last line; return the number of bytes removed."""
-    with path.open("r+b") as file:
-        size = file.seek(0, os.SEEK_END)
-        start, tail = size, b""
-        while start > 0 and b"\n" not in tail:
-            step = min(TAIL, start)
-            start -= step
-            file.seek(start)
-            tail = file.read(step) + tail
-        rest = tail.rpartition(b"\n")[2]
-        if not rest:
-            return 0
-        try:
-            complete = isinstance(json.loads(rest), dict)
-        except ValueError:
-            complete = False
-        if complete:
-            file.seek(size)
-            file.write(b"\n")
-            return 0
-        file.truncate(size - len(rest))
-        return len(rest)
 
 
 def _excerpt(value: object) -> str:

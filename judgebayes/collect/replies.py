@@ -1,0 +1,153 @@
+"""Read a server's reply: unpacked up to a limit, then as a chat completion.
+
+Nothing in a reply is believed: its size, its encoding, its nesting and the types of its fields.
+"""
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from judgebayes.collect.redact import Redactor
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = [
+    "ACCEPT_ENCODING",
+    "MAX_REPLY",
+    "MAX_TEXT",
+    "Answer",
+    "UnreadableError",
+    "answer_of",
+    "body_of",
+    "excerpt",
+]
+
+ACCEPT_ENCODING = "gzip, deflate"
+MAX_REPLY = 8 * 2**20
+"""Bytes of a reply, unpacked; a longer one is not read further."""
+MAX_TEXT = 2**20
+"""Characters of an answer that are kept."""
+MAX_NAME = 200
+"""Characters that are kept of a model's name and of the reason for an answer's end."""
+MAX_TOKENS = 10**9
+"""A larger number of tokens is not believed."""
+MAX_EXCERPT = 200
+READ_FOR_EXCERPT = 20_000
+WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+
+
+class UnreadableError(Exception):
+    """A reply that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A judge's answer."""
+
+    text: str
+    finish: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    model: str | None
+    """The model that answered, according to the server."""
+    cut: bool = False
+    """Whether the text was longer than `MAX_TEXT`."""
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of prompt and answer, None if the server does not count them."""
+        counted = (self.prompt_tokens, self.completion_tokens)
+        return None if None in counted else sum(n for n in counted if n is not None)
+
+
+async def body_of(reply: "httpx2.Response") -> bytes:
+    """Return the unpacked bytes of a reply, whose body was not read yet.
+
+    The bytes are counted as they are unpacked, so a reply that unpacks to gigabytes costs no memory.
+
+    Raises
+    ------
+    UnreadableError
+        If it is longer than `MAX_REPLY`, damaged, or packed in a way that was not asked for.
+    """
+    packing = reply.headers.get("content-encoding", "").strip().casefold()
+    if packing not in ("", "identity", *WINDOWS):
+        raise UnreadableError("a reply in a content-encoding that was not asked for")
+    unpacker = zlib.decompressobj(WINDOWS[packing]) if packing in WINDOWS else None
+    content = bytearray()
+    async for raw in reply.aiter_raw():
+        left = MAX_REPLY + 1 - len(content)
+        try:
+            content += raw if unpacker is None else unpacker.decompress(raw, left)
+        except zlib.error:
+            raise UnreadableError("a reply that is not in its content-encoding") from None
+        if len(content) > MAX_REPLY:
+            raise UnreadableError(f"a reply of more than {MAX_REPLY / 2**20:.0f} MiB")
+        if unpacker is not None and unpacker.eof:
+            break
+    return bytes(content)
+
+
+def answer_of(content: bytes, redactor: Redactor) -> Answer:
+    """Return the answer in a chat completion, without the key in any field.
+
+    Raises
+    ------
+    UnreadableError
+        If it is not a chat completion. Some proxies send error pages with status 200.
+    """
+    try:
+        reply: Any = json.loads(content)
+        choice = reply["choices"][0]
+        message_text = choice["message"].get("content")
+        usage = reply.get("usage")
+        finish, model = choice.get("finish_reason"), reply.get("model")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        what = f"an answer that is not a chat completion{excerpt(content, redactor)}"
+        raise UnreadableError(what) from None
+    if isinstance(message_text, list):
+        parts = [part.get("text") for part in message_text if isinstance(part, dict)]
+        message_text = "".join(part for part in parts if isinstance(part, str))
+    text = redactor.clean(message_text) if isinstance(message_text, str) else ""
+    usage = usage if isinstance(usage, dict) else {}
+    return Answer(
+        text[:MAX_TEXT],
+        _name(finish, redactor),
+        _count(usage, "prompt_tokens"),
+        _count(usage, "completion_tokens"),
+        _name(model, redactor),
+        len(text) > MAX_TEXT,
+    )
+
+
+def excerpt(content: bytes, redactor: Redactor) -> str:
+    """Return the beginning of a server's message, in brackets, without key and control characters."""
+    # Cut generously first: a key at the edge of the excerpt must still be whole when it is searched.
+    text = content[:READ_FOR_EXCERPT].decode("utf-8", "replace")
+    match = re.search(r'"message"\s*:\s*"((?:[^"\\]|\\.)+)"', text)
+    words = _unescaped(match.group(1)) if match else _unescaped(text)
+    shown = "".join(c if c.isprintable() else " " for c in redactor.clean(words))
+    shown = " ".join(shown.split())
+    cut = shown if len(shown) <= MAX_EXCERPT else shown[: MAX_EXCERPT - 3] + "..."
+    return f" ({cut})" if cut else ""
+
+
+def _unescaped(text: str) -> str:
+    r"""Return a text with its JSON escapes read: a key may be written as \u0073k-..."""
+    text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match.group(1), 16)), text)
+    # Half of a pair of surrogates cannot be printed.
+    return re.sub(r"\\(.)", r"\1", text).encode("utf-8", "replace").decode()
+
+
+def _name(value: object, redactor: Redactor) -> str | None:
+    return redactor.clean(value)[:MAX_NAME] if isinstance(value, str) else None
+
+
+def _count(usage: Mapping[str, object], name: str) -> int | None:
+    value = usage.get(name)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if isinstance(value, int) and whole and 0 <= value <= MAX_TOKENS else None
