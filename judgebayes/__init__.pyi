@@ -15,7 +15,9 @@ from .aggregators import MajorityVote as MajorityVote
 from .aggregators import MarginThreshold as MarginThreshold
 from .aggregators import OneCoin as OneCoin
 from .aggregators import PerTask as PerTask
+from .aggregators import Pool as Pool
 from .aggregators import RoundedMedian as RoundedMedian
+from .aggregators import SharedDifficulty as SharedDifficulty
 from .aggregators import SoftVote as SoftVote
 from .aggregators import Stacking as Stacking
 from .aggregators import Verdict as Verdict

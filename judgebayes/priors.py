@@ -19,8 +19,10 @@ from judgebayes.models.generator_validator import ItemPrior as ItemLevel
 from judgebayes.models.hierarchical_davidson import HierarchicalPrior as HierarchicalDavidson
 from judgebayes.models.irt import Prior as ItemResponse
 from judgebayes.models.one_coin import Prior as OneCoin
+from judgebayes.models.opinion_pool import Prior as Pool
 from judgebayes.models.pooled_beta_binomial import PooledPrior as PooledBetaBinomial
 from judgebayes.models.robust_validator import RobustPrior as GeneratorValidatorRobust
+from judgebayes.models.shared_difficulty import Prior as SharedDifficulty
 from judgebayes.models.split_curve import Prior as SplitCurve
 from judgebayes.models.stacking import Prior as Stacking
 
@@ -38,7 +40,9 @@ __all__ = [
     "ItemResponse",
     "OneCoin",
     "Panel",
+    "Pool",
     "PooledBetaBinomial",
+    "SharedDifficulty",
     "SplitCurve",
     "Stacking",
     "Stratified",

@@ -25,8 +25,10 @@ from judgebayes.models.generator_validator import (
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
 from judgebayes.models.robust_validator import RobustModel
+from judgebayes.models.shared_difficulty import ScaledData, ScaledModel, SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 
@@ -101,6 +103,21 @@ def answers(features: bool = False) -> MapData:
     return MapData(jax.nn.log_softmax(logits), data.labels, data.weight, some)
 
 
+def scaled_judges() -> ScaledData:
+    """Return votes, the parameters of the judges (reliability and two biases), and labels."""
+    data, rng = panel(), np.random.default_rng(9)
+    log_class = jnp.log(jnp.array([0.5, 0.3, 0.2]))
+    parameters = jnp.asarray(rng.normal(size=(JUDGES, 3)))
+    return ScaledData(data.votes, parameters, log_class, data.labels, data.weight)
+
+
+def two_answers() -> PoolData:
+    """Return the log-probabilities of two methods, and labels."""
+    data, rng = panel(), np.random.default_rng(10)
+    logits = jnp.asarray(2 * rng.normal(size=(2, ITEMS, CLASSES)))
+    return PoolData(jax.nn.log_softmax(logits), data.labels, data.weight)
+
+
 def counts() -> CountData:
     """Return numbers of correct votes, of five and seven; one unknown."""
     correct = jnp.array([5, 4, 1, 7, 7, 6, 2, 5, -1, 3])
@@ -153,6 +170,17 @@ PROGRAMS: dict[str, Program] = {
     ),
     "stacking, free, noise": Program(
         lambda: StackingModel(Form(JUDGES, CLASSES, False), noise=0.1), lambda: of_stacking(False)
+    ),
+    "shared difficulty": Program(lambda: SharedDifficultyModel(CLASSES, symmetric=True), panel),
+    "shared difficulty, free, noise": Program(
+        lambda: SharedDifficultyModel(CLASSES, symmetric=False, noise=0.2), panel
+    ),
+    "shared difficulty, scaled": Program(
+        lambda: ScaledModel(CLASSES, symmetric=False), scaled_judges
+    ),
+    "opinion pool": Program(lambda: OpinionPoolModel(CLASSES, symmetric=True), two_answers),
+    "opinion pool, free, noise": Program(
+        lambda: OpinionPoolModel(CLASSES, symmetric=False, noise=0.1), two_answers
     ),
     "split curve": Program(lambda: SplitCurveModel(CLASSES, by_class=False), of_splits),
     "split curve, by class, noise": Program(

@@ -14,6 +14,7 @@ from judgebayes.models.base import PanelData
 from judgebayes.models.beta_binomial import CountData
 from judgebayes.models.generator_validator import ItemData
 from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.shared_difficulty import EASE, LOG_EASE
 
 ENUMERATED = {"enumerate": "parallel"}
 
@@ -70,6 +71,34 @@ def dawid_skene(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
             noise,
             labelled_only=False,
         )
+
+
+def shared_difficulty(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
+    """Judges share the ease of an item; the ends of the scale have no bias."""
+    n_items, n_judges, _ = data.votes.shape
+    mean = numpyro.sample("mean", dist.Normal(1.0, 1.0))
+    variance = numpyro.sample("variance", dist.InverseGamma(3.0, 1.0))
+    ease = numpyro.sample("ease", dist.HalfNormal(2.0))
+    z = numpyro.sample("reliability", dist.Normal(0, 1).expand((n_judges,)).to_event(1))
+    level = numpyro.sample("level", dist.Normal(0, 1.5).expand((1,)).to_event(1))
+    level_variance = numpyro.sample("level_variance", dist.InverseGamma(3.0, 1.0))
+    own = numpyro.sample("bias", dist.Normal(0, 1).expand((n_judges, 1)).to_event(2))
+    reliability = mean + jnp.sqrt(variance) * z
+    inner = level + jnp.sqrt(level_variance) * own
+    steps = jnp.abs(jnp.arange(n_classes)[:, None] - jnp.arange(n_classes))
+    distance = ((steps > 0) + steps / (n_classes - 1)) / 2
+    chance = jnp.tile(jnp.exp(jnp.asarray(LOG_EASE)) / n_classes, n_classes)
+    with numpyro.plate("item", n_items):
+        state = numpyro.sample("class and ease", dist.Categorical(chance), infer=ENUMERATED)
+        y, node = state // len(EASE), state % len(EASE)
+        h = jnp.asarray(EASE)[node]
+
+        def vote(judge: int, y: Array) -> dist.Categorical:
+            strength = (reliability[judge] + ease * h)[..., None]
+            bias = jnp.concatenate([jnp.zeros(1), inner[judge], jnp.zeros(1)])
+            return dist.Categorical(logits=-strength * distance.T[y] + bias)
+
+        observe_class_and_votes(y, vote, data, n_classes, noise, labelled_only=True)
 
 
 def irt(data: PanelData, n_classes: int, noise: float = 0.0) -> None:

@@ -22,8 +22,10 @@ from judgebayes.models import (
     hierarchical_davidson,
     irt,
     one_coin,
+    opinion_pool,
     pooled_beta_binomial,
     robust_validator,
+    shared_difficulty,
     split_curve,
     stacking,
 )
@@ -64,6 +66,20 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         "stacking": (
             stacking.StackingModel(form),
             stacking.StackingData(design, np.ones(JUDGES), labels, weight),
+        ),
+        "shared_difficulty": (
+            shared_difficulty.SharedDifficultyModel(CLASSES, symmetric=False),
+            panel,
+        ),
+        "shared_difficulty.scaled": (
+            shared_difficulty.ScaledModel(CLASSES, symmetric=False),
+            shared_difficulty.ScaledData(
+                panel.votes, np.ones((JUDGES, CLASSES)), np.zeros(CLASSES), labels, weight
+            ),
+        ),
+        "opinion_pool": (
+            opinion_pool.OpinionPoolModel(CLASSES, symmetric=False),
+            opinion_pool.PoolData(np.zeros((2, ITEMS, CLASSES)), labels, weight),
         ),
         "split_curve": (
             split_curve.SplitCurveModel(CLASSES, by_class=True),

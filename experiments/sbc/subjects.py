@@ -13,7 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregators import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
+from judgebayes.aggregators import (
+    Davidson,
+    DawidSkene,
+    HierarchicalDavidson,
+    OneCoin,
+    SharedDifficulty,
+    Stacking,
+)
 from judgebayes.aggregators.per_task import tasks_of
 from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.experiments.sbc.engine import Subject, of_program
@@ -42,7 +49,9 @@ from judgebayes.models.generator_validator import (
 )
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.votes import Votes, from_counts
@@ -200,6 +209,42 @@ def stacking(symmetric: bool) -> Subject:
         f"Stacking, {name} form",
         StackingModel(form, UNCENTRED),
         StackingData(stacking_model.features(index, form), jnp.zeros(JUDGES), unlabelled()),
+        fit,
+        hide=sixth_hidden,
+    )
+
+
+def shared_difficulty(symmetric: bool) -> Subject:
+    """Return the votes of judges who share an item's difficulty."""
+    program = SharedDifficultyModel(2, symmetric)
+
+    def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
+        method = SharedDifficulty(SAMPLER, symmetric=symmetric)
+        return chains_of(method.fit(votes_of(data.votes), data.labels, key=key))
+
+    name = "symmetric" if symmetric else "free"
+    return of_program(
+        f"Shared difficulty, {name} form",
+        program,
+        PanelData(blank_votes(), unlabelled()),
+        fit,
+    )
+
+
+def opinion_pool() -> Subject:
+    """Return the pool of two methods with three classes, given random answers."""
+    logits = np.random.default_rng(2).normal(0, 2, (2, ITEMS, 3))
+    program = OpinionPoolModel(3, symmetric=False)
+
+    def fit(data: PoolData, key: PRNGKeyArray) -> Chains:
+        chains = SAMPLER.solve(Problem(program, data), key).chains
+        assert chains is not None
+        return chains
+
+    return of_program(
+        "Opinion pool, free form, 3 classes",
+        program,
+        PoolData(jax.nn.log_softmax(jnp.asarray(logits)), unlabelled()),
         fit,
         hide=sixth_hidden,
     )
@@ -372,6 +417,9 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "dawid-skene-3": partial(dawid_skene, 3),
     "stacking": partial(stacking, True),
     "stacking-free": partial(stacking, False),
+    "shared-difficulty": partial(shared_difficulty, True),
+    "shared-difficulty-free": partial(shared_difficulty, False),
+    "opinion-pool": opinion_pool,
     "split-curve": partial(split_curve, 2),
     "split-curve-3": partial(split_curve, 3),
     "temperature-map": partial(calibration_map, Temperature(), 2),

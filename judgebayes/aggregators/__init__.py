@@ -15,6 +15,12 @@ from judgebayes.aggregators.hierarchical_davidson import (
 from judgebayes.aggregators.margin_threshold import MarginThreshold
 from judgebayes.aggregators.one_coin import FittedOneCoin, OneCoin
 from judgebayes.aggregators.per_task import PerTask
+from judgebayes.aggregators.pool import FittedPool, Pool
+from judgebayes.aggregators.shared_difficulty import (
+    EmpiricalBayes,
+    FittedSharedDifficulty,
+    SharedDifficulty,
+)
 from judgebayes.aggregators.stacking import FittedStacking, Stacking
 from judgebayes.aggregators.vote_rules import (
     ConfidenceVote,
@@ -40,6 +46,7 @@ __all__ = [
     "ConfidenceVote",
     "Davidson",
     "DawidSkene",
+    "EmpiricalBayes",
     "FittedAccuracyWeighted",
     "FittedAggregator",
     "FittedCalibrated",
@@ -48,7 +55,9 @@ __all__ = [
     "FittedHierarchicalDavidson",
     "FittedLogOddsWeighted",
     "FittedOneCoin",
+    "FittedPool",
     "FittedRule",
+    "FittedSharedDifficulty",
     "FittedStacking",
     "HierarchicalDavidson",
     "LogOddsWeighted",
@@ -56,8 +65,10 @@ __all__ = [
     "MarginThreshold",
     "OneCoin",
     "PerTask",
+    "Pool",
     "Reliability",
     "RoundedMedian",
+    "SharedDifficulty",
     "SoftVote",
     "Stacking",
     "Verdict",

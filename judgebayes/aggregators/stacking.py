@@ -20,6 +20,7 @@ from judgebayes.inference.laplace import (
     approximate,
     averaged_log_probs,
     leave_one_out,
+    leave_one_out_predictors,
 )
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
@@ -196,30 +197,49 @@ def _fit(
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
 ) -> FittedStacking:
-    form = Form(votes.n_judges, votes.n_classes, method.symmetric)
-    degenerate = degenerate_status(labels, weight, votes.n_classes, 1)
-    full_problem = method.problem(votes, labels, weight)
     if isinstance(method.inference, NUTS):
-        return _sampled(full_problem, method.inference.solve(full_problem, key), form, degenerate)
-    design, direction = full_problem.data.design, full_problem.data.direction
+        form = Form(votes.n_judges, votes.n_classes, method.symmetric)
+        problem = method.problem(votes, labels, weight)
+        degenerate = degenerate_status(labels, weight, votes.n_classes, 1)
+        return _sampled(problem, method.inference.solve(problem, key), form, degenerate)
+    return fit_with_held_out(method, votes, labels, weight)[0]
+
+
+def fit_with_held_out(
+    method: Stacking,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+) -> tuple[FittedStacking, Float[Array, "item class"]]:
+    """Return the fit at the mode, and each item's log-probabilities without its own label.
+
+    Without the item's label are only the weights: the direction of their prior, if it has one, knows it.
+    """
+    inference = method.inference
+    assert isinstance(inference, Laplace)
+    form = Form(votes.n_judges, votes.n_classes, method.symmetric)
+    data = method.problem(votes, labels, weight).data
+    read_out = jnp.asarray(stacking.read_out(form))
     problem = SoftmaxProblem(
-        design,
-        jnp.asarray(stacking.read_out(form)),
+        data.design,
+        read_out,
         noise_matrix(method.label_noise, votes.n_classes),
         labels,
         labelled_weight(labels, weight),
     )
-    log_tau, approximation = _select_tau(method.inference, problem, direction, method.prior, form)
-    return FittedStacking(
+    log_tau, approximation = _select_tau(inference, problem, data.direction, method.prior, form)
+    fitted = FittedStacking(
         draws={"tau": jnp.exp(log_tau)[None], **form.split(approximation.mode[None])},
         covariance=jnp.linalg.inv(approximation.precision),
-        status=worst(approximation.status, degenerate),
+        status=worst(approximation.status, degenerate_status(labels, weight, votes.n_classes, 1)),
         log_evidence=approximation.log_evidence,
         chains=None,
         n_classes=votes.n_classes,
         symmetric=method.symmetric,
-        averaged=method.inference.averaged,
+        averaged=inference.averaged,
     )
+    without = leave_one_out_predictors(problem, approximation)
+    return fitted, jax.nn.log_softmax(without @ read_out.T, axis=-1)
 
 
 def _select_tau(

@@ -17,6 +17,7 @@ __all__ = [
     "approximate",
     "averaged_log_probs",
     "leave_one_out",
+    "leave_one_out_predictors",
 ]
 
 TOLERANCE = 1e-8
@@ -144,7 +145,16 @@ def _by_item(
 
 
 def leave_one_out(problem: SoftmaxProblem, fit: Approximation) -> Float[Array, ""]:
-    r"""Return the sum of log p(label of i | the other labels), from the fit to all of them.
+    """Return the sum of log p(label of i | the other labels), from the fit to all of them."""
+    without, _, _ = _by_item(problem, leave_one_out_predictors(problem, fit))
+    weight = problem.weight
+    return jnp.sum(jnp.where(weight > 0, weight * without, 0.0))
+
+
+def leave_one_out_predictors(
+    problem: SoftmaxProblem, fit: Approximation
+) -> Float[Array, "item predictor"]:
+    r"""Return each item's predictors without its own label, from the fit to all labels.
 
     .. math:: f_{-i} \approx f_i - (I - V_i W_i)^{-1} V_i g_i, \qquad
               V_i = \Phi_i F^{-1} \Phi_i^T
@@ -162,8 +172,7 @@ def leave_one_out(problem: SoftmaxProblem, fit: Approximation) -> Float[Array, "
     leverage = jnp.where((weight > 0)[:, None, None], leverage, 0.0)
     shrink = jnp.eye(design.shape[1]) - leverage @ curvature
     correction = jnp.einsum("ipr,ir->ip", leverage, gradient)
-    without, _, _ = _by_item(problem, at - jnp.linalg.solve(shrink, correction[..., None])[..., 0])
-    return jnp.sum(jnp.where(weight > 0, weight * without, 0.0))
+    return at - jnp.linalg.solve(shrink, correction[..., None])[..., 0]
 
 
 def averaged_log_probs(

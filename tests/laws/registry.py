@@ -37,7 +37,9 @@ from judgebayes.aggregators import (
     MarginThreshold,
     OneCoin,
     PerTask,
+    Pool,
     RoundedMedian,
+    SharedDifficulty,
     SoftVote,
     Stacking,
     Verdict,
@@ -159,6 +161,19 @@ def stacking(fit: Any, n_classes: int, _: int) -> Any:
     draws = {k: np.asarray(v)[0] for k, v in fit.draws.items()}
     offset = draws.get("offset", 0.0) + np.sum(draws.get("absent", 0.0))
     return of_levels(n_classes, draws.get("level", []), offset / 2, fit.symmetric)
+
+
+def difficulty(fit: Any, *_: int) -> Any:
+    """The class prior of the model of shared difficulty."""
+    return softmax(np.asarray(fit.log_class))
+
+
+def pool(fit: Any, n_classes: int, _: int) -> Any:
+    """The weighted geometric mean of the two methods' probabilities without votes."""
+    first, second = difficulty(fit.difficulty), stacking(fit.stacking, n_classes, 0)
+    weight = np.asarray(fit.sites["weight"])
+    intercept = np.append(0.0, np.asarray(fit.sites.get("intercept", np.zeros(n_classes - 1))))
+    return softmax(weight @ np.log(np.stack([first, second])) + intercept)
 
 
 def curated(inner: Prior) -> Prior:
@@ -335,6 +350,22 @@ CASES: dict[str, Case] = {
     ),
     "stacking-free": vote(
         Stacking(symmetric=False, label_noise=0.05), stacking, breaks=ORDERED, costly=True
+    ),
+    "shared-difficulty": vote(SharedDifficulty(), difficulty, breaks=ORDERED, costly=True),
+    "shared-difficulty-free": vote(
+        SharedDifficulty(symmetric=False, class_prior="labels", label_noise=0.05),
+        difficulty,
+        breaks=ASYMMETRIC | ORDERED,
+        costly=True,
+        slow_only=True,
+    ),
+    "pool": vote(Pool(), pool, breaks=ORDERED, costly=True),
+    "pool-free": vote(
+        Pool(symmetric=False, class_prior="labels", label_noise=0.05),
+        pool,
+        breaks=ASYMMETRIC | ORDERED,
+        costly=True,
+        slow_only=True,
     ),
     "dawid-skene": vote(DawidSkene(), shares, lacks=UNSUPERVISED),
     "dawid-skene-noisy": vote(

@@ -21,6 +21,7 @@ from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.generator_validator import ItemModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.shared_difficulty import SharedDifficultyModel
 
 pytest.importorskip("funsor")
 from numpyro.contrib.funsor import config_enumerate, enum
@@ -34,6 +35,11 @@ CASES: dict[str, tuple[Callable[..., None], Model, Any, float]] = {
     for name, story, model in (
         ("one coin", textbook.one_coin, OneCoinModel(CLASSES, noise=noise)),
         ("dawid-skene", textbook.dawid_skene, DawidSkeneModel(CLASSES, noise=noise)),
+        (
+            "shared difficulty",
+            textbook.shared_difficulty,
+            SharedDifficultyModel(CLASSES, symmetric=True, noise=noise),
+        ),
         ("irt", textbook.irt, ItemResponseModel(CLASSES, noise=noise)),
     )
 } | {

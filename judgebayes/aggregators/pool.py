@@ -1,0 +1,169 @@
+"""A pool of two methods, weighted by how well they predict labels that they have not seen."""
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import training
+from judgebayes.aggregators.one_coin import ClassPrior
+from judgebayes.aggregators.shared_difficulty import (
+    FittedSharedDifficulty,
+    SharedDifficulty,
+)
+from judgebayes.aggregators.shared_difficulty import fit_with_held_out as difficulty_fit
+from judgebayes.aggregators.stacking import FittedStacking, Stacking
+from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.point import MAP
+from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.registry import aggregator, in_files
+from judgebayes.inference.status import worst
+from judgebayes.inference.summary import summary
+from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData, Prior
+from judgebayes.models.stacking import Prior as StackingPrior
+from judgebayes.votes.array import Votes
+
+__all__ = ["FittedPool", "Pool"]
+
+LEAST_LOG_PROB = -700.0
+"""Log-probabilities below it are equal in the pool, where they must be finite."""
+
+
+@aggregator("pool", knows_judges=True, compared="panel", place=38)
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Pool:
+    r"""Pool `SharedDifficulty` and `Stacking`, with weights learnt from held-out answers.
+
+    .. math:: \log p(k) = a_1 \log p_\text{difficulty}(k) + a_2 \log p_\text{stacking}(k) + \text{const}
+
+    a logarithmic opinion pool (`judgebayes.models.opinion_pool`). The first method is the better one
+    where votes are missing or judges have few labels, because judges are pooled; the second where many
+    judges vote on every item, because it learns which of them say the same. Both predict each labelled
+    item without its own label, from one fit each. The pool's weights are learnt on these answers, so
+    that a method that is wrong for a panel loses its weight. Stacking's weights have a prior around zero
+    here, because the other method knows their common direction.
+
+    Parameters
+    ----------
+    symmetric
+        Whether swapping the responses must mirror the result exactly. Use it for pairs.
+    class_prior
+        `uniform`, or `labels`: the labels' frequencies, with a pseudo-count of 1 for each class.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+    prior
+        The priors of the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import judgebayes as jb
+    >>> panel = {"ann": [1, 1, 0, 0, 1, 0], "ben": [1, 1, 0, 1, 1, 0], "cy": [0, 1, 1, 0, 0, 1]}
+    >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
+    >>> labels = np.array([1, 1, 0, 0, -1, -1])
+    >>> fit = jb.Pool().fit(votes, labels)
+    >>> print(np.exp(fit(votes))[:, 1].round(2))
+    [0.71 0.77 0.29 0.37 0.71 0.29]
+    """
+
+    symmetric: bool = field(default=True, metadata={"static": True})
+    class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
+    label_noise: float = 0.0
+    prior: Prior = field(default_factory=Prior)
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedPool":
+        """Return both methods fitted to the labelled items, with their weights.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        return _fit(self, *training(votes, labels, weight, key, labelled_only=True))
+
+
+@in_files
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedPool:
+    """The two fitted methods and the weights of their answers."""
+
+    difficulty: FittedSharedDifficulty
+    stacking: FittedStacking
+    sites: Sites
+    """`weight` (method) and, unless symmetric, `intercept`."""
+    pool_status: Int[Array, "*batch"]
+    symmetric: bool = field(default=True, metadata={"static": True})
+
+    __repr__ = summary
+
+    @property
+    @in_float64
+    def status(self) -> Int[Array, "*batch"]:
+        """The worst status of the three fits."""
+        return worst(self.difficulty.status, self.stacking.status, self.pool_status)
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities."""
+        return _predict(self, votes)
+
+    def words(self) -> list[str]:
+        """Return a sentence on the methods' weights."""
+        first, second = np.asarray(self.sites["weight"]).round(2)
+        return [
+            f"The pool weighs shared-difficulty by {first:g} and stacking by {second:g}, by their "
+            "answers on labels that they had not seen."
+        ]
+
+
+@jax.jit
+def _fit(
+    method: Pool,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedPool:
+    difficulty = SharedDifficulty(
+        symmetric=method.symmetric,
+        class_prior=method.class_prior,
+        label_noise=method.label_noise,
+    )
+    stacking = Stacking(
+        symmetric=method.symmetric,
+        label_noise=method.label_noise,
+        prior=StackingPrior(kappa=0.0),
+    )
+    first, of_first = difficulty_fit(difficulty, votes, labels, weight)
+    second, of_second = stacking_fit(stacking, votes, labels, weight)
+    log_probs = jnp.maximum(jnp.stack([of_first, of_second]), LEAST_LOG_PROB)
+    problem = Problem(
+        OpinionPoolModel(votes.n_classes, method.symmetric, method.prior, method.label_noise),
+        PoolData(log_probs, labels, weight),
+    )
+    result = MAP(starts=1).solve(problem, key)
+    sites = {name: x[0] for name, x in result.draws.items()}
+    return FittedPool(first, second, sites, result.status, method.symmetric)
+
+
+@jax.jit
+def _predict(fitted: FittedPool, votes: Votes) -> Float[Array, "item class"]:
+    log_probs = jnp.stack([fitted.difficulty(votes), fitted.stacking(votes)])
+    data = PoolData(jnp.maximum(log_probs, LEAST_LOG_PROB), jnp.full(votes.n_items, -1))
+    model = OpinionPoolModel(votes.n_classes, fitted.symmetric)
+    return model.predict(fitted.sites, data)

@@ -1,0 +1,306 @@
+"""Judges who share an item's difficulty: the aggregator for panels with missing votes."""
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from judgebayes.aggregators.base import Reliability, summarised, training
+from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
+from judgebayes.arrays import AnyArray
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.fast.shared_difficulty import (
+    Judges,
+    Points,
+    judges_mode,
+    log_class_given,
+    scale_points,
+    vote_counts,
+)
+from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.problem import Chains, Problem, Sites
+from judgebayes.inference.registry import aggregator, in_files
+from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.status import degenerate_status, worst
+from judgebayes.measures.scores import labelled_weight
+from judgebayes.models.base import PanelData
+from judgebayes.models.shared_difficulty import Prior, ScalePrior, SharedDifficultyModel
+from judgebayes.votes.array import Votes
+
+__all__ = ["EmpiricalBayes", "FittedSharedDifficulty", "SharedDifficulty"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class EmpiricalBayes:
+    """Compute the mode by expectation maximisation, with the variances learnt beside it.
+
+    It ends when no parameter changes by more than `tolerance` (log-odds), or after `max_steps` with the
+    status MAX_STEPS. `scaled` adds the scale of the reliabilities, learnt from the labels given votes.
+    """
+
+    tolerance: float = 1e-5
+    max_steps: int = field(default=500, metadata={"static": True})
+    scaled: bool = field(default=True, metadata={"static": True})
+
+
+@aggregator("shared-difficulty", knows_judges=True, inferences=("nuts",), place=35)
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SharedDifficulty:
+    r"""Weigh judges by partially pooled reliabilities, with an item difficulty that they share.
+
+    .. math:: p(y \mid \text{votes}) \propto \pi_y\, \mathrm{E}_h \prod_j p(v_j \mid y, h), \qquad
+              p(v = y \mid h) = \mathrm{sigmoid}(k\, l_j + s h) \text{ for two classes}
+
+    (`judgebayes.models.shared_difficulty` has the form for K classes, and biases for classes that mean
+    something.) A judge with few labels is shrunk to the others, and one without labels has their mean:
+    use it where many votes are missing. With the common effect h, many votes for one class are less
+    evidence than as many independent ones. The scale k, which is learnt from the labels given the votes,
+    allows for what else the judges have in common.
+
+    Parameters
+    ----------
+    inference
+        `EmpiricalBayes()`, or `NUTS()` for the posterior of the program of votes given labels, without
+        the scale k: its answers are too sure where judges have more in common than an item's ease.
+    symmetric
+        Whether swapping the responses must mirror the result exactly. Use it for pairs; otherwise each
+        judge has a bias towards each class.
+    prior, scale_prior
+        The priors of the two programs.
+    class_prior
+        `uniform`, or `labels`: the labels' frequencies, with a pseudo-count of 1 for each class.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import judgebayes as jb
+    >>> panel = {"ann": [1, 1, 0, 0, 1, 0], "ben": [1, 1, 0, 1, 1, 0], "cy": [0, 1, 1, 0, 0, 1]}
+    >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
+    >>> labels = np.array([1, 1, 0, 0, -1, -1])
+    >>> fit = jb.SharedDifficulty().fit(votes, labels)
+    >>> print(np.exp(fit(votes))[:, 1].round(2))
+    [0.73 0.82 0.27 0.33 0.73 0.27]
+    """
+
+    inference: EmpiricalBayes | NUTS = field(default_factory=EmpiricalBayes)
+    symmetric: bool = field(default=True, metadata={"static": True})
+    prior: Prior = field(default_factory=Prior)
+    scale_prior: ScalePrior = field(default_factory=ScalePrior)
+    class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
+    label_noise: float = 0.0
+
+    @in_float64
+    def fit(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> "FittedSharedDifficulty":
+        """Return the judges' parameters estimated from the labelled items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, or a weight is negative.
+        """
+        data = training(votes, labels, weight, key, labelled_only=True)
+        return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def problem(
+        self,
+        votes: Votes,
+        labels: Int[AnyArray, " item"],
+        weight: Float[Array, " item"] | None = None,
+    ) -> Problem:
+        """Return the problem for NUTS: the program with these data."""
+        return Problem(
+            SharedDifficultyModel(votes.n_classes, self.symmetric, self.prior, self.label_noise),
+            PanelData(jnp.asarray(votes.index, int), jnp.asarray(labels), weight),
+        )
+
+
+@in_files
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedSharedDifficulty(Sampled):
+    """The judges' parameters and the effect of the ease: weighted points, or draws of a posterior."""
+
+    draws: Sites
+    """`reliability` (draw, judge), times the scale; `bias` (draw, judge, bias); `ease` and `log_mass`
+    (draw)."""
+    judge: Float[Array, "*batch judge"]
+    """Each judge's reliability (log-odds) before scaling: the mode, or the posterior mean."""
+    deviation: Float[Array, "*batch judge"]
+    """Its standard deviation."""
+    log_class: Float[Array, "*batch class"]
+    """The log prior of the label."""
+    status: Int[Array, "*batch"]
+    chains: Chains | None
+    symmetric: bool = field(default=True, metadata={"static": True})
+
+    @in_float64
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+        """Return the items' log-probabilities; an item without votes has the classes' prior."""
+        return _averaged(self, votes)
+
+    @in_float64
+    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(self, votes)
+
+    def __repr__(self) -> str:
+        """Return a short summary."""
+        return summarised(self)
+
+    def reliability(self, level: float = 0.9) -> Reliability:
+        """Return each judge's reliability in log-odds: posterior mean and central interval.
+
+        With two classes and no bias it is the logit of the accuracy on an item of mean ease. Draws give
+        quantiles; at a mode the intervals are normal, given the variances.
+        """
+        tails = (1 - level) / 2, (1 + level) / 2
+        if self.chains is not None:
+            each = np.asarray(self.draws["reliability"])
+            low, high = np.quantile(each, tails, axis=0)
+            return Reliability(each.mean(0), low, high)
+        from scipy.special import ndtri
+
+        mean, deviation = np.asarray(self.judge), np.asarray(self.deviation)
+        return Reliability(mean, *(mean + ndtri(tail) * deviation for tail in tails))
+
+
+@jax.jit
+def _fit(
+    method: SharedDifficulty,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> FittedSharedDifficulty:
+    if not isinstance(method.inference, NUTS):
+        return fit_with_held_out(method, votes, labels, weight)[0]
+    problem = method.problem(votes, labels, weight)
+    result = method.inference.solve(problem, key)
+    assert isinstance(problem.model, SharedDifficultyModel)
+    parameters = jax.vmap(problem.model.parameters)(result.draws)
+    mass = jnp.full(len(parameters), -jnp.log(len(parameters)))
+    return FittedSharedDifficulty(
+        draws={
+            "reliability": parameters[..., 0],
+            "bias": parameters[..., 1:],
+            "ease": result.draws["ease"],
+            "log_mass": mass,
+        },
+        judge=parameters[..., 0].mean(0),
+        deviation=parameters[..., 0].std(0),
+        log_class=_log_class(method, votes, labels, weight),
+        status=worst(result.status, degenerate_status(labels, weight, votes.n_classes, 1)),
+        chains=result.chains,
+        symmetric=method.symmetric,
+    )
+
+
+def fit_with_held_out(
+    method: SharedDifficulty,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+) -> tuple[FittedSharedDifficulty, Float[Array, "item class"]]:
+    """Return the fit by empirical Bayes, and each item's log-probabilities without its own label."""
+    inference = method.inference
+    assert isinstance(inference, EmpiricalBayes)
+    used = labelled_weight(labels, weight)
+    log_class = _log_class(method, votes, labels, weight)
+    count = vote_counts(votes.index, votes.n_classes)
+    judges = judges_mode(
+        count,
+        labels,
+        used,
+        log_class,
+        method.label_noise,
+        method.prior,
+        symmetric=method.symmetric,
+        tolerance=inference.tolerance,
+        max_steps=inference.max_steps,
+    )
+    points, held_out = scale_points(
+        count,
+        labels,
+        used,
+        log_class,
+        method.label_noise,
+        judges,
+        method.scale_prior,
+        symmetric=method.symmetric,
+    )
+    if not inference.scaled:
+        one = jnp.ones(1)
+        points = Points(one, judges.ease * one, 0 * one)
+    fitted = FittedSharedDifficulty(
+        draws=_drawn(judges, points),
+        judge=judges.parameters[:, 0],
+        deviation=jnp.sqrt(judges.covariance[:, 0, 0]),
+        log_class=log_class,
+        status=worst(judges.status, degenerate_status(labels, weight, votes.n_classes, 1)),
+        chains=None,
+        symmetric=method.symmetric,
+    )
+    return fitted, held_out
+
+
+def _drawn(judges: Judges, points: Points) -> Sites:
+    bias = judges.parameters[:, 1:]
+    return {
+        "reliability": points.scale[:, None] * judges.parameters[:, 0],
+        "bias": jnp.broadcast_to(bias, (len(points.scale), *bias.shape)),
+        "ease": points.ease,
+        "log_mass": points.log_mass,
+    }
+
+
+def _log_class(
+    method: SharedDifficulty,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+) -> Float[Array, " class"]:
+    return class_log_prior(
+        labels, weight, method.class_prior, method.label_noise, n_classes=votes.n_classes
+    )
+
+
+def _one_draw(
+    fitted: FittedSharedDifficulty, count: Float[Array, "item judge vote"], draw: Sites
+) -> Float[Array, "item class"]:
+    parameters = jnp.concatenate([draw["reliability"][:, None], draw["bias"]], axis=1)
+    return log_class_given(
+        count, parameters, draw["ease"], fitted.log_class, symmetric=fitted.symmetric
+    )
+
+
+@jax.jit
+def _by_draw(fitted: FittedSharedDifficulty, votes: Votes) -> Float[Array, "draw item class"]:
+    count = vote_counts(votes.index, votes.n_classes)
+    return jax.lax.map(lambda draw: _one_draw(fitted, count, draw), fitted.draws)
+
+
+@jax.jit
+def _averaged(fitted: FittedSharedDifficulty, votes: Votes) -> Float[Array, "item class"]:
+    """Return the log of the mean, one draw after the other, so that memory does not grow with them."""
+    count = vote_counts(votes.index, votes.n_classes)
+
+    def add(total: Array, draw: Sites) -> tuple[Array, None]:
+        return jnp.logaddexp(total, draw["log_mass"] + _one_draw(fitted, count, draw)), None
+
+    start = jnp.full((votes.n_items, votes.n_classes), -jnp.inf)
+    total, _ = jax.lax.scan(add, start, fitted.draws)
+    return jax.nn.log_softmax(total, axis=-1)

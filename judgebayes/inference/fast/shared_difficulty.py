@@ -1,0 +1,336 @@
+r"""Judges who share an item's difficulty, fitted fast: EM, and answers without an item's own label.
+
+`judgebayes.models.shared_difficulty` has the story. The steps alternate (expectation maximisation):
+
+- the joint posterior r_iyh of each item's label (where it may be wrong) and ease, given the parameters;
+- a Newton step of every judge's parameters theta_j under their common prior, and one of s;
+- the means m and beta_c given theta, and the variances v and u given theta and its uncertainty, the
+  inverse of the Hessian (empirical Bayes: Laplace's approximation of what the judges' parameters leave).
+
+At the end the parameters are the mode of the program's density given the variances.
+
+Without item i, the judges' parameters are, to first order,
+
+.. math:: \theta_j^{(-i)} \approx \theta_j - H_j^{-1} g_{ij}
+
+with the Hessian H_j and the gradient g_ij of the item's votes. So every item is predicted without its
+own label from one fit, by sums that are matrix products.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from judgebayes.inference.status import Status
+from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.shared_difficulty import (
+    EASE,
+    LOG_EASE,
+    Prior,
+    ScalePrior,
+    distances,
+    features,
+    log_vote_table,
+)
+
+__all__ = ["Judges", "Points", "judges_mode", "log_class_given", "scale_points", "vote_counts"]
+
+Scalar = float | Float[Array, ""]
+
+FIRST_EASE = 0.7
+LARGEST_STEP = 2.0
+"""Of a parameter in one step, in log-odds."""
+LOG_SCALES = np.linspace(np.log(0.06), np.log(1.8), 9)
+EASES = np.array([0.05, 0.5, 1.0, 1.6, 2.4])
+"""The grid over which the scale and the effect of the ease are averaged."""
+LEAST_PROB = 1e-300
+
+
+class Judges(NamedTuple):
+    """The mode of the judges' parameters, and what each item contributes to it."""
+
+    parameters: Float[Array, "judge parameter"]
+    """Reliability, then biases."""
+    covariance: Float[Array, "judge parameter parameter"]
+    ease: Float[Array, ""]
+    location: Float[Array, " parameter"]
+    """The parameters' common means."""
+    variance: Float[Array, " parameter"]
+    responsibilities: Float[Array, "item class node"]
+    steps: Int[Array, ""]
+    status: Int[Array, ""]
+
+
+class Points(NamedTuple):
+    """The grid's points, with their posterior log-masses."""
+
+    scale: Float[Array, " point"]
+    ease: Float[Array, " point"]
+    log_mass: Float[Array, " point"]
+
+
+class _State(NamedTuple):
+    parameters: Float[Array, "judge parameter"]
+    covariance: Float[Array, "judge parameter parameter"]
+    ease: Float[Array, ""]
+    location: Float[Array, " parameter"]
+    variance: Float[Array, " parameter"]
+    change: Float[Array, ""]
+    step: Int[Array, ""]
+
+
+def vote_counts(
+    index: Int[Array, "item judge sample"], n_classes: int
+) -> Float[Array, "item judge vote"]:
+    """Return how often each judge voted for each class on each item."""
+    return (index[..., None] == jnp.arange(n_classes)).sum(2).astype(float)
+
+
+def _at_nodes(
+    count: Float[Array, "item judge vote"], table: Float[Array, "judge vote class node"]
+) -> Float[Array, "item class node"]:
+    """Return log p(votes of i | y, h)."""
+    flat = count.reshape(len(count), -1) @ table.reshape(count.shape[1] * count.shape[2], -1)
+    return flat.reshape(len(count), *table.shape[2:])
+
+
+def _prior_moments(
+    prior: Prior, n_parameters: int
+) -> tuple[Float[Array, " parameter"], Float[Array, " parameter"], Float[Array, "2 parameter"]]:
+    """Return the mean and variance of the common means, and the shapes and scales of variances."""
+    first = np.arange(n_parameters) == 0
+    mean = jnp.where(first, prior.mean[0], 0.0)
+    spread = jnp.where(first, prior.mean[1], prior.level) ** 2
+    shapes = [
+        jnp.where(first, own, bias)
+        for own, bias in zip(prior.variance, prior.level_variance, strict=True)
+    ]
+    return mean, spread, jnp.stack(shapes)
+
+
+def judges_mode(
+    count: Float[Array, "item judge vote"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    log_class: Float[Array, " class"],
+    noise: Scalar,
+    prior: Prior,
+    *,
+    symmetric: bool,
+    tolerance: Scalar,
+    max_steps: int,
+) -> Judges:
+    """Return the mode of the judges' parameters on the labelled items, as in this file's first lines.
+
+    Parameters
+    ----------
+    count
+        The votes, from `vote_counts`.
+    labels, weight
+        Class indices; the weight is 0 where the label is unknown.
+    log_class
+        The log prior of the label (it matters only with label noise).
+    noise
+        The known share of the labels that are wrong.
+    prior, symmetric
+        As in the program.
+    tolerance, max_steps
+        The largest change of a parameter in the last step, and the number of steps.
+    """
+    n_items, n_judges, n_classes = count.shape
+    of_vote, distance = (
+        jnp.asarray(x) for x in (features(n_classes, symmetric), distances(n_classes))
+    )
+    size, nodes = of_vote.shape[-1], jnp.asarray(EASE)
+    cast = count.sum(-1)
+    clamped = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T + log_class
+    seen = (weight @ cast > 0).astype(count.dtype)
+    judges = jnp.maximum(seen.sum(), 1.0)
+    mean, mean_variance, (shape, scale) = _prior_moments(prior, size)
+    kind = jnp.asarray(np.arange(size) > 0).astype(int)
+
+    def expected(parameters: Array, ease: Array) -> Float[Array, "item class node"]:
+        table = log_vote_table(parameters, ease, n_classes, symmetric)
+        joint = _at_nodes(count, table) + clamped[:, :, None] + jnp.asarray(LOG_EASE)
+        each = jax.nn.softmax(joint.reshape(n_items, -1), axis=1).reshape(joint.shape)
+        return jnp.where(weight > 0, weight, 0.0)[:, None, None] * each
+
+    def tallied(each: Array) -> tuple[Array, Array]:
+        flat = each.reshape(n_items, -1)
+        votes = (count.reshape(n_items, -1).T @ flat).reshape(
+            n_judges, n_classes, n_classes, len(EASE)
+        )
+        return votes, votes.sum(1)
+
+    def newton(
+        parameters: Array, ease: Array, votes: Array, total: Array, state: _State
+    ) -> tuple[Array, Array]:
+        p = jnp.exp(log_vote_table(parameters, ease, n_classes, symmetric))
+        mean_feature = jnp.einsum("jvyq,vyp->jyqp", p, of_vote)
+        gradient = jnp.einsum("jvyq,vyp->jp", votes, of_vote) - jnp.einsum(
+            "jyq,jyqp->jp", total, mean_feature
+        )
+        weighted = jnp.einsum("jyq,jvyq->jvy", total, p)
+        hessian = jnp.einsum("jvy,vyp,vyr->jpr", weighted, of_vote, of_vote) - jnp.einsum(
+            "jyq,jyqp,jyqr->jpr", total, mean_feature, mean_feature
+        )
+        hessian += jnp.diag(1 / state.variance)
+        gradient -= (parameters - state.location) / state.variance
+        covariance = jnp.linalg.inv(hessian)
+        step = jnp.einsum("jpr,jr->jp", covariance, gradient)
+        return parameters + jnp.clip(step, -LARGEST_STEP, LARGEST_STEP), covariance
+
+    def next_ease(parameters: Array, ease: Array, votes: Array, total: Array) -> Array:
+        p = jnp.exp(log_vote_table(parameters, ease, n_classes, symmetric))
+        first = jnp.einsum("jvyq,vy->jyq", p, distance)
+        second = jnp.einsum("jvyq,vy->jyq", p, distance**2)
+        gradient = jnp.einsum("jyq,jyq,q->", total, first, nodes) - jnp.einsum(
+            "jvyq,vy,q->", votes, distance, nodes
+        )
+        curvature = jnp.einsum("jyq,jyq,q->", total, second - first**2, nodes**2)
+        precision = 1 / jnp.asarray(prior.ease) ** 2
+        step = (gradient - precision * ease) / (curvature + precision)
+        return jnp.maximum(ease + jnp.clip(step, -LARGEST_STEP, LARGEST_STEP), 0.0)
+
+    def advance(state: _State) -> _State:
+        votes, total = tallied(expected(state.parameters, state.ease))
+        parameters, _ = newton(state.parameters, state.ease, votes, total, state)
+        parameters, covariance = newton(parameters, state.ease, votes, total, state)
+        ease = next_ease(parameters, state.ease, votes, total)
+        location = (seen @ parameters / state.variance + mean / mean_variance) / (
+            judges / state.variance + 1 / mean_variance
+        )
+        uncertain = jnp.diagonal(covariance, axis1=1, axis2=2)
+        squares = seen @ ((parameters - location) ** 2 + uncertain)
+        # Reliabilities have one variance, and all biases together another.
+        by_kind = jax.ops.segment_sum(jnp.stack([squares, jnp.full(size, judges)], 1), kind, 2)[
+            kind
+        ]
+        variance = (scale + by_kind[:, 0] / 2) / (shape + 1 + by_kind[:, 1] / 2)
+        moved = [
+            jnp.max(jnp.abs(seen[:, None] * (parameters - state.parameters))),
+            jnp.abs(ease - state.ease),
+            jnp.max(jnp.abs(jnp.log(variance / state.variance))),
+        ]
+        change = jnp.max(jnp.stack(moved))
+        return _State(parameters, covariance, ease, location, variance, change, state.step + 1)
+
+    def running(state: _State) -> Array:
+        return (state.change > tolerance) & (state.step < max_steps)
+
+    start = _State(
+        jnp.broadcast_to(mean, (n_judges, size)),
+        jnp.zeros((n_judges, size, size)),
+        jnp.asarray(FIRST_EASE),
+        mean,
+        scale / (shape + 1),
+        jnp.asarray(jnp.inf),
+        jnp.asarray(0),
+    )
+    end = jax.lax.while_loop(running, advance, start)
+    # A judge without a vote on a labelled item has the common means.
+    parameters = jnp.where(seen[:, None] > 0, end.parameters, end.location)
+    status = jnp.select(
+        [~jnp.isfinite(end.change), end.change <= tolerance],
+        [int(Status.NONFINITE), int(Status.CONVERGED)],
+        int(Status.MAX_STEPS),
+    )
+    return Judges(
+        parameters,
+        end.covariance,
+        end.ease,
+        end.location,
+        end.variance,
+        expected(parameters, end.ease),
+        end.step,
+        status,
+    )
+
+
+def log_class_given(
+    count: Float[Array, "item judge vote"],
+    parameters: Float[Array, "judge parameter"],
+    ease: Scalar,
+    log_class: Float[Array, " class"],
+    *,
+    symmetric: bool,
+) -> Float[Array, "item class"]:
+    """Return log p(y | votes) of every item, the ease summed out."""
+    table = log_vote_table(parameters, ease, count.shape[2], symmetric)
+    at_node = _at_nodes(count, table) + jnp.asarray(LOG_EASE)
+    return jax.nn.log_softmax(jax.nn.logsumexp(at_node, axis=-1) + log_class, axis=-1)
+
+
+def _influence(
+    count: Float[Array, "item judge vote"],
+    weight: Float[Array, " item"],
+    judges: Judges,
+    symmetric: bool,
+) -> Float[Array, "item judge parameter"]:
+    """Return theta_j without item i minus theta_j, of one copy of each used item."""
+    n_items, n_judges, n_classes = count.shape
+    of_vote = jnp.asarray(features(n_classes, symmetric))
+    once = judges.responsibilities / jnp.where(weight > 0, weight, 1.0)[:, None, None]
+    p = jnp.exp(log_vote_table(judges.parameters, judges.ease, n_classes, symmetric))
+    mean_feature = jnp.einsum("jvyq,vyp->jyqp", p, of_vote)
+    own = jnp.einsum("ijv,iy,vyp->ijp", count, once.sum(-1), of_vote)
+    flat = mean_feature.transpose(1, 2, 0, 3).reshape(-1, n_judges * of_vote.shape[-1])
+    usual = (once.reshape(n_items, -1) @ flat).reshape(n_items, n_judges, -1)
+    gradient = own - count.sum(-1)[..., None] * usual
+    return -jnp.einsum("jpr,ijr->ijp", judges.covariance, gradient)
+
+
+def scale_points(
+    count: Float[Array, "item judge vote"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    log_class: Float[Array, " class"],
+    noise: Scalar,
+    judges: Judges,
+    prior: ScalePrior,
+    *,
+    symmetric: bool,
+) -> tuple[Points, Float[Array, "item class"]]:
+    """Return the posterior of the scale and of the ease's effect on a grid, and held-out answers.
+
+    Every item is predicted by judges' parameters without its own label, to first order; the held-out
+    answers are averages over the grid. The grid's masses know the label, which matters little: they are
+    the posterior of two numbers.
+    """
+    n_items, n_judges, n_classes = count.shape
+    of_vote = jnp.asarray(features(n_classes, symmetric))
+    shift = _influence(count, weight, judges, symmetric)
+    error = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
+    by_class = jnp.einsum("ijv,vyp->ijyp", count, of_vote) if n_judges else jnp.zeros(0)
+    cast = count.sum(-1)
+
+    def at(point: Float[Array, " 2"]) -> tuple[Array, Array]:
+        log_scale, ease = point
+        factor = jnp.where(jnp.arange(of_vote.shape[-1]) == 0, jnp.exp(log_scale), 1.0)
+        scaled = judges.parameters * factor
+        table = log_vote_table(scaled, ease, n_classes, symmetric)
+        mean_feature = jnp.einsum("jvyq,vyp->jpyq", jnp.exp(table), of_vote)
+        moved = shift * factor
+        change = (moved * cast[..., None]).reshape(n_items, -1) @ mean_feature.reshape(
+            n_judges * of_vote.shape[-1], -1
+        )
+        at_node = _at_nodes(count, table) - change.reshape(n_items, n_classes, -1)
+        linear = jnp.einsum("ijp,ijyp->iy", moved, by_class)
+        log_votes = jax.nn.logsumexp(at_node + jnp.asarray(LOG_EASE), axis=-1) + linear
+        log_probs = jax.nn.log_softmax(log_votes + log_class, axis=-1)
+        own = jax.nn.logsumexp(log_probs + error, axis=1)
+        fit = jnp.sum(jnp.where(weight > 0, weight * own, 0.0))
+        location, deviation = prior.log_scale
+        log_prior = (
+            -0.5 * ((log_scale - location) / deviation) ** 2 - 0.5 * (ease / prior.ease) ** 2
+        )
+        return fit + log_prior, log_probs
+
+    grid = jnp.asarray([(k, s) for k in LOG_SCALES for s in EASES])
+    values, log_probs = jax.lax.map(at, grid)
+    log_mass = jax.nn.log_softmax(values)
+    held_out = jax.nn.logsumexp(log_probs + log_mass[:, None, None], axis=0)
+    return Points(jnp.exp(grid[:, 0]), grid[:, 1], log_mass), held_out

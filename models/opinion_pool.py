@@ -1,0 +1,88 @@
+r"""A logarithmic opinion pool: the label given the probabilities of several methods.
+
+The story. M methods give item i the log-probabilities log p_mi(k) of the classes; its label is drawn
+from the weighted geometric mean of the probabilities (Genest and Zidek 1986)::
+
+    log p(k) = sum_m a_m log p_mi(k) + c_k + const,   a_m ~ Normal(mean_m, deviation)
+    c_k ~ Normal(0, 1/2),   c_0 = 0
+
+without the intercepts c in pairs whose order is arbitrary. Weights need not sum to one: a sum below one
+makes answers less sure, as a temperature does. The probabilities are given, and should be predicted
+without the item's own label.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from jaxtyping import Array, Float, Int
+
+from judgebayes.models.base import Traits, observe_label
+from judgebayes.models.distributions import LEAST
+
+__all__ = ["OpinionPoolModel", "PoolData", "Prior"]
+
+Scalar = float | Float[Array, ""]
+
+
+class Prior(NamedTuple):
+    """Normal priors of the methods' weights and of the intercepts."""
+
+    mean: tuple[Scalar, ...] = (1 / 3, 2 / 3)
+    """The mean of each method's weight."""
+    deviation: Scalar = 0.35
+    """The standard deviation of each weight."""
+    intercept: Scalar = 0.5
+    """The standard deviation of each intercept, in log-odds."""
+
+
+class PoolData(NamedTuple):
+    """The methods' log-probabilities, which are given, and the labels."""
+
+    log_probs: Float[Array, "method item class"]
+    """Finite: an impossible class has a large negative number."""
+    labels: Int[Array, " item"]
+    """Class indices, -1 where unknown."""
+    weight: Float[Array, " item"] | None = None
+    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+
+
+@dataclass(frozen=True)
+class OpinionPoolModel:
+    """The program: the methods' weights, then each item's label given their probabilities.
+
+    Sites: `weight` (method); `intercept` (class, without the first) unless symmetric; `label` (item).
+    """
+
+    n_classes: int
+    symmetric: bool
+    """Whether the order of the classes' ends is arbitrary, as in pairs of responses."""
+    prior: Prior = Prior()
+    noise: Scalar = 0.0
+    """The known share of the labels that are wrong."""
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "weight": ("method",),
+        "intercept": ("other_class",),
+        "label": ("item",),
+    }
+
+    def __call__(self, data: PoolData, *, observed: Collection[str] | None = None) -> None:
+        """Sample the weights, then each item's label from the pool."""
+        normal = dist.Normal(jnp.asarray(self.prior.mean), self.prior.deviation).to_event(1)
+        sites = {"weight": numpyro.sample("weight", normal)}
+        if not self.symmetric:
+            each = dist.Normal(0, self.prior.intercept).expand((self.n_classes - 1,)).to_event(1)
+            sites["intercept"] = numpyro.sample("intercept", each)
+        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+
+    def predict(self, sites: Mapping[str, Array], data: PoolData) -> Float[Array, "item class"]:
+        """Return the pool's log-probabilities of the items' classes."""
+        logit = jnp.einsum("m,mik->ik", sites["weight"], data.log_probs)
+        if not self.symmetric:
+            logit += jnp.concatenate([jnp.zeros(1), sites["intercept"]])
+        return jnp.maximum(jax.nn.log_softmax(logit, axis=-1), LEAST)

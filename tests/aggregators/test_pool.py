@@ -1,0 +1,81 @@
+"""The pool: a naive twin of its weights, and that it follows the better method."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from aggregators.test_shared_difficulty import panel
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from judgebayes.aggregators import Pool, SharedDifficulty, Stacking
+from judgebayes.aggregators.shared_difficulty import fit_with_held_out as difficulty_fit
+from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.models.stacking import Prior as StackingPrior
+
+
+@pytest.mark.parametrize(("classes", "symmetric"), [(2, True), (3, False)])
+@in_float64
+def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
+    votes, labels = panel(items=80, judges=6, classes=classes)
+    fit = Pool(symmetric=symmetric).fit(votes, labels)
+    y, ones = jnp.asarray(labels), jnp.ones(len(labels))
+    members = [
+        difficulty_fit(SharedDifficulty(symmetric=symmetric), votes, y, ones)[1],
+        stacking_fit(Stacking(symmetric=symmetric, prior=StackingPrior(kappa=0.0)), votes, y, ones)[
+            1
+        ],
+    ]
+    log_probs = np.stack([np.asarray(x) for x in members])
+
+    def objective(at: np.ndarray) -> float:
+        logits = np.einsum("m,mik->ik", at[:2], log_probs)
+        intercept = np.zeros(classes) if symmetric else np.append(0.0, at[2:])
+        own = log_softmax(logits + intercept, axis=1)[np.arange(len(labels)), labels]
+        penalty = ((at[:2] - np.array([1 / 3, 2 / 3])) ** 2).sum() / 0.35**2
+        return float(-own.sum() + penalty / 2 + (at[2:] ** 2).sum() / 0.5)
+
+    start = np.append([1 / 3, 2 / 3], np.zeros(0 if symmetric else classes - 1))
+    best = minimize(objective, start, method="BFGS", options={"gtol": 1e-8})
+    np.testing.assert_allclose(np.asarray(fit.sites["weight"]), best.x[:2], atol=1e-5)
+    answers = np.asarray(fit(votes))
+    both = np.stack([np.asarray(fit.difficulty(votes)), np.asarray(fit.stacking(votes))])
+    intercept = np.zeros(classes) if symmetric else np.append(0.0, best.x[2:])
+    wanted = log_softmax(np.einsum("m,mik->ik", best.x[:2], both) + intercept, axis=1)
+    np.testing.assert_allclose(answers, wanted, atol=1e-4)
+
+
+@in_float64
+def test_stackings_answers_without_an_items_label_are_close_to_refits() -> None:
+    votes, labels = panel(items=60, judges=4, cast=1.0)
+    method, ones = Stacking(prior=StackingPrior(kappa=0.0)), np.ones(60)
+    fit, held_out = stacking_fit(method, votes, jnp.asarray(labels), jnp.asarray(ones))
+    refit = np.stack(
+        [
+            np.asarray(method.fit(votes, labels, weight=ones - (np.arange(60) == i))(votes))[i]
+            for i in range(8)
+        ]
+    )
+    # The spread of the weights is learnt again without the item: a small difference remains.
+    error = np.abs(np.asarray(held_out)[:8] - refit).mean()
+    assert error < 0.5 * np.abs(np.asarray(fit(votes))[:8] - refit).mean()
+
+
+def test_where_votes_are_missing_the_pool_beats_stacking() -> None:
+    """Thirty judges of whom a few vote on each item: the judges must be pooled."""
+    votes, labels = panel(items=900, judges=30, cast=0.15, seed=5)
+    shown = np.where(np.arange(900) < 60, labels, -1)
+
+    def nll(method: Pool | Stacking) -> float:
+        answers = np.asarray(method.fit(votes, shown)(votes))
+        return float(-answers[np.arange(60, 900), labels[60:]].mean())
+
+    assert nll(Pool()) < nll(Stacking()) - 0.02
+
+
+def test_the_sentence_names_the_weights() -> None:
+    votes, labels = panel()
+    fit = Pool().fit(votes, labels)
+    first, second = np.asarray(fit.sites["weight"]).round(2)
+    assert f"{first:g}" in fit.words()[0]
+    assert f"{second:g}" in fit.words()[0]
