@@ -19,6 +19,7 @@ from program_cases import PROGRAMS
 import judgebayes as jb
 from judgebayes import inference
 from judgebayes.aggregators.dawid_skene import EM
+from judgebayes.aggregators.shared_difficulty import EmpiricalBayes
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
@@ -57,6 +58,7 @@ INFERENCES = {
 NO_PRIOR = ("drps", "ml", "loss")
 OWN = {
     jb.DawidSkene: {"em": EM(), "nuts": INFERENCES["nuts"]},
+    jb.SharedDifficulty: {"empirical bayes": EmpiricalBayes(), "nuts": INFERENCES["nuts"]},
     jb.Stacking: {
         "laplace": jb.Laplace(),
         "evidence": jb.Laplace("evidence"),

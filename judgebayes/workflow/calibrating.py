@@ -449,7 +449,8 @@ def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -
             return [_uncalibrated(request)]
         names = [name for name in names if not traits_of(name).learns_from_unlabelled]
     if request.method == "auto" and votes.n_judges > 1:
-        names.sort(key=lambda name: name != "pool")  # the default comes first
+        default = "pool" if "pool" in names else "stacking"
+        names.sort(key=lambda name: name != default)  # the default comes first
     return [
         Choice(name, request.calibrator, request.inference, request.label_noise) for name in names
     ]

@@ -49,6 +49,9 @@ CLIP = 1e-300
 and models of independent judges give extreme answers: 1e-6 costs a fifth of the NLL on panels of 20 to
 150 judges (P2, table11)."""
 PANEL_FOR_TOP = 6
+MOST_FOR_POOL = 20_000
+"""The most judges times squared classes for which `auto` compares the pool: its tables of votes have this
+size at every value of the ease."""
 FOLDS = 5
 
 
@@ -124,6 +127,8 @@ def suited(votes: Votes) -> list[str]:
     names = [name for name in _in_order() if when.get(traits_of(name).compared, False)]
     if votes.n_judges >= PANEL_FOR_TOP:
         names.append("top-3")
+    if votes.n_judges * votes.n_classes**2 > MOST_FOR_POOL:
+        names.remove("pool")
     return [*names, "best-constant"]
 
 

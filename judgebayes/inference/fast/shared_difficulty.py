@@ -304,7 +304,6 @@ def scale_points(
     of_vote = jnp.asarray(features(n_classes, symmetric))
     shift = _influence(count, weight, judges, symmetric)
     error = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
-    by_class = jnp.einsum("ijv,vyp->ijyp", count, of_vote) if n_judges else jnp.zeros(0)
     cast = count.sum(-1)
 
     def at(point: Float[Array, " 2"]) -> tuple[Array, Array]:
@@ -318,7 +317,7 @@ def scale_points(
             n_judges * of_vote.shape[-1], -1
         )
         at_node = _at_nodes(count, table) - change.reshape(n_items, n_classes, -1)
-        linear = jnp.einsum("ijp,ijyp->iy", moved, by_class)
+        linear = jnp.einsum("ipv,vyp->iy", jnp.einsum("ijp,ijv->ipv", moved, count), of_vote)
         log_votes = jax.nn.logsumexp(at_node + jnp.asarray(LOG_EASE), axis=-1) + linear
         log_probs = jax.nn.log_softmax(log_votes + log_class, axis=-1)
         own = jax.nn.logsumexp(log_probs + error, axis=1)
