@@ -38,7 +38,7 @@ if __name__ == "__main__":
     reproducing.find = lambda what: planted.ALL
     out = Path(sys.argv[1])
     request = ReproduceRequest(what=["all"], twins=True, splits=10, out=out)
-    sys.exit(not reproducing.reproduce_papers(request, ["x"]))
+    sys.exit(reproducing.reproduce_papers(request, ["x"]).exit_code)
 """
 
 
@@ -88,7 +88,7 @@ def plant(tmp_path: Path) -> Planted:
 
 def reproduce(out: Path, seed: int = 0, costs: Path | None = None) -> bool:
     request = ReproduceRequest(what=["all"], twins=True, splits=10, seed=seed, out=out, costs=costs)
-    return reproduce_papers(request, ["judgebayes", "reproduce"])
+    return reproduce_papers(request, ["judgebayes", "reproduce"]).exit_code == 0
 
 
 def files(out: Path) -> dict[str, bytes]:
