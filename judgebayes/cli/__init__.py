@@ -7,7 +7,6 @@ imports it.
 import gc
 import inspect
 import os
-import platform
 import sys
 import textwrap
 from collections.abc import Callable
@@ -277,16 +276,10 @@ def example(
 @command()
 def version() -> CommandResult:
     """Print the version."""
-    from judgebayes import __version__
+    from judgebayes.report.versions import versions
 
     _print_version(True)
-    return CommandResult({"versions": {"judgebayes": __version__} | _dependencies()})
-
-
-def _dependencies() -> dict[str, str]:
-    """Return the versions of Python and of the packages that the numbers depend on most."""
-    names = ("jax", "numpy", "numpyro", "pandas", "scipy")
-    return {"python": platform.python_version()} | {name: metadata.version(name) for name in names}
+    return CommandResult({"versions": dict(versions())})
 
 
 def _list_whole_summaries(*apps: typer.Typer) -> None:
