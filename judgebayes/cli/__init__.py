@@ -63,17 +63,17 @@ Cache = Annotated[
 ]
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version() -> None:
+    from judgebayes import __version__
+
+    typer.echo(f"judgebayes {__version__}")
+
+
+def _version_and_end(wanted: bool) -> bool:
     if wanted:
-        from judgebayes import __version__
-
-        typer.echo(f"judgebayes {__version__}")
-
-
-def _version_and_end(wanted: bool) -> None:
-    _print_version(wanted)
-    if wanted:
+        _print_version()
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
@@ -278,7 +278,7 @@ def version() -> CommandResult:
     """Print the version."""
     from judgebayes.report.versions import versions
 
-    _print_version(True)
+    _print_version()
     return CommandResult({"versions": dict(versions())})
 
 
