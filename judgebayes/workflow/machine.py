@@ -178,34 +178,34 @@ def read_requirement(text: str) -> Requirement:
     JudgeBayesError
         If it is not a path, a comparison and a number.
     """
-    told = f"--require {text!r}"
+    start = f"--require {text!r}"
     parts = re.split(r"([<>=!]+)", text)
     if len(parts) > 3:
-        raise JudgeBayesError(f"{told} has several comparisons; repeat --require for each.")
+        raise JudgeBayesError(f"{start} has several comparisons; repeat --require for each.")
     if len(parts) < 3:
         raise JudgeBayesError(
-            f"{told} has no comparison; write a path, one of {', '.join(COMPARISONS)}, and a number: "
+            f"{start} has no comparison; write a path, one of {', '.join(COMPARISONS)}, and a number: "
             f"{EXAMPLE}."
         )
     path, comparison, number = (part.strip() for part in parts)
     if comparison not in COMPARISONS:
         raise JudgeBayesError(
-            f"{told} has {comparison!r}, which is no comparison; use one of {', '.join(COMPARISONS)}."
+            f"{start} has {comparison!r}, which is no comparison; use one of {', '.join(COMPARISONS)}."
         )
     if not path:
         raise JudgeBayesError(
-            f"{told} has no path before {comparison!r}; write for example {EXAMPLE}."
+            f"{start} has no path before {comparison!r}; write for example {EXAMPLE}."
         )
     if not number:
         raise JudgeBayesError(
-            f"{told} has no number after {comparison!r}; write for example {EXAMPLE}."
+            f"{start} has no number after {comparison!r}; write for example {EXAMPLE}."
         )
     bound = _as_number(number)
     if bound is None:
         other = " (the path comes first)" if _as_number(path) is not None else ""
         hint = " with a decimal point" if _as_number(number.replace(",", ".")) is not None else ""
         raise JudgeBayesError(
-            f"{told}: {number!r} is not a number{other}; write one{hint}: {EXAMPLE}."
+            f"{start}: {number!r} is not a number{other}; write one{hint}: {EXAMPLE}."
         )
     return Requirement(path, comparison, bound)
 

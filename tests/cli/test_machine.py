@@ -332,7 +332,7 @@ def test_requirements_decide_the_exit_code(folder: Path) -> None:
 def test_a_requirement_on_what_is_not_there_keeps_the_results(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     words = ("diagnose", *labelled(folder), "--json", path)
-    result = invoke(*words, "--require", "itmes>1")
+    result = invoke(*words, "--require", "item>1")
     assert isinstance(result.exception, JudgeBayesError)
     assert "did you mean 'items'?" in str(result.exception)
     content = check_document(path.read_text())

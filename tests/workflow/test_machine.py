@@ -174,7 +174,7 @@ def test_the_schema_is_valid_and_refuses_what_it_should() -> None:
     assert not jsonschema.Draft202012Validator(closed(schema())).is_valid(done | {"more": 1})
     for broken in (
         {"schema": "judgebayes.command/2"},
-        {"command": "exemple"},
+        {"command": "nothing"},
         {"exit_code": 3},
         {"findings": [{"severity": "ugly"}]},
         {"result": None},  # without an error
