@@ -390,14 +390,14 @@ def test_a_signal_ends_a_command_with_its_code(
             assert child.poll() is None
             time.sleep(0.02)
         child.send_signal(number)
-        told = child.communicate(timeout=30)[1]
+        printed = child.communicate(timeout=30)[1]
     finally:
         child.kill()
     assert child.returncode == code
-    assert "Traceback" not in told
+    assert "Traceback" not in printed
     content = check_document(path.read_text())
     assert content["exit_code"] == code
-    assert content["error"] == told.strip().splitlines()[-1]
+    assert content["error"] == printed.strip().splitlines()[-1]
     assert [each.name for each in tmp_path.iterdir() if HALF in each.name] == []
 
 

@@ -158,10 +158,10 @@ def test_what_is_not_finite_is_null() -> None:
 
 def test_findings_fail_only_at_their_severity() -> None:
     good, note, bad = (Finding(s, s) for s in ("good", "note", "bad"))
-    found = [good, note, bad]
-    assert failing(found, None) == []
-    assert failing(found, "bad") == [bad]
-    assert failing(found, "note") == [note, bad]
+    all_of_them = [good, note, bad]
+    assert failing(all_of_them, None) == []
+    assert failing(all_of_them, "bad") == [bad]
+    assert failing(all_of_them, "note") == [note, bad]
 
 
 def test_the_schema_is_valid_and_refuses_what_it_should() -> None:
