@@ -32,7 +32,7 @@ Scalar = float | Float[Array, ""]
 class Prior(NamedTuple):
     """Normal priors of the methods' weights and of the intercepts."""
 
-    mean: tuple[Scalar, ...] = (1 / 3, 2 / 3)
+    mean: tuple[Scalar, ...] = (0.5, 0.5)
     """The mean of each method's weight."""
     deviation: Scalar = 0.35
     """The standard deviation of each weight."""
@@ -43,7 +43,7 @@ class Prior(NamedTuple):
 class PoolData(NamedTuple):
     """The methods' log-probabilities, which are given, and the labels."""
 
-    log_probs: Float[Array, "method item class"]
+    log_probs: Float[Array, "item method class"]
     """Finite: an impossible class has a large negative number."""
     labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
@@ -82,7 +82,7 @@ class OpinionPoolModel:
 
     def predict(self, sites: Mapping[str, Array], data: PoolData) -> Float[Array, "item class"]:
         """Return the pool's log-probabilities of the items' classes."""
-        logit = jnp.einsum("m,mik->ik", sites["weight"], data.log_probs)
+        logit = jnp.einsum("m,imk->ik", sites["weight"], data.log_probs)
         if not self.symmetric:
             logit += jnp.concatenate([jnp.zeros(1), sites["intercept"]])
         return jnp.maximum(jax.nn.log_softmax(logit, axis=-1), LEAST)

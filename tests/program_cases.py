@@ -114,7 +114,7 @@ def scaled_judges() -> ScaledData:
 def two_answers() -> PoolData:
     """Return the log-probabilities of two methods, and labels."""
     data, rng = panel(), np.random.default_rng(10)
-    logits = jnp.asarray(2 * rng.normal(size=(2, ITEMS, CLASSES)))
+    logits = jnp.asarray(2 * rng.normal(size=(ITEMS, 2, CLASSES)))
     return PoolData(jax.nn.log_softmax(logits), data.labels, data.weight)
 
 

@@ -79,7 +79,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         ),
         "opinion_pool": (
             opinion_pool.OpinionPoolModel(CLASSES, symmetric=False),
-            opinion_pool.PoolData(np.zeros((2, ITEMS, CLASSES)), labels, weight),
+            opinion_pool.PoolData(np.zeros((ITEMS, 2, CLASSES)), labels, weight),
         ),
         "split_curve": (
             split_curve.SplitCurveModel(CLASSES, by_class=True),

@@ -233,7 +233,7 @@ def shared_difficulty(symmetric: bool) -> Subject:
 
 def opinion_pool() -> Subject:
     """Return the pool of two methods with three classes, given random answers."""
-    logits = np.random.default_rng(2).normal(0, 2, (2, ITEMS, 3))
+    logits = np.random.default_rng(2).normal(0, 2, (ITEMS, 2, 3))
     program = OpinionPoolModel(3, symmetric=False)
 
     def fit(data: PoolData, key: PRNGKeyArray) -> Chains:

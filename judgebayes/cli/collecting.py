@@ -245,11 +245,14 @@ def _rule(
             "votes of other judges without --until-settled."
         )
     from judgebayes.aggregators import FittedDavidson
+    from judgebayes.aggregators.decided_by import DecidedBy
     from judgebayes.workflow.adaptive import price_within, share_prior, stopping_rule
     from judgebayes.workflow.fit_file import load_fit
 
     saved = load_fit(settled.fit)
-    if not isinstance(saved.fitted, FittedDavidson):
+    own = saved.fitted
+    fitted = own.probabilities if isinstance(own, DecidedBy) else own
+    if not isinstance(fitted, FittedDavidson):
         raise JudgeBayesError(
             f"{str(settled.fit)!r} is a fit of the method {saved.method}; --until-settled needs a "
             "Davidson fit (judgebayes calibrate --method davidson --save)."
@@ -261,16 +264,16 @@ def _rule(
             "fitted to. The parameters are valid only for that number. Omit -n."
         )
     orders = len(table.task.orders)
-    prior = share_prior(saved.profile, symmetric=saved.fitted.symmetric)
+    prior = share_prior(saved.profile, symmetric=fitted.symmetric)
     options: dict[str, Any] = {
         "batch": orders,
         "fewest": orders if settled.fewest is None else settled.fewest,
     }
     if settled.price is not None:
-        rule = stopping_rule(saved.fitted, prior, most, settled.price, **options)
+        rule = stopping_rule(fitted, prior, most, settled.price, **options)
     else:
         give_up = GIVE_UP if settled.give_up is None else settled.give_up
-        rule = price_within(saved.fitted, prior, most, give_up, **options)
+        rule = price_within(fitted, prior, most, give_up, **options)
     return most, rule, _vote_names(saved.classes, table.task.votes, settled.fit)
 
 

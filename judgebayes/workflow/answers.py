@@ -32,9 +32,22 @@ class Decisions(NamedTuple):
     to_person: Bool[np.ndarray, " item"]
 
 
-def decisions_of(log_probs: Float[Array, "item class"], losses: Losses) -> Decisions:
-    """Return the decisions of least expected loss. The caller has 64-bit arithmetic."""
-    decisions, expected = map(np.asarray, _decide(log_probs, losses.matrix))
+def decisions_of(
+    log_probs: Float[Array, "item class"],
+    losses: Losses,
+    rule: Float[Array, "item class"] | None = None,
+) -> Decisions:
+    """Return the decisions of least expected loss. The caller has 64-bit arithmetic.
+
+    With the log-probabilities of a `rule`, it decides, and the expected loss of its decisions is that
+    under `log_probs`.
+    """
+    decisions, expected = map(
+        np.asarray, _decide(log_probs if rule is None else rule, losses.matrix)
+    )
+    if rule is not None:
+        probs = np.exp(np.asarray(log_probs))
+        expected = np.einsum("ik,ik->i", probs, np.asarray(losses.matrix)[decisions])
     return Decisions(decisions, expected, losses.sent(np.exp(np.asarray(log_probs)), expected))
 
 
@@ -73,8 +86,12 @@ def decided_words(
     log_probs: Float[Array, "item class"],
     losses: Losses,
     decisions: Decisions,
+    rule: str | None = None,
 ) -> str:
-    """Return how often each class was decided, and the mean expected loss of these decisions."""
+    """Return how often each class was decided, and the mean expected loss of these decisions.
+
+    `rule` is the name of the rule that decided, if one did.
+    """
     names, kept = coding.classes.names, ~decisions.to_person
     counts = np.bincount(decisions.of_item[kept], minlength=len(names))
     shares = ", ".join(f"{n}: {c}" for n, c in zip(names, counts, strict=True))
@@ -85,6 +102,11 @@ def decided_words(
     if not kept.any() or certain:
         return f"Decisions: {shares}."
     mean = float(decisions.expected[kept].mean())
+    if rule is not None:
+        return (
+            f"Decisions, by {rule}: {shares}. Their mean expected {losses.name} loss under the "
+            f"probabilities ({losses.meaning}) is {mean:.3f}."
+        )
     return (
         f"Decisions: {shares}. Each decision minimises the expected {losses.name} loss "
         f"({losses.meaning}); the mean expected loss is {mean:.3f}."

@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Array, Float
 
 from judgebayes import __version__
+from judgebayes.aggregators.decided_by import DecidedBy
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
@@ -73,7 +74,9 @@ class Applied(Result):
     @property
     def decided(self) -> str:
         """How often each class was decided."""
-        return decided_words(self.read.coding, self.log_probs, self.losses, self.decisions)
+        rule = _decider(self.saved, self.losses)
+        name = None if rule is None else rule.name
+        return decided_words(self.read.coding, self.log_probs, self.losses, self.decisions, name)
 
     @property
     def answers(self) -> pd.DataFrame:
@@ -166,8 +169,18 @@ def apply_request(request: ApplyRequest) -> Applied:
         )
     warnings += [*changes, *drift(saved.profile, profile(votes), saved.classes)]
     log_probs = saved.fitted(votes)
-    decisions = decisions_of(log_probs, losses)
+    rule = _decider(saved, losses)
+    decisions = decisions_of(log_probs, losses, None if rule is None else rule.rule(votes))
     return Applied(saved, read, votes, log_probs, decisions, losses, lines, warnings)
+
+
+def _decider(saved: SavedFit, losses: Losses) -> DecidedBy | None:
+    """Return the rule that decides, if the fit has one for this loss."""
+    fitted = saved.fitted
+    if not isinstance(fitted, DecidedBy) or losses.person is not None:
+        return None
+    same = np.shape(fitted.loss) == np.shape(losses.matrix)
+    return fitted if same and np.allclose(fitted.loss, losses.matrix) else None
 
 
 def _source(request: ApplyRequest) -> Source:

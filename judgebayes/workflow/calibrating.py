@@ -1,6 +1,6 @@
 """Calibrate votes: choose a method on held-out labels, fit it to all labels, and answer every item."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +22,7 @@ from judgebayes.aggregators import (
     FittedHierarchicalDavidson,
 )
 from judgebayes.aggregators.base import by_slab
+from judgebayes.aggregators.decided_by import DecidedBy
 from judgebayes.calibrators.conformal import SplitConformal, coverage_law
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
@@ -167,7 +168,8 @@ class Calibration(Result):
     def decided(self) -> list[str]:
         """How often each class was decided, and the results of sending items to a person."""
         coding = self.given.read.coding
-        words = decided_words(coding, self.log_probs, self.losses, self.decisions)
+        rule = self.fitted.name if isinstance(self.fitted, DecidedBy) else None
+        words = decided_words(coding, self.log_probs, self.losses, self.decisions, rule)
         return [words] if self.abstention is None else [words, self.abstention.sentence]
 
     @property
@@ -326,8 +328,11 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
     warnings = _warnings(request, read, labels, fitted)
     findings = diagnose(table.votes, own, table.coding)
     leads = {}
+    decider: str | None = None
     if compared is not None:
         leads = compared.leads(name, loss)
+        if request.method == "auto" and losses.person is None and (labels >= 0).sum() >= FEW_LABELS:
+            decider = _better_rule(leads)
         warnings += within_noise(leads)
     elif once:
         warnings.append(
@@ -339,7 +344,16 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
             f"Fewer than {LEAST_FOR_SPLITS} labels are too few to hold some out: the quality of the "
             "calibration is not measured."
         )
-    decisions = decisions_of(log_probs, losses)
+    rule_answers = None
+    if decider is not None:
+        _, rule, rule_answers = fit(Choice(decider, "none", label_noise=request.label_noise))
+        fitted = DecidedBy(fitted, rule, decider, jnp.asarray(loss))
+        chosen.append(
+            f"Decisions are those of {decider}, which decides clearly better than {name} on held-out "
+            f"labels: a mean loss lower by {-leads[decider].mean:.3f} "
+            f"[{-leads[decider].high:.3f}, {-leads[decider].low:.3f}]."
+        )
+    decisions = decisions_of(log_probs, losses, rule_answers)
     sets = None
     if request.conformal is not None:
         for level in followed([request.conformal], "conformal sets", progress):
@@ -461,6 +475,16 @@ def _fit(
 @jax.jit
 def _answers(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:
     return fitted(votes)
+
+
+def _better_rule(leads: Mapping[str, Interval]) -> str | None:
+    """Return the rule with the least loss among those that decide clearly better than the method."""
+    better = [
+        name
+        for name, lead in leads.items()
+        if traits_of(name).compared == "baseline" and lead.high < 0
+    ]
+    return min(better, key=lambda name: leads[name].mean, default=None)
 
 
 def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -> list[Choice]:

@@ -50,8 +50,8 @@ and models of independent judges give extreme answers: 1e-6 costs a fifth of the
 150 judges (P2, table11)."""
 PANEL_FOR_TOP = 6
 MOST_FOR_POOL = 20_000
-"""The most judges times squared classes for which `auto` compares the pool: its tables of votes have this
-size at every value of the ease."""
+"""The most judges times squared classes for which `auto` compares the pool: its tables of votes have
+this size at every value of the ease."""
 FOLDS = 5
 
 

@@ -250,7 +250,7 @@ class CalibrateRequest(LabelledVotes):
     method: Annotated[
         str,
         Option(
-            "auto (stacking for several judges, davidson for one, unless another suitable method "
+            "auto (the pool for several judges, davidson for one, unless another suitable method "
             f"has a clearly lower held-out NLL), {', '.join(METHODS[1:-1])} or {METHODS[-1]}.",
             values=METHODS,
         ),
@@ -267,7 +267,7 @@ class CalibrateRequest(LabelledVotes):
         str,
         Option(
             "How davidson is fitted: drps (as in the paper), ml, map or nuts; nuts also samples "
-            "dawid-skene and stacking.",
+            "dawid-skene, stacking and shared-difficulty.",
             values=INFERENCES,
         ),
     ] = "drps"

@@ -32,10 +32,10 @@ def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
         logits = np.einsum("m,mik->ik", at[:2], log_probs)
         intercept = np.zeros(classes) if symmetric else np.append(0.0, at[2:])
         own = log_softmax(logits + intercept, axis=1)[np.arange(len(labels)), labels]
-        penalty = ((at[:2] - np.array([1 / 3, 2 / 3])) ** 2).sum() / 0.35**2
+        penalty = ((at[:2] - np.array([0.5, 0.5])) ** 2).sum() / 0.35**2
         return float(-own.sum() + penalty / 2 + (at[2:] ** 2).sum() / 0.5)
 
-    start = np.append([1 / 3, 2 / 3], np.zeros(0 if symmetric else classes - 1))
+    start = np.append([0.5, 0.5], np.zeros(0 if symmetric else classes - 1))
     best = minimize(objective, start, method="BFGS", options={"gtol": 1e-8})
     np.testing.assert_allclose(np.asarray(fit.sites["weight"]), best.x[:2], atol=1e-5)
     answers = np.asarray(fit(votes))

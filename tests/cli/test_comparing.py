@@ -1,12 +1,15 @@
 """Which method `auto` chooses, given made-up held-out answers."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import beta
 
+import judgebayes as jb
 from judgebayes.aggregators import BaseRate, MajorityVote
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
@@ -259,3 +262,31 @@ def test_all_that_have_less_nll_are_named() -> None:
     assert said.count("(a rule) has") == 1
     said = chosen_words(choices[2], choices, comparison, 40)
     assert "dawid-skene + beta, clearly ahead of stacking, the default" in said
+
+
+def test_where_a_rule_decides_clearly_better_decisions_are_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Constant probabilities decide one class everywhere; the votes are nearly always right."""
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 2, 120)
+    votes = np.where(rng.random((120, 3)) < 0.95, labels[:, None], 1 - labels[:, None])
+    names = np.array(["no", "yes"])
+    table = pd.DataFrame(names[votes], columns=["ann", "ben", "cy"])
+    table.insert(0, "item", [f"i{i}" for i in range(120)])
+    long = table.melt("item", var_name="judge", value_name="vote")
+    long.to_csv(tmp_path / "votes.csv", index=False)
+    known = pd.DataFrame({"item": table["item"], "label": names[labels]})[:80]
+    known.to_csv(tmp_path / "labels.csv", index=False)
+    monkeypatch.setattr("judgebayes.workflow.calibrating.suited", lambda votes: ["best-constant"])
+    result = jb.calibrate(tmp_path / "votes.csv", tmp_path / "labels.csv", splits=5)
+    said = " ".join(result.chosen)
+    assert "Decisions are those of sc, which decides clearly better than best-constant" in said
+    majority = (votes.sum(1) > 1).astype(int)
+    np.testing.assert_array_equal(result.decisions.of_item, majority)
+    assert "Decisions, by sc:" in result.decided[0]
+    # A saved fit decides in the same way.
+    jb.save(result, tmp_path / "fit.json")
+    applied = jb.apply(tmp_path / "fit.json", tmp_path / "votes.csv")
+    assert list(applied.answers["decision"]) == list(result.answers["decision"])
+    np.testing.assert_allclose(applied.answers["p(yes)"], result.answers["p(yes)"])
