@@ -38,6 +38,8 @@ FIXED = {
     "one-coin + beta": 0,
     "top-5 + beta": 1,
     "stacking": 2,
+    "pool": 3,
+    "shared-difficulty": 4,
     "one-coin": 5,
     "one-coin, uncalibrated": 5,
     "majority": 4,
