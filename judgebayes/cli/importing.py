@@ -28,8 +28,7 @@ def import_file(request: ImportRequest) -> None:
     Raises
     ------
     JudgeBayesError
-        If the source cannot be read, it has no labels although `--labels-out` is set, or a file
-        cannot be written.
+        If the source cannot be read, or a file cannot be written.
     """
     path, out, labels_out = request.path, request.out, request.labels_out
     options = Options(**asdict(request.columns))
@@ -39,13 +38,15 @@ def import_file(request: ImportRequest) -> None:
     if labels_out == out:
         raise JudgeBayesError(f"Votes and labels cannot both be written to {str(out)!r}.")
     imported = import_votes(request.form, path, options)
-    if labels_out is not None and imported.labels is None:
-        raise JudgeBayesError(
-            f"{str(path)!r} has no labels to write to {str(labels_out)!r}; omit --labels-out."
-        )
     console = Console()
     say_plainly(console, *imported.words())
     write_table(imported.votes, out)
+    if labels_out is not None and imported.labels is None:
+        say_plainly(
+            console,
+            f"{str(path)!r} has no labels: {str(labels_out)!r} is not written, the votes are.",
+        )
+        labels_out = None
     if imported.labels is not None and labels_out is not None:
         write_table(imported.labels, labels_out)
         say_plainly(console, f"Labels: {labels_out}")
