@@ -88,6 +88,15 @@ def collect(request: requests.CollectRequest) -> None:
 
 @command()
 @taking_records
+def check(request: options.CheckRequest) -> None:
+    """Check your files: all problems at once, one command that runs, and what it can answer."""
+    from judgebayes.cli.checking import check_files
+
+    check_files(request)
+
+
+@command()
+@taking_records
 def calibrate(context: Context, request: options.CalibrateRequest) -> None:
     """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating

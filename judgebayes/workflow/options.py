@@ -27,6 +27,7 @@ __all__ = [
     "Annotators",
     "ApplyRequest",
     "CalibrateRequest",
+    "CheckRequest",
     "Columns",
     "DiagnoseRequest",
     "EnsembleRequest",
@@ -262,6 +263,26 @@ class ReadRequest(LabelledVotes):
     pairwise: Pairwise = None
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     drop_unknown_labels: DropUnknownLabels = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest(LabelledVotes):
+    """The options of `judgebayes check`."""
+
+    items: Annotated[
+        Tabular,
+        Option(
+            "The items that were judged, one per row: it is checked that the votes are on these items.",
+            type=Path | None,
+        ),
+    ] = None
+    columns: Columns = field(default_factory=Columns)
+    classes: ClassNames = None
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    drop_unknown_labels: DropUnknownLabels = False
+    out: Annotated[
+        Path | None, "Where to write which item each label is of: .csv, .tsv, .jsonl, .parquet."
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
