@@ -76,8 +76,8 @@ def advice(imported: Imported, labels_out: Path | None) -> list[str]:
     values = _values_without_order(imported)
     if len(values) > MAX_CLASSES:
         lines.append(
-            f"Next: the votes have {len(values)} different values; group them into a few classes, "
-            "because the other commands need classes."
+            f"Next: the votes have {len(values)} different values; group them into a few classes with "
+            "--bins 5, or with --bins learnt where labels have few classes."
         )
     elif len(values) == 1:
         lines.append(

@@ -94,8 +94,8 @@ def format_of(path: Path) -> str | None:
     and so are folders of logs or of tables.
     """
     if path.is_dir():
-        found = [path.rglob(pattern) for pattern in ("*.eval", "*.json")]
-        logs = next((file for files in found for file in files), None)
+        matches = [path.rglob(pattern) for pattern in ("*.eval", "*.json")]
+        logs = next((file for files in matches for file in files), None)
         return "tidy" if logs is None else format_of(logs)
     if path.suffix.lower() == ".eval":
         return "inspect"

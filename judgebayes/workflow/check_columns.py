@@ -6,6 +6,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns, plain_label
+from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
 from judgebayes.io.judge_columns import NotJudgesError, check_judge_columns
 from judgebayes.io.options import join_names, split_names
 from judgebayes.votes.classes import (
@@ -17,7 +18,6 @@ from judgebayes.votes.classes import (
 )
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.check_draft import Draft, Tables, word
-from judgebayes.workflow.copies import join_judge, judge_of_criteria, without_copies
 from judgebayes.workflow.likely import (
     by_name,
     likely_item,
@@ -67,15 +67,17 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
     """Find the item, the labels and the columns that are not judges, of a wide table."""
     table, names = tables.votes, [str(name) for name in tables.votes.columns]
     if not draft.reading.wide:
-        draft = draft.with_reading(wide=True).found(
+        draft = draft.with_reading(wide=True).with_finding(
             "bad", "columns", "The table has a row per item and a column per judge.", "--wide"
         )
     item = draft.columns.item or by_name(names, "item")
     if item is None:
         item = likely_item(table, labelled=_labelled(draft, tables))
         if item is None:
-            return draft.found("bad", "columns", "Which column is the item? Name it with --item.")
-        draft = draft.with_columns(item=item).found(
+            return draft.with_finding(
+                "bad", "columns", "Which column is the item? Name it with --item."
+            )
+        draft = draft.with_columns(item=item).with_finding(
             "bad",
             "columns",
             f"Column {item!r} is read as the item, by its values.",
@@ -87,14 +89,14 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
         sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
         if len(sparse) == 1 and len(judges) > 2:
             label = sparse[0]
-            draft = draft.with_columns(label=label).found(
+            draft = draft.with_columns(label=label).with_finding(
                 "note",
                 "labels",
                 f"Column {label!r} is read as the labels, not as a judge.",
                 word("label", label),
             )
     elif label is not None and draft.columns.label is None and tables.labels is None:
-        draft = draft.found(
+        draft = draft.with_finding(
             "note", "labels", f"Column {label!r} is read as the labels, by its name."
         )
     left_out = list(split_names(draft.reading.ignore)) if draft.reading.ignore else []
@@ -108,18 +110,18 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
             new += error.columns
             continue
         except JudgeBayesError as error:
-            return draft.found("bad", "columns", str(error))
+            return draft.with_finding("bad", "columns", str(error))
         break
     if not judges:
-        return draft.found("bad", "columns", "No column contains the votes of a judge.")
+        return draft.with_finding("bad", "columns", "No column contains the votes of a judge.")
     if new:
-        draft = draft.with_reading(ignore=join_names([*left_out, *new])).found(
+        draft = draft.with_reading(ignore=join_names([*left_out, *new])).with_finding(
             "bad",
             "columns",
             f"{listing(new, 20)} {'is no judge' if len(new) == 1 else 'are no judges'}: other values.",
             word("ignore", join_names(new)),
         )
-    return draft.found("note", "columns", f"Judges: {listing(judges, 20)}.")
+    return draft.with_finding("note", "columns", f"Judges: {listing(judges, 20)}.")
 
 
 def find_long(draft: Draft, tables: Tables) -> Draft:
@@ -142,7 +144,7 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
             chosen[role] = name
     label = chosen["label"]
     if given["label"] is None and label is not None and not _known_to_reading(label, names):
-        draft = draft.with_columns(label=label).found(
+        draft = draft.with_columns(label=label).with_finding(
             "bad",
             "labels",
             f"Column {label!r} is read as the label, by its name.",
@@ -151,16 +153,16 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
     draft, chosen = _by_values(draft, tables, chosen)
     if chosen["item"] is None or chosen["vote"] is None:
         missing = " and ".join(role for role in ("item", "vote") if chosen[role] is None)
-        return draft.found(
+        return draft.with_finding(
             "bad", "columns", f"No column looks like the {missing}; name it with --{missing}."
         )
     used = [f"{role} = {name!r}" for role, name in chosen.items() if name is not None]
-    draft = draft.found("note", "columns", f"Columns: {', '.join(used)}.")
+    draft = draft.with_finding("note", "columns", f"Columns: {', '.join(used)}.")
     if given["judge"] is None:
         by_criteria = judge_of_criteria(table, chosen)
         if by_criteria is not None:
             named, text = by_criteria
-            draft = draft.with_columns(judge=named).found(
+            draft = draft.with_columns(judge=named).with_finding(
                 "note", "columns", text, word("judge", named)
             )
             chosen["judge"] = named
@@ -182,7 +184,9 @@ def _by_values(
     def say(draft: Draft, role: str, name: str) -> Draft:
         values = listing(table[name].unique(), 3)
         text = f"Column {name!r} is read as the {role}, by its values ({values})."
-        return draft.with_columns(**{role: name}).found("bad", "columns", text, word(role, name))
+        return draft.with_columns(**{role: name}).with_finding(
+            "bad", "columns", text, word(role, name)
+        )
 
     vote = chosen["vote"]
     if chosen["item"] is None:
@@ -223,7 +227,7 @@ def _repeats(draft: Draft, table: pd.DataFrame, chosen: dict[str, str | None]) -
         table = join_judge(table, chosen["judge"])
     table, copies = without_copies(table, chosen, repeats=draft.columns.repeats)
     if copies:
-        draft = draft.found(
+        draft = draft.with_finding(
             "note",
             "repeats",
             f"{copies} record(s) are identical to an earlier one in every column: copies, used once.",
@@ -233,20 +237,20 @@ def _repeats(draft: Draft, table: pd.DataFrame, chosen: dict[str, str | None]) -
     again = table.duplicated([*keys, *([] if sample is None else [sample])])
     if draft.columns.repeats or not again.any():
         if sample is not None and draft.columns.sample is None:
-            draft = draft.found(
+            draft = draft.with_finding(
                 "note", "repeats", f"Column {sample!r} is read as the number of the repeated vote."
             )
         return draft
     column = likely_sample(table, keys, [name for role, name in chosen.items() if role != "sample"])
     if column is not None:
-        return draft.with_columns(sample=column).found(
+        return draft.with_columns(sample=column).with_finding(
             "bad",
             "repeats",
             f"Judges voted several times on an item: column {column!r} numbers the votes.",
             word("sample", column),
         )
     count = int(again.sum())
-    return draft.with_columns(repeats=True, sample="none").found(
+    return draft.with_columns(repeats=True, sample="none").with_finding(
         "bad",
         "repeats",
         f"{count} votes repeat a judge's vote on an item, and no column numbers them; they count as "

@@ -1,4 +1,4 @@
-"""The options to read files, as far as a check knows them, and what it found."""
+"""The options to read files, as far as a check knows them, and its findings."""
 
 import shlex
 from dataclasses import dataclass, fields, replace
@@ -37,7 +37,7 @@ class CheckFinding:
 
 @dataclass(frozen=True)
 class Draft:
-    """The options to read files, as far as they are known, and what was found on the way."""
+    """The options to read files, as far as they are known, and the findings so far."""
 
     columns: Columns
     reading: ReadingOptions
@@ -47,7 +47,7 @@ class Draft:
     findings: tuple[CheckFinding, ...] = ()
     matching: Matching | None = None
 
-    def found(self, severity: Severity, topic: str, text: str, option: str = "") -> "Draft":
+    def with_finding(self, severity: Severity, topic: str, text: str, option: str = "") -> "Draft":
         """Return the draft with another finding."""
         finding = CheckFinding(severity, topic, text, option)
         return replace(self, findings=(*self.findings, finding))

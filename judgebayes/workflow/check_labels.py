@@ -29,7 +29,7 @@ def find_label(draft: Draft, tables: Tables) -> Draft:
             return draft
         vote = likely_vote(gold, [by_name([str(n) for n in gold.columns], "item")])
         if vote is not None:
-            return draft.with_columns(label=vote).found(
+            return draft.with_columns(label=vote).with_finding(
                 "bad",
                 "labels",
                 f"Column {vote!r} is read as the label, by its values.",
@@ -49,14 +49,14 @@ def find_merged(draft: Draft, tables: Tables) -> Draft:
     if not split:
         return draft
     if gold.table is opened.table:
-        return draft.found(
+        return draft.with_finding(
             "bad",
             "labels",
             f"{split} item(s) have different labels in column {gold.label!r} on different rows of the "
             "votes; put the labels into a file of their own.",
         )
     annotators = replace(draft.annotators, labels_merge="majority")
-    return replace(draft, annotators=annotators).found(
+    return replace(draft, annotators=annotators).with_finding(
         "bad",
         "labels",
         f"{split} item(s) have different labels by several people; the most frequent one is used, and "
@@ -78,33 +78,35 @@ def find_items(draft: Draft, tables: Tables) -> Draft:
     draft = replace(draft, matching=matching)
     if matching.collisions:
         one, other = matching.collisions[0]
-        return draft.found(
+        return draft.with_finding(
             "bad",
             "ids",
             f"Items {one!r} and {other!r} are the same after folding {matching.how}, so labels cannot "
             f"be matched loosely ({matching.preview}); write the items of the labels as in the votes.",
         )
     if not matching.item_of:
-        return draft.found(
+        return draft.with_finding(
             "bad",
             "ids",
             f"No item of the labels ({listing(given.unique(), 3)}) is an item of the votes "
             f"({listing(items, 3)}).",
         )
     if matching.folded:
-        draft = draft.with_reading(match_ids="loosely").found(
+        draft = draft.with_reading(match_ids="loosely").with_finding(
             "bad",
             "ids",
             f"Items match after folding {matching.how}: {matching.preview}.",
             "--match-ids loosely",
         )
     else:
-        draft = draft.found("good", "ids", f"{matching.preview} items of the labels have votes.")
+        draft = draft.with_finding(
+            "good", "ids", f"{matching.preview} items of the labels have votes."
+        )
     if matching.unmatched:
         near = [f"did you mean {item!r} by {name!r}?" for name, item in matching.near.items()][:3]
         n, shown = len(matching.unmatched), listing(matching.unmatched, 3)
         text = f"Labels of {n} item(s) without votes: {shown}"
-        draft = replace(draft, drop_unknown=True).found(
+        draft = replace(draft, drop_unknown=True).with_finding(
             "bad",
             "ids",
             f"{text}; {'; '.join(near)}" if near else f"{text}.",

@@ -57,7 +57,7 @@ def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
     if are_scores(list(counts)):
         if labels and not are_scores(list(labels)):
             return _learnt(draft, len(counts), labels)
-        return draft.with_reading(bins="5").found(
+        return draft.with_reading(bins="5").with_finding(
             "bad",
             "scale",
             f"The votes are scores with {len(counts)} different values; five classes with about equal "
@@ -68,7 +68,7 @@ def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
     if usual is not None:
         odd = join_names(map(str, usual.odd))
         shown = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(5))
-        return draft.with_reading(missing=odd).found(
+        return draft.with_reading(missing=odd).with_finding(
             "bad",
             "scale",
             f"{sum(usual.odd.values())} votes are not one of {', '.join(usual.classes.names)}: {shown}; "
@@ -85,7 +85,7 @@ def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
         return _learnt(draft, len(counts), labels)
     values = list(dict.fromkeys([*counts, *labels]))
     if not values or len(values) > MOST_RATINGS:
-        return draft.found("bad", "scale", error)
+        return draft.with_finding("bad", "scale", error)
     ordered, known = in_order(values)
     classes = join_names(map(str, ordered))
     said = (
@@ -94,11 +94,13 @@ def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
         else f"The order of the classes {', '.join(map(str, ordered))} is not known: put them in order, "
         "from the lowest to the highest."
     )
-    return replace(draft, classes=classes).found("bad", "scale", said, word("classes", classes))
+    return replace(draft, classes=classes).with_finding(
+        "bad", "scale", said, word("classes", classes)
+    )
 
 
 def _learnt(draft: Draft, n: int, labels: list[Any]) -> Draft:
-    return draft.with_reading(bins="learnt").found(
+    return draft.with_reading(bins="learnt").with_finding(
         "bad",
         "scale",
         f"The votes are scores with {n} different values, and the labels are {listing(labels)}: cut "
@@ -153,7 +155,7 @@ def find_order(draft: Draft, tables: Tables) -> Draft:
     name = str(columns["order"])
     as_shown, mapped_back = (f"{values[kind]:.2f}" for kind in ("shown", "original"))
     agreements = f"{what} is {as_shown} if as shown, {mapped_back} if already mapped back."
-    return draft.with_columns(votes_as=best, order=name).found(
+    return draft.with_columns(votes_as=best, order=name).with_finding(
         "bad",
         "order",
         f"Column {name!r} is the presentation order, and votes are read as naming the response "

@@ -31,7 +31,7 @@ FOUND_ALREADY = (
 def steps(draft: Draft, votes: Path | InMemory, labels: Path | InMemory | None) -> Draft:
     """Return the draft after all steps, with their findings."""
     if isinstance(votes, Path) and (form := format_of(votes)) is not None:
-        draft = draft.found(
+        draft = draft.with_finding(
             "note", "file", f"{votes.name!r} is read as judgebayes import {form} does."
         )
         return _labels_of_log(draft, votes, labels)
@@ -53,17 +53,17 @@ def finished(draft: Draft, data: Data) -> Draft:
     for line in data.sentences:
         said = any(line in finding.sentence for finding in draft.findings)
         if not said and not any(words in line for words in FOUND_ALREADY):
-            draft = draft.found("good", "read", line)
+            draft = draft.with_finding("good", "read", line)
     known = data.labels[data.labels >= 0]
     if data.labelled and len(np.unique(known)) == 1:
         name = data.read.coding.classes.names[int(known[0])]
-        draft = draft.found(
+        draft = draft.with_finding(
             "bad",
             "labels",
             f"All {len(known)} labels are {name!r}: nothing can be learnt from them.",
         )
     elif data.labelled and len(known) < FEW_LABELS:
-        draft = draft.found(
+        draft = draft.with_finding(
             "note", "labels", f"There are only {len(known)} labels: intervals will be wide."
         )
     return draft
@@ -77,13 +77,13 @@ def open_table(draft: Draft, path: Path | InMemory, what: str) -> tuple[pd.DataF
         table = read_table(path, Layout(skip, reading.encoding))
     except JudgeBayesError as error:
         if "use --encoding" not in str(error) or reading.encoding is not None:
-            return None, draft.found("bad", "file", str(error))
+            return None, draft.with_finding("bad", "file", str(error))
         for encoding in ENCODINGS:
             try:
                 table = read_table(path, Layout(skip, encoding))
             except JudgeBayesError:
                 continue
-            draft = draft.with_reading(encoding=encoding).found(
+            draft = draft.with_reading(encoding=encoding).with_finding(
                 "bad",
                 "file",
                 f"{path.name!r} is not UTF-8; it can be read as {encoding}.",
@@ -91,9 +91,9 @@ def open_table(draft: Draft, path: Path | InMemory, what: str) -> tuple[pd.DataF
             )
             break
         else:
-            return None, draft.found("bad", "file", str(error))
+            return None, draft.with_finding("bad", "file", str(error))
     for note in notes_of(table):
-        draft = draft.found("note", "file", note)
+        draft = draft.with_finding("note", "file", note)
     return table, draft
 
 
@@ -102,7 +102,7 @@ def _labels_of_log(draft: Draft, votes: Path, labels: Path | InMemory | None) ->
     try:
         opened = open_files(votes, None, draft.columns, draft.reading)
     except JudgeBayesError as error:
-        return draft.found("bad", "file", str(error))
+        return draft.with_finding("bad", "file", str(error))
     if labels is None:
         return draft
     gold, draft = open_table(draft, labels, "labels")

@@ -151,7 +151,7 @@ def _read(
     except JudgeBayesError as error:
         if any(each.severity == "bad" and str(error) == each.sentence for each in draft.findings):
             return None, draft
-        return None, draft.found("bad", "files", str(error))
+        return None, draft.with_finding("bad", "files", str(error))
 
 
 def _items_checked(draft: Draft, data: Data, path: Path | InMemory) -> Draft:
@@ -160,7 +160,7 @@ def _items_checked(draft: Draft, data: Data, path: Path | InMemory) -> Draft:
     try:
         table = read_table(path, Layout(encoding=draft.reading.encoding))
     except JudgeBayesError as error:
-        return draft.found("bad", "items", str(error))
+        return draft.with_finding("bad", "items", str(error))
     name = str(coding.items.name)
     shares = {
         str(column): match_items(coding.items, table[column].dropna().unique())
@@ -169,7 +169,7 @@ def _items_checked(draft: Draft, data: Data, path: Path | InMemory) -> Draft:
     }
     column = max(shares, key=lambda each: (len(shares[each].item_of), each == name), default=None)
     if column is None or not shares[column].item_of:
-        return draft.found(
+        return draft.with_finding(
             "bad", "items", f"No column of {path.name!r} contains the items of the votes."
         )
     matching = shares[column]
@@ -185,7 +185,7 @@ def _items_checked(draft: Draft, data: Data, path: Path | InMemory) -> Draft:
     if matching.unmatched:
         text += f" Not there: {listing(matching.unmatched, 3)}."
     severity: Severity = "note" if matching.folded or matching.unmatched else "good"
-    return draft.found(severity, "items", text)
+    return draft.with_finding(severity, "items", text)
 
 
 def _ids(matching: Matching | None) -> pd.DataFrame:

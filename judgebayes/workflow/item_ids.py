@@ -69,7 +69,8 @@ def match_items(labels: Iterable[object], votes: Iterable[object]) -> Matching:
 
     Items are compared as written; then without differences in case and Unicode form; then also without
     those in spaces, hyphens and underscores, in zero padding, in a file extension, and in a prefix that
-    all items of a table share. The first of these steps that matches most items is used.
+    all items of one table share and the other table lacks. The first of these steps that matches most
+    items is used.
     """
     ours = _names(labels)
     theirs = _names(votes)
@@ -160,7 +161,8 @@ def _steps(labels: list[str], votes: list[str]) -> Iterable[tuple[tuple[str, ...
     folded = _that_change(steps, labels, votes)
     cuts = [["", _shared_prefix(list(map(fold, names)))] for names in (labels, votes)]
     for cut_labels, cut_votes in product(*cuts):
-        if cut_labels or cut_votes:
+        related = cut_labels.endswith(cut_votes) or cut_votes.endswith(cut_labels)
+        if related and (cut_labels or cut_votes):  # u1 is not t1
             yield (
                 (*folded, "prefix"),
                 _without_prefix(fold, cut_labels),

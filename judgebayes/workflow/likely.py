@@ -185,7 +185,7 @@ def _kind_of_votes(cells: pd.Series) -> int:
     except JudgeBayesError:
         if usual_classes(counts) is not None:
             return 3
-        if len(counts) <= MAX_CLASSES:
+        if len(counts) <= MAX_CLASSES and counts.total() >= 2 * len(counts):
             return 2 if all(isinstance(value, str) for value in counts) else 1
         return 1 if are_scores(list(counts)) else 0
     return 3

@@ -14,6 +14,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io import read_table
 from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import plain_label
+from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.judge_columns import check_judge_columns
@@ -43,7 +44,6 @@ from judgebayes.workflow.annotators import (
 )
 from judgebayes.workflow.binning import Bins, bins_from
 from judgebayes.workflow.bins_of_files import binned
-from judgebayes.workflow.copies import join_judge, judge_of_criteria, without_copies
 from judgebayes.workflow.item_ids import hint, match_items
 from judgebayes.workflow.options import (
     MATCHES,

@@ -24,25 +24,36 @@ def without_copies(
     if not again.any():
         return table, 0
     same = table[again]
-    comparable = same.map(repr) if same.dtypes.eq(object).any() else same
-    copy = comparable.duplicated()
+    try:
+        copy = same.duplicated()
+    except TypeError:  # lists and the like
+        copy = same.map(repr).duplicated()
     if not copy.any():
         return table, 0
     rest = table.drop(index=copy.index[copy])
     if columns["sample"] is None:
         place = [name for name in used if name != columns["vote"]]
-        others = [name for name in table.columns if name not in columns.values()]
+        others = [str(name) for name in table.columns if name not in columns.values()]
         seen = rest[rest.duplicated(place, keep=False)]
-        told_apart = any(
-            seen.groupby(place, dropna=False)[name]
-            .agg(lambda cells: cells.map(repr).nunique())
-            .gt(1)
-            .any()
-            for name in others
-        )
-        if not told_apart and (repeats or len(seen)):
+        if not _distinguishes(seen, rest, place, others) and (repeats or len(seen)):
             return table, 0
     return rest, int(copy.sum())
+
+
+def _distinguishes(
+    seen: pd.DataFrame, rest: pd.DataFrame, place: list[str], others: list[str]
+) -> bool:
+    """Tell whether a column tells repeated votes apart; if there are none, whether its values differ."""
+    for name in others:
+        cells = (seen if len(seen) else rest)[name].map(repr)
+        if len(seen) == 0:
+            if cells.is_unique:
+                return True
+        elif (~seen.assign(**{name: cells}).duplicated([*place, name])).sum() > (
+            ~seen.duplicated(place)
+        ).sum():
+            return True
+    return False
 
 
 def join_judge(table: pd.DataFrame, named: str | None) -> pd.DataFrame:
