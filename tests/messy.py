@@ -264,7 +264,7 @@ def german_words(folder: Path) -> Files:
     """German columns and words, separated by semicolons; labels in the same file."""
     truth = _truth(11)
     rows: list[list[object]] = []
-    for k, judge in enumerate(("Modell 1", "Modell 2")):
+    for k, judge in enumerate(("Sprachmodell 1", "Sprachmodell 2")):
         rows += [
             [
                 f"F{i}",

@@ -57,6 +57,7 @@ TASKS = (
             "workflow.diagnosing",
             "workflow.answers",
             "workflow.results",
+            "workflow.machine",
             "workflow.options",
         ),
     ),

@@ -6,13 +6,14 @@ from rich.table import Table
 
 from judgebayes.cli.saying import MARKS, say, say_plainly, show
 from judgebayes.io import check_writable, write_table
-from judgebayes.workflow.checking import Check, check_request
+from judgebayes.workflow.checking import check_request
+from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import CheckRequest
 
 __all__ = ["check_files"]
 
 
-def check_files(request: CheckRequest) -> Check:
+def check_files(request: CheckRequest) -> CommandResult:
     """Print what is wrong with the files, what is guessed and fine, a command, and the questions."""
     check_writable(request.out)
     result = check_request(request)
@@ -45,4 +46,4 @@ def check_files(request: CheckRequest) -> Check:
         say_plainly(console, f"  {result.command}")
     if request.out is not None:
         say_plainly(console, f"The items of the labels are in {request.out}.")
-    return result
+    return result.for_machines()

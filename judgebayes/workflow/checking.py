@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.finding import Severity
+from judgebayes.finding import Finding, Severity
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.tables import Layout, read_table
 from judgebayes.votes.classes import listing
@@ -19,7 +19,7 @@ from judgebayes.workflow.options import CheckRequest
 from judgebayes.workflow.questions import answerable
 from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, count_findings
 from judgebayes.workflow.scales import classes_of
 
 __all__ = ["Check", "check", "check_request"]
@@ -70,6 +70,24 @@ class Check(Result):
         return lines
 
     @property
+    def numbers(self) -> dict[str, Any]:
+        """The command and its options, which commands can answer, and the sizes of what is read."""
+        sizes = dict.fromkeys(("items", "labels", "judges", "votes"), 0)
+        can = dict(zip(self.questions["answered by"], self.questions["can"], strict=True))
+        return {
+            "command": self.command,
+            "options": self.options,
+            "can": {name: bool(each) for name, each in can.items()},
+            **(sizes if self.data is None else self.data.numbers),
+            **count_findings(self.all_findings),
+        }
+
+    @property
+    def all_findings(self) -> list[Finding]:
+        """The findings as those of a diagnostic."""
+        return [Finding(each.severity, each.text, each.topic) for each in self.findings]
+
+    @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The findings, the questions, and the items of the labels."""
         findings = pd.DataFrame(
@@ -80,10 +98,6 @@ class Check(Result):
             columns=["kind", "topic", "finding", "option"],
         )
         return {"findings": findings, "questions": self.questions, "ids": self.ids}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the sentences, the tables, the command and its options as plain values for JSON."""
-        return super().to_dict() | {"command": self.command, "options": self.options}
 
 
 @with_options
