@@ -14,7 +14,10 @@ from judgebayes.io.formats import import_votes
 from judgebayes.io.imported import MAX_CLASSES, Imported
 from judgebayes.io.options import Options, join_names
 from judgebayes.io.tables import check_writable, write_table
+from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, infer_classes
+from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.results import rows_of
 
 __all__ = ["advice", "import_file", "next_command"]
 
@@ -22,14 +25,15 @@ LABELS = "labels.csv"
 """A file name to suggest for labels that do not exist yet."""
 
 
-def import_file(request: ImportRequest) -> None:
+def import_file(request: ImportRequest) -> CommandResult:
     """Read a format, write votes and labels, print what was read and the next command.
+
+    The counts of all records are returned.
 
     Raises
     ------
     JudgeBayesError
-        If the source cannot be read, it has no labels although `--labels-out` is set, or a file
-        cannot be written.
+        If the source cannot be read, or a file cannot be written.
     """
     path, out, labels_out = request.path, request.out, request.labels_out
     options = Options(**asdict(request.columns))
@@ -39,13 +43,15 @@ def import_file(request: ImportRequest) -> None:
     if labels_out == out:
         raise JudgeBayesError(f"Votes and labels cannot both be written to {str(out)!r}.")
     imported = import_votes(request.form, path, options)
-    if labels_out is not None and imported.labels is None:
-        raise JudgeBayesError(
-            f"{str(path)!r} has no labels to write to {str(labels_out)!r}; omit --labels-out."
-        )
     console = Console()
     say_plainly(console, *imported.words())
     write_table(imported.votes, out)
+    if labels_out is not None and imported.labels is None:
+        say_plainly(
+            console,
+            f"{str(path)!r} has no labels: {str(labels_out)!r} is not written, the votes are.",
+        )
+        labels_out = None
     if imported.labels is not None and labels_out is not None:
         write_table(imported.labels, labels_out)
         say_plainly(console, f"Labels: {labels_out}")
@@ -53,6 +59,23 @@ def import_file(request: ImportRequest) -> None:
     command = next_command(imported, out, labels_out)
     if command is not None:
         say_plainly(console, f"Next: {command}")
+    votes = imported.votes
+    return CommandResult(
+        {
+            "votes_file": out,
+            "labels_file": labels_out,
+            "records": imported.read,
+            "votes": int(votes["vote"].notna().sum()),
+            "items": votes["item"].nunique(),
+            "judges": votes["judge"].nunique(),
+            "labels": None if imported.labels is None else len(imported.labels),
+            "missing": dict(imported.missing),
+            "dropped": dict(imported.dropped),
+            "next": command,
+            "sentences": sentences([*imported.words(), *advice(imported, labels_out)]),
+            "tables": {"judges": rows_of(imported.coverage().reset_index())},
+        }
+    )
 
 
 def advice(imported: Imported, labels_out: Path | None) -> list[str]:
@@ -75,8 +98,8 @@ def advice(imported: Imported, labels_out: Path | None) -> list[str]:
     values = _values_without_order(imported)
     if len(values) > MAX_CLASSES:
         lines.append(
-            f"Next: the votes have {len(values)} different values; group them into a few classes, "
-            "because the other commands need classes."
+            f"Next: the votes have {len(values)} different values; group them into a few classes with "
+            "--bins 5, or with --bins learnt where labels have few classes."
         )
     elif len(values) == 1:
         lines.append(
