@@ -125,9 +125,9 @@ def near_posterior(problem: Problem) -> Near:
         return best, value, centre
 
     starts = jnp.concatenate([jnp.zeros((1, size)), -FAR * jnp.eye(size)])
-    found, values, centres = jax.lax.map(search, starts)
+    best_by_start, values, centres = jax.lax.map(search, starts)
     chosen = jnp.argmax(jnp.where(jnp.isnan(values), -jnp.inf, values))
-    best, centre = found[chosen], centres[chosen]
+    best, centre = best_by_start[chosen], centres[chosen]
     each = around(best, centre)
     curvature = jnp.maximum(derivatives(each.log_marginal)[1], LEAST)
     follow = derivatives(each.centre)[0] / jnp.sqrt(curvature)[:, None]
