@@ -20,6 +20,7 @@ HEADINGS = {
             "only_judge",
             "ignore",
             "missing",
+            "undecided",
         ),
         *("encoding", "skip_rows", "drop_unknown_labels", "allow_degenerate"),
     ),
