@@ -44,15 +44,9 @@ from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision import generators_of
-from judgebayes.workflow.reading import (
-    Source,
-    classes_of,
-    labelled_words,
-    labels_of,
-    merged,
-    open_source,
-    read_votes,
-)
+from judgebayes.workflow.reading import labelled_words, labels_of, merged, open_source, read_votes
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Source
 
 __all__ = ["compare_posteriors", "read_data", "sample_posterior"]
 

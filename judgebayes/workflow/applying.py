@@ -22,16 +22,10 @@ from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.options import ApplyRequest, Fixed
 from judgebayes.workflow.plugins import load_plugins
-from judgebayes.workflow.reading import (
-    Reading,
-    Source,
-    apply_notes,
-    open_source,
-    read_votes,
-    reading_notes,
-)
+from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes, reading_notes
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
+from judgebayes.workflow.sources import Source
 
 __all__ = ["Applied", "apply", "apply_request", "save"]
 

@@ -21,10 +21,7 @@ from judgebayes.workflow.options import (
 )
 from judgebayes.workflow.reading import (
     Listing,
-    Opened,
     Reading,
-    Source,
-    classes_of,
     labelled_words,
     labels_of,
     merged,
@@ -34,6 +31,8 @@ from judgebayes.workflow.reading import (
 )
 from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.results import Result
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Opened, Source
 
 __all__ = ["Data", "data_in_request", "data_of", "encoded", "read", "undecided_as_class"]
 

@@ -32,9 +32,10 @@ from judgebayes.workflow.ensemble_estimates import Estimates, split_words
 from judgebayes.workflow.ensemble_panel import UNLABELLED, EnsemblePanel, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
-from judgebayes.workflow.reading import classes_of, open_files
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
+from judgebayes.workflow.scales import classes_of
 
 __all__ = ["MajorityError", "ensemble", "ensemble_request", "estimates_of", "sizes_of"]
 

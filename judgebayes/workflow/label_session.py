@@ -25,9 +25,11 @@ from judgebayes.workflow.ensemble_panel import panel_of
 from judgebayes.workflow.ensembling import estimates_of
 from judgebayes.workflow.labels_to_go import interval_now, points
 from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed, check_choice
-from judgebayes.workflow.reading import Labels, Opened, classes_of, open_files
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Labels, Opened
 
 __all__ = ["SessionStep", "label_session", "session_request"]
 

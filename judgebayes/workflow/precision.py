@@ -37,9 +37,11 @@ from judgebayes.workflow.precision_tables import (
     judge_table,
 )
 from judgebayes.workflow.precision_words import precision_warnings
-from judgebayes.workflow.reading import Opened, Reading, classes_of, open_files
+from judgebayes.workflow.reading import Reading, open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Opened
 from judgebayes.workflow.systems import (
     Matches,
     binary_votes,

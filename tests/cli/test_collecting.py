@@ -21,7 +21,9 @@ from typer.testing import CliRunner
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.options import Columns
-from judgebayes.workflow.reading import Source, classes_of, open_source, read_votes
+from judgebayes.workflow.reading import open_source, read_votes
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Source
 
 KEY = "sk-very-secret-0123456789"
 QUICK = ("--timeout", "20", "--retries", "2")
