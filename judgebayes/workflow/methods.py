@@ -46,10 +46,6 @@ INFERENCES: dict[str, Inference] = {
     "map": MAP(),
     "nuts": NUTS(),
 }
-CLIP = 1e-300
-"""The least probability that enters a calibration map. A larger value would make extreme answers equal,
-and models of independent judges give extreme answers: 1e-6 costs a fifth of the NLL on panels of 20 to
-150 judges (P2, table11)."""
 PANEL_FOR_TOP = 6
 FOLDS = 5
 
@@ -206,8 +202,6 @@ def _with_settings(cls: Any, choice: Choice, classes: Classes) -> Any:
         "label_noise": choice.label_noise,
         "class_prior": "uniform" if classes.pairwise else "labels",
     }
-    if cls in (CALIBRATORS.get(name) for name in ("temperature", "platt", "beta")):
-        settings["clip"] = CLIP
     if choice.inference in cls.traits.inferences:
         settings["inference"] = INFERENCES[choice.inference]
     names = {each.name for each in fields(cls)} if is_dataclass(cls) else set()
