@@ -51,6 +51,7 @@ TASKS = (
             "workflow.diagnosing",
             "workflow.answers",
             "workflow.results",
+            "workflow.machine",
             "workflow.options",
         ),
     ),

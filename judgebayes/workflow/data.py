@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -61,6 +61,17 @@ class Data(Result):
         if (self.labels >= 0).any():
             lines.append(labelled_words(self.labels, self.read.coding.classes))
         return lines
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The numbers of items, labels, judges and votes."""
+        votes = self.read.votes
+        return {
+            "items": len(self.labels),
+            "labels": int((self.labels >= 0).sum()),
+            "judges": len(self.read.coding.judges),
+            "votes": int((np.asarray(votes.index) >= 0).sum()),
+        }
 
     @property
     def items(self) -> pd.DataFrame:
