@@ -22,7 +22,7 @@ HEADINGS = {
             "missing",
             "undecided",
         ),
-        *("encoding", "skip_rows", "drop_unknown_labels", "allow_degenerate"),
+        *("encoding", "skip_rows", "match_ids", "drop_unknown_labels", "allow_degenerate", "items"),
     ),
     "Columns": (
         *(
@@ -41,7 +41,7 @@ HEADINGS = {
         ),
         *("generator", "systems", "text", "prompt", "response", "response_a", "response_b"),
     ),
-    "Classes": ("classes", "pairwise", "verdicts", "votes_from"),
+    "Classes": ("classes", "pairwise", "bins", "verdicts", "votes_from"),
     "Method": (
         *("method", "calibrator", "inference", "plugin", "label_noise", "splits", "batch_size"),
         *("smoke", "seed", "k", "target_width", "level", "judges", "site"),

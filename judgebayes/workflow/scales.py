@@ -18,6 +18,7 @@ from judgebayes.votes.classes import (
     usual_classes,
 )
 from judgebayes.votes.scale import SUSPICIOUS_VOTES
+from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.sources import Opened
 
 __all__ = ["classes_of", "decided_values", "vote_values"]
@@ -44,6 +45,9 @@ def classes_of(
     _check_undecided(opened, none)
     if named is not None:
         scale = given_classes(_decided(split_names(named), none), pairwise)
+        return replace(scale, undecided=none)
+    if opened.classes is not None:
+        scale = given_classes(_decided(opened.classes, none), pairwise)
         return replace(scale, undecided=none)
     votes = replace(_of_votes_and_labels(opened, none), undecided=none)
     if detect and opened.source.reading.undecided is None:
@@ -151,6 +155,12 @@ def _inferred(opened: Opened, what: str, none: tuple[Hashable, ...] = ()) -> Cla
         )
         plain = cells.map(canonical)
         usual = usual_classes(Counter(plain.dropna()))
+        if usual is None and are_scores(values):
+            raise JudgeBayesError(
+                f"The votes of {what} are scores with {len(distinct(values))} different values: "
+                "group them into classes with --bins 5 (equal shares of the votes) or --bins learnt "
+                "(cut points learnt from labels), or name all classes with --classes."
+            ) from None
         if usual is None:
             raise
         odd = plain[plain.isin(list(usual.odd))]
