@@ -22,6 +22,7 @@ from judgebayes.aggregators.shared_difficulty import (
     SharedDifficulty,
 )
 from judgebayes.aggregators.stacking import FittedStacking, Stacking
+from judgebayes.aggregators.undecided import FittedWithUndecided, WithUndecided
 from judgebayes.aggregators.vote_rules import (
     ConfidenceVote,
     MajorityVote,
@@ -59,6 +60,7 @@ __all__ = [
     "FittedRule",
     "FittedSharedDifficulty",
     "FittedStacking",
+    "FittedWithUndecided",
     "HierarchicalDavidson",
     "LogOddsWeighted",
     "MajorityVote",
@@ -73,4 +75,5 @@ __all__ = [
     "Stacking",
     "Verdict",
     "VoteShare",
+    "WithUndecided",
 ]
