@@ -214,18 +214,15 @@ def stacking(symmetric: bool) -> Subject:
     )
 
 
-def shared_difficulty(symmetric: bool) -> Subject:
-    """Return the votes of judges who share an item's difficulty."""
-    program = SharedDifficultyModel(2, symmetric)
+def shared_difficulty() -> Subject:
+    """Return the votes of judges who share an item's difficulty, in pairs."""
 
     def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
-        method = SharedDifficulty(SAMPLER, symmetric=symmetric)
-        return chains_of(method.fit(votes_of(data.votes), data.labels, key=key))
+        return chains_of(SharedDifficulty(SAMPLER).fit(votes_of(data.votes), data.labels, key=key))
 
-    name = "symmetric" if symmetric else "free"
     return of_program(
-        f"Shared difficulty, {name} form",
-        program,
+        "Shared difficulty, symmetric form",
+        SharedDifficultyModel(2, symmetric=True),
         PanelData(blank_votes(), unlabelled()),
         fit,
     )
@@ -417,8 +414,7 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "dawid-skene-3": partial(dawid_skene, 3),
     "stacking": partial(stacking, True),
     "stacking-free": partial(stacking, False),
-    "shared-difficulty": partial(shared_difficulty, True),
-    "shared-difficulty-free": partial(shared_difficulty, False),
+    "shared-difficulty": shared_difficulty,
     "opinion-pool": opinion_pool,
     "split-curve": partial(split_curve, 2),
     "split-curve-3": partial(split_curve, 3),
