@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import betaln, log_softmax
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import MAP, NUTS, NormalAtMode
@@ -16,6 +16,7 @@ from judgebayes.models.split_curve import (
     SplitCurveModel,
     bend,
     split_data,
+    steepness,
 )
 from judgebayes.votes import from_counts
 
@@ -65,6 +66,29 @@ def test_the_probabilities_are_those_of_the_formula() -> None:
         logit += np.exp(-0.2) * sites["offset"]
         naive[i] = log_softmax(logit)
     np.testing.assert_allclose(ours, naive, atol=1e-5)
+
+
+def test_more_votes_make_the_curve_steeper_as_for_judges_of_a_beta() -> None:
+    def log_odds(k: int, a: float, b: float) -> float:
+        """Return the log-odds that the plurality is right, per margin, at the split nearest to a tie."""
+        right, wrong = (k + 1) // 2, k // 2
+        odds = betaln(a + right, b + wrong) - betaln(a + wrong, b + right)
+        return float(odds) * k
+
+    votes = np.array([11, 31, 101, 1001])
+    for a, b in [(4.5, 3.5), (4.1, 3.9)]:
+        exact = np.array([log_odds(k, a, b) for k in votes])
+        np.testing.assert_allclose(steepness(jnp.asarray(votes)), exact / exact[0], rtol=0.003)
+    np.testing.assert_array_equal(steepness(jnp.arange(12)), 1.0)
+
+
+def test_the_steepness_multiplies_the_slope() -> None:
+    many, few = (split_data(jnp.array([[k, 0], [0, k]]), jnp.full(2, -1)) for k in (110, 11))
+    sites = {"alpha": jnp.array(0.2), "beta": jnp.array(2.0), "bend": jnp.zeros(TERMS)}
+    model = SplitCurveModel(2, by_class=False)
+    more = float(steepness(jnp.array([110]))[0]) - 1
+    odds = [float(p[0, 0] - p[0, 1]) for p in (model.predict(sites, d) for d in (many, few))]
+    assert odds[0] - odds[1] == pytest.approx(2.0 * more, rel=1e-5)
 
 
 def test_the_bend_has_the_kernel_of_the_process() -> None:
