@@ -95,6 +95,7 @@ class Estimates:
                 decision=panel.decision,
                 breaker=panel.breaker,
                 by_class=panel.by_class,
+                noise=data.label_noise,
                 these=self.these,
                 groups=self.groups,
                 effect=self.effect,

@@ -116,6 +116,40 @@ def test_weight_zero_is_a_label_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+def test_with_noise_labels_are_drawn_given_votes_and_what_was_observed(classes: int) -> None:
+    splits, noise = simulated(items=40, labels=25, classes=classes), 0.2
+    fit = SplitCurve(inference=MAP(), noise=noise).fit(splits)
+    probs = fit.probs(splits)[0]
+    naive = 0.0
+    for i in range(40):
+        chance = probs[i].copy()
+        if splits.labels[i] >= 0:
+            for y in range(classes):
+                chance[y] *= 1 - noise if y == splits.labels[i] else noise / (classes - 1)
+        naive += float(chance / chance.sum() @ losses(splits.take(np.array([i])), 3, "wrong")[0])
+    curve = fit.curve(splits, (3,), target="these", measure="wrong")
+    assert float(curve.error[0]) == pytest.approx(naive / 40, abs=1e-9)
+    none = SplitCurve(noise=1e-9).fit(splits).curve(splits, SIZES, target="these")
+    zero = SplitCurve().fit(splits).curve(splits, SIZES, target="these")
+    np.testing.assert_allclose(none.error, zero.error, atol=2e-3)
+    np.testing.assert_allclose(none.high - none.low, zero.high - zero.low, rtol=0.1)
+
+
+def test_noise_in_labels_is_no_error_of_the_majority() -> None:
+    splits, rng = simulated(items=600, labels=600), np.random.default_rng(2)
+    item = np.arange(600)
+    truth = losses(splits, 5, "wrong")[item, splits.labels].mean()
+    wrong = rng.random(600) < 0.15
+    observed = splits.with_labels(np.where(wrong, 1 - splits.labels, splits.labels))
+    ours, taken_as_right = (
+        SplitCurve(noise=noise).fit(observed).curve(observed, (5,), target="these", measure="wrong")
+        for noise in (0.15, 0.0)
+    )
+    assert ours.low[0] < truth < ours.high[0]
+    assert taken_as_right.low[0] > truth + 0.05
+
+
+@pytest.mark.parametrize("classes", [2, 3])
 def test_with_every_label_the_error_on_these_items_is_known(classes: int) -> None:
     splits = simulated(labels=300, classes=classes)
     curve = SplitCurve().fit(splits).curve(splits, SIZES, target="these", measure="wrong")
