@@ -45,10 +45,14 @@ class Estimates:
     these: bool
     """Whether the intervals are about these items."""
 
-    @property
-    def population(self) -> float | None:
-        """The number of independent items that these are, if the intervals are about them."""
-        return len(self.weight) / self.effect if self.these else None
+    def population(self, sizes: tuple[int, ...]) -> Float[np.ndarray, " size"] | None:
+        """Return the number of independent items that those with k votes are, by k.
+
+        None if the intervals are about more items like these.
+        """
+        if not self.these:
+            return None
+        return np.array([(self.panel.splits.total >= k).sum() for k in sizes]) / self.effect
 
     def paper(
         self, fitted: FittedSplitCurve, mixture: FittedDistribution, sizes: tuple[int, ...]
@@ -58,7 +62,7 @@ class Estimates:
         free = Thinning().fit(self.counts, weight=self.weight)
         return {
             CURVE: self._curve(fitted, sizes, "paper"),
-            FREE: free.curve(sizes, level=level, population=self.population),
+            FREE: free.curve(sizes, level=level, population=self.population(sizes)),
             MIXTURE: mixture.curve(
                 sizes,
                 level=level,
@@ -138,7 +142,7 @@ class Estimates:
             known / largest,
             weight=self.weight[labelled],
             level=self.request.level,
-            population=self.population,
+            population=self.population(sizes),
         )
         scaled = ErrorCurve(
             free.size,
