@@ -29,7 +29,7 @@ from judgebayes.progress import Progress, followed
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data, data_in_request, encoded
-from judgebayes.workflow.ensemble_estimates import Estimates, split_words
+from judgebayes.workflow.ensemble_estimates import Estimates, chosen_words, split_words
 from judgebayes.workflow.ensemble_panel import UNLABELLED, EnsemblePanel, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
@@ -183,7 +183,7 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
             *split_words(fitted, panel.splits),
         ],
         labels_to_go=labels_to_go(estimates, fitted, request.target_width),
-        warnings=_warnings(fit, counts, sizes),
+        warnings=[*_warnings(fit, counts, sizes), *chosen_words(panel.splits)],
         next_items=_next_items(estimates, fitted, data, sizes),
     )
 
