@@ -94,17 +94,19 @@ def _rows(run: Run, one: SplitSet, replays: int) -> list[dict[str, Any]]:
         if method == "chosen":
             ratio = n / _as_narrow(counts, widths.mean(1), columns["width"].mean())
             # The width varies from replay to replay, and the ratio of means is no mean of ratios.
-            without = [
-                n
-                / _as_narrow(
-                    counts,
-                    np.delete(widths, one, axis=1).mean(1),
-                    np.delete(columns["width"], one).mean(),
-                )
-                for one in range(replays)
-            ]
+            without = np.array(
+                [
+                    n
+                    / _as_narrow(
+                        counts,
+                        np.delete(widths, one, axis=1).mean(1),
+                        np.delete(columns["width"], one).mean(),
+                    )
+                    for one in range(replays)
+                ]
+            )
             # The jackknife: the spread of these values is that of the ratio.
-            columns["labels over random"] = ratio + (replays - 1) * (np.mean(without) - without)
+            columns["labels over random"] = ratio + (replays - 1) * (without.mean() - without)
         for metric, each in columns.items():
             interval = normal_interval(each)
             records.append(
