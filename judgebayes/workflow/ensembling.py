@@ -317,8 +317,8 @@ def _noise_words(noise: float) -> list[str]:
     if noise == 0:
         return []
     return [
-        f"The split curve counts that an estimated {percent(noise, 1)} of the labels are wrong, and draws "
-        "those of labelled items, too; the other columns take labels as right."
+        f"The split curve counts that an estimated {percent(noise, 1)} of the labels are wrong, and "
+        "draws those of labelled items, too; the other columns take labels as right."
     ]
 
 
