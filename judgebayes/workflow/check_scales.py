@@ -89,7 +89,7 @@ def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
     ordered, known = in_order(values)
     classes = join_names(map(str, ordered))
     said = (
-        f"The order of the classes, {', '.join(map(str, ordered))}, is that of their meaning."
+        f"The order of the classes, {', '.join(map(str, ordered))}, is that of their values or meaning."
         if known
         else f"The order of the classes {', '.join(map(str, ordered))} is not known: put them in order, "
         "from the lowest to the highest."
@@ -103,7 +103,7 @@ def _learnt(draft: Draft, n: int, labels: list[Any]) -> Draft:
     return draft.with_reading(bins="learnt").with_finding(
         "bad",
         "scale",
-        f"The votes are scores with {n} different values, and the labels are {listing(labels)}: cut "
+        f"The votes are {n} different numbers, and the labels are {listing(labels)}: cut "
         "points that best reproduce the labels are learnt for each judge.",
         "--bins learnt",
     )

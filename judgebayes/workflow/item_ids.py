@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import pandas as pd
@@ -74,18 +75,15 @@ def match_items(labels: Iterable[object], votes: Iterable[object]) -> Matching:
     """
     ours = _names(labels)
     theirs = _names(votes)
-    best: tuple[int, tuple[str, ...], dict[str, str], dict[str, str]] | None = None
-    for folded, fold_labels, fold_votes in _steps(ours, theirs):
-        of_labels = {name: fold_labels(name) for name in ours}
-        of_votes = {name: fold_votes(name) for name in theirs}
-        keys = set(of_votes.values())
-        count = sum(key in keys for key in of_labels.values())
-        if best is None or count > best[0]:
-            best = count, folded, of_labels, of_votes
-        if count == len(ours):
+    best = _Keys((), ours, theirs)
+    for keys in _steps(ours, theirs):
+        if keys.matched > best.matched:
+            best = keys
+        if best.matched == len(ours):
             break
-    assert best is not None
-    _, folded, of_labels, of_votes = best
+    folded = best.folded
+    of_labels = dict(zip(ours, best.labels, strict=True))
+    of_votes = dict(zip(theirs, best.votes, strict=True))
     first: dict[str, str] = {}
     for name, key in of_votes.items():
         first.setdefault(key, name)
@@ -145,63 +143,52 @@ def _names(items: Iterable[object]) -> list[str]:
     return list(dict.fromkeys(name for name in map(written, items) if name is not None))
 
 
-def _steps(labels: list[str], votes: list[str]) -> Iterable[tuple[tuple[str, ...], Fold, Fold]]:
-    """Yield what is folded, and the folding of the labels' and of the votes' items."""
+@dataclass(frozen=True)
+class _Keys:
+    """The items of both tables after folding."""
+
+    folded: tuple[str, ...]
+    labels: list[str]
+    votes: list[str]
+
+    @cached_property
+    def matched(self) -> int:
+        """The number of items of the labels that are items of the votes."""
+        keys = set(self.votes)
+        return sum(key in keys for key in self.labels)
+
+
+def _steps(labels: list[str], votes: list[str]) -> Iterable[_Keys]:
+    """Yield the items after each step, which folds what the one before left."""
     steps: tuple[tuple[str, Fold], ...] = (
         ("case", _plain),
         ("spaces", lambda name: SPACES.sub("-", name)),
         ("zero padding", lambda name: PADDING.sub("", name)),
         ("file extension", lambda name: EXTENSION.sub("", name)),
     )
-    yield (), _same, _same
-    for n in range(1, len(steps) + 1):
-        fold = _chained([step for _, step in steps[:n]])
-        yield _that_change(steps[:n], labels, votes), fold, fold
-    fold = _chained([step for _, step in steps])
-    folded = _that_change(steps, labels, votes)
-    cuts = [["", _shared_prefix(list(map(fold, names)))] for names in (labels, votes)]
-    for cut_labels, cut_votes in product(*cuts):
+    folded: tuple[str, ...] = ()
+    for what, step in steps:
+        before = labels, votes
+        labels, votes = list(map(step, labels)), list(map(step, votes))
+        if (labels, votes) != before:
+            folded = (*folded, what)
+            yield _Keys(folded, labels, votes)
+    for cut_labels, cut_votes in product(*(["", _shared_prefix(each)] for each in (labels, votes))):
         related = cut_labels.endswith(cut_votes) or cut_votes.endswith(cut_labels)
         if related and (cut_labels or cut_votes):  # u1 is not t1
-            yield (
+            yield _Keys(
                 (*folded, "prefix"),
-                _without_prefix(fold, cut_labels),
-                _without_prefix(fold, cut_votes),
+                _without_prefix(labels, cut_labels),
+                _without_prefix(votes, cut_votes),
             )
-
-
-def _that_change(
-    steps: tuple[tuple[str, Fold], ...], labels: list[str], votes: list[str]
-) -> tuple[str, ...]:
-    """Return the names of the steps that change an item."""
-    names, texts = [], [*labels, *votes]
-    for name, step in steps:
-        folded = list(map(step, texts))
-        if folded != texts:
-            names.append(name)
-        texts = folded
-    return tuple(names)
-
-
-def _same(name: str) -> str:
-    return name
 
 
 def _plain(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold().strip()
 
 
-def _chained(steps: list[Fold]) -> Fold:
-    def fold(name: str) -> str:
-        for step in steps:
-            name = step(name)
-        return name
-
-    return fold
-
-
-def _without_prefix(fold: Fold, prefix: str) -> Fold:
-    return lambda name: PADDING.sub("", fold(name).removeprefix(prefix))
+def _without_prefix(names: list[str], prefix: str) -> list[str]:
+    return [PADDING.sub("", name.removeprefix(prefix)) for name in names]
 
 
 def _shared_prefix(names: list[str]) -> str:
