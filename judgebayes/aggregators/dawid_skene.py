@@ -63,6 +63,7 @@ class EM:
     needs_map=True,
     learns_from_unlabelled=True,
     compared="panel",
+    independent=True,
     inferences=("nuts",),
     place=30,
 )
@@ -144,7 +145,9 @@ class DawidSkene:
         """Return the problem for NUTS: the program with these data."""
         return Problem(
             DawidSkeneModel(votes.n_classes, self.prior, self.label_noise),
-            PanelData(jnp.asarray(votes.index, int), jnp.asarray(labels), weight),
+            PanelData(
+                jnp.maximum(jnp.asarray(votes.index, int), MISSING), jnp.asarray(labels), weight
+            ),
         )
 
 
