@@ -6,15 +6,19 @@ not have it. The story, with x_c the share of an item's votes for class c, d_c t
 votes from c on the scale of the classes (length 1), T the classes with the most votes, and
 z = (most - next most) / k, the margin of T ::
 
-    log p(c) = beta x_c + [c in T] (alpha + h(z)) - gamma d_c + delta_l(c) + const
+    log p(c) = beta r(k) x_c + [c in T] (alpha + h(z)) - gamma d_c + delta_l(c) + const
+    r(k) = max(1, (1 + 7 / 11) / (1 + 7 / k))
 
-With two classes this is logit p(plurality right) = alpha + beta z + h(z), plus or minus
+With two classes this is logit p(plurality right) = alpha + beta r z + h(z), plus or minus
 delta_1 - delta_0 by the plurality's class; gamma, which favours classes near the votes where the order
 means something, enters with more than two. h is a bend, a Gaussian process with the squared exponential
 kernel, approximated by `TERMS` eigenfunctions on [-1, 1] around z = 1/2 (Solin and Saerkkae 2020, eq 8;
 against the kernel itself at most .01 of the variance). Each class has its own offset delta; in pairs
 whose order is arbitrary, classes at the same distance from the middle share one, so that swapping the
-ends swaps the probabilities exactly.
+ends swaps the probabilities exactly. If judges are right on an
+item with a probability that is Beta(a, b) over items, the log-odds that a plurality of k is right are
+near a tie 2 (a - b) z k / (k + a + b - 1): the curve is steeper with more votes. Hence r, with
+a + b - 1 = 7; it is 1 for up to 11 votes, for which the prior was set.
 
 Priors: leaning to monotone, since beta is positive with probability .88 ::
 
@@ -39,13 +43,17 @@ from numpyro.contrib.hsgp.spectral_densities import diag_spectral_density_square
 from judgebayes.models.base import Traits, observe_label
 from judgebayes.models.distributions import LEAST
 
-__all__ = ["Prior", "SplitCurveModel", "SplitData", "bend", "split_data"]
+__all__ = ["Prior", "SplitCurveModel", "SplitData", "bend", "split_data", "steepness"]
 
 Scalar = float | Float[Array, ""]
 
 TERMS = 10
 HALF_LENGTH = 1.0
 """Half of the interval outside which the bend is 0; margins are within 1/2 of its middle."""
+FEW_VOTES = 11
+"""Up to this many votes, the slope does not depend on their number."""
+CONCENTRATION = 7.0
+"""a + b - 1, which says by how much more votes make the curve steeper."""
 
 
 class Prior(NamedTuple):
@@ -74,6 +82,8 @@ class SplitData(NamedTuple):
     """The share of a class of `top`, less the next share; 0 where two classes have the most votes."""
     distance: Float[Array, "item class"]
     """The mean distance of the item's votes from the class, the scale of all classes having length 1."""
+    steepness: Float[Array, " item"]
+    """r(k), by the number of the item's votes."""
     labels: Int[Array, " item"]
     """Positions among these classes, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
@@ -97,14 +107,22 @@ def split_data(
     label_classes
         The classes that a label can be, by default all; votes for others count in the shares only.
     """
-    n_classes = given.shape[1]
+    n_classes, total = given.shape[1], given.sum(1)
     possible = list(range(n_classes)) if label_classes is None else list(label_classes)
-    every = given / jnp.maximum(given.sum(1, keepdims=True), 1)
+    every = given / jnp.maximum(total, 1)[:, None]
     steps = np.abs(np.arange(n_classes)[:, None] - np.array(possible)) / (n_classes - 1)
     share = every[:, np.array(possible)]
     two = jax.lax.top_k(share, 2)[0]
-    top = (share == two[:, :1]) & (given.sum(1, keepdims=True) > 0)
-    return SplitData(share, top, two[:, 0] - two[:, 1], every @ steps, labels, weight)
+    top = (share == two[:, :1]) & (total > 0)[:, None]
+    return SplitData(
+        share, top, two[:, 0] - two[:, 1], every @ steps, steepness(total), labels, weight
+    )
+
+
+def steepness(votes: Shaped[Array, " item"]) -> Float[Array, " item"]:
+    """Return r(k), the slope at k votes relative to that at up to `FEW_VOTES`."""
+    reliability = votes / (votes + CONCENTRATION)
+    return jnp.maximum(reliability * (1 + CONCENTRATION / FEW_VOTES), 1.0)
 
 
 def bend(
@@ -163,7 +181,8 @@ class SplitCurveModel:
     def predict(self, sites: Mapping[str, Array], data: SplitData) -> Float[Array, "item class"]:
         """Return log p(c) of every item."""
         plurality = sites["alpha"] + bend(sites["bend"], data.margin, self.prior)
-        logit = sites["beta"] * data.share + jnp.where(data.top, plurality[:, None], 0.0)
+        slope = sites["beta"] * data.steepness
+        logit = slope[:, None] * data.share + jnp.where(data.top, plurality[:, None], 0.0)
         if "gamma" in sites:
             logit -= sites["gamma"] * data.distance
         if "offset" in sites:

@@ -5,8 +5,8 @@ the votes says nothing or the wrong thing, where judges copy each other or lean 
 items come from two groups.
 Command: judgebayes reproduce betaconform/audit-curve-worlds
 Runtime: about 8 minutes; 200 replays in each of 11 worlds.
-Expected: coverage near its level in most worlds; lower where many judges are nearly always right
-together, since the prior expects more errors.
+Expected: coverage near its level in every world, least where items come from two groups and where the
+split says nothing.
 """
 
 from typing import Any

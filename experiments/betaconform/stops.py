@@ -7,13 +7,25 @@ from jaxtyping import Int
 
 from judgebayes.experiments.betaconform.common import PAPER, DataSet, orders
 from judgebayes.experiments.core import Run
-from judgebayes.majority import QuantileRule, Rule, VarianceRule, WidthRule, replay
+from judgebayes.majority import (
+    QuantileRule,
+    Rule,
+    SplitCurve,
+    Splits,
+    VarianceRule,
+    WidthRule,
+    next_check,
+    replay,
+    stopping_level,
+)
 from judgebayes.measures.significance import Interval, normal_interval
 
-__all__ = ["CAP", "printed_rules", "row", "stops"]
+__all__ = ["CAP", "SPLIT_RUNS", "printed_rules", "row", "split_curve_stops", "stops"]
 
 CAP = 400
 """The largest number of items labelled in a replay."""
+SPLIT_RUNS = 4
+"""Runs of the split curve, which is fitted anew at each check."""
 
 
 def stops(run: Run, data_set: DataSet, rule: Rule) -> Int[np.ndarray, " split"]:
@@ -24,6 +36,31 @@ def stops(run: Run, data_set: DataSet, rule: Rule) -> Int[np.ndarray, " split"]:
         (data_set.correct, data_set.votes, own),
         lambda: {"labels": np.asarray(replay(rule, data_set.correct, data_set.votes, own))},
     )["labels"]
+
+
+def split_curve_stops(run: Run, data_set: DataSet, width: float) -> Int[np.ndarray, " split"]:
+    """Return the number of labels after which the split curve's interval is narrow, for a few runs.
+
+    The rule of `judgebayes ensemble --session`: a stricter interval of the error of all votes on these
+    items, at few numbers of labels.
+    """
+    right = data_set.correct
+    given, size = np.stack([right, data_set.votes - right], axis=1), max(data_set.sizes)
+    level, most = stopping_level(0.9), min(CAP, len(right))
+    needed = []
+    for order in orders(run, data_set)[: 1 if run.smoke else SPLIT_RUNS]:
+        count = next_check(0)
+        while count < most:
+            labels = np.full(len(right), -1)
+            labels[order[:count]] = 0
+            splits = Splits(given, labels, (0, 1))
+            fit = SplitCurve(by_class=False).fit(splits)
+            curve = fit.curve(splits, (size,), target="these", level=level, seed=count)
+            if curve.high[0] - curve.low[0] <= width:
+                break
+            count = next_check(count)
+        needed.append(min(count, most))
+    return np.array(needed)
 
 
 def printed_rules(xi: float, data_set: DataSet) -> dict[str, Rule]:

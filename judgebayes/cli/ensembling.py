@@ -31,6 +31,7 @@ MIXTURE = {
     "mixture": "a model of hard and easy items, fitted to the labels.",
     "independent": "the error if the votes on an item were independent.",
 }
+ABSTAINED = {"no decision": "items on which the votes are tied, which do not count as wrong."}
 
 
 def ensemble_error(request: EnsembleRequest) -> CommandResult:
@@ -95,6 +96,7 @@ def _print(console: Console, result: MajorityError) -> None:
         show(console, f"{title}, with {level} intervals", table)
         console.print()
     columns = COLUMNS | (MIXTURE if "mixture" in result.curves | result.paper else {})
+    columns |= {} if result.abstained is None else ABSTAINED
     say(console, [" ".join(f"{name}: {meaning}" for name, meaning in columns.items())])
     panels = Table(box=None, pad_edge=False)
     panels.add_column("panel")

@@ -123,12 +123,12 @@ def label_forecast(
     least = min(max(now, LEAST), len(voted))
     method = SplitCurve(fitted.method.by_class, REFIT, fitted.method.prior, fitted.method.noise)
     weight = np.full(len(splits.labels), 1 / design_effect)
-    possible = np.array(splits.label_classes)
+    possible, noise = np.array(splits.label_classes), float(fitted.method.noise)
 
     def simulated_width(n: int, number: int) -> float:
         up_to = probs[rng.integers(fitted.n_draws)].cumsum(1)
         drawn = (rng.random(len(up_to))[:, None] * up_to[:, -1:] > up_to).sum(1)
-        complete = np.where(splits.labelled, splits.labels, possible[drawn])
+        complete = possible[_observed(drawn, len(possible), noise, rng)]
         unlabelled = voted[~splits.labelled[voted]]
         bought = rng.choice(unlabelled, n - min(now, n), replace=False)
         labels = splits.labels.copy()
@@ -159,6 +159,16 @@ def label_forecast(
     sizes = np.geomspace(*ends, simulations - SEARCH).round().astype(int)
     widths = np.array([simulated_width(int(n), SEARCH + number) for number, n in enumerate(sizes)])
     return _line(width, len(voted), sizes, widths)
+
+
+def _observed(
+    true: Int[np.ndarray, " item"], n_classes: int, noise: float, rng: np.random.Generator
+) -> Int[np.ndarray, " item"]:
+    """Return the labels as they are observed: a share of them is wrong, any other class alike."""
+    if noise == 0:
+        return true
+    wrong = rng.random(len(true)) < noise
+    return np.where(wrong, (true + rng.integers(1, n_classes, len(true))) % n_classes, true)
 
 
 def _line(

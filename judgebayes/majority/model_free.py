@@ -15,7 +15,7 @@ def mean_loss(
     *,
     weight: Float[np.ndarray, " item"] | None = None,
     level: float = 0.9,
-    population: float | None = None,
+    population: Float[np.ndarray, " size"] | float | None = None,
 ) -> ErrorCurve:
     r"""Return the mean loss of labelled items at each number of votes, with its interval.
 
@@ -52,7 +52,7 @@ def mean_loss(
     variance = within / (total + 1)
     if population is not None:
         rest = np.maximum(population - n, 0.0)
-        share = rest / np.maximum(population, n)
+        share = rest / np.maximum(np.maximum(population, n), 1e-9)
         variance += within * total / (total + 1) / np.where(rest > 0, rest, np.inf)
         mean = (1 - share) * np.nan_to_num(observed) + share * mean
         variance = share**2 * variance

@@ -21,6 +21,7 @@ from judgebayes.inference.summary import summary
 from judgebayes.majority.curve import ErrorCurve
 from judgebayes.majority.plurality import Decision, decision_probs, wrong_majority
 from judgebayes.majority.splits import Splits, item_data, labelled_data, padded
+from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.split_curve import Prior, SplitCurveModel, SplitData, split_data
 
 __all__ = ["FittedSplitCurve", "Measure", "SplitCurve", "Target", "losses"]
@@ -83,7 +84,8 @@ class SplitCurve(UsesPrior):
     prior
         The prior (`judgebayes.models.split_curve`).
     noise
-        The known share of the labels that are wrong.
+        The known share of the labels that are wrong. Then no label is known: those of labelled items are
+        drawn, too, given their votes and the observed label.
 
     Examples
     --------
@@ -197,7 +199,7 @@ class FittedSplitCurve(Sampled):
         Parameters
         ----------
         splits
-            The items: labelled ones are known, the labels of the others are drawn.
+            The items: labelled ones are known (without noise), the labels of the others are drawn.
         sizes
             Numbers of votes. Items with fewer votes do not count; NaN if no item has as many.
         target
@@ -260,22 +262,39 @@ class FittedSplitCurve(Sampled):
     ) -> Float[np.ndarray, "draw size"]:
         """Return the mean of a loss over items under every draw."""
         known, unknown = cells.known, cells.unknown
+        share = (known.sum(1) + unknown) / max(known.sum() + unknown.sum(), 1)
         probs = self.probs(cells.splits)
         probs /= probs.sum(-1, keepdims=True)
-        expected = unknown[:, None] * probs
+        doubtful: list[tuple[np.ndarray, np.ndarray]] = [(unknown, probs)]
+        if float(self.method.noise) > 0:
+            # The labels of labelled items are drawn, too, given what was observed.
+            noise = _noise(self.method, probs.shape[-1])
+            for observed, column in enumerate(noise.T):
+                given_label = probs * column
+                given_label /= given_label.sum(-1, keepdims=True)
+                doubtful.append((known[:, observed].astype(int), given_label))
+            known = np.zeros_like(known)
+        expected = sum(count[:, None] * chance for count, chance in doubtful)
         if self.n_draws == 1:
             return _mean(known + expected, table)
         rng = np.random.default_rng(seed)
-        drawn = rng.multinomial(np.broadcast_to(unknown, probs.shape[:2]), probs)
+        drawn = sum(
+            rng.multinomial(np.broadcast_to(count, chance.shape[:2]), chance)
+            for count, chance in doubtful
+        )
         if target == "these":
             return _mean(known + expected + np.sqrt(design_effect) * (drawn - expected), table)
         counts = known + drawn
-        share = (known.sum(1) + unknown) / max(known.sum() + unknown.sum(), 1)
         prior = PRIOR_ITEMS * share[:, None] * probs
         if cells.group is None:
             return _mean(rng.standard_gamma(counts + prior), table)
         weight = rng.standard_exponential((self.n_draws, int(cells.group.max()) + 1))
         return _mean(counts * weight[:, cells.group, None] + prior, table)
+
+
+@in_float64
+def _noise(method: SplitCurve, n_labels: int) -> Float[np.ndarray, "true observed"]:
+    return np.asarray(noise_matrix(method.noise, n_labels))
 
 
 class _Cells(NamedTuple):

@@ -121,7 +121,10 @@ class FittedThinning:
         return (weights * h).sum(-1) / n, (weights * h**2).sum(-1) / n, total
 
     def moments(
-        self, sizes: tuple[int, ...], *, population: float | None = None
+        self,
+        sizes: tuple[int, ...],
+        *,
+        population: Float[np.ndarray, " size"] | float | None = None,
     ) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
         r"""Return posterior mean and variance of the error at each size.
 
@@ -146,7 +149,7 @@ class FittedThinning:
         variance = within / (total + 1)
         if population is not None:
             rest = np.maximum(population - n, 0.0)
-            share = rest / np.maximum(population, n)
+            share = rest / np.maximum(np.maximum(population, n), 1e-9)
             variance += within * total / (total + 1) / np.where(rest > 0, rest, np.inf)
             mean, variance = (1 - share) * observed + share * mean, share**2 * variance
         return mean, np.maximum(variance, 0.0)
@@ -156,7 +159,7 @@ class FittedThinning:
         sizes: tuple[int, ...],
         *,
         level: float = 0.9,
-        population: float | None = None,
+        population: Float[np.ndarray, " size"] | float | None = None,
         kind: IntervalKind = "dirichlet",
         seed: int = 0,
     ) -> ErrorCurve:
@@ -169,8 +172,8 @@ class FittedThinning:
         level
             Probability of the interval.
         population
-            The total number of items, if the target is the error on these items and not on more items
-            like these.
+            The total number of items (by size, if it differs), if the target is the error on these items
+            and not on more items like these.
         kind
             `"dirichlet"`: a Beta distribution with the mean and variance of `moments`, exact at
             k = K. `"bootstrap"`: percentiles over resampled items, scaled by sqrt(1 - n / N).
@@ -204,7 +207,7 @@ class FittedThinning:
         self,
         sizes: tuple[int, ...],
         ends: tuple[float, float],
-        population: float | None,
+        population: Float[np.ndarray, " size"] | float | None,
         seed: int,
         error: Float[np.ndarray, " size"],
     ) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
@@ -217,7 +220,8 @@ class FittedThinning:
         resampled = times @ np.where(use, h, 0.0) / np.maximum(times @ use, 1)
         resampled = np.where(use.any(0), resampled, np.nan)
         if population is not None:
-            resampled = error + np.sqrt(max(1 - total / population, 0.0)) * (resampled - error)
+            rest = np.maximum(1 - total / np.maximum(population, 1), 0.0)
+            resampled = error + np.sqrt(rest) * (resampled - error)
         low, high = np.quantile(resampled, ends, axis=0)
         return low, high
 

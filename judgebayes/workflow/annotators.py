@@ -256,7 +256,10 @@ def _noise_words(
     text += f"), and therefore {percent(rate, 1)} of the merged ones"
     ends_with = {
         "majority": "; the results do not count this, but those of --labels-merge noisy do.",
-    }.get(how, ": calibrate, report, precision and diagnose --by count this; other results do not.")
+    }.get(
+        how,
+        ": calibrate, report, precision, ensemble and diagnose --by count this; other results do not.",
+    )
     return [
         text + ends_with,
         "This assumes that annotators err independently, and equally often for every class.",

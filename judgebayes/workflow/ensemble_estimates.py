@@ -24,8 +24,11 @@ from judgebayes.workflow.ensemble_panel import EnsemblePanel
 from judgebayes.workflow.options import EnsembleRequest
 from judgebayes.workflow.panels_compared import PANEL_COLUMNS, compared_panels
 
-__all__ = ["Estimates", "split_words"]
+__all__ = ["Estimates", "chosen_words", "split_words"]
 
+FAR = 3.0
+"""Standard errors between the margins of labelled and all items that chance does not explain."""
+LEAST_LABELS = 5
 CURVE, FREE, MIXTURE = "split curve", "model-free", "mixture"
 
 
@@ -45,10 +48,14 @@ class Estimates:
     these: bool
     """Whether the intervals are about these items."""
 
-    @property
-    def population(self) -> float | None:
-        """The number of independent items that these are, if the intervals are about them."""
-        return len(self.weight) / self.effect if self.these else None
+    def population(self, sizes: tuple[int, ...]) -> Float[np.ndarray, " size"] | None:
+        """Return the number of independent items that those with k votes are, by k.
+
+        None if the intervals are about more items like these.
+        """
+        if not self.these:
+            return None
+        return np.array([(self.panel.splits.total >= k).sum() for k in sizes]) / self.effect
 
     def paper(
         self, fitted: FittedSplitCurve, mixture: FittedDistribution, sizes: tuple[int, ...]
@@ -58,7 +65,7 @@ class Estimates:
         free = Thinning().fit(self.counts, weight=self.weight)
         return {
             CURVE: self._curve(fitted, sizes, "paper"),
-            FREE: free.curve(sizes, level=level, population=self.population),
+            FREE: free.curve(sizes, level=level, population=self.population(sizes)),
             MIXTURE: mixture.curve(
                 sizes,
                 level=level,
@@ -95,6 +102,7 @@ class Estimates:
                 decision=panel.decision,
                 breaker=panel.breaker,
                 by_class=panel.by_class,
+                noise=data.label_noise,
                 these=self.these,
                 groups=self.groups,
                 effect=self.effect,
@@ -137,7 +145,7 @@ class Estimates:
             known / largest,
             weight=self.weight[labelled],
             level=self.request.level,
-            population=self.population,
+            population=self.population(sizes),
         )
         scaled = ErrorCurve(
             free.size,
@@ -168,9 +176,7 @@ class Estimates:
 def split_words(fitted: FittedSplitCurve, splits: Splits) -> list[str]:
     """Return what the split of the votes says about the label, in sentences."""
     voted = splits.take(np.flatnonzero(splits.total > 0))
-    share = voted.given[:, splits.label_classes] / voted.total[:, None]
-    first, second = np.sort(share, axis=1)[:, ::-1][:, :2].T
-    margin = np.round(first - second, 12)
+    share, first, margin = _margins(voted)
     clear, close = margin == margin.max(), margin == margin[margin > 0].min(initial=1.0)
     if margin.max() == margin[margin > 0].min(initial=1.0):
         return []
@@ -182,3 +188,31 @@ def split_words(fitted: FittedSplitCurve, splits: Splits) -> list[str]:
         f"right with probability {right[clear].mean():.2f}; where they are closest to a tie "
         f"({percent(close.mean())}), with probability {right[close].mean():.2f}."
     ]
+
+
+def chosen_words(splits: Splits) -> list[str]:
+    """Return that the labelled items are not a random part of all, if their votes show it."""
+    voted = splits.take(np.flatnonzero(splits.total > 0))
+    known, margin = voted.labelled, _margins(voted)[2]
+    n, items = int(known.sum()), len(margin)
+    if n == items or n < LEAST_LABELS:
+        return []
+    one, every = margin[known].mean(), margin.mean()
+    spread = margin.std() * np.sqrt((items - n) / (n * (items - 1)))
+    if abs(one - every) <= FAR * spread:
+        return []
+    which = "closer" if one < every else "clearer"
+    return [
+        f"The votes on the labelled items are {which} than on all items (mean margin {one:.2f} and "
+        f"{every:.2f}), as if these items had been chosen. The split curve allows for this; estimates "
+        "from labelled items only do not."
+    ]
+
+
+def _margins(
+    voted: Splits,
+) -> tuple[Float[np.ndarray, "item label"], Float[np.ndarray, " item"], Float[np.ndarray, " item"]]:
+    """Return the share of each class, the largest, and how much larger it is than the next."""
+    share = voted.given[:, voted.label_classes] / voted.total[:, None]
+    first, second = np.sort(share, axis=1)[:, ::-1][:, :2].T
+    return share, first, np.round(first - second, 12)

@@ -26,9 +26,10 @@ from judgebayes.majority import (
     odd_sizes,
 )
 from judgebayes.progress import Progress, followed
+from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data, data_in_request, encoded, undecided_as_class
-from judgebayes.workflow.ensemble_estimates import Estimates, split_words
+from judgebayes.workflow.ensemble_estimates import Estimates, chosen_words, split_words
 from judgebayes.workflow.ensemble_panel import UNLABELLED, EnsemblePanel, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
@@ -149,7 +150,7 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
     data = undecided_as_class(data_in_request(request) or _read_files(request))
     panel = panel_of(data, request)
     counts, words = _correct_counts(data, panel.votes)
-    words += panel.words
+    words += [*panel.words, *_noise_words(data.label_noise)]
     sizes = sizes_of(request.k, counts.most, panel.even_allowed)
     estimates, grouped = estimates_of(data, panel, counts, request)
     words += grouped
@@ -158,7 +159,7 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
         [BetaBinomial(2, NUTS())], "sampling the posterior of the mixture", progress
     ):
         fit = each.fit(counts, weight=weight, key=jax.random.key(request.seed))
-    fitted = SplitCurve(by_class=panel.by_class).fit(
+    fitted = SplitCurve(by_class=panel.by_class, noise=data.label_noise).fit(
         panel.splits, weight=weight, key=jax.random.key(request.seed)
     )
     odd = tuple(size for size in sizes if size % 2)
@@ -189,7 +190,7 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
             *split_words(fitted, panel.splits),
         ],
         labels_to_go=labels_to_go(estimates, fitted, request.target_width),
-        warnings=_warnings(fit, counts, sizes),
+        warnings=[*_warnings(fit, counts, sizes), *chosen_words(panel.splits)],
         next_items=_next_items(estimates, fitted, data, sizes),
     )
 
@@ -309,6 +310,16 @@ def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:
     each = "1 vote" if between == "1" else f"{between} votes"
     words.append(f"{len(given)} of {len(labels)} items are labelled, with {each} each.")
     return counts, words
+
+
+def _noise_words(noise: float) -> list[str]:
+    """Return which estimates count that labels may be wrong, in a sentence."""
+    if noise == 0:
+        return []
+    return [
+        f"The split curve counts that an estimated {percent(noise, 1)} of the labels are wrong, and "
+        "draws those of labelled items, too; the other columns take labels as right."
+    ]
 
 
 def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -> list[str]:

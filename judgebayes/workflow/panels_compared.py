@@ -36,6 +36,7 @@ def compared_panels(
     decision: Decision,
     breaker: Int[np.ndarray, " item"] | None,
     by_class: bool,
+    noise: float,
     these: bool,
     groups: Int[np.ndarray, " item"] | None,
     effect: float,
@@ -61,7 +62,7 @@ def compared_panels(
         The positions of the judges of the named panel.
     decision, breaker
         How votes become a decision, as in `decision_probs`.
-    by_class, these, groups, effect, level, seed
+    by_class, noise, these, groups, effect, level, seed
         As in `SplitCurve` and `FittedSplitCurve.curve`; `these` for the target "these", and
         `effect` the design effect of the groups.
     progress
@@ -74,7 +75,7 @@ def compared_panels(
         (f"all {len(names)} judges", splits),
     ):
         error, low, high = (
-            SplitCurve(by_class=by_class)
+            SplitCurve(by_class=by_class, noise=noise)
             .fit(panel, weight=weight)
             .all_votes(
                 panel,

@@ -45,7 +45,7 @@ def slow(command: list[str], said: str) -> object:
         ),
         (["report", "--method", "best-constant", "--splits", "2"], "The report is in"),
         (["diagnose", "--by", "kind"], "TPR and TNR by 'kind'"),
-        slow(["ensemble", "--k", "3"], "wrong"),
+        slow(["ensemble", "--k", "3"], "The split curve counts that an estimated"),
         slow(["precision"], "the interval is that of wrong labels"),
         slow(["posterior", "--model", "one-coin", "--draws", "20", "--warmup", "20"], "R-hat"),
     ],

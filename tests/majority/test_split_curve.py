@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import betaln, log_softmax
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import MAP, NUTS, NormalAtMode
@@ -16,6 +16,7 @@ from judgebayes.models.split_curve import (
     SplitCurveModel,
     bend,
     split_data,
+    steepness,
 )
 from judgebayes.votes import from_counts
 
@@ -67,6 +68,29 @@ def test_the_probabilities_are_those_of_the_formula() -> None:
     np.testing.assert_allclose(ours, naive, atol=1e-5)
 
 
+def test_more_votes_make_the_curve_steeper_as_for_judges_of_a_beta() -> None:
+    def log_odds(k: int, a: float, b: float) -> float:
+        """Return the log-odds that the plurality is right, per margin, at the split nearest to a tie."""
+        right, wrong = (k + 1) // 2, k // 2
+        odds = betaln(a + right, b + wrong) - betaln(a + wrong, b + right)
+        return float(odds) * k
+
+    votes = np.array([11, 31, 101, 1001])
+    for a, b in [(4.5, 3.5), (4.1, 3.9)]:
+        exact = np.array([log_odds(k, a, b) for k in votes])
+        np.testing.assert_allclose(steepness(jnp.asarray(votes)), exact / exact[0], rtol=0.003)
+    np.testing.assert_array_equal(steepness(jnp.arange(12)), 1.0)
+
+
+def test_the_steepness_multiplies_the_slope() -> None:
+    many, few = (split_data(jnp.array([[k, 0], [0, k]]), jnp.full(2, -1)) for k in (110, 11))
+    sites = {"alpha": jnp.array(0.2), "beta": jnp.array(2.0), "bend": jnp.zeros(TERMS)}
+    model = SplitCurveModel(2, by_class=False)
+    more = float(steepness(jnp.array([110]))[0]) - 1
+    odds = [float(p[0, 0] - p[0, 1]) for p in (model.predict(sites, d) for d in (many, few))]
+    assert odds[0] - odds[1] == pytest.approx(2.0 * more, rel=1e-5)
+
+
 def test_the_bend_has_the_kernel_of_the_process() -> None:
     margins = jnp.linspace(0, 1, 21)
     basis = jax.vmap(lambda w: bend(w, margins, Prior()), out_axes=0)(jnp.eye(TERMS))
@@ -89,6 +113,40 @@ def test_weight_zero_is_a_label_that_is_not_there() -> None:
     fewer = splits.with_labels(np.where(np.arange(300) < 30, splits.labels, -1))
     one, two = SplitCurve().fit(splits, weight=weight), SplitCurve().fit(fewer)
     np.testing.assert_allclose(one.probs(splits), two.probs(splits), atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_with_noise_labels_are_drawn_given_votes_and_what_was_observed(classes: int) -> None:
+    splits, noise = simulated(items=40, labels=25, classes=classes), 0.2
+    fit = SplitCurve(inference=MAP(), noise=noise).fit(splits)
+    probs = fit.probs(splits)[0]
+    naive = 0.0
+    for i in range(40):
+        chance = probs[i].copy()
+        if splits.labels[i] >= 0:
+            for y in range(classes):
+                chance[y] *= 1 - noise if y == splits.labels[i] else noise / (classes - 1)
+        naive += float(chance / chance.sum() @ losses(splits.take(np.array([i])), 3, "wrong")[0])
+    curve = fit.curve(splits, (3,), target="these", measure="wrong")
+    assert float(curve.error[0]) == pytest.approx(naive / 40, abs=1e-9)
+    none = SplitCurve(noise=1e-9).fit(splits).curve(splits, SIZES, target="these")
+    zero = SplitCurve().fit(splits).curve(splits, SIZES, target="these")
+    np.testing.assert_allclose(none.error, zero.error, atol=2e-3)
+    np.testing.assert_allclose(none.high - none.low, zero.high - zero.low, rtol=0.1)
+
+
+def test_noise_in_labels_is_no_error_of_the_majority() -> None:
+    splits, rng = simulated(items=600, labels=600), np.random.default_rng(2)
+    item = np.arange(600)
+    truth = losses(splits, 5, "wrong")[item, splits.labels].mean()
+    wrong = rng.random(600) < 0.15
+    observed = splits.with_labels(np.where(wrong, 1 - splits.labels, splits.labels))
+    ours, taken_as_right = (
+        SplitCurve(noise=noise).fit(observed).curve(observed, (5,), target="these", measure="wrong")
+        for noise in (0.15, 0.0)
+    )
+    assert ours.low[0] < truth < ours.high[0]
+    assert taken_as_right.low[0] > truth + 0.05
 
 
 @pytest.mark.parametrize("classes", [2, 3])

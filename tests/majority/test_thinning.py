@@ -98,6 +98,21 @@ def test_odd_sizes() -> None:
     assert odd_sizes(1) == (1,)
 
 
+def test_the_number_of_items_may_differ_by_size() -> None:
+    # All items are labelled; the last two have fewer than 5 votes, and do not count at 5.
+    correct, given = np.array([5, 4, 2, 3, 1]), np.array([5, 5, 5, 3, 3])
+    fit = Thinning().fit(counts_of(correct, given))
+    one, by_size = (
+        fit.curve((3, 5), population=population) for population in (5, np.array([5.0, 3.0]))
+    )
+    assert one.high[1] > one.low[1]
+    np.testing.assert_allclose(by_size.high - by_size.low, 0, atol=1e-9)
+    known = np.array([[0.0, 1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, np.nan, np.nan]])
+    mean = mean_loss((3, 5), known, population=np.array([5.0, 3.0]))
+    np.testing.assert_allclose(mean.high - mean.low, 0, atol=1e-9)
+    np.testing.assert_allclose(mean.error, [0.6, 1 / 3])
+
+
 @pytest.mark.parametrize("right", [0, 1, 19, 20])
 @pytest.mark.parametrize("population", [None, 20.0, 60.0])
 def test_an_estimate_is_never_outside_its_interval(right: int, population: float | None) -> None:
