@@ -12,7 +12,7 @@ from judgebayes.aggregators.base import Reliability, summarised, training
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp
-from judgebayes.inference.fast.stacking import prior_precision
+from judgebayes.inference.fast.stacking import predictors, prior_precision
 from judgebayes.inference.laplace import (
     Approximation,
     Laplace,
@@ -198,12 +198,12 @@ def _fit(
 ) -> FittedStacking:
     form = Form(votes.n_judges, votes.n_classes, method.symmetric)
     degenerate = degenerate_status(labels, weight, votes.n_classes, 1)
-    full_problem = method.problem(votes, labels, weight)
     if isinstance(method.inference, NUTS):
+        full_problem = method.problem(votes, labels, weight)
         return _sampled(full_problem, method.inference.solve(full_problem, key), form, degenerate)
-    design, direction = full_problem.data.design, full_problem.data.direction
+    direction = stacking.centre(votes.index, labels, weight, form)
     problem = SoftmaxProblem(
-        design,
+        predictors(votes.index, form),
         jnp.asarray(stacking.read_out(form)),
         noise_matrix(method.label_noise, votes.n_classes),
         labels,
@@ -256,7 +256,7 @@ def _select_tau(
         return approximation.mode, (approximation.mode, criterion(log_tau, approximation))
 
     grid = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), inference.scales)
-    zero = jnp.zeros(problem.design.shape[-1])
+    zero = jnp.zeros(problem.design.n_parameters)
     _, (modes, values) = jax.lax.scan(next_tau, zero, grid)
     best = jnp.argmax(values)
     inner = jnp.clip(best, 1, inference.scales - 2)
@@ -289,16 +289,22 @@ def _sampled(
 @jax.jit
 def _by_draw(fitted: FittedStacking, votes: Votes) -> Float[Array, "draw item class"]:
     form = _form(fitted)
-    design = stacking.features(votes.index, form)
+    design = predictors(votes.index, form)
     blocks = {name: fitted.draws[name] for name in form.blocks()}
-    return jax.vmap(lambda named: stacking.link(form.join(named), design, form))(blocks)
+    read_out = jnp.asarray(stacking.read_out(form)).T
+
+    def of_draw(named: Sites) -> Float[Array, "item class"]:
+        return jax.nn.log_softmax((design @ form.join(named)) @ read_out, axis=-1)
+
+    return jax.vmap(of_draw)(blocks)
 
 
 @jax.jit
 def _averaged(fitted: FittedStacking, votes: Votes) -> Float[Array, "item class"]:
     form = _form(fitted)
-    design = stacking.features(votes.index, form)
+    design = predictors(votes.index, form)
     flat = form.join({name: fitted.draws[name][0] for name in form.blocks()})
     assert fitted.covariance is not None
-    spread = jnp.einsum("ipa,ab,irb->ipr", design, fitted.covariance, design)
-    return averaged_log_probs(design @ flat, spread, jnp.asarray(stacking.read_out(form)))
+    return averaged_log_probs(
+        design @ flat, design.spread(fitted.covariance), jnp.asarray(stacking.read_out(form))
+    )

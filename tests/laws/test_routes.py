@@ -31,6 +31,7 @@ from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.fast.irt import problem as two_parameter_problem
 from judgebayes.inference.fast.packed_counts import pack
+from judgebayes.inference.fast.stacking import predictors
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.score_derivatives import Design, score_derivatives
@@ -155,7 +156,7 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
     design = stacking.features(votes.votes, form)
     data = StackingData(design, jnp.zeros(JUDGES), votes.labels, votes.weight)
     problem = SoftmaxProblem(
-        design,
+        predictors(votes.votes, form),
         jnp.asarray(stacking.read_out(form)),
         noise_matrix(noise, classes),
         data.labels,
