@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Reliability, by_slab, checked, summarised, training
+from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.aggregators.unique_items import unique_items
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
@@ -38,6 +39,9 @@ from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
+
+STEPS = 100
+"""The usual number of EM steps."""
 
 __all__ = ["EM", "DawidSkene", "FittedDawidSkene", "fit_sparse"]
 
@@ -134,6 +138,13 @@ class DawidSkene:
             fit = _fit(self, *data, _counted(data.votes))
             return with_source(fit, self, votes, labels, weight)
         return fit_sparse(self, votes, labels, weight=weight)
+
+    def cost(self, size: Size) -> Cost:
+        """Return the cost of a fit: EM on a matrix of vote counts, from two starts."""
+        cells = float(size.items * size.judges * size.classes)
+        per_item = 20.0 * size.items * size.classes
+        confusion = 20.0 * size.judges * size.classes**2
+        return Cost(cells + per_item + confusion, STEPS * 8 * cells * size.classes)
 
     def problem(
         self,

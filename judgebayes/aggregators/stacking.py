@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Reliability, summarised, training
+from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp
@@ -34,6 +35,8 @@ from judgebayes.votes.array import Votes
 
 __all__ = ["FittedStacking", "Stacking"]
 
+STEPS = 5
+"""The usual number of Newton steps at one tau."""
 TAUS = (0.03, 2.0)
 """Least and largest tau of the grid."""
 
@@ -109,6 +112,13 @@ class Stacking:
         """
         data = training(votes, labels, weight, key, labelled_only=True)
         return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def cost(self, size: Size) -> Cost:
+        """Return the cost of a fit: Newton steps whose matrices have a row for each parameter."""
+        n = Form(size.judges, size.classes, self.symmetric).size
+        scales = self.inference.scales if isinstance(self.inference, Laplace) else 100
+        of_step = 2.0 * size.items * n**2 + n**3 / 3
+        return Cost(4.0 * size.items * n + 8.0 * n**2, (scales + 1) * (STEPS + 1) * of_step)
 
     def problem(
         self,

@@ -116,9 +116,7 @@ def dense_predictors(design: Float[Array, "item predictor parameter"]) -> Predic
     return Predictors((Block(design, place),), n_parameters)
 
 
-def _each(
-    one: Callable[[tuple[Array, Array]], Array], predictors: tuple[Array, Array]
-) -> Array:
+def _each(one: Callable[[tuple[Array, Array]], Array], predictors: tuple[Array, Array]) -> Array:
     """Apply a function to every predictor, one at a time to save memory."""
     first, second = predictors
     if len(first) == 1:
