@@ -20,6 +20,7 @@ from judgebayes.models.hierarchical_davidson import HierarchicalPrior as Hierarc
 from judgebayes.models.irt import Prior as ItemResponse
 from judgebayes.models.one_coin import Prior as OneCoin
 from judgebayes.models.pooled_beta_binomial import PooledPrior as PooledBetaBinomial
+from judgebayes.models.pooled_dawid_skene import PooledPrior as PooledDawidSkene
 from judgebayes.models.robust_validator import RobustPrior as GeneratorValidatorRobust
 from judgebayes.models.split_curve import Prior as SplitCurve
 from judgebayes.models.stacking import Prior as Stacking
@@ -39,6 +40,7 @@ __all__ = [
     "OneCoin",
     "Panel",
     "PooledBetaBinomial",
+    "PooledDawidSkene",
     "SplitCurve",
     "Stacking",
     "Stratified",

@@ -1,7 +1,7 @@
 """Dawid and Skene's aggregator: confusion matrices from labels, or from the judges' agreement only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from judgebayes.aggregators.unique_items import unique_items
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast import dawid_skene
+from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
 from judgebayes.inference.fast.dawid_skene import (
     SAME_MODE,
     Counts,
@@ -29,6 +29,8 @@ from judgebayes.inference.fast.dawid_skene import (
 )
 from judgebayes.inference.fast.log_softmax import log_mean_exp, log_softmax
 from judgebayes.inference.fast.packed_counts import MANY_ITEMS, pack
+from judgebayes.inference.fast.pooled_dawid_skene import Pooled
+from judgebayes.inference.fast.sparse_counts import SparseCounts, listed
 from judgebayes.inference.fast.sparse_dawid_skene import Limits, sparse_mode
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites
@@ -37,9 +39,12 @@ from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, worst
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
+from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel, PooledPrior
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
+DEPARTS = 0.05
+"""The share of items from which a departure is told."""
 STEPS = 100
 """The usual number of EM steps."""
 
@@ -52,6 +57,9 @@ class EM:
     """Expectation maximisation from two starts; the higher mode is chosen.
 
     One start has accuracy 0.75, updated by the labelled votes; the other is the majority vote.
+
+    With pooled judges it is variational EM (`judgebayes.inference.fast.pooled_dawid_skene`), and "log
+    posterior" the lower bound that it maximises.
 
     It ends when a step raises the log posterior by less than `tolerance` per item, or after
     `max_steps` with the status MAX_STEPS.
@@ -90,7 +98,10 @@ class DawidSkene:
     inference
         `EM()`, or `NUTS()` for the posterior, started at EM's mode.
     prior
-        Pseudo-counts; `Prior(0.0, 0.0, 0.0)` is maximum likelihood.
+        `Prior`: pseudo-counts, the same for every judge; `Prior(0.0, 0.0, 0.0)` is maximum likelihood.
+        `PooledPrior`: the judges' rows vary around mean rows, which are learnt from the votes with how
+        far judges differ (`judgebayes.models.pooled_dawid_skene`): for crowds of workers with few votes.
+        None: `PooledPrior()` if no item has a label (outside compiled code), otherwise `Prior()`.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -110,7 +121,7 @@ class DawidSkene:
     """
 
     inference: EM | NUTS = field(default_factory=EM)
-    prior: Prior = field(default_factory=Prior)
+    prior: Prior | PooledPrior | None = None
     label_noise: float = 0.0
 
     @in_float64
@@ -131,13 +142,16 @@ class DawidSkene:
         JudgeBayesError
             If lengths differ, a weight is negative, or sparse votes are used with NUTS.
         """
+        method = replace(self, prior=_prior(self, labels))
         if isinstance(votes, Votes):
             data = training(votes, labels, weight, key, labelled_only=False)
             if isinstance(self.inference, NUTS):  # thousands of passes over the items
                 data = unique_items(data)
-            fit = _fit(self, *data, _counted(data.votes))
-            return with_source(fit, self, votes, labels, weight)
-        return fit_sparse(self, votes, labels, weight=weight)
+            fit = _fit(method, *data, _counted(data.votes))
+            return with_source(fit, method, votes, labels, weight)
+        if isinstance(method.prior, PooledPrior):
+            return _fit_pooled_list(method, votes, labels, weight)
+        return fit_sparse(method, votes, labels, weight=weight)
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: EM on a matrix of vote counts, from two starts."""
@@ -153,10 +167,25 @@ class DawidSkene:
         weight: Float[Array, " item"] | None = None,
     ) -> Problem:
         """Return the problem for NUTS: the program with these data."""
+        prior = _prior(self, labels)
+        model = PooledDawidSkeneModel if isinstance(prior, PooledPrior) else DawidSkeneModel
         return Problem(
-            DawidSkeneModel(votes.n_classes, self.prior, self.label_noise),
+            model(votes.n_classes, prior, self.label_noise),  # type: ignore[arg-type]
             PanelData(jnp.asarray(votes.index, int), jnp.asarray(labels), weight),
         )
+
+
+def _prior(method: DawidSkene, labels: Int[AnyArray, " item"]) -> Prior | PooledPrior:
+    """Return the prior of a fit: without one, pooled judges if no item has a label."""
+    if method.prior is not None:
+        return method.prior
+    if isinstance(labels, jax.core.Tracer) or bool((np.asarray(labels) >= 0).any()):
+        return Prior()
+    return PooledPrior()
+
+
+def _unknown() -> Array:
+    return jnp.asarray(jnp.nan)
 
 
 @in_files
@@ -166,7 +195,8 @@ class FittedDawidSkene(Sampled):
     """Class shares and confusion matrices: one draw for a mode, or many of a posterior."""
 
     draws: Sites
-    """`pi` (draw, class) and `confusion` (draw, judge, class, vote)."""
+    """`pi` (draw, class) and `confusion` (draw, judge, class, vote); with pooled judges also `mean_row`
+    (draw, class, vote) and `log_concentration` (draw, class)."""
     votes_by_class: Float[Array, "*batch judge class"]
     """The expected number of votes of each judge on items of each class."""
     status: Int[Array, "*batch"]
@@ -174,8 +204,14 @@ class FittedDawidSkene(Sampled):
     """The log posterior at the mode, up to the constants of the priors; NaN if sampled."""
     steps: Int[Array, "*batch"]
     chains: Chains | None
-    pseudo_votes: Float[Array, "*batch"]
-    """The number of votes on each class that the prior is worth."""
+    pseudo_votes: Float[Array, "..."]
+    """The number of votes on each class that the prior is worth; with pooled judges, by class."""
+    off_majority: Float[Array, "*batch"] = field(default_factory=_unknown)
+    """The share of the items whose decision is not the class with the most votes, where there is one;
+    NaN if sampled, or fitted to a long list."""
+    off_other_start: Float[Array, "*batch"] = field(default_factory=_unknown)
+    """The share of the items that EM's other start would decide otherwise; NaN as above."""
+    pooled: bool = field(default=False, metadata={"static": True})
 
     @in_float64
     def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
@@ -194,6 +230,22 @@ class FittedDawidSkene(Sampled):
     def __repr__(self) -> str:
         """Return a short summary."""
         return summarised(self)
+
+    def words(self) -> list[str]:
+        """Return sentences where the fit departs from the majority vote, or depends on its start."""
+        lines = []
+        if float(self.off_majority) >= DEPARTS:
+            lines.append(
+                f"Dawid-Skene decides {float(self.off_majority):.0%} of the items against the majority of "
+                "their votes. It trusts some judges far more than others: check some of these items."
+            )
+        if float(self.off_other_start) >= DEPARTS:
+            lines.append(
+                f"Another start of Dawid-Skene ends with other decisions on "
+                f"{float(self.off_other_start):.0%} of the items: the votes alone do not determine the "
+                "answer. Label some items, or use the majority vote."
+            )
+        return lines
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's accuracy averaged over classes: posterior mean and interval.
@@ -215,9 +267,11 @@ class FittedDawidSkene(Sampled):
         n_classes = confusion.shape[-1]
         at_mode = np.diagonal(confusion[..., 0, :, :, :], axis1=-2, axis2=-1)
         votes = np.asarray(self.votes_by_class)
-        pseudo = np.asarray(self.pseudo_votes)[..., None, None]
-        alpha = at_mode * (votes + pseudo) + 1
-        beta = (1 - at_mode) * (votes + pseudo) + n_classes - 1
+        pseudo = np.asarray(self.pseudo_votes)
+        pseudo = pseudo[..., None, :] if self.pooled else pseudo[..., None, None]
+        flat = 0 if self.pooled else 1  # the pooled estimate is the mean of the posterior
+        alpha = at_mode * (votes + pseudo) + flat
+        beta = (1 - at_mode) * (votes + pseudo) + flat * (n_classes - 1)
         rows = alpha / (alpha + beta)
         mean = rows.mean(-1)
         variance = (rows * (1 - rows) / (alpha + beta + 1)).mean(-1) / n_classes
@@ -244,7 +298,7 @@ def _maximise(
     prior: Prior,
     noise: Scalar,
     n_classes: int,
-) -> Mode:
+) -> tuple[Mode, "_Departures"]:
     """Run EM from both starts and return the higher mode; every step raises the log posterior.
 
     Both starts are columns of the same products, so that the votes are read once.
@@ -303,18 +357,136 @@ def _maximise(
         [int(Status.NONFINITE), int(Status.CONVERGED)],
         int(Status.MAX_STEPS),
     )
-    second_is_higher = value[1] > value[0] + SAME_MODE * jnp.abs(value[0])
+    best = _higher(value)
     modes = Mode(end.log_pi, end.log_confusion, tally(expected).sum(-1), value, end.step, status)
-    return jax.tree.map(lambda x: x[jnp.where(second_is_higher, 1, 0)], modes)
+    return jax.tree.map(lambda x: x[best], modes), _departures(expected, best, count, weight)
+
+
+class _PooledState(NamedTuple):
+    """The state of variational EM, for each start."""
+
+    at: Pooled
+    value: Float[Array, " start"]
+    gain: Float[Array, " start"]
+    step: Int[Array, " start"]
+
+
+def _maximise_pooled(
+    em: EM,
+    count: Counts,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    prior: PooledPrior,
+    noise: Scalar,
+    n_classes: int,
+) -> tuple[Pooled, Mode, "_Departures"]:
+    """Run variational EM from both starts; every step raises the lower bound."""
+    total = jnp.maximum(weight.sum(), 1.0)
+    clamped = dawid_skene.clamp(labels, noise, n_classes)
+
+    def expect(at: Pooled) -> tuple[Float[Array, " start"], Float[Array, "column item"]]:
+        evidence = count @ in_columns(jax.vmap(pooled_dawid_skene.expected_log)(at))
+        values, expected = [], []
+        for start, prior_share in enumerate(at.log_pi):
+            first = start * n_classes
+            joint = [
+                prior_share[k] + clamped[:, k] + evidence[:, first + k] for k in range(n_classes)
+            ]
+            each, own = responsibilities(joint)
+            values.append(jnp.where(weight > 0, weight * each, 0.0).sum())
+            expected += [weight * x for x in own]
+        bound = jax.vmap(pooled_dawid_skene.bound, (0, 0, None))
+        return bound(at, jnp.stack(values), prior), jnp.stack(expected)
+
+    def tally(expected: Float[Array, "column item"]) -> Float[Array, "start judge class vote"]:
+        return from_columns((expected @ count).T, len(expected) // n_classes, n_classes)
+
+    def running(state: _PooledState) -> Bool[Array, " start"]:
+        return (state.step < em.max_steps) & (state.gain > em.tolerance * total)
+
+    def advance(state: _PooledState) -> _PooledState:
+        value, expected = expect(state.at)
+        first = state.step < 1
+        improved = jax.vmap(
+            lambda at, share, votes, first: pooled_dawid_skene.improve(
+                at, share, votes, prior, first=first
+            )
+        )(state.at, expected.sum(1).reshape(-1, n_classes), tally(expected), first)
+        # The start is not a state of the bound, so the first value does not count.
+        gain = jnp.where(state.step < 2, jnp.inf, value - state.value)
+        next_state = _PooledState(improved, value, gain, state.step + 1)
+        active = running(state)
+        return jax.tree.map(
+            lambda new, old: jnp.where(active.reshape(-1, *[1] * (new.ndim - 1)), new, old),
+            next_state,
+            state,
+        )
+
+    starts = [
+        begin(count, labels, weight, n_classes)
+        for begin in (dawid_skene.start, dawid_skene.majority_start)
+    ]
+    log_pi, log_confusion = (jnp.stack(x) for x in zip(*starts, strict=True))
+    unknown = jnp.full(len(starts), -jnp.inf)
+    at = jax.vmap(pooled_dawid_skene.begin)(log_pi, jnp.exp(log_confusion))
+    initial = _PooledState(at, unknown, -unknown, jnp.zeros(len(starts), int))
+    end = jax.lax.while_loop(lambda state: running(state).any(), advance, initial)
+    value, expected = expect(end.at)
+    status = jnp.select(
+        [~jnp.isfinite(value), end.gain <= em.tolerance * total],
+        [int(Status.NONFINITE), int(Status.CONVERGED)],
+        int(Status.MAX_STEPS),
+    )
+    best = _higher(value)
+    rows = end.at.rows
+    log_confusion = jnp.log(rows / rows.sum(-1, keepdims=True))
+    modes = Mode(end.at.log_pi, log_confusion, tally(expected).sum(-1), value, end.step, status)
+    chosen = jax.tree.map(lambda x: x[best], (end.at, modes))
+    return *chosen, _departures(expected, best, count, weight)
+
+
+def _higher(value: Float[Array, " start"]) -> Int[Array, ""]:
+    """Return the start with the higher value; the first, if they are the same."""
+    return jnp.where(value[1] > value[0] + SAME_MODE * jnp.abs(value[0]), 1, 0)
+
+
+class _Departures(NamedTuple):
+    """The share of items on which decisions differ from those of the majority and of the other start."""
+
+    majority: Float[Array, ""]
+    other_start: Float[Array, ""]
+
+
+def _departures(
+    expected: Float[Array, "column item"],
+    best: Int[Array, ""],
+    count: Counts,
+    weight: Float[Array, " item"],
+) -> _Departures:
+    n_classes = len(expected) // 2
+    by_start = expected.reshape(2, n_classes, -1).argmax(1)
+    own, other = by_start[best], by_start[1 - best]
+    n_judges = count.shape[1] // n_classes
+    for_class = count @ jnp.tile(jnp.eye(n_classes), (n_judges, 1))
+    most = for_class == for_class.max(1, keepdims=True)
+    decided = (weight > 0) & (most.sum(1) == 1)
+
+    def share(where: Array, among: Array) -> Float[Array, ""]:
+        return (where & among).sum() / jnp.maximum(among.sum(), 1)
+
+    return _Departures(share(own != most.argmax(1), decided), share(own != other, weight > 0))
 
 
 def _counted(votes: Votes) -> Counts:
-    """Return the vote counts, packed if there are many items and the code is not traced.
+    """Return the vote counts: a list if few votes are cast, packed if there are many items.
 
-    It is a separate program, because inside another one the compiler packs again for every use.
+    If the code is traced they are an array. Packing is a separate program, because inside another one the compiler packs again for every use.
     """
     if isinstance(votes.index, jax.core.Tracer):
         return dawid_skene.counts(votes.index, votes.n_classes)
+    as_list = listed(votes)
+    if as_list is not None:
+        return SparseCounts(as_list)
     return _count(votes.index, votes.n_classes, votes.n_items >= MANY_ITEMS)
 
 
@@ -338,7 +510,7 @@ def _switched(
 @jax.jit
 def _fit(
     method: DawidSkene,
-    votes: Votes,
+    votes: AnyVotes,
     labels: Int[Array, " item"],
     weight: Float[Array, " item"],
     key: PRNGKeyArray,
@@ -346,17 +518,32 @@ def _fit(
 ) -> FittedDawidSkene:
     n_classes = votes.n_classes
     em = method.inference if isinstance(method.inference, EM) else EM()
-    mode = _maximise(em, count, labels, weight, method.prior, method.label_noise, n_classes)
+    data = (em, count, labels, weight)
+    if isinstance(method.prior, PooledPrior):
+        at, mode, departures = _maximise_pooled(*data, method.prior, method.label_noise, n_classes)
+        pseudo = jnp.exp(at.log_concentration)
+        extra = {"mean_row": at.mean_row, "log_concentration": at.log_concentration}
+    else:
+        prior = Prior() if method.prior is None else method.prior
+        mode, departures = _maximise(*data, prior, method.label_noise, n_classes)
+        pseudo, extra = jnp.asarray(prior.right + prior.wrong), {}
     if isinstance(method.inference, EM):
         status = worst(mode.status, _switched(mode.log_confusion, count, labels, weight))
-        return _at_mode(mode._replace(status=status), method.prior)
+        fit = _at_mode(mode._replace(status=status), pseudo)
+        return replace(
+            fit,
+            draws=fit.draws | {name: x[None] for name, x in extra.items()},
+            off_majority=departures.majority,
+            off_other_start=departures.other_start,
+            pooled=bool(extra),
+        )
 
+    assert isinstance(votes, Votes)
     interior = {
         "pi": 0.99 * jnp.exp(mode.log_pi) + 0.01 / n_classes,
         "confusion": 0.99 * jnp.exp(mode.log_confusion) + 0.01 / n_classes,
-    }
+    } | extra
     problem = method.problem(votes, labels, weight)
-    assert isinstance(problem.model, DawidSkeneModel)
     with_counts = dawid_skene.problem(problem.model, problem.data, interior, count)
     result = method.inference.solve(with_counts, key)
     mean = jnp.log(result.draws["confusion"].mean(0))
@@ -367,11 +554,28 @@ def _fit(
         log_posterior=jnp.asarray(jnp.nan),
         steps=mode.steps,
         chains=result.chains,
-        pseudo_votes=jnp.asarray(method.prior.right + method.prior.wrong),
+        pseudo_votes=pseudo,
+        pooled=bool(extra),
     )
 
 
-def _at_mode(mode: Mode, prior: Prior) -> FittedDawidSkene:
+def _fit_pooled_list(
+    method: DawidSkene,
+    votes: SparseVotes,
+    labels: Int[AnyArray, " item"],
+    weight: Float[AnyArray, " item"] | None,
+) -> FittedDawidSkene:
+    """Return the fit with pooled judges to a list of votes, which must fit into memory."""
+    if not isinstance(method.inference, EM):
+        raise JudgeBayesError(
+            "Sparse votes are fitted by EM; for NUTS, convert them to an array with SparseVotes.dense()."
+        )
+    truth, used = checked(votes, labels, weight)
+    in_memory = jax.tree.map(jnp.asarray, votes)
+    return _fit(method, in_memory, truth, used, jax.random.key(0), SparseCounts(in_memory))
+
+
+def _at_mode(mode: Mode, pseudo_votes: Float[Array, "..."]) -> FittedDawidSkene:
     return FittedDawidSkene(
         draws={"pi": jnp.exp(mode.log_pi)[None], "confusion": jnp.exp(mode.log_confusion)[None]},
         votes_by_class=mode.votes_by_class,
@@ -379,7 +583,7 @@ def _at_mode(mode: Mode, prior: Prior) -> FittedDawidSkene:
         log_posterior=mode.value,
         steps=mode.steps,
         chains=None,
-        pseudo_votes=jnp.asarray(prior.right + prior.wrong),
+        pseudo_votes=pseudo_votes,
     )
 
 
@@ -418,12 +622,15 @@ def fit_sparse(
         raise JudgeBayesError(
             "Sparse votes are fitted by EM; for NUTS, convert them to an array with SparseVotes.dense()."
         )
+    prior = _prior(method, labels)
+    if isinstance(prior, PooledPrior):
+        prior = Prior()  # as every process must choose the same, without the others' labels
     truth, used = (np.asarray(x) for x in checked(votes, labels, weight))
     limits = Limits(em.tolerance, em.max_steps)
     mode = sparse_mode(
-        votes, truth, used, method.prior, method.label_noise, limits, devices=devices, rows=rows
+        votes, truth, used, prior, method.label_noise, limits, devices=devices, rows=rows
     )
-    return _at_mode(mode, method.prior)
+    return _at_mode(mode, jnp.asarray(prior.right + prior.wrong))
 
 
 def _posterior(
