@@ -26,6 +26,7 @@ from judgebayes.models.hierarchical_davidson import HierarchicalData, Hierarchic
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
@@ -148,6 +149,7 @@ PROGRAMS: dict[str, Program] = {
     "one coin, noise": Program(lambda: OneCoinModel(CLASSES, noise=0.2), panel),
     "dawid-skene": Program(lambda: DawidSkeneModel(CLASSES), panel),
     "dawid-skene, noise": Program(lambda: DawidSkeneModel(CLASSES, noise=0.2), panel),
+    "pooled dawid-skene, noise": Program(lambda: PooledDawidSkeneModel(CLASSES, noise=0.2), panel),
     "stacking": Program(
         lambda: StackingModel(Form(JUDGES, CLASSES, True)), lambda: of_stacking(True)
     ),

@@ -207,6 +207,7 @@ CHANGED: dict[str, tuple[dict[str, Any], str, float]] = {
     "hierarchical davidson": ({"log_beta": (1.0, 0.1)}, "log_beta", 1.0),
     "one coin": ({"accuracy": (8.0, 2.0)}, "accuracy", 0.8),
     "dawid-skene": ({"right": 8.0, "wrong": 1.0}, "confusion", 9 / 12),
+    "pooled dawid-skene, noise": ({"log_concentration": (1.0, 0.1)}, "log_concentration", 1.0),
     "stacking": ({"log_tau": (1.0, 0.1)}, "tau", np.exp(1 + 0.1**2 / 2)),
     "stacking, free, noise": ({"offset": 0.01}, "offset", 0.0),
     "split curve": ({"slope": (1.0, 0.1)}, "beta", 1.0),

@@ -236,8 +236,8 @@ class FittedDawidSkene(Sampled):
         lines = []
         if float(self.off_majority) >= DEPARTS:
             lines.append(
-                f"Dawid-Skene decides {float(self.off_majority):.0%} of the items against the majority of "
-                "their votes. It trusts some judges far more than others: check some of these items."
+                f"Dawid-Skene decides {float(self.off_majority):.0%} of the items against the majority "
+                "of their votes. It trusts some judges far more than others: check some of these items."
             )
         if float(self.off_other_start) >= DEPARTS:
             lines.append(
@@ -478,9 +478,10 @@ def _departures(
 
 
 def _counted(votes: Votes) -> Counts:
-    """Return the vote counts: a list if few votes are cast, packed if there are many items.
+    """Return the vote counts: a list if few are cast, packed if there are many items.
 
-    If the code is traced they are an array. Packing is a separate program, because inside another one the compiler packs again for every use.
+    If the code is traced they are an array. Packing is a separate program, because inside another one
+    the compiler packs again for every use.
     """
     if isinstance(votes.index, jax.core.Tracer):
         return dawid_skene.counts(votes.index, votes.n_classes)

@@ -21,6 +21,7 @@ from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.generator_validator import ItemModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 
 pytest.importorskip("funsor")
 from numpyro.contrib.funsor import config_enumerate, enum
@@ -34,6 +35,11 @@ CASES: dict[str, tuple[Callable[..., None], Model, Any, float]] = {
     for name, story, model in (
         ("one coin", textbook.one_coin, OneCoinModel(CLASSES, noise=noise)),
         ("dawid-skene", textbook.dawid_skene, DawidSkeneModel(CLASSES, noise=noise)),
+        (
+            "pooled dawid-skene",
+            textbook.pooled_dawid_skene,
+            PooledDawidSkeneModel(CLASSES, noise=noise),
+        ),
         ("irt", textbook.irt, ItemResponseModel(CLASSES, noise=noise)),
     )
 } | {
