@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,7 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
         for m in (BetaBinomial, PooledBetaBinomial, SplitCurve, Impression, Panel, Stratified)
     }
     makers |= {"ItemLevel": ItemLevel}
+    makers |= {"PooledDawidSkene": partial(jb.DawidSkene, prior=kind())}
     if name.startswith("GeneratorValidator"):
         form = name.removeprefix("GeneratorValidator").lower()
         assert isinstance(of_form(GeneratorValidator(form)), kind)  # type: ignore[arg-type]

@@ -98,10 +98,13 @@ class DawidSkene:
     inference
         `EM()`, or `NUTS()` for the posterior, started at EM's mode.
     prior
-        `Prior`: pseudo-counts, the same for every judge; `Prior(0.0, 0.0, 0.0)` is maximum likelihood.
-        `PooledPrior`: the judges' rows vary around mean rows, which are learnt from the votes with how
-        far judges differ (`judgebayes.models.pooled_dawid_skene`): for crowds of workers with few votes.
-        None: `PooledPrior()` if no item has a label (outside compiled code), otherwise `Prior()`.
+        Pseudo-counts; `Prior(0.0, 0.0, 0.0)` is maximum likelihood.
+    pooled
+        Whether the rows of the judges' confusion matrices vary around mean rows, which are learnt from
+        the votes, as is how far judges differ (`judgebayes.models.pooled_dawid_skene`): for crowds of
+        workers with few votes. `prior` is then that of the mean rows; `PooledPrior` has one for the
+        concentrations as well. None: if no item has a label (not in compiled code), or the prior is a
+        `PooledPrior`.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -121,8 +124,9 @@ class DawidSkene:
     """
 
     inference: EM | NUTS = field(default_factory=EM)
-    prior: Prior | PooledPrior | None = None
+    prior: Prior | PooledPrior = field(default_factory=Prior)
     label_noise: float = 0.0
+    pooled: bool | None = field(default=None, metadata={"static": True})
 
     @in_float64
     def fit(
@@ -142,14 +146,14 @@ class DawidSkene:
         JudgeBayesError
             If lengths differ, a weight is negative, or sparse votes are used with NUTS.
         """
-        method = replace(self, prior=_prior(self, labels))
+        method = replace(self, pooled=_pooled_prior(self, labels) is not None)
         if isinstance(votes, Votes):
             data = training(votes, labels, weight, key, labelled_only=False)
             if isinstance(self.inference, NUTS):  # thousands of passes over the items
                 data = unique_items(data)
             fit = _fit(method, *data, _counted(data.votes))
             return with_source(fit, method, votes, labels, weight)
-        if isinstance(method.prior, PooledPrior):
+        if method.pooled:
             return _fit_pooled_list(method, votes, labels, weight)
         return fit_sparse(method, votes, labels, weight=weight)
 
@@ -167,21 +171,29 @@ class DawidSkene:
         weight: Float[Array, " item"] | None = None,
     ) -> Problem:
         """Return the problem for NUTS: the program with these data."""
-        prior = _prior(self, labels)
-        model = PooledDawidSkeneModel if isinstance(prior, PooledPrior) else DawidSkeneModel
+        pooled = _pooled_prior(self, labels)
         return Problem(
-            model(votes.n_classes, prior, self.label_noise),  # type: ignore[arg-type]
+            DawidSkeneModel(votes.n_classes, _own_prior(self), self.label_noise)
+            if pooled is None
+            else PooledDawidSkeneModel(votes.n_classes, pooled, self.label_noise),
             PanelData(jnp.asarray(votes.index, int), jnp.asarray(labels), weight),
         )
 
 
-def _prior(method: DawidSkene, labels: Int[AnyArray, " item"]) -> Prior | PooledPrior:
-    """Return the prior of a fit: without one, pooled judges if no item has a label."""
-    if method.prior is not None:
-        return method.prior
-    if isinstance(labels, jax.core.Tracer) or bool((np.asarray(labels) >= 0).any()):
-        return Prior()
-    return PooledPrior()
+def _pooled_prior(method: DawidSkene, labels: Int[AnyArray, " item"]) -> PooledPrior | None:
+    """Return the prior of a fit with pooled judges, None if they are not pooled."""
+    pooled, prior = method.pooled, method.prior
+    if pooled is None and not isinstance(prior, PooledPrior):
+        pooled = not isinstance(labels, jax.core.Tracer) and not bool(
+            (np.asarray(labels) >= 0).any()
+        )
+    if pooled is False or (pooled is None and not isinstance(prior, PooledPrior)):
+        return None
+    return prior if isinstance(prior, PooledPrior) else PooledPrior(*prior)
+
+
+def _own_prior(method: DawidSkene) -> Prior:
+    return Prior(*method.prior[:3])
 
 
 def _unknown() -> Array:
@@ -520,12 +532,13 @@ def _fit(
     n_classes = votes.n_classes
     em = method.inference if isinstance(method.inference, EM) else EM()
     data = (em, count, labels, weight)
-    if isinstance(method.prior, PooledPrior):
-        at, mode, departures = _maximise_pooled(*data, method.prior, method.label_noise, n_classes)
+    pooled = _pooled_prior(method, labels)
+    if pooled is not None:
+        at, mode, departures = _maximise_pooled(*data, pooled, method.label_noise, n_classes)
         pseudo = jnp.exp(at.log_concentration)
         extra = {"mean_row": at.mean_row, "log_concentration": at.log_concentration}
     else:
-        prior = Prior() if method.prior is None else method.prior
+        prior = _own_prior(method)
         mode, departures = _maximise(*data, prior, method.label_noise, n_classes)
         pseudo, extra = jnp.asarray(prior.right + prior.wrong), {}
     if isinstance(method.inference, EM):
@@ -603,7 +616,8 @@ def fit_sparse(
     Parameters
     ----------
     method
-        Priors, label noise and stopping rule; `inference` must be `EM`.
+        Priors, label noise and stopping rule; `inference` must be `EM`. Judges are not pooled: for a
+        list of votes with pooled judges, use `DawidSkene.fit`.
     votes, labels, weight
         As in `DawidSkene.fit`. In a program of several processes (`jax.distributed`), each process
         passes its own items; judges and classes have the same indices in all of them, and all get the
@@ -623,9 +637,7 @@ def fit_sparse(
         raise JudgeBayesError(
             "Sparse votes are fitted by EM; for NUTS, convert them to an array with SparseVotes.dense()."
         )
-    prior = _prior(method, labels)
-    if isinstance(prior, PooledPrior):
-        prior = Prior()  # as every process must choose the same, without the others' labels
+    prior = _own_prior(method)
     truth, used = (np.asarray(x) for x in checked(votes, labels, weight))
     limits = Limits(em.tolerance, em.max_steps)
     mode = sparse_mode(

@@ -74,7 +74,7 @@ def improve(
         each = alpha * (digamma(alpha + votes) - digamma(alpha))
         return jnp.where(votes > 0, each, 0.0).sum(0)
 
-    def improved(_: int, now: tuple[Array, Array]) -> tuple[Array, Array]:
+    def improved(_: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
         mean, log_c = now
         row = tables(mean, log_c) + pseudo
         mean = row / row.sum(-1, keepdims=True)
@@ -82,7 +82,7 @@ def improve(
         c = jnp.exp(log_c)
         slope = (digamma(votes.sum(-1) + c) - digamma(c)).sum(0)
 
-        def newton(_: int, x: Array) -> Array:
+        def newton(_: Array, x: Array) -> Array:
             gradient = total - jnp.exp(x) * slope - (x - location) / scale**2
             curvature = jnp.exp(x) * slope + 1 / scale**2
             return x + jnp.clip(gradient / curvature, -1.0, 1.0)
