@@ -9,7 +9,7 @@ import inspect
 import os
 import sys
 import textwrap
-from functools import partial
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,10 +19,12 @@ import typer
 from judgebayes.cli import requests
 from judgebayes.cli.command import Context, command_line, other_commands
 from judgebayes.cli.headings import CommandWithHeadings
+from judgebayes.cli.machine import INTERRUPTED, code_of, end_on_sigterm, for_machines
 from judgebayes.cli.records import completing, taking_records
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
 from judgebayes.workflow import options
+from judgebayes.workflow.machine import CommandResult
 
 __all__ = ["app", "main"]
 
@@ -36,15 +38,54 @@ app = typer.Typer(
 )
 
 DATA_HELP = "Fetch the public data sets that `reproduce` reads, and list them."
-data_app = typer.Typer(help=DATA_HELP, short_help=DATA_HELP, no_args_is_help=True)
-app.add_typer(data_app, name="data")
-command = partial(app.command, cls=CommandWithHeadings)
-data_command = partial(data_app.command, cls=CommandWithHeadings)
+data_app = typer.Typer(name="data", help=DATA_HELP, short_help=DATA_HELP, no_args_is_help=True)
+app.add_typer(data_app)
+
+
+def command(
+    name: str | None = None, *, group: typer.Typer = app, help: str | None = None
+) -> Callable[[Callable[..., CommandResult]], Callable[..., None]]:
+    """Return a decorator that adds a command to a group, with the options for machines."""
+
+    def decorate(function: Callable[..., CommandResult]) -> Callable[..., None]:
+        own = name or function.__name__
+        called = own if group is app else f"{group.info.name} {own}"
+        return group.command(own, help=help, cls=CommandWithHeadings)(
+            for_machines(called)(function)
+        )
+
+    return decorate
+
 
 Cache = Annotated[
     Path | None,
     typer.Option(help="Where to store the data sets; by default the user's cache folder."),
 ]
+
+
+def _print_version() -> None:
+    from judgebayes import __version__
+
+    typer.echo(f"judgebayes {__version__}")
+
+
+def _version_and_end(wanted: bool) -> bool:
+    if wanted:
+        _print_version()
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def _every_command(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version_and_end, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before the command."""
 
 
 def _import_help() -> str:
@@ -63,7 +104,7 @@ def _import_help() -> str:
 
 @command()
 @taking_records
-def reproduce(context: Context, request: requests.ReproduceRequest) -> None:
+def reproduce(context: Context, request: requests.ReproduceRequest) -> CommandResult:
     """Reproduce the papers' tables and figures, next to the published numbers and an audit.
 
     Each experiment runs in its own process. If one fails, the others still run; the failed ones are
@@ -72,82 +113,81 @@ def reproduce(context: Context, request: requests.ReproduceRequest) -> None:
     from judgebayes.cli.reproducing import list_experiments, reproduce_papers
 
     if request.listed:
-        list_experiments(request.what or [])
-    elif not reproduce_papers(request, command_line(context)):
-        raise typer.Exit(1)
+        return list_experiments(request.what or [])
+    return reproduce_papers(request, command_line(context))
 
 
 @command()
 @taking_records
-def collect(request: requests.CollectRequest) -> None:
+def collect(request: requests.CollectRequest) -> CommandResult:
     """Ask judges for votes, several times per item; an interrupted run resumes without paying twice."""
     from judgebayes.cli.collecting import collect as collect_from
 
-    collect_from(request)
+    return collect_from(request)
 
 
 @command()
 @taking_records
-def calibrate(context: Context, request: options.CalibrateRequest) -> None:
+def calibrate(context: Context, request: options.CalibrateRequest) -> CommandResult:
     """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating
 
     diagnosing, reporting = other_commands(context, "diagnose", "report")
-    calibrating.calibrate_votes(request, diagnosing=diagnosing, reporting=reporting)
+    return calibrating.calibrate_votes(request, diagnosing=diagnosing, reporting=reporting)
 
 
 @command()
 @taking_records
-def report(context: Context, request: requests.ReportRequest) -> None:
+def report(context: Context, request: requests.ReportRequest) -> CommandResult:
     """Write an HTML report: problems, accuracy of the judges, held-out scores and calibrated answers."""
     from judgebayes.cli.reporting import write_report
 
-    write_report(request, command_line(context))
+    return write_report(request, command_line(context))
 
 
 @command()
 @taking_records
-def apply(request: options.ApplyRequest) -> None:
+def apply(request: options.ApplyRequest) -> CommandResult:
     """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones."""
     from judgebayes.cli.calibrating import apply_fit
 
-    apply_fit(request)
+    return apply_fit(request)
 
 
 @command()
 @taking_records
-def diagnose(request: options.DiagnoseRequest) -> None:
+def diagnose(request: options.DiagnoseRequest) -> CommandResult:
     """Find problems of judges and labels: leaks, copies, bias, constant labels, saturation."""
     from judgebayes.cli.diagnosing import diagnose_votes
 
-    diagnose_votes(request)
+    return diagnose_votes(request)
 
 
 @command()
 @taking_records
-def ensemble(request: options.EnsembleRequest) -> None:
+def ensemble(request: options.EnsembleRequest) -> CommandResult:
     """Estimate the error of a majority of k votes on your items, and how many labels this needs."""
     from judgebayes.cli.ensembling import ensemble_error
 
-    ensemble_error(request)
+    return ensemble_error(request)
 
 
 @command()
 @taking_records
-def precision(request: options.PrecisionRequest) -> None:
+def precision(request: options.PrecisionRequest) -> CommandResult:
     """Estimate the share of each generator's items that is valid, corrected for the judges' bias."""
     from judgebayes.cli.precision import estimate_precision
 
-    estimate_precision(request)
+    return estimate_precision(request)
 
 
 @command()
 @taking_records
-def posterior(context: Context, request: requests.PosteriorRequest) -> None:
+def posterior(context: Context, request: requests.PosteriorRequest) -> CommandResult:
     """Sample a model's posterior, check its fit to the data, and save it for ArviZ."""
     from judgebayes.cli.sampling import sample_posterior
 
-    sample_posterior(request, command_line(context))
+    return sample_posterior(request, command_line(context))
 
 
 @command("posterior-compare")
@@ -162,19 +202,19 @@ def posterior_compare(
             "share."
         ),
     ] = None,
-) -> None:
+) -> CommandResult:
     """Compare how well posteriors predict each item from all the others (PSIS-LOO)."""
     from judgebayes.cli.sampling import compare_posteriors
 
-    compare_posteriors(files, site)
+    return compare_posteriors(files, site)
 
 
 @command("import", help=_import_help())
 @taking_records
-def import_(request: requests.ImportRequest) -> None:
+def import_(request: requests.ImportRequest) -> CommandResult:
     from judgebayes.cli.importing import import_file
 
-    import_file(request)
+    return import_file(request)
 
 
 def _data_names(incomplete: str) -> list[str]:
@@ -183,15 +223,15 @@ def _data_names(incomplete: str) -> list[str]:
     return completing([*SOURCES, "all"])(incomplete)
 
 
-@data_command("list")
-def data_list(cache: Cache = None) -> None:
+@command("list", group=data_app)
+def data_list(cache: Cache = None) -> CommandResult:
     """List the data sets: what they are, which ones are downloaded, licence and source."""
     from judgebayes.cli.getting import list_data
 
-    list_data(cache)
+    return list_data(cache)
 
 
-@data_command("get")
+@command("get", group=data_app)
 def data_get(
     names: Annotated[
         list[str],
@@ -210,14 +250,14 @@ def data_get(
             "downloading.",
         ),
     ] = None,
-) -> None:
+) -> CommandResult:
     """Fetch data sets at their pinned commits, check every file, and convert them.
 
     Complete data sets are not fetched again; an interrupted download resumes.
     """
     from judgebayes.cli.getting import get_data
 
-    get_data(names, cache, local)
+    return get_data(names, cache, local)
 
 
 @command()
@@ -226,19 +266,20 @@ def example(
         "example"
     ),
     seed: Annotated[int, typer.Option(help="Seed of the simulated votes.")] = 0,
-) -> None:
+) -> CommandResult:
     """Write small simulated files of votes and labels, to try the other commands on."""
     from judgebayes.cli.examples import write_example
 
-    write_example(folder, seed)
+    return write_example(folder, seed)
 
 
 @command()
-def version() -> None:
+def version() -> CommandResult:
     """Print the version."""
-    from judgebayes import __version__
+    from judgebayes.report.versions import versions
 
-    typer.echo(f"judgebayes {__version__}")
+    _print_version()
+    return CommandResult({"versions": dict(versions())})
 
 
 def _list_whole_summaries(*apps: typer.Typer) -> None:
@@ -275,15 +316,18 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 100)
     if _print_help(sys.argv[1:]):
         return
+    end_on_sigterm()
     try:
         app()
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
     except JudgeBayesError as error:
         from rich.console import Console
 
         console = Console(stderr=True)
         message = f"[bold red]Error:[/] {_escaped(str(error))}"
         console.print(message, soft_wrap=not console.is_terminal)
-        raise SystemExit(2) from None
+        raise SystemExit(code_of(error)) from None
 
 
 def _set_environment() -> None:

@@ -13,6 +13,7 @@ from judgebayes.io import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.workflow import applying
 from judgebayes.workflow.calibrating import answer, read_request, read_words
+from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
 
 __all__ = ["apply_fit", "calibrate_votes"]
@@ -24,8 +25,8 @@ SHOWN = ("judge", "votes", "accuracy", "accuracy_low", "accuracy_high")
 
 
 @in_float64
-def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) -> None:
-    """Calibrate, print the summary, and write the requested files.
+def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) -> CommandResult:
+    """Calibrate, print the summary, write the requested files, and return the results.
 
     `diagnosing` and `reporting` are the commands to run next on the same files.
     """
@@ -65,10 +66,11 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
             ),
         ],
     )
+    return result.for_machines()
 
 
-def apply_fit(request: ApplyRequest) -> None:
-    """Apply a saved fit to new votes, print what has drifted, and write the answers."""
+def apply_fit(request: ApplyRequest) -> CommandResult:
+    """Apply a saved fit to new votes, print what has drifted, and write and return the answers."""
     console = Console()
     check_writable(request.out)
     result = applying.apply_request(request)
@@ -76,6 +78,7 @@ def apply_fit(request: ApplyRequest) -> None:
     say(console, result.warnings, WARNING)
     say(console, [result.decided])
     _write(console, request.out, result.answers)
+    return result.for_machines()
 
 
 def _write(console: Console, out: Path | None, answers: pd.DataFrame) -> None:

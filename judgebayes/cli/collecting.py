@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import typer
 from jaxtyping import Int
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from judgebayes.cli.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED
 from judgebayes.cli.requests import CollectRequest, UntilSettled
 from judgebayes.cli.saying import say_plainly
 from judgebayes.collect.endpoint import (
@@ -32,6 +32,7 @@ from judgebayes.io import guess_columns, read_table
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, infer_classes
+from judgebayes.workflow.machine import CommandResult
 
 if TYPE_CHECKING:
     from judgebayes.workflow.adaptive import StoppingRule
@@ -44,19 +45,18 @@ GIVE_UP = 0.002
 """Default increase of the mean loss that stopping early may cause."""
 LABELS = "labels.csv"
 FIT = "fit.json"
-UNFINISHED, INTERRUPTED = 1, 130
 NOT_BODY = ("messages", "model", "stream", "n")
 
 
-def collect(request: CollectRequest) -> None:
-    """Collect votes, print a summary and the next command.
+def collect(request: CollectRequest) -> CommandResult:
+    """Collect votes, print a summary and the next command, and return the counts.
+
+    The exit code is 1 if votes are missing at the end, 130 after Ctrl-C, 143 after SIGTERM.
 
     Raises
     ------
     JudgeBayesError
         For bad input, a missing key, or a file that was started with other settings.
-    typer.Exit
-        With code 1 if votes are missing at the end, 130 after Ctrl-C.
     """
     settled = request.settled
     if settled is None and request.settling != UntilSettled():
@@ -92,7 +92,7 @@ def collect(request: CollectRequest) -> None:
             f"Dry run: no requests are sent. The prompt of item {plan.items[0].name}:",
             prompt,
         )
-        return
+        return CommandResult(_planned(plan, request.out) | {"dry_run": True})
     with Ledger(request.out, _settings(plan)) as ledger:
         if ledger.torn:
             say_plainly(
@@ -109,11 +109,51 @@ def collect(request: CollectRequest) -> None:
             write_table(_answers(plan, lines), settled.answers)
             say_plainly(console, f"Answers: {settled.answers}")
     say_plainly(console, f"Votes: {request.out}")
+    values = _planned(plan, request.out) | _results(plan, outcome, lines)
     if outcome.complete:
         say_plainly(console, f"Next: {_next_command(request, table, lines)}")
-        return
+        return CommandResult(values)
     say_plainly(console, *_unfinished(plan, outcome))
-    raise typer.Exit(INTERRUPTED if outcome.interrupted else UNFINISHED)
+    ended = TERMINATED if outcome.terminated else INTERRUPTED
+    return CommandResult(values, exit_code=ended if outcome.interrupted else NOT_ALL_HOLDS)
+
+
+def _planned(plan: Plan, out: Path) -> dict[str, Any]:
+    """Return the file of the votes, and the numbers of items, judges and planned votes."""
+    return {
+        "votes_file": out,
+        "task": plan.task.name,
+        "items": len(plan.items),
+        "judges": len(plan.judges),
+        "planned": plan.votes * len(plan.items) * len(plan.judges),
+        "dry_run": False,
+    }
+
+
+def _results(plan: Plan, outcome: Outcome, lines: list[Line]) -> dict[str, Any]:
+    """Return the numbers of answers, and those of each judge."""
+    rows = []
+    for judge in plan.judges:
+        answers = [line for line in lines if line.judge == judge.name]
+        rows.append(
+            {
+                "judge": judge.name,
+                "answers": len(answers),
+                "votes": sum(line.missing is None for line in answers),
+                "unanswered": outcome.unanswered[judge.name],
+                "reason": outcome.reasons.get(judge.name),
+            }
+        )
+    tokens = [line.tokens for line in lines if line.tokens is not None]
+    return {
+        "complete": outcome.complete,
+        "new": outcome.asked,
+        "earlier": outcome.kept,
+        "missing": outcome.missing,
+        "retried": outcome.retried,
+        "tokens": sum(tokens) if tokens else None,
+        "tables": {"judges": rows},
+    }
 
 
 def _plan(

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from judgebayes.cli.machine import MACHINE_OPTIONS
+
 __all__ = ["Context", "command_line", "other_commands"]
 
 if TYPE_CHECKING:
@@ -14,7 +16,10 @@ else:
 
 
 def command_line(context: Any) -> list[str]:
-    """Return the running command with its arguments and options, as a list of words."""
+    """Return the running command with its arguments and options, as a list of words.
+
+    The options for machines are left out: they do not change the results.
+    """
     return ["judgebayes", context.info_name, *_words_of(context, {*context.params})]
 
 
@@ -36,6 +41,8 @@ def _words_of(context: Any, names: set[str]) -> list[str]:
     """Return the words of those parameters that were set on the command line, if named."""
     words = []
     for parameter in context.command.params:
+        if parameter.name in MACHINE_OPTIONS:
+            continue
         source = context.get_parameter_source(parameter.name)
         if parameter.name in names and source is not None and source.name == "COMMANDLINE":
             words += _as_words(parameter, context.params[parameter.name])

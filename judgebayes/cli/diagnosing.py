@@ -7,11 +7,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.cli.saying import MARKS, numbers, say, show
-from judgebayes.finding import Finding
 from judgebayes.io import check_writable, write_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
 from judgebayes.workflow.diagnosing import diagnose_request
+from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import DiagnoseRequest
 
 __all__ = ["diagnose_votes", "print_judges"]
@@ -22,8 +22,8 @@ SHORTEST_NAME = 22
 """Names are shortened to this many characters, or to as many as keep them distinct."""
 
 
-def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
-    """Print a row per judge and the findings, write the requested files, and return the findings."""
+def diagnose_votes(request: DiagnoseRequest) -> CommandResult:
+    """Print a row per judge and the findings, write the requested files, and return the results."""
     console = Console()
     check_writable(request.out)
     check_writable(request.plot, table=False)
@@ -51,7 +51,7 @@ def diagnose_votes(request: DiagnoseRequest) -> list[Finding]:
         figure = judge_map(diagnosis.judges, title="Judges, with 90 % intervals")
         figure.savefig(request.plot, dpi=150)
         console.print(escape(f"The plot of the judges is in {request.plot}."), highlight=False)
-    return diagnosis.findings
+    return diagnosis.for_machines()
 
 
 def _print_by(console: Console, rates: pd.DataFrame, column: str, most: int) -> None:

@@ -18,6 +18,7 @@ from judgebayes.progress import shown
 from judgebayes.sentence import percent
 from judgebayes.workflow.ensembling import MajorityError, ensemble_request
 from judgebayes.workflow.label_session import session_request
+from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import EnsembleRequest
 
 __all__ = ["ensemble_error"]
@@ -32,8 +33,8 @@ MIXTURE = {
 }
 
 
-def ensemble_error(request: EnsembleRequest) -> None:
-    """Print the error by number of votes, and write the requested files.
+def ensemble_error(request: EnsembleRequest) -> CommandResult:
+    """Print the error by number of votes, write the requested files, and return the results.
 
     Raises
     ------
@@ -42,8 +43,9 @@ def ensemble_error(request: EnsembleRequest) -> None:
     """
     console = Console()
     if request.session is not None or request.new_label is not None:
-        say(console, session_request(request).sentences)
-        return
+        step = session_request(request)
+        say(console, step.sentences)
+        return step.for_machines()
     check_writable(request.out)
     check_writable(request.next_out)
     check_writable(request.plot, table=False)
@@ -66,6 +68,7 @@ def ensemble_error(request: EnsembleRequest) -> None:
     if request.plot is not None:
         _plot(result, request.plot)
         say(console, [f"The plot is in {request.plot}."])
+    return result.for_machines()
 
 
 def _print(console: Console, result: MajorityError) -> None:

@@ -11,6 +11,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
 from judgebayes.io import write_table
 from judgebayes.simulate import draw_votes
+from judgebayes.workflow.machine import CommandResult
 
 __all__ = ["example_tables", "write_example"]
 
@@ -20,8 +21,8 @@ SAMPLES = 8
 LABELLED = 100
 
 
-def write_example(folder: Path, seed: int) -> None:
-    """Write `votes.csv` and `labels.csv`, and print what they contain.
+def write_example(folder: Path, seed: int) -> CommandResult:
+    """Write `votes.csv` and `labels.csv`, print what they contain, and return their paths.
 
     Raises
     ------
@@ -44,6 +45,9 @@ def write_example(folder: Path, seed: int) -> None:
         f"{paths[0]}: {SAMPLES} simulated votes on each of {ITEMS} pairs, modelled on {JUDGE}",
         f"{paths[1]}: labels of {LABELLED} of these pairs",
         f"Try: judgebayes calibrate {paths[0]} --labels {paths[1]}",
+    )
+    return CommandResult(
+        {"votes": paths[0], "labels": paths[1], "items": ITEMS, "labelled": len(labels)}
     )
 
 

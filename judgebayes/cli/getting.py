@@ -12,14 +12,15 @@ from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import data_folder
 from judgebayes.public import SOURCES, Source, cache_folder, get, is_whole
+from judgebayes.workflow.machine import CommandResult
 
 __all__ = ["get_data", "list_data"]
 
 ALL = "all"
 
 
-def list_data(cache: Path | None) -> None:
-    """Print a table of the data sets, and the folder they are stored in."""
+def list_data(cache: Path | None) -> CommandResult:
+    """Print and return a table of the data sets, and the folder they are stored in."""
     cache_path = cache or cache_folder()
     console = Console()
     table = Table(box=None, pad_edge=False)
@@ -30,10 +31,23 @@ def list_data(cache: Path | None) -> None:
         table.add_row(source.name, escape(source.says), source.size, stored, escape(source.licence))
     console.print(table, highlight=False)
     say_plainly(console, f"Folder: {cache_path}")
+    rows = [
+        {
+            "name": each.name,
+            "content": each.says,
+            "download": each.size,
+            "stored": is_whole(each, cache_path),
+            "licence": each.licence,
+        }
+        for each in SOURCES.values()
+    ]
+    return CommandResult({"folder": cache_path, "tables": {"data sets": rows}})
 
 
-def get_data(names: list[str], cache: Path | None, local: Path | None) -> None:
+def get_data(names: list[str], cache: Path | None, local: Path | None) -> CommandResult:
     """Get data sets one by one; print licence, citation and how to use them in `reproduce`.
+
+    The folder of each is returned.
 
     Raises
     ------
@@ -53,6 +67,16 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> None:
     for name in wanted:
         _get(SOURCES[name], cache_path, local, console)
     say_plainly(console, _reproduce_hint(cache_path))
+    rows = [
+        {
+            "name": name,
+            "folder": cache_path / SOURCES[name].folder,
+            "commit": SOURCES[name].commit,
+            "licence": SOURCES[name].licence,
+        }
+        for name in wanted
+    ]
+    return CommandResult({"folder": cache_path, "tables": {"data sets": rows}})
 
 
 def _get(source: Source, cache_path: Path, local: Path | None, console: Console) -> None:

@@ -65,6 +65,7 @@ HEADINGS = {
         *("out", "save", "answers", "labels_out", "table", "plot", "plots_as", "overwrite"),
         *("next_labels", "between", "next_out", "listed", "costs"),
     ),
+    "For machines": ("json", "require", "fail_on", "quiet"),
 }
 """The headings in order, with the options under each. Options without a heading are under "Other"."""
 

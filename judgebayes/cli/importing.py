@@ -14,7 +14,10 @@ from judgebayes.io.formats import import_votes
 from judgebayes.io.imported import MAX_CLASSES, Imported
 from judgebayes.io.options import Options, join_names
 from judgebayes.io.tables import check_writable, write_table
+from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, infer_classes
+from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.results import rows_of
 
 __all__ = ["advice", "import_file", "next_command"]
 
@@ -22,8 +25,10 @@ LABELS = "labels.csv"
 """A file name to suggest for labels that do not exist yet."""
 
 
-def import_file(request: ImportRequest) -> None:
+def import_file(request: ImportRequest) -> CommandResult:
     """Read a format, write votes and labels, print what was read and the next command.
+
+    The counts of all records are returned.
 
     Raises
     ------
@@ -53,6 +58,23 @@ def import_file(request: ImportRequest) -> None:
     command = next_command(imported, out, labels_out)
     if command is not None:
         say_plainly(console, f"Next: {command}")
+    votes = imported.votes
+    return CommandResult(
+        {
+            "votes_file": out,
+            "labels_file": labels_out,
+            "records": imported.read,
+            "votes": int(votes["vote"].notna().sum()),
+            "items": votes["item"].nunique(),
+            "judges": votes["judge"].nunique(),
+            "labels": None if imported.labels is None else len(imported.labels),
+            "missing": dict(imported.missing),
+            "dropped": dict(imported.dropped),
+            "next": command,
+            "sentences": sentences([*imported.words(), *advice(imported, labels_out)]),
+            "tables": {"judges": rows_of(imported.coverage().reset_index())},
+        }
+    )
 
 
 def advice(imported: Imported, labels_out: Path | None) -> list[str]:

@@ -15,6 +15,7 @@ from judgebayes.cli.saying import WARNING, say, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import check_writable, write_table
 from judgebayes.sentence import percent
+from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import PrecisionRequest
 from judgebayes.workflow.precision import LEVEL, SETTLED, precision_request
 from judgebayes.workflow.precision_tables import check_words
@@ -24,8 +25,8 @@ __all__ = ["estimate_precision"]
 ABOUT = {"these": "these items", "more": "more items like these"}
 
 
-def estimate_precision(request: PrecisionRequest) -> None:
-    """Print the tables, and write the requested files.
+def estimate_precision(request: PrecisionRequest) -> CommandResult:
+    """Print the tables, write the requested files, and return the results.
 
     Raises
     ------
@@ -90,6 +91,7 @@ def estimate_precision(request: PrecisionRequest) -> None:
     if request.plot is not None:
         title = "Generator precision" if result.noun == "generator" else "Win rates"
         _plot(result.shares, result.noun, request.plot, title)
+    return result.for_machines()
 
 
 def _print_check(console: Console, table: pd.DataFrame, noun: str) -> None:

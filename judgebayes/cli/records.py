@@ -4,17 +4,19 @@ import inspect
 import operator
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from judgebayes.workflow.options import Option
 from judgebayes.workflow.records import Leaf, leaves, make_record, record_of
 
-__all__ = ["completing", "taking_records"]
+__all__ = ["completing", "options_of", "taking_records"]
+
+R = TypeVar("R")
 
 
-def taking_records(command: Callable[..., None]) -> Callable[..., None]:
+def taking_records(command: Callable[..., R]) -> Callable[..., R]:
     """Return the command with its record parameters replaced by their fields, for Typer.
 
     A field is annotated with an `Option`, with its help text alone (a bool is then a flag), or like a
@@ -28,8 +30,8 @@ def taking_records(command: Callable[..., None]) -> Callable[..., None]:
         flat += own if kind is None else [_parameter(leaf) for leaf in leaves(*kind)]
 
     @wraps(command)
-    def run(**values: object) -> None:
-        command(
+    def run(**values: object) -> R:
+        return command(
             **{
                 name: values[name] if kind is None else make_record(*kind, values)
                 for name, kind in kinds.items()
@@ -38,6 +40,11 @@ def taking_records(command: Callable[..., None]) -> Callable[..., None]:
 
     vars(run)["__signature__"] = inspect.Signature(flat)
     return run
+
+
+def options_of(record: type) -> list[inspect.Parameter]:
+    """Return the options of a record as parameters that Typer reads."""
+    return [_parameter(leaf) for leaf in leaves(record, {})]
 
 
 def _parameter(leaf: Leaf) -> inspect.Parameter:

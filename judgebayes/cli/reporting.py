@@ -47,6 +47,7 @@ from judgebayes.workflow.comparing import (
     grow,
 )
 from judgebayes.workflow.data import Data
+from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.reading import Listing
 
@@ -54,8 +55,8 @@ __all__ = ["write_report"]
 
 
 @in_float64
-def write_report(request: ReportRequest, command: Sequence[str]) -> None:
-    """Calibrate, measure the learning curve over numbers of labels, and write the page.
+def write_report(request: ReportRequest, command: Sequence[str]) -> CommandResult:
+    """Calibrate, measure the learning curve over numbers of labels, write the page, return the results.
 
     Raises
     ------
@@ -79,6 +80,8 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> None:
     say(
         console, [f"The report is in {request.out}: method {result.choice.name}, {result.counted}."]
     )
+    done = result.for_machines()
+    return replace(done, values={**done.values, "page": request.out})
 
 
 def _presentable(data: Data) -> Data:

@@ -19,6 +19,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from judgebayes.cli.machine import NOT_ALL_HOLDS
 from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.cli.saying import numbers, say_plainly
 from judgebayes.compiled.store import atomically, clear_half_written, locked
@@ -33,6 +34,7 @@ from judgebayes.experiments.writing import grades, write_index, write_text
 from judgebayes.public import SOURCES
 from judgebayes.report import render
 from judgebayes.report.versions import versions
+from judgebayes.workflow.machine import CommandResult
 
 __all__ = ["list_experiments", "reproduce_papers", "where_from"]
 
@@ -42,8 +44,8 @@ WIDE_ENOUGH = 140
 """The least width of a console on which the columns "claim" and "of" are shown."""
 
 
-def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
-    """Run the named experiments, or all; return whether all that could run have results.
+def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> CommandResult:
+    """Run the named experiments, or all; the exit code is 1 unless all that could run have results.
 
     Each result is written as soon as it is done, together with the index in Markdown and HTML. At the
     end one table has all claims; `claims.csv` has every graded row. A run that was interrupted, or in
@@ -112,7 +114,32 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> bool:
             "only these.",
             soft_wrap=True,
         )
-    return not failed
+    return CommandResult(
+        {
+            "folder": out,
+            "experiments": len(chosen),
+            "done": len(done),
+            "failed": len(failed),
+            "not_run": len(skipped),
+            "tables": {
+                "claims": [row._asdict() for row in _claims(done)],
+                "failed": [
+                    {"experiment": _named(e), "reason": f.reason, "log": f.log}
+                    for e, f in failed.items()
+                ],
+                "not run": [{"experiment": _named(e), "needs": list(e.needs)} for e in skipped],
+            },
+        },
+        exit_code=NOT_ALL_HOLDS if failed else 0,
+    )
+
+
+def _named(experiment: Experiment) -> str:
+    return f"{experiment.paper}/{experiment.name}"
+
+
+def _claims(done: list[Finished]) -> list[ClaimSummary]:
+    return claim_summaries([(d.experiment, d.output) for d in done])
 
 
 class _Reproduction:
@@ -203,8 +230,8 @@ def _bar(console: Console) -> Progress:
     )
 
 
-def list_experiments(what: list[str]) -> None:
-    """Print the named experiments, or all, with their estimated time and memory.
+def list_experiments(what: list[str]) -> CommandResult:
+    """Print and return the named experiments, or all, with their estimated time and memory.
 
     Raises
     ------
@@ -218,7 +245,7 @@ def list_experiments(what: list[str]) -> None:
     on_data, on_twins = known_costs(twins=False), known_costs(twins=True)
     chosen = find(what)
     for e in chosen:
-        name = f"{e.paper}/{e.name}"
+        name = _named(e)
         cost, twin = on_data.get(name), on_twins.get(name)
         table.add_row(
             name,
@@ -236,6 +263,19 @@ def list_experiments(what: list[str]) -> None:
         "Measured with 100 splits on two cores, two papers at a time; memory is the peak of the "
         "process.",
     )
+    rows = []
+    for e in chosen:
+        cost, twin = on_data.get(_named(e)), on_twins.get(_named(e))
+        rows.append(
+            {
+                "experiment": _named(e),
+                "seconds": None if cost is None else cost.seconds,
+                "seconds_on_twins": None if twin is None else twin.seconds,
+                "peak_bytes": None if cost is None else cost.peak_bytes,
+                "title": e.title,
+            }
+        )
+    return CommandResult({"experiments": len(chosen), "tables": {"experiments": rows}})
 
 
 def where_from(needs: Sequence[str]) -> str:
@@ -278,7 +318,7 @@ def _print_claims(console: Console, done: list[Finished]) -> None:
             no_wrap=number,
             overflow="fold",
         )
-    for row in claim_summaries([(d.experiment, d.output) for d in done]):
+    for row in _claims(done):
         table.add_row(*(escape(row[k]) for k in columns))
     if table.row_count:
         console.print(table, highlight=False)

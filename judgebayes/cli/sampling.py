@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from judgebayes import __version__
+from judgebayes.cli.machine import INTERRUPTED, InterruptError
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.cli.saying import MARKS, numbers, say, say_commands, show
@@ -42,17 +43,14 @@ from judgebayes.posterior.compare import targets
 from judgebayes.posterior.story import TARGETS
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
+from judgebayes.sentence import sentences
+from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision import generators_of
-from judgebayes.workflow.reading import (
-    Source,
-    classes_of,
-    labelled_words,
-    labels_of,
-    merged,
-    open_source,
-    read_votes,
-)
+from judgebayes.workflow.reading import labelled_words, labels_of, merged, open_source, read_votes
+from judgebayes.workflow.results import rows_of
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Source
 
 __all__ = ["compare_posteriors", "read_data", "sample_posterior"]
 
@@ -75,8 +73,8 @@ UNLABELLED = ("dawid-skene", "generator-validator")
 
 
 @in_float64
-def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
-    """Read the data, sample, write the file, and print summary and checks.
+def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> CommandResult:
+    """Read the data, sample, write the file, print summary and checks, and return them.
 
     Raises
     ------
@@ -102,9 +100,11 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
     drawn = _sampled(request, story, attributes)
     kept = drawn.attrs["draws_kept"]
+    interruption: list[Finding] = []
     if kept < nuts.draws:
         note = f"Interrupted: {kept} of {nuts.draws} draws of each chain are saved."
-        _print_findings(console, [Finding("bad", note)])
+        interruption = [Finding("bad", note)]
+        _print_findings(console, interruption)
     findings = posterior.diagnose(drawn, story.watched)
     bad = [each.sentence for each in findings if each.severity == "bad"]
     drawn.attrs[FAULTS] = json.dumps(bad)
@@ -121,9 +121,12 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
     _print_checks(console, checks)
     messages = in_words(checks, story.advice)
     # Draws that are not from the posterior are evidence neither for the model nor against it.
-    _print_findings(console, [replace(m, severity="note") for m in messages] if bad else messages)
+    messages = [replace(m, severity="note") for m in messages] if bad else messages
+    _print_findings(console, messages)
     for target in targets(drawn):
-        _print_findings(console, one_left_out(drawn, target))
+        predictions = one_left_out(drawn, target)
+        _print_findings(console, predictions)
+        messages += predictions
     if request.table is not None:
         write_table(table.rename_axis("parameter").reset_index(), request.table)
         say(console, [f"The summary of all {len(table)} parameters is in {request.table}."])
@@ -135,11 +138,37 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
         console,
         [f"The posterior is in {request.out} ({size:.1f} MB); open it with arviz.from_netcdf."],
     )
+    result = CommandResult(
+        {
+            "posterior_file": request.out,
+            "model": request.model,
+            "variant": variant,
+            "seed": request.seed,
+            "chains": nuts.chains,
+            "draws": int(kept),
+            "reliable": not bad,
+            "sentences": sentences([*words, *story.words]),
+            "tables": {
+                "parameters": rows_of(table.rename_axis("parameter").reset_index()),
+                "checks": [
+                    {
+                        "statistic": each.name,
+                        "observed": each.observed,
+                        "replicated": each.replicated.mean(),
+                        "p": each.p,
+                    }
+                    for each in checks
+                ],
+            },
+        },
+        [*interruption, *findings, *messages],
+        INTERRUPTED if interruption else 0,
+    )
     if bad:
         _print_findings(console, [Finding("bad", "Do not use it: the chains failed (see above).")])
         again = shlex.join(_longer(command, nuts))
         say_commands(console, [("Next, more draws into the same file:", again)])
-        return
+        return result
     comparison = f"judgebayes posterior-compare {shlex.quote(str(request.out))} OTHER.nc"
     say_commands(
         console,
@@ -150,6 +179,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> None:
             )
         ],
     )
+    return result
 
 
 def _nuts(request: PosteriorRequest) -> NUTS:
@@ -176,8 +206,8 @@ def _longer(command: Sequence[str], nuts: NUTS) -> list[str]:
     return [*others, "--draws", str(draws), "--warmup", str(warmup), "--overwrite"]
 
 
-def compare_posteriors(paths: Sequence[Path], site: str | None) -> None:
-    """Read posteriors of the same data, and print which predicts it best (PSIS-LOO).
+def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult:
+    """Read posteriors of the same data, print which predicts it best (PSIS-LOO), and return the scores.
 
     Raises
     ------
@@ -194,12 +224,35 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> None:
     files = {str(path): posterior.load(path) for path in paths}
     compared = compare(files, site)
     say(console, [f"All of {next(iter(files.values())).attrs['data']}."])
-    for name, data in files.items():
-        faults = json.loads(data.attrs.get(FAULTS, "[]"))
-        _print_findings(console, [Finding("bad", f"{name}: {sentence}") for sentence in faults])
+    findings = [
+        Finding("bad", f"{name}: {sentence}")
+        for name, data in files.items()
+        for sentence in json.loads(data.attrs.get(FAULTS, "[]"))
+    ]
+    _print_findings(console, findings)
     for comparison in compared:
         _print_comparison(console, comparison, files)
         _print_findings(console, comparison.words())
+        findings += comparison.words()
+    rows = {each.target: _comparison_rows(each) for each in compared}
+    return CommandResult({"tables": rows}, findings)
+
+
+def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:
+    rows = []
+    for rank, (name, loo) in enumerate(zip(comparison.names, comparison.each, strict=True)):
+        gap, error = comparison.behind(rank)
+        rows.append(
+            {
+                "posterior": name,
+                "log_score": comparison.total(rank),
+                "items": comparison.n_items,
+                "behind": gap,
+                "standard_error": error,
+                "unreliable": len(loo.unreliable),
+            }
+        )
+    return rows
 
 
 def _check(request: PosteriorRequest) -> None:
@@ -320,7 +373,7 @@ def _sampled(
                 attributes=attributes,
             )
         except KeyboardInterrupt:
-            raise JudgeBayesError(
+            raise InterruptError(
                 f"Interrupted with fewer than {LEAST_KEPT} draws of each chain, or before the results "
                 "were computed from them: no file was written."
             ) from None

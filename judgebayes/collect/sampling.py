@@ -90,6 +90,9 @@ class Outcome:
     spent: str | None = None
     """The budget that ended the run: calls or tokens."""
     interrupted: bool = False
+    """Whether a signal stopped the run."""
+    terminated: bool = False
+    """Whether that signal was SIGTERM."""
     uncounted: str | None = None
     """A judge whose server does not count tokens although there is a budget of tokens."""
     missing: int = 0
@@ -336,7 +339,8 @@ def _interruptible(run: _Run) -> Iterator[None]:
     """On Ctrl-C or SIGTERM stop asking; on a second signal cancel pending requests."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
-    def interrupt() -> None:
+    def interrupt(number: int) -> None:
+        run.outcome.terminated = number == signal.SIGTERM
         if run.outcome.interrupted and task is not None:
             task.cancel()
         elif not run.outcome.interrupted:
@@ -347,13 +351,15 @@ def _interruptible(run: _Run) -> Iterator[None]:
     # Elsewhere asyncio cancels the run at once, and pending questions are asked again later.
     able = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
     signals = (signal.SIGINT, signal.SIGTERM) if able else ()
+    before = {number: signal.getsignal(number) for number in signals}
     for number in signals:
-        loop.add_signal_handler(number, interrupt)
+        loop.add_signal_handler(number, interrupt, number)
     try:
         yield
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
+            signal.signal(number, before[number])
 
 
 def _line(plan: Plan, item: Item, question: Question, answer: Answer) -> Line:

@@ -1,5 +1,6 @@
 """The answers for each item: class probabilities, the decision and its expected loss."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,14 @@ def answer_table(
         names = np.array(coding.classes.names)
         table["set"] = [" | ".join(names[inside]) for inside in sets]
     return table
+
+
+def decided_counts(names: Sequence[str], decisions: Decisions) -> dict[str, int]:
+    """Return how often each class was decided, and under `PERSON` how often a person is asked."""
+    sent = decisions.to_person
+    counts = np.bincount(decisions.of_item[~sent], minlength=len(names))
+    asked = {PERSON: int(sent.sum())} if sent.any() else {}
+    return dict(zip(names, map(int, counts), strict=True)) | asked
 
 
 def decided_words(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,23 +15,23 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
 from judgebayes.io.in_memory import file_or_table
 from judgebayes.votes import MISSING, Votes
-from judgebayes.workflow.answers import Decisions, answer_table, decided_words, decisions_of
+from judgebayes.workflow.answers import (
+    Decisions,
+    answer_table,
+    decided_counts,
+    decided_words,
+    decisions_of,
+)
 from judgebayes.workflow.calibrating import Calibration
 from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.options import ApplyRequest, Fixed
 from judgebayes.workflow.plugins import load_plugins
-from judgebayes.workflow.reading import (
-    Reading,
-    Source,
-    apply_notes,
-    open_source,
-    read_votes,
-    reading_notes,
-)
+from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes, reading_notes
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
+from judgebayes.workflow.sources import Source
 
 __all__ = ["Applied", "apply", "apply_request", "save"]
 
@@ -58,6 +58,17 @@ class Applied(Result):
     def sentences(self) -> list[str]:
         """Which fit it is, what was read, what differs, and what was decided."""
         return [*self.said, *self.warnings, self.decided]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The method, the numbers of items and judges, and how often each class was decided."""
+        coding = self.read.coding
+        return {
+            "method": self.saved.method,
+            "items": self.votes.n_items,
+            "judges": len(coding.judges),
+            "decisions": decided_counts(coding.classes.names, self.decisions),
+        }
 
     @property
     def decided(self) -> str:

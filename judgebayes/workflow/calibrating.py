@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -39,12 +39,19 @@ from judgebayes.sentence import percent
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.abstaining import Abstention, abstention
-from judgebayes.workflow.answers import Decisions, answer_table, decided_words, decisions_of
+from judgebayes.workflow.answers import (
+    Decisions,
+    answer_table,
+    decided_counts,
+    decided_words,
+    decisions_of,
+)
 from judgebayes.workflow.comparing import (
     Compared,
     compare,
     comparison_table,
     comparison_words,
+    held_out_numbers,
     within_noise,
 )
 from judgebayes.workflow.data import Data, data_of
@@ -66,7 +73,7 @@ from judgebayes.workflow.reading import (
     Reading,
 )
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, count_findings, ends
 
 __all__ = [
     "LEAST_FOR_SPLITS",
@@ -140,6 +147,21 @@ class Calibration(Result):
         lines += [*(f.sentence for f in self.unsound), *self.warnings]
         lines += [] if self.sets is None else self.sets.sentences
         return [*lines, *self.decided]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What was read, the method, its held-out results with 95 % intervals, and the decisions."""
+        given, classes = self.given, self.given.read.coding.classes
+        numbers = given.numbers | {"method": self.choice.name, "map": self.choice.map_name}
+        numbers["decisions"] = decided_counts(classes.names, self.decisions)
+        if self.compared is not None:
+            numbers["held_out"] = held_out_numbers(
+                self.compared, self.choice.name, self.losses.matrix, hide_nll=self.hide_nll
+            )
+        if self.abstention is not None:
+            numbers["sent_to_a_person"] = ends(*self.abstention.share)
+            numbers["loss_of_the_others"] = ends(*self.abstention.risk)
+        return numbers | count_findings(self.findings)
 
     @property
     def decided(self) -> list[str]:

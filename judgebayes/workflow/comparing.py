@@ -27,6 +27,7 @@ from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import fit_on_of, rules_among
+from judgebayes.workflow.results import ends
 
 __all__ = [
     "HEAD",
@@ -37,6 +38,7 @@ __all__ = [
     "comparison_table",
     "comparison_words",
     "grow",
+    "held_out_numbers",
     "within_noise",
 ]
 
@@ -365,6 +367,20 @@ def comparison_table(
         extra = zip(("extra_loss", "low", "high"), lead, strict=True)
         rows.append({"method": name, **means, **dict(extra)})
     return pd.DataFrame(rows)
+
+
+def held_out_numbers(
+    compared: Compared, name: str, loss: Float[np.ndarray, "action class"], *, hide_nll: bool
+) -> dict[str, dict[str, float]]:
+    """Return a method's accuracy, mean loss and NLL on held-out labels, with 95 % intervals."""
+    own = compared.evaluations[name].losses(loss)
+    numbers = {
+        "accuracy": ends(*compared.right(name)),
+        "loss": ends(*compared.mean_loss(name, own, float(loss.max()))),
+    }
+    if not hide_nll:
+        numbers["nll"] = ends(*compared.interval(name, compared.nll(name), least=0.0))
+    return numbers
 
 
 def comparison_words(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,7 @@ from judgebayes.workflow.options import (
 )
 from judgebayes.workflow.reading import (
     Listing,
-    Opened,
     Reading,
-    Source,
-    classes_of,
     labelled_words,
     labels_of,
     merged,
@@ -33,6 +30,8 @@ from judgebayes.workflow.reading import (
 )
 from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.results import Result
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Opened, Source
 
 __all__ = ["Data", "data_in_request", "data_of", "encoded", "read"]
 
@@ -61,6 +60,17 @@ class Data(Result):
         if (self.labels >= 0).any():
             lines.append(labelled_words(self.labels, self.read.coding.classes))
         return lines
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The numbers of items, labels, judges and votes."""
+        votes = self.read.votes
+        return {
+            "items": len(self.labels),
+            "labels": int((self.labels >= 0).sum()),
+            "judges": len(self.read.coding.judges),
+            "votes": int((np.asarray(votes.index) >= 0).sum()),
+        }
 
     @property
     def items(self) -> pd.DataFrame:

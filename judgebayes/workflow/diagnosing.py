@@ -1,7 +1,7 @@
 """Problems of a user's judges and labels."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, count_findings
 
 __all__ = ["Diagnosis", "diagnose", "diagnose_request"]
 
@@ -55,6 +55,11 @@ class Diagnosis(Result):
         """What was read, the effect of groups, and the findings, the most severe first."""
         findings = (each.sentence for each in self.findings)
         return [*self.said, *self.grouped, *self.by_words, *findings]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The numbers of items, labels, judges, votes, problems and notes."""
+        return self.data.numbers | count_findings(self.findings)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

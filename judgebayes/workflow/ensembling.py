@@ -1,7 +1,7 @@
 """The error of a majority vote on a user's items, and the number of labels to estimate it."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
@@ -32,9 +32,10 @@ from judgebayes.workflow.ensemble_estimates import Estimates, split_words
 from judgebayes.workflow.ensemble_panel import UNLABELLED, EnsemblePanel, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
-from judgebayes.workflow.reading import classes_of, open_files
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, ends
+from judgebayes.workflow.scales import classes_of
 
 __all__ = ["MajorityError", "ensemble", "ensemble_request", "estimates_of", "sizes_of"]
 
@@ -83,6 +84,12 @@ class MajorityError(Result):
     def sentences(self) -> list[str]:
         """What was read and fitted, how many labels are needed, and warnings."""
         return [*self.said, *self.labels_to_go, *self.warnings]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What was read, and the error of the votes that each item has, with its interval."""
+        error = self.panels.iloc[0]
+        return self.data.numbers | {"error": ends(error["error"], error["low"], error["high"])}
 
     @property
     def about(self) -> str:

@@ -25,9 +25,11 @@ from judgebayes.workflow.ensemble_panel import panel_of
 from judgebayes.workflow.ensembling import estimates_of
 from judgebayes.workflow.labels_to_go import interval_now, points
 from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed, check_choice
-from judgebayes.workflow.reading import Labels, Opened, classes_of, open_files
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, ends
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Labels, Opened
 
 __all__ = ["SessionStep", "label_session", "session_request"]
 
@@ -65,6 +67,18 @@ class SessionStep(Result):
     def sentences(self) -> list[str]:
         """The labels so far, the error with its interval, and what to do next."""
         return self.sentences_said
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The number of labels, the error with its interval, and whether that is narrow enough."""
+        return {
+            "labels": len(self.labels),
+            "votes": self.votes,
+            "error": ends(self.error, self.low, self.high),
+            "width": self.width,
+            "enough": self.enough,
+            "next_item": self.next_item,
+        }
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -1,7 +1,7 @@
 """The share of each generator's items that is valid, and win rates of pairs of systems."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
@@ -37,9 +37,11 @@ from judgebayes.workflow.precision_tables import (
     judge_table,
 )
 from judgebayes.workflow.precision_words import precision_warnings
-from judgebayes.workflow.reading import Opened, Reading, classes_of, open_files
+from judgebayes.workflow.reading import Reading, open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Opened
 from judgebayes.workflow.systems import (
     Matches,
     binary_votes,
@@ -129,6 +131,11 @@ class Precision(Result):
     def sentences(self) -> list[str]:
         """What was read, and warnings."""
         return [*self.said, *self.warnings]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What was read, and the number of generators or pairs."""
+        return self.data.numbers | {f"{self.noun}s": len(self.shares)}
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

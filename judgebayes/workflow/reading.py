@@ -1,9 +1,8 @@
 """Read a user's files into votes, labels and groups."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +11,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import guess_columns, read_table
+from judgebayes.io import read_table
 from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import plain_label
 from judgebayes.io.in_memory import InMemory, file_or_table
@@ -31,35 +30,24 @@ from judgebayes.votes import (
     encode_wide,
     infer_classes,
 )
-from judgebayes.votes.classes import (
-    canonical,
-    distinct,
-    given_classes,
-    listing,
-    other_words,
-    usual_classes,
-    written,
-)
+from judgebayes.votes.classes import canonical, listing, other_words
 from judgebayes.votes.columns import require_columns, require_one_line, require_plain
-from judgebayes.votes.scale import SUSPICIOUS_VOTES
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.annotators import (
-    Doubt,
     check_annotators,
     label_columns,
     melted,
     merge_table,
 )
 from judgebayes.workflow.options import ROLES, Annotators, Columns, ReadingOptions, Tabular
+from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
+from judgebayes.workflow.scales import vote_values
+from judgebayes.workflow.sources import Labels, Opened, Source
 
 __all__ = [
-    "Labels",
     "Listing",
-    "Opened",
     "Reading",
-    "Source",
     "apply_notes",
-    "classes_of",
     "labelled_words",
     "labels_of",
     "merged",
@@ -75,70 +63,10 @@ DENSE_BYTES = 2**31
 STREAM_ROWS = 10_000_000
 """A Parquet file with more rows is read in pieces."""
 HEAD_ROWS = 10_000
-ITEM_SHARE = 0.9
-"""The least share of values of an item column in a file of labels that are items with votes."""
-FREQUENT = 0.05
-"""An unknown label with a larger share of the labels is probably not a missing label."""
 LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
 """Names of columns that may contain labels instead of a judge's votes."""
 
 SomeVotes = TypeVar("SomeVotes", Votes, SparseVotes)
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file or table of votes, and how to read it."""
-
-    path: Path | InMemory
-    columns: Columns = field(default_factory=Columns)
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
-    earlier: Mapping[str, str] = field(default_factory=dict)
-    """Columns of an earlier file by role, used if this file has them and none is named."""
-    ignored: tuple[str, ...] = ()
-    """Columns that are not judges, if the file has them."""
-    annotators: Annotators = field(default_factory=Annotators)
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """The columns that the user leaves out (`--ignore`)."""
-        return tuple(split_names(self.reading.ignore)) if self.reading.ignore else ()
-
-
-@dataclass(frozen=True)
-class Labels:
-    """A table with labels, and its item and label columns."""
-
-    table: pd.DataFrame
-    item: str
-    label: str
-    annotator: str | None = None
-    """The column of the annotator, if labels are merged and there is one."""
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A file of votes with the roles of its columns, before encoding."""
-
-    source: Source
-    table: pd.DataFrame
-    columns: dict[str, str | None]
-    labels: Labels | None
-    in_pieces: bool = False
-    """Whether `table` is only the head of the file."""
-    notes: tuple[str, ...] = ()
-    """What was left out of the files or read as something else, in sentences."""
-    judges: tuple[str, ...] = ()
-    """The columns of judges, of a wide table."""
-    doubt: Doubt | None = None
-    """How probable the classes of labelled items are, if the labels may be wrong."""
-
-    @property
-    def tables(self) -> list[tuple[pd.DataFrame, str]]:
-        """The table of the votes and, if there are labels, their table, each with its item column."""
-        tables = [(self.table, str(self.columns["item"]))]
-        if self.labels is not None:
-            tables.append((self.labels.table, self.labels.item))
-        return tables
 
 
 @dataclass(frozen=True)
@@ -271,7 +199,7 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         given["label"] = "none"
     if wide:
         candidates = [name for name in table.columns if name not in others]
-        columns, left_out = _wide_columns(candidates, given, elsewhere=labels is not None)
+        columns, left_out = wide_columns(candidates, given, elsewhere=labels is not None)
         if left_out is not None:
             notes.append(
                 f"Column {left_out!r} is left out: it is named like labels, but the labels are in "
@@ -279,7 +207,7 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
             )
             others = (*others, left_out)
     else:
-        columns = _long_columns(table, given, elsewhere=labels is not None)
+        columns = long_columns(table, given, elsewhere=labels is not None)
     if source.columns.order is None and columns["order"] is not None:
         values = {str(canonical(v)).casefold() for v in table[columns["order"]].dropna().unique()}
         if not values <= set(ORDERS):
@@ -316,7 +244,7 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
             gold = Labels(label_table, item, label)
     else:
         item = str(columns["item"])
-        gold, messages = _open_labels(labels, source, table[item])
+        gold, messages = open_labels(labels, source, table[item])
         notes += [*notes_of(gold.table), *messages]
     plain, messages = plain_cells(gold.table, [gold.label], reading.missing, "label")
     notes += messages
@@ -326,44 +254,13 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     )
 
 
-def _wide_columns(
-    names: list[str], given: dict[str, str | None], *, elsewhere: bool
-) -> tuple[dict[str, str | None], str | None]:
-    """Return the column of each role, and a column named like labels if these are in another file.
-
-    All other columns are judges.
-    """
-    label = given["label"]
-    given = given | dict.fromkeys(("judge", "sample", "order"), "none")
-    given.pop("vote")
-    given["label"] = "none" if label is None or (elsewhere and label not in names) else label
-    columns = guess_columns(names, given) | {"vote": None}
-    if label is None:
-        columns["label"] = plain_label(n for n in names if n not in columns.values())
-    if elsewhere:
-        return columns | {"label": None}, columns["label"]
-    return columns, None
-
-
-def _long_columns(
-    table: pd.DataFrame, given: dict[str, str | None], *, elsewhere: bool
-) -> dict[str, str | None]:
-    """Return the column of each role, for a table with a row per vote."""
-    given = dict(given)
-    if elsewhere:
-        given["label"] = given["label"] if given["label"] in table.columns else "none"
-        if given["vote"] is None and "label" in table.columns and not _has_vote(table):
-            given["vote"] = "label"  # the vote of crowd-sourcing tools
-    return guess_columns(table.columns, given)
-
-
 def _translate_labels(opened: Opened) -> Opened:
     """Return the file with labels such as yes and no translated to the words of the votes."""
     gold = opened.labels
     assert gold is not None
     given = gold.table[gold.label]
     try:
-        scale = infer_classes(_vote_values(opened), "")
+        scale = infer_classes(vote_values(opened), "")
     except JudgeBayesError:
         return opened  # the error is raised where the classes are needed
     words = other_words(given.unique(), scale)
@@ -412,15 +309,6 @@ def _two_columns(path: Path | InMemory, item: str, other: str) -> pd.DataFrame:
     return pd.concat(pairs).drop_duplicates(ignore_index=True)
 
 
-def _has_vote(table: pd.DataFrame) -> bool:
-    """Return whether a column has a usual name for votes."""
-    try:
-        guess_columns(table.columns, {"vote": None})
-    except JudgeBayesError:
-        return False
-    return True
-
-
 def _one_of(judges: list[str], name: str) -> list[str]:
     if name not in judges:
         raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {listing(judges, 20)}.")
@@ -435,176 +323,6 @@ def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
         judges = ", ".join(repr(str(j)) for j in table[judge].unique()[:10])
         raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {judges}.")
     return chosen
-
-
-def _open_labels(
-    path: Path | InMemory, source: Source, items: pd.Series
-) -> tuple[Labels, list[str]]:
-    """Return the labels of a file, and a message if its columns were detected by values."""
-    columns, item = source.columns, str(items.name)
-    layout = Layout(
-        encoding=source.reading.encoding, ignore=source.left_out, all_ignored_exist=False
-    )
-    gold = read_table(path, layout)
-    several, annotator = label_columns(gold, columns.label), None
-    if several:
-        gold, joined, annotator = melted(gold, several)
-        columns = replace(columns, label=joined)
-    elif source.annotators.labels_merge is not None:
-        named = source.annotators.annotator
-        annotator = guess_columns(gold.columns, {"annotator": named})["annotator"]
-    whole, gold = gold, gold.drop(columns=[name for name in [annotator] if name is not None])
-    same = item if item in gold.columns else None
-    label = columns.label if columns.label in gold.columns else None
-    if columns.label is not None and label is None:
-        raise JudgeBayesError(
-            f"There is no column {columns.label!r} for the label in {str(path)!r}; it has "
-            f"{', '.join(map(repr, gold.columns))}."
-        )
-    if same is None and label is None and len(gold.columns) == 2:
-        label = guess_columns(gold.columns, {"label": None})["label"]
-    if same is None and label is not None and len(gold.columns) == 2:  # the other one
-        same = next((name for name in gold.columns if name != label), None)
-    by_values = False
-    try:
-        roles = guess_columns(gold.columns, {"item": same, "label": label})
-    except JudgeBayesError as error:
-        same = _column_of_items(gold.drop(columns=label or []), items)
-        if same is None:
-            raise JudgeBayesError(
-                f"Which column of {str(path)!r} is the item? It has "
-                f"{', '.join(map(repr, gold.columns))}. The items of the votes "
-                f"({listing(items.unique(), 2)}) are in none of these columns, or in more than "
-                f"one. Give the item column the same name as in the votes, {item!r}."
-            ) from error
-        roles, by_values = guess_columns(gold.columns, {"item": same, "label": label}), True
-    if roles["label"] is None:
-        others = [name for name in gold.columns if name != roles["item"]]
-        others = others if len(others) == 1 else list(filter(None, [plain_label(others)]))
-        if not others:
-            raise JudgeBayesError(
-                f"Which column of {str(path)!r} is the label? It has "
-                f"{', '.join(map(repr, gold.columns))}; use --label NAME."
-            )
-        roles["label"] = others[0]
-    require_columns(gold, roles)
-    used = ", ".join(f"{role} = {name!r}" for role, name in roles.items())
-    message = (
-        f"Columns of {path.name}: {used}; the item column is detected by its values, which are items of "
-        "the votes."
-    )
-    labels = Labels(whole, str(roles["item"]), str(roles["label"]), annotator)
-    return labels, [message] if by_values else []
-
-
-def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
-    """Return the only column whose values are nearly all items with votes, None if there is none.
-
-    Of several, such as items 0, 1, 2 and labels 0, 1, it is the one whose values are nearly all
-    distinct.
-    """
-    with_votes = set(map(written, items.unique()))
-    names = [
-        str(name)
-        for name, cells in table.items()
-        if cells.map(lambda value: written(value) in with_votes).mean() >= ITEM_SHARE
-    ]
-    if len(names) > 1:
-        names = [name for name in names if table[name].nunique() >= ITEM_SHARE * len(table)]
-    return names[0] if len(names) == 1 else None
-
-
-def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Classes:
-    """Return the classes that the user named, or those of the votes and labels.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the classes cannot be inferred, or votes and labels are of different kinds.
-    """
-    if named is not None:
-        return given_classes(split_names(named), pairwise)
-    what = opened.source.path.name
-    votes = _inferred(opened, what)
-    if opened.labels is not None:
-        gold = opened.labels
-        given = gold.table[gold.label].dropna().unique()
-        plain = distinct(given)
-        if not plain:
-            return votes
-        _refuse_mixed(votes, {*plain}, int(gold.table[gold.label].count()))
-        try:
-            votes = infer_classes([*_vote_values(opened), *given], f"{what} and the labels")
-        except JudgeBayesError as error:
-            odd = next(v for v in given if votes.index(v) is None)
-            hit = gold.table[gold.label] == odd
-            rare = hit.sum() <= FREQUENT * gold.table[gold.label].count()
-            none = f"if it means no label, use {option('missing', [odd])}"
-            words = f"write the labels as the votes are written, {listing(votes.values)}"
-            raise JudgeBayesError(
-                f"Row {hit.idxmax()} of the label column {gold.label!r} contains "
-                f"{canonical(odd)!r}, but the votes are {', '.join(votes.names)}. Labels and "
-                "votes must have the same classes: "
-                f"{'; '.join([none, words] if rare else [words, none])}."
-            ) from error
-    return votes if pairwise is None else Classes(votes.values, pairwise)
-
-
-def _inferred(opened: Opened, what: str) -> Classes:
-    """Return the classes of the votes; the error for a few odd votes names the first row."""
-    if opened.source.reading.wide:
-        check_judge_columns(opened.table, list(opened.judges), opened.source.path)
-    values = _vote_values(opened)
-    try:
-        return infer_classes(values, what)
-    except JudgeBayesError:
-        if opened.in_pieces:
-            raise
-        table = opened.table
-        cells = (
-            table[list(opened.judges)].melt(ignore_index=False)["value"]
-            if opened.source.reading.wide
-            else table[str(opened.columns["vote"])]
-        )
-        plain = cells.map(canonical)
-        usual = usual_classes(Counter(plain.dropna()))
-        if usual is None:
-            raise
-        odd = plain[plain.isin(list(usual.odd))]
-        counts = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(8))
-        raise JudgeBayesError(
-            f"Row {odd.index[0]} of {what} contains {odd.iloc[0]!r}; {len(odd)} of {len(cells)} votes "
-            f"are not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as "
-            f"missing votes with {option('missing', usual.odd)}, or name all classes in order with "
-            "--classes 'LOW,...,HIGH'."
-        ) from None
-
-
-def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
-    """Refuse labels 0 and 1 with votes -1, 0, 1, and the reverse."""
-    binary_votes = votes.values == (0, 1) and -1 in labels
-    binary_labels = votes.values == (-1, 0, 1) and labels == {0, 1} and n_labels >= SUSPICIOUS_VOTES
-    if binary_votes or binary_labels:
-        kinds = ("binary", "ternary") if binary_votes else ("ternary", "binary")
-        raise JudgeBayesError(
-            f"The votes look {kinds[0]} ({', '.join(votes.names)}), but the labels look "
-            f"{kinds[1]}. Votes and labels must have the same classes. If one scale contains all of "
-            "them, name its classes from lowest to highest: --classes=-1,0,1 or --classes=0,1."
-        )
-
-
-def _vote_values(opened: Opened) -> list[object]:
-    if opened.source.reading.wide:
-        return list(pd.unique(opened.table[list(opened.judges)].to_numpy(object).ravel()))
-    vote = str(opened.columns["vote"])
-    if opened.in_pieces:
-        import pyarrow.parquet as pq
-
-        batches = pq.ParquetFile(opened.source.path).iter_batches(columns=[vote])
-        return list(
-            pd.concat([pd.Series(b.column(0).unique().to_pandas()) for b in batches]).unique()
-        )
-    return list(opened.table[vote].unique())
 
 
 def read_any_votes(opened: Opened, classes: Classes) -> Reading | Listing:

@@ -2,14 +2,17 @@
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from html import escape
 from typing import Any, ClassVar
 
 import pandas as pd
 
+from judgebayes.finding import Finding
 from judgebayes.sentence import sentence
+from judgebayes.workflow.machine import CommandResult, plain
 
-__all__ = ["Result"]
+__all__ = ["Result", "count_findings", "ends", "rows_of"]
 
 SHOWN = 10
 """Number of rows of each table in a notebook."""
@@ -31,15 +34,31 @@ class Result(ABC):
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name, the most important first."""
 
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The numbers that a reader looks for first, by name; NaN where one is not known."""
+        return {}
+
+    @property
+    def all_findings(self) -> list[Finding]:
+        """The findings of diagnostics, and the warnings as notes."""
+        warnings = getattr(self, "warnings", [])
+        return [
+            *getattr(self, "findings", []),
+            *(Finding("note", each, "warning") for each in warnings),
+        ]
+
+    def for_machines(self, exit_code: int = 0) -> CommandResult:
+        """Return what a command with this result hands to a machine."""
+        return CommandResult(self.to_dict(), self.all_findings, exit_code)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return sentences and tables (a list of rows each) as plain values for JSON."""
+        """Return numbers, sentences and tables (a list of rows each) as plain values for JSON."""
         return {
             "schema": self.schema,
+            **plain(self.numbers),
             "sentences": [sentence(each) for each in self.sentences],
-            "tables": {
-                name: json.loads(table.to_json(orient="records", double_precision=15))
-                for name, table in self.tables.items()
-            },
+            "tables": {name: rows_of(table) for name, table in self.tables.items()},
         }
 
     def __str__(self) -> str:
@@ -57,3 +76,20 @@ class Result(ABC):
                 table.head(SHOWN).to_html(index=False, border=0, float_format="{:.4g}".format)
             )
         return "".join(parts)
+
+
+def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as plain values for JSON; a value that is not finite is None."""
+    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15))
+    return rows
+
+
+def count_findings(findings: Sequence[Finding]) -> dict[str, int]:
+    """Return the numbers of bad findings and of notes by name."""
+    bad, notes = (sum(each.severity == kind for each in findings) for kind in ("bad", "note"))
+    return {"problems": bad, "notes": notes}
+
+
+def ends(estimate: float, low: float, high: float) -> dict[str, float]:
+    """Return an estimate and its interval by name."""
+    return {"estimate": float(estimate), "low": float(low), "high": float(high)}

@@ -21,7 +21,9 @@ from typer.testing import CliRunner
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.options import Columns
-from judgebayes.workflow.reading import Source, classes_of, open_source, read_votes
+from judgebayes.workflow.reading import open_source, read_votes
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Source
 
 KEY = "sk-very-secret-0123456789"
 QUICK = ("--timeout", "20", "--retries", "2")
@@ -288,16 +290,23 @@ def test_killed_and_resumed_nothing_is_paid_twice(tmp_path: Path) -> None:
         assert sum(fake.paid.values()) == before
 
 
-def test_ctrl_c_keeps_what_is_on_its_way(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+)
+def test_a_signal_keeps_what_is_on_its_way(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
     items = pairs(tmp_path, 30)
 
     def answering(prompt: str, before: int) -> Reply:
         if sum(fake.asked.values()) == 5:
-            threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+            threading.Timer(0.0, os.kill, (os.getpid(), number)).start()
         return Reply("[[A]]", wait=0.05)
 
+    before = signal.getsignal(number)
     with serving(answering) as fake:
-        said = run(fake, items, "-n", "2", "--concurrency", "3", code=130)
+        said = run(fake, items, "-n", "2", "--concurrency", "3", code=code)
+    assert signal.getsignal(number) == before
     assert sum(fake.paid.values()) == len(votes(tmp_path)) < 20
     assert "Interrupted; every answer that was received is saved." in said
 

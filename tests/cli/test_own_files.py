@@ -20,16 +20,9 @@ from judgebayes.workflow import calibrating
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 from judgebayes.workflow.methods import Choice, build
 from judgebayes.workflow.options import CalibrateRequest, Columns, ReadingOptions
-from judgebayes.workflow.reading import (
-    Opened,
-    Reading,
-    Source,
-    apply_notes,
-    classes_of,
-    open_source,
-    read_votes,
-    reading_notes,
-)
+from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes, reading_notes
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Opened, Source
 
 SPREADSHEET = """Judge results, March 2026;;;;;
 ;;;;;

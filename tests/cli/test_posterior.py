@@ -24,6 +24,7 @@ from scipy.special import expit, logsumexp
 from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app, sampling
+from judgebayes.cli.machine import InterruptError, code_of
 from judgebayes.cli.priors import PRIORS as PRIORS_OF_HELP
 from judgebayes.cli.priors import read_priors, usual_priors
 from judgebayes.cli.requests import PosteriorRequest
@@ -59,7 +60,7 @@ def table(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def run(*args: object) -> Result:
     result = CliRunner().invoke(app, [str(a) for a in args])
-    if result.exception is not None and not isinstance(result.exception, JudgeBayesError):
+    if not isinstance(result.exception, JudgeBayesError | SystemExit | None):
         raise result.exception
     return result
 
@@ -470,6 +471,8 @@ def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(NUTS, "draw", interrupted)
     error = files.sample("davidson", name="cut short").exception
+    assert isinstance(error, InterruptError)
+    assert code_of(error) == 130
     assert "no file was written" in str(error)
     assert not (files.folder / "cut short.nc").exists()
 
@@ -490,7 +493,7 @@ def test_an_interrupt_keeps_the_draws_that_there_are(
     monkeypatch.setattr(sampling, "stepped", stepped)
     monkeypatch.setattr(nuts, "PAUSE", 0.0)
     done = files.sample("one-coin", name="interrupted")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 130, done.output
     assert "Interrupted: 25 of 40 draws of each chain are saved." in done.output
     data = files.load("interrupted")
     assert data["posterior"].sizes["draw"] == 25

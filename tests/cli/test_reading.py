@@ -7,14 +7,9 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.options import ReadingOptions
-from judgebayes.workflow.reading import (
-    Reading,
-    Source,
-    apply_notes,
-    classes_of,
-    open_source,
-    read_votes,
-)
+from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Source
 
 
 def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Reading, str | None]:

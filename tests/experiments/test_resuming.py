@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import planted
 import pytest
+from documents import check_document
 
 from judgebayes.cli.reproducing import reproduce_papers
 from judgebayes.cli.requests import ReproduceRequest
@@ -26,6 +27,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import resuming, runner
 from judgebayes.experiments.core import Experiment, Output, Run, rows
 from judgebayes.experiments.resuming import UNFINISHED
+from judgebayes.workflow.machine import document, to_json
 
 PAPER = planted.PAPER
 ALONE = """
@@ -38,7 +40,7 @@ if __name__ == "__main__":
     reproducing.find = lambda what: planted.ALL
     out = Path(sys.argv[1])
     request = ReproduceRequest(what=["all"], twins=True, splits=10, out=out)
-    sys.exit(not reproducing.reproduce_papers(request, ["x"]))
+    sys.exit(reproducing.reproduce_papers(request, ["x"]).exit_code)
 """
 
 
@@ -88,7 +90,12 @@ def plant(tmp_path: Path) -> Planted:
 
 def reproduce(out: Path, seed: int = 0, costs: Path | None = None) -> bool:
     request = ReproduceRequest(what=["all"], twins=True, splits=10, seed=seed, out=out, costs=costs)
-    return reproduce_papers(request, ["judgebayes", "reproduce"])
+    result = reproduce_papers(request, ["judgebayes", "reproduce"])
+    code = result.exit_code
+    content = check_document(to_json(document("reproduce", "0", result, exit_code=code)))
+    assert content["result"]["failed"] == len(content["result"]["tables"]["failed"])
+    assert (code == 0) == (content["result"]["failed"] == 0)
+    return code == 0
 
 
 def files(out: Path) -> dict[str, bytes]:

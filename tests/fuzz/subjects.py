@@ -31,14 +31,9 @@ from judgebayes.io.repair import Shown, repair_verdicts
 from judgebayes.votes import encode
 from judgebayes.workflow.fit_file import load_fit
 from judgebayes.workflow.options import Columns, ReadingOptions
-from judgebayes.workflow.reading import (
-    Listing,
-    Reading,
-    Source,
-    classes_of,
-    open_source,
-    read_any_votes,
-)
+from judgebayes.workflow.reading import Listing, Reading, open_source, read_any_votes
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Source
 
 __all__ = ["SUBJECTS", "check_sentence"]
 

@@ -18,7 +18,9 @@ from judgebayes.sentence import LONGEST, sentence
 from judgebayes.votes import encode
 from judgebayes.votes.classes import canonical
 from judgebayes.workflow.fit_file import load_fit
-from judgebayes.workflow.reading import Source, classes_of, open_source
+from judgebayes.workflow.reading import open_source
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Source
 
 NUMBERS_THAT_ARE_NAMES = [
     ("1_0", "10"),

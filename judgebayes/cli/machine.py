@@ -1,0 +1,219 @@
+"""The options that every command has for machines: `--json`, `--quiet`, `--require`, `--fail-on`."""
+
+import contextlib
+import inspect
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial, wraps
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from judgebayes import __version__
+from judgebayes.cli.records import options_of
+from judgebayes.errors import JudgeBayesError
+from judgebayes.sentence import sentence
+from judgebayes.workflow import machine
+from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.options import Option, check_choice
+from judgebayes.workflow.records import make_record
+
+__all__ = [
+    "BAD_INPUT",
+    "INTERRUPTED",
+    "MACHINE_OPTIONS",
+    "NOT_ALL_HOLDS",
+    "TERMINATED",
+    "InterruptError",
+    "MachineOptions",
+    "code_of",
+    "end_on_sigterm",
+    "for_machines",
+]
+
+NOT_ALL_HOLDS, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+"""The exit codes beside 0."""
+STDOUT = Path("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineOptions:
+    """The options of every command for machines."""
+
+    json: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE|-",
+            help="Where to write the results as JSON; - is standard output, and all sentences then go "
+            "to standard error.",
+        ),
+    ] = None
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH>NUMBER",
+            help="A number of the JSON that must be as stated, such as `held_out.accuracy.low>0.7`; "
+            "otherwise the exit code is 1. Repeat the option for more.",
+        ),
+    ] = None
+    fail_on: Annotated[
+        str | None,
+        Option(
+            "Exit with code 1 if there is a problem (bad), or a problem or a note (note).",
+            values=("bad", "note"),
+        ),
+    ] = None
+    quiet: Annotated[bool, "Print no sentences, tables or progress; errors are still printed."] = (
+        False
+    )
+
+
+class InterruptError(JudgeBayesError):
+    """An interrupt before there was a result, in one sentence."""
+
+
+MACHINE_OPTIONS = frozenset(each.name for each in fields(MachineOptions))
+
+
+def for_machines(name: str) -> Callable[[Callable[..., CommandResult]], Callable[..., None]]:
+    """Return a decorator that gives a command, called `name` in the JSON, these options."""
+
+    def decorate(command: Callable[..., CommandResult]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**values: Any) -> None:
+            options = make_record(MachineOptions, {}, values)
+            others = {key: value for key, value in values.items() if key not in MACHINE_OPTIONS}
+            _run(name, options, partial(command, **others))
+
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        vars(run)["__signature__"] = inspect.Signature([*own, *options_of(MachineOptions)])
+        return run
+
+    return decorate
+
+
+def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult]) -> None:
+    """Run a command, write its JSON, and end with the exit code.
+
+    Raises
+    ------
+    JudgeBayesError
+        For bad input, a requirement on a number that the JSON lacks, or JSON that cannot be written.
+    typer.Exit
+        With the exit code, if it is not 0.
+    """
+    required = [machine.read_requirement(text) for text in options.require or ()]
+    if options.fail_on is not None:
+        check_choice("fail-on", options.fail_on, ("bad", "note"))
+    _check_writable(options.json)
+    make = partial(machine.document, name, __version__)
+    try:
+        with _prose(options):
+            result = command()
+    except (JudgeBayesError, KeyboardInterrupt, SystemExit) as error:
+        code, words = _ended_by(error)
+        with contextlib.suppress(JudgeBayesError):  # the first error is the one to tell
+            _write(options.json, make(None, exit_code=code, error=words))
+        if isinstance(error, JudgeBayesError):
+            raise
+        _complain(words)
+        raise typer.Exit(code) from None
+    content = make(result, exit_code=result.exit_code)
+    try:
+        checks = [each.check(content) for each in required]
+    except JudgeBayesError as error:
+        _write(options.json, make(result, exit_code=BAD_INPUT, error=str(error)))
+        raise
+    failing = machine.failing(result.findings, options.fail_on)
+    met = all(each["holds"] for each in checks) and not failing
+    code = result.exit_code or (0 if met else NOT_ALL_HOLDS)
+    _write(options.json, make(result, exit_code=code, required=checks))
+    for each in checks:
+        if not each["holds"]:
+            value = "not known" if each["value"] is None else f"{each['value']:.6g}"
+            _complain(f"Not met: {each['requirement']}; the value is {value}.")
+    for finding in failing:
+        _complain(f"--fail-on {options.fail_on}: {finding.sentence}")
+    if code:
+        raise typer.Exit(code)
+
+
+def _ended_by(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, JudgeBayesError):
+        return code_of(error), str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "Interrupted."
+    return TERMINATED, "Ended by SIGTERM."
+
+
+@contextlib.contextmanager
+def _prose(options: MachineOptions) -> Iterator[None]:
+    """Send what a command prints to standard error if standard output is JSON, or nowhere."""
+    with contextlib.ExitStack() as stack:
+        if options.quiet:
+            nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
+            stack.enter_context(contextlib.redirect_stdout(nowhere))
+            stack.enter_context(contextlib.redirect_stderr(nowhere))
+        elif options.json == STDOUT:
+            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        yield
+
+
+def _check_writable(path: Path | None) -> None:
+    if path is not None and path != STDOUT:
+        from judgebayes.io import check_writable
+
+        check_writable(path, table=False)
+
+
+def _write(path: Path | None, content: dict[str, Any]) -> None:
+    """Write a document to a file, which is then whole or as it was, or to standard output."""
+    if path is None:
+        return
+    text = machine.to_json(content)
+    if path != STDOUT:
+        from judgebayes.compiled.store import atomically
+
+        with atomically(path) as temporary:
+            temporary.write_text(text, encoding="ascii")
+        return
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        _abandon_stdout()
+        raise JudgeBayesError(
+            f"The JSON cannot be written to standard output: {error.strerror or error}."
+        ) from error
+
+
+def _abandon_stdout() -> None:
+    """Drop what standard output still buffers, which Python would write again at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _complain(words: str) -> None:
+    typer.echo(sentence(words), err=True)
+
+
+def code_of(error: JudgeBayesError) -> int:
+    """Return the exit code after an error."""
+    return INTERRUPTED if isinstance(error, InterruptError) else BAD_INPUT
+
+
+def end_on_sigterm() -> None:
+    """Make SIGTERM end the program as an error does: files are whole, and the exit code is 143."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
+        raise SystemExit(TERMINATED)
+
+    signal.signal(signal.SIGTERM, end)

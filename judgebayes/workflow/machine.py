@@ -1,0 +1,302 @@
+"""Results that machines read: one JSON document per command, and requirements on its numbers.
+
+The document is described by a JSON Schema, `result.schema.json` in the package. A value that is not
+finite is null.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import resources
+from typing import Any
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.finding import Finding
+from judgebayes.sentence import sentence
+
+__all__ = [
+    "SCHEMA",
+    "CommandResult",
+    "Requirement",
+    "document",
+    "failing",
+    "plain",
+    "read_requirement",
+    "schema",
+    "to_json",
+]
+
+SCHEMA = "judgebayes.command/1"
+"""The name and version of the document: a new key keeps it, one renamed or removed does not."""
+ROWS = 200
+"""The rows of each table whose paths are compared with a misspelt one."""
+SUGGESTED = 3
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a command hands to a machine."""
+
+    values: Mapping[str, Any]
+    """The results: numbers, sentences and tables, as `Result.to_dict` gives them."""
+    findings: Sequence[Finding] = ()
+    exit_code: int = 0
+    """1 if the command ran, but not all that was asked is done; 130 if it was interrupted."""
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: numbers that are not finite become None, paths text.
+
+    >>> plain({"low": float("nan"), "path": Path("a.csv"), "sizes": (1, 3)})
+    {'low': None, 'path': 'a.csv', 'sizes': [1, 3]}
+    """
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy or JAX
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(each) for each in value]
+    return value if isinstance(value, str) else str(value)
+
+
+def document(
+    command: str,
+    version: str,
+    result: CommandResult | None,
+    *,
+    exit_code: int,
+    error: str | None = None,
+    required: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return the document of a command: its result and findings, or the error that ended it."""
+    findings = () if result is None else result.findings
+    return {
+        "schema": SCHEMA,
+        "command": command,
+        "version": version,
+        "exit_code": exit_code,
+        "error": error,
+        "result": None if result is None else plain(result.values),
+        "findings": [
+            {
+                "severity": each.severity,
+                "topic": each.topic,
+                "judges": [str(judge) for judge in each.judges],
+                "sentence": sentence(each.sentence),
+            }
+            for each in findings
+        ],
+        "required": [plain(each) for each in required],
+    }
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of the documents, as `result.schema.json` has it."""
+    content: dict[str, Any] = json.loads(
+        resources.files(__package__).joinpath("result.schema.json").read_text(encoding="utf-8")
+    )
+    return content
+
+
+def to_json(content: Mapping[str, Any]) -> str:
+    """Return a document as text: ASCII, without NaN, and with a line end."""
+    return json.dumps(content, allow_nan=False, indent=1) + "\n"
+
+
+def failing(findings: Sequence[Finding], severity: str | None) -> list[Finding]:
+    """Return the findings that `--fail-on bad` or `--fail-on note` does not accept."""
+    kinds = {None: (), "bad": ("bad",), "note": ("bad", "note")}[severity]
+    return [each for each in findings if each.severity in kinds]
+
+
+COMPARISONS = {
+    ">=": lambda a, b: a >= b,
+    "<=": lambda a, b: a <= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    ">": lambda a, b: a > b,
+    "<": lambda a, b: a < b,
+}
+EXAMPLE = "--require 'held_out.accuracy.low>0.7'"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A comparison of a number of the document with a constant, such as `error.high<0.2`."""
+
+    path: str
+    comparison: str
+    bound: float
+
+    def __str__(self) -> str:
+        """Return the requirement as it is written."""
+        return f"{self.path}{self.comparison}{self.bound:g}"
+
+    def check(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the value at the path and whether the requirement holds; null never does.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the document has no number at the path.
+        """
+        value = self._number(content)
+        holds = value is not None and COMPARISONS[self.comparison](value, self.bound)
+        return {"requirement": str(self), "value": value, "holds": bool(holds)}
+
+    def _number(self, content: Mapping[str, Any]) -> float | None:
+        there = [*_values_at(content.get("result"), self.path), *_values_at(content, self.path)]
+        numbers = [each for each in there if each is None or _is_number(each)]
+        if numbers:
+            return numbers[0]
+        if there:
+            raise JudgeBayesError(
+                f"--require {str(self)!r}: {self.path!r} is {_kind_of(there[0])}, not a number"
+                f"{_listed(there[0], self.path)}."
+            )
+        raise JudgeBayesError(
+            f"--require {str(self)!r}: the JSON has no {self.path!r}"
+            f"{_meant(content.get('result'), content, self.path)}"
+        )
+
+
+def read_requirement(text: str) -> Requirement:
+    """Return the requirement that a text such as `error.high<0.2` states.
+
+    >>> read_requirement("win_rate.low > 0.5")
+    Requirement(path='win_rate.low', comparison='>', bound=0.5)
+
+    Raises
+    ------
+    JudgeBayesError
+        If it is not a path, a comparison and a number.
+    """
+    start = f"--require {text!r}"
+    parts = re.split(r"([<>=!]+)", text)
+    if len(parts) > 3:
+        raise JudgeBayesError(f"{start} has several comparisons; repeat --require for each.")
+    if len(parts) < 3:
+        raise JudgeBayesError(
+            f"{start} has no comparison; write a path, one of {', '.join(COMPARISONS)}, and a number: "
+            f"{EXAMPLE}."
+        )
+    path, comparison, number = (part.strip() for part in parts)
+    if comparison not in COMPARISONS:
+        raise JudgeBayesError(
+            f"{start} has {comparison!r}, which is no comparison; use one of {', '.join(COMPARISONS)}."
+        )
+    if not path:
+        raise JudgeBayesError(
+            f"{start} has no path before {comparison!r}; write for example {EXAMPLE}."
+        )
+    if not number:
+        raise JudgeBayesError(
+            f"{start} has no number after {comparison!r}; write for example {EXAMPLE}."
+        )
+    bound = _as_number(number)
+    if bound is None:
+        other = " (the path comes first)" if _as_number(path) is not None else ""
+        hint = " with a decimal point" if _as_number(number.replace(",", ".")) is not None else ""
+        raise JudgeBayesError(
+            f"{start}: {number!r} is not a number{other}; write one{hint}: {EXAMPLE}."
+        )
+    return Requirement(path, comparison, bound)
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _kind_of(value: object) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}"
+    return "a list" if isinstance(value, list) else "an object"
+
+
+def _values_at(node: Any, path: str) -> Iterator[Any]:
+    """Yield what stands at a path of names joined by dots; a name may contain dots itself.
+
+    In a table (a list of rows) the names are the values of the first columns, as many as it takes to
+    find one row, or the number of a row, from 0.
+    """
+    if not path:
+        yield node
+    elif isinstance(node, dict):
+        for key in sorted(_leading(node, path), key=len, reverse=True):
+            yield from _values_at(node[key], path[len(key) + 1 :])
+    elif isinstance(node, list):
+        for name, rows in _rows_by_first(node).items():
+            if _leading([name], path):
+                there = rows[0] if len(rows) == 1 else [_without_first(row) for row in rows]
+                yield from _values_at(there, path[len(name) + 1 :])
+        number, _, rest = path.partition(".")
+        if number.isdecimal() and int(number) < len(node):
+            yield from _values_at(node[int(number)], rest)
+
+
+def _leading(names: Any, path: str) -> list[str]:
+    """Return the names that a path can begin with."""
+    return [name for name in names if path == name or path.startswith(f"{name}.")]
+
+
+def _rows_by_first(rows: list[Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of a table by the text of the value of their first column."""
+    named: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if isinstance(row, dict) and row:
+            named.setdefault(str(next(iter(row.values()))), []).append(row)
+    return named
+
+
+def _without_first(row: dict[str, Any]) -> dict[str, Any]:
+    return dict([*row.items()][1:])
+
+
+def _number_paths(node: Any, prefix: str = "") -> Iterator[str]:
+    """Yield the paths of all numbers, of long tables only those of the first rows."""
+    if _is_number(node):
+        yield prefix
+    elif isinstance(node, dict):
+        for key, each in node.items():
+            yield from _number_paths(each, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(node, list):
+        for name, rows in _rows_by_first(node[:ROWS]).items():
+            there = rows[0] if len(rows) == 1 else [_without_first(row) for row in rows]
+            yield from _number_paths(there, f"{prefix}.{name}")
+
+
+def _listed(node: Any, path: str) -> str:
+    """Return the first numbers below a path, for the end of a sentence."""
+    below = [path + "." + each for each in _number_paths(node) if each]
+    return f"; it has {', '.join(map(repr, below[:SUGGESTED]))}" if below else ""
+
+
+def _meant(result: Any, content: Any, path: str) -> str:
+    """Return the numbers with similar paths, or the first ones, for the end of a sentence."""
+    outside = {key: each for key, each in content.items() if key != "result"}
+    paths = [*_number_paths(result), *_number_paths(outside)]
+    near = get_close_matches(path, paths, 1, 0.6)
+    if not near:  # the last name, wherever it stands
+        last = path.rpartition(".")[2]
+        near = [each for each in paths if each.rpartition(".")[2] == last][:1]
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    listed = ", ".join(map(repr, paths[:SUGGESTED]))
+    return f"; it has, for example, {listed}." if paths else "; it has no numbers."

@@ -1,0 +1,138 @@
+"""The column of each role, in files of votes and of labels."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io import guess_columns, read_table
+from judgebayes.io.columns import plain_label
+from judgebayes.io.in_memory import InMemory
+from judgebayes.io.tables import Layout
+from judgebayes.votes.classes import listing, written
+from judgebayes.votes.columns import require_columns
+from judgebayes.workflow.annotators import label_columns, melted
+from judgebayes.workflow.sources import Labels, Source
+
+__all__ = ["long_columns", "open_labels", "wide_columns"]
+
+ITEM_SHARE = 0.9
+"""The least share of values of an item column in a file of labels that are items with votes."""
+
+
+def wide_columns(
+    names: list[str], given: dict[str, str | None], *, elsewhere: bool
+) -> tuple[dict[str, str | None], str | None]:
+    """Return the column of each role, and a column named like labels if these are in another file.
+
+    All other columns are judges.
+    """
+    label = given["label"]
+    given = given | dict.fromkeys(("judge", "sample", "order"), "none")
+    given.pop("vote")
+    given["label"] = "none" if label is None or (elsewhere and label not in names) else label
+    columns = guess_columns(names, given) | {"vote": None}
+    if label is None:
+        columns["label"] = plain_label(n for n in names if n not in columns.values())
+    if elsewhere:
+        return columns | {"label": None}, columns["label"]
+    return columns, None
+
+
+def long_columns(
+    table: pd.DataFrame, given: dict[str, str | None], *, elsewhere: bool
+) -> dict[str, str | None]:
+    """Return the column of each role, for a table with a row per vote."""
+    given = dict(given)
+    if elsewhere:
+        given["label"] = given["label"] if given["label"] in table.columns else "none"
+        if given["vote"] is None and "label" in table.columns and not _has_vote(table):
+            given["vote"] = "label"  # the vote of crowd-sourcing tools
+    return guess_columns(table.columns, given)
+
+
+def _has_vote(table: pd.DataFrame) -> bool:
+    """Return whether a column has a usual name for votes."""
+    try:
+        guess_columns(table.columns, {"vote": None})
+    except JudgeBayesError:
+        return False
+    return True
+
+
+def open_labels(
+    path: Path | InMemory, source: Source, items: pd.Series
+) -> tuple[Labels, list[str]]:
+    """Return the labels of a file, and a message if its columns were detected by values."""
+    columns, item = source.columns, str(items.name)
+    layout = Layout(
+        encoding=source.reading.encoding, ignore=source.left_out, all_ignored_exist=False
+    )
+    gold = read_table(path, layout)
+    several, annotator = label_columns(gold, columns.label), None
+    if several:
+        gold, joined, annotator = melted(gold, several)
+        columns = replace(columns, label=joined)
+    elif source.annotators.labels_merge is not None:
+        named = source.annotators.annotator
+        annotator = guess_columns(gold.columns, {"annotator": named})["annotator"]
+    whole, gold = gold, gold.drop(columns=[name for name in [annotator] if name is not None])
+    same = item if item in gold.columns else None
+    label = columns.label if columns.label in gold.columns else None
+    if columns.label is not None and label is None:
+        raise JudgeBayesError(
+            f"There is no column {columns.label!r} for the label in {str(path)!r}; it has "
+            f"{', '.join(map(repr, gold.columns))}."
+        )
+    if same is None and label is None and len(gold.columns) == 2:
+        label = guess_columns(gold.columns, {"label": None})["label"]
+    if same is None and label is not None and len(gold.columns) == 2:  # the other one
+        same = next((name for name in gold.columns if name != label), None)
+    by_values = False
+    try:
+        roles = guess_columns(gold.columns, {"item": same, "label": label})
+    except JudgeBayesError as error:
+        same = _column_of_items(gold.drop(columns=label or []), items)
+        if same is None:
+            raise JudgeBayesError(
+                f"Which column of {str(path)!r} is the item? It has "
+                f"{', '.join(map(repr, gold.columns))}. The items of the votes "
+                f"({listing(items.unique(), 2)}) are in none of these columns, or in more than "
+                f"one. Give the item column the same name as in the votes, {item!r}."
+            ) from error
+        roles, by_values = guess_columns(gold.columns, {"item": same, "label": label}), True
+    if roles["label"] is None:
+        others = [name for name in gold.columns if name != roles["item"]]
+        others = others if len(others) == 1 else list(filter(None, [plain_label(others)]))
+        if not others:
+            raise JudgeBayesError(
+                f"Which column of {str(path)!r} is the label? It has "
+                f"{', '.join(map(repr, gold.columns))}; use --label NAME."
+            )
+        roles["label"] = others[0]
+    require_columns(gold, roles)
+    used = ", ".join(f"{role} = {name!r}" for role, name in roles.items())
+    message = (
+        f"Columns of {path.name}: {used}; the item column is detected by its values, which are items of "
+        "the votes."
+    )
+    labels = Labels(whole, str(roles["item"]), str(roles["label"]), annotator)
+    return labels, [message] if by_values else []
+
+
+def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
+    """Return the only column whose values are nearly all items with votes, None if there is none.
+
+    Of several, such as items 0, 1, 2 and labels 0, 1, it is the one whose values are nearly all
+    distinct.
+    """
+    with_votes = set(map(written, items.unique()))
+    names = [
+        str(name)
+        for name, cells in table.items()
+        if cells.map(lambda value: written(value) in with_votes).mean() >= ITEM_SHARE
+    ]
+    if len(names) > 1:
+        names = [name for name in names if table[name].nunique() >= ITEM_SHARE * len(table)]
+    return names[0] if len(names) == 1 else None

@@ -1,0 +1,191 @@
+"""Documents for machines: their schema, and requirements on their numbers."""
+
+import json
+import operator
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from documents import closed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.finding import Finding
+from judgebayes.workflow.machine import (
+    CommandResult,
+    Requirement,
+    document,
+    failing,
+    plain,
+    read_requirement,
+    schema,
+    to_json,
+)
+from judgebayes.workflow.results import rows_of
+
+TABLE = [
+    {"method": "sc", "size": 1, "loss": 0.5},
+    {"method": "sc", "size": 3, "loss": 0.25},
+    {"method": "gemini-2.5-flash", "size": 3, "loss": None},
+]
+RESULT = {
+    "win_rate": {"low": 0.51, "high": 0.7},
+    "method": "davidson",
+    "good": True,
+    "tables": {"held out": TABLE, "judges": [{"judge": "gpt-4.1", "votes": 3}]},
+}
+CONTENT = document("calibrate", "1", CommandResult(RESULT), exit_code=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "holds"),
+    [
+        ("win_rate.low>0.5", 0.51, True),
+        ("win_rate.low > .51", 0.51, False),
+        ("result.win_rate.low>=.51", 0.51, True),
+        ("win_rate.high != 0.7", 0.7, False),
+        ("exit_code==0", 0, True),
+        ("tables.judges.gpt-4.1.votes<3", 3, False),
+        ("tables.judges.0.votes<=3", 3, True),
+        ("tables.held out.sc.3.loss<1e-1", 0.25, False),
+        ("tables.held out.0.loss<1", 0.5, True),
+        ("tables.held out.gemini-2.5-flash.loss<1", None, False),
+        ("tables.held out.gemini-2.5-flash.loss>=0", None, False),
+    ],
+)
+def test_a_requirement_reads_any_number(text: str, value: float | None, holds: bool) -> None:
+    checked = read_requirement(text).check(CONTENT)
+    assert (checked["value"], checked["holds"]) == (value, holds)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "has no comparison"),
+        ("win_rate.low", "has no comparison"),
+        ("win_rate.low=0.5", "'=', which is no comparison"),
+        ("win_rate.low=>0.5", "'=>', which is no comparison"),
+        ("win_rate.low>", "has no number after '>'"),
+        (">0.5", "has no path before '>'"),
+        ("win_rate.low>half", "'half' is not a number; write one"),
+        ("win_rate.low>0,5", "'0,5' is not a number; write one with a decimal point"),
+        ("0.5<win_rate.low", "'win_rate.low' is not a number (the path comes first)"),
+        ("win_rate.low>nan", "'nan' is not a number"),
+        ("win_rate.low>inf", "'inf' is not a number"),
+        ("0<win_rate.low<1", "several comparisons; repeat --require"),
+        ("win_rate.low>0.5 and win_rate.high<1", "several comparisons; repeat --require"),
+    ],
+)
+def test_a_broken_requirement_is_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(JudgeBayesError, match=re.escape(sentence)) as caught:
+        read_requirement(text)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "ending"),
+    [
+        ("win_rat.low", "the JSON has no 'win_rat.low'; did you mean 'win_rate.low'?"),
+        ("low", "did you mean 'win_rate.low'?"),
+        ("tables.judges.gpt-4.votes", "did you mean 'tables.judges.gpt-4.1.votes'?"),
+        ("tables.held out.sc.loss", "did you mean 'tables.held out.sc.3.loss'?"),
+        ("tables.judges.7.votes", "did you mean 'tables.judges.gpt-4.1.votes'?"),
+        (
+            "xyz",
+            "it has, for example, 'win_rate.low', 'win_rate.high', 'tables.held out.sc.1.size'.",
+        ),
+        ("method", "'method' is the text 'davidson', not a number."),
+        ("good", "'good' is true or false, not a number."),
+        ("win_rate", "is an object, not a number; it has 'win_rate.low', 'win_rate.high'."),
+        ("findings", "'findings' is a list, not a number."),
+    ],
+)
+def test_a_path_that_is_no_number_says_what_is_there(path: str, ending: str) -> None:
+    with pytest.raises(JudgeBayesError) as caught:
+        Requirement(path, ">", 0.0).check(CONTENT)
+    assert str(caught.value).endswith(ending), str(caught.value)
+
+
+NAMES = st.text("ab.-7", min_size=1, max_size=4)
+TREES = st.recursive(
+    st.floats(-2, 2), lambda inner: st.dictionaries(NAMES, inner, min_size=1, max_size=3)
+)
+
+
+def leaves_of(node: Any, path: tuple[str, ...] = ()) -> list[tuple[str, float]]:
+    """Every number with its path: a loop over the whole tree."""
+    if not isinstance(node, dict):
+        return [(".".join(path), node)]
+    return [pair for key, each in node.items() for pair in leaves_of(each, (*path, key))]
+
+
+@given(st.dictionaries(NAMES, TREES, min_size=1, max_size=3), st.floats(-2, 2))
+def test_every_number_of_a_tree_is_found_and_compared(tree: dict[str, Any], bound: float) -> None:
+    content = document("calibrate", "1", CommandResult(tree), exit_code=0)
+    numbers = leaves_of(tree)
+    for path, _ in numbers:
+        same = [value for other, value in numbers if other == path]  # "a.b" and "a" then "b"
+        for name, compare in ((">", operator.gt), ("<=", operator.le), ("==", operator.eq)):
+            checked = Requirement(path, name, bound).check(content)
+            assert checked["value"] in same
+            assert checked["holds"] == compare(checked["value"], bound)
+
+
+def test_what_is_not_finite_is_null() -> None:
+    values = {
+        "scalar": np.float32(np.nan),
+        "array": np.array([1.0, np.inf]),
+        "inner": ({"x": -float("inf")}, np.int8(3), np.True_),
+        "path": Path("a") / "b",
+    }
+    expected = {"scalar": None, "array": [1.0, None], "inner": [{"x": None}, 3, True]}
+    assert plain(values) == expected | {"path": str(Path("a") / "b")}
+    assert rows_of(pd.DataFrame({"x": [np.nan, np.inf, 0.1]})) == [
+        {"x": None},
+        {"x": None},
+        {"x": 0.1},
+    ]
+    text = to_json(document("calibrate", "1", CommandResult(values), exit_code=0))
+    assert "NaN" not in text
+    assert "Infinity" not in text
+
+
+def test_findings_fail_only_at_their_severity() -> None:
+    good, note, bad = (Finding(s, s) for s in ("good", "note", "bad"))
+    all_of_them = [good, note, bad]
+    assert failing(all_of_them, None) == []
+    assert failing(all_of_them, "bad") == [bad]
+    assert failing(all_of_them, "note") == [note, bad]
+
+
+def test_the_schema_is_valid_and_refuses_what_it_should() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    checker = jsonschema.Draft202012Validator(schema())
+    done = document("example", "1", CommandResult({"votes": "v", "labels": "l"}), exit_code=0)
+    done["result"] |= {"items": 3, "labelled": 2}
+    assert checker.is_valid(done)
+    assert checker.is_valid(done | {"more": 1})  # a later version may add keys
+    assert not jsonschema.Draft202012Validator(closed(schema())).is_valid(done | {"more": 1})
+    for broken in (
+        {"schema": "judgebayes.command/2"},
+        {"command": "nothing"},
+        {"exit_code": 3},
+        {"findings": [{"severity": "ugly"}]},
+        {"result": None},  # without an error
+        {"result": done["result"] | {"items": "3"}},
+        {"result": {"votes": "v"}},
+        {"required": [{"requirement": "x>1", "value": 2.0}]},
+    ):
+        assert not checker.is_valid(done | broken), broken
+    for key in done:
+        assert not checker.is_valid({k: v for k, v in done.items() if k != key}), key
+    failed = document("example", "1", None, exit_code=2, error="No.")
+    assert checker.is_valid(failed)
+    assert not checker.is_valid(failed | {"exit_code": 0})
+    assert json.loads(to_json(failed)) == failed
