@@ -558,6 +558,7 @@ def _fit(
         "confusion": 0.99 * jnp.exp(mode.log_confusion) + 0.01 / n_classes,
     } | extra
     problem = method.problem(votes, labels, weight)
+    assert isinstance(problem.model, DawidSkeneModel | PooledDawidSkeneModel)
     with_counts = dawid_skene.problem(problem.model, problem.data, interior, count)
     result = method.inference.solve(with_counts, key)
     mean = jnp.log(result.draws["confusion"].mean(0))

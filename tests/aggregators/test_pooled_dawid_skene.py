@@ -1,5 +1,7 @@
 """Dawid-Skene with pooled judges, for crowds without labels."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,8 @@ from scipy.special import digamma
 
 import judgebayes as jb
 from judgebayes.aggregators import DawidSkene
-from judgebayes.aggregators.dawid_skene import EM
+from judgebayes.aggregators.dawid_skene import EM, _departures
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, Status
 from judgebayes.inference.fast.sparse_counts import SparseCounts, listed
@@ -135,18 +138,18 @@ def test_a_list_a_matrix_and_compiled_code_agree() -> None:
 
 def test_products_of_listed_counts_are_those_of_the_matrix() -> None:
     votes, _ = crowd(4)
-    assert listed(votes) is None  # an eighth of the cells is filled
-    wide = np.full((200, 90, 2), -1, np.int8)
+    assert listed(votes) is None  # a small matrix
+    wide = np.full((400, 180, 2), -1, np.int8)
     rng = np.random.default_rng(0)
-    for i in range(199):  # the last item has no votes
-        wide[i, rng.choice(90, 3, replace=False), 0] = rng.integers(0, 3, 3)
+    for i in range(399):  # the last item has no votes
+        wide[i, rng.choice(180, 3, replace=False), 0] = rng.integers(0, 3, 3)
     wide[0, 0] = 1
     panel = Votes(jnp.asarray(wide), None, None, None, 3)
     as_list = listed(panel)
     assert as_list is not None
-    count, dense = SparseCounts(as_list), np.asarray(panel.counts()).reshape(200, -1)
+    count, dense = SparseCounts(as_list), np.asarray(panel.counts()).reshape(400, -1)
     assert count.shape == dense.shape
-    table, rows = rng.normal(size=(270, 4)), rng.normal(size=(5, 200))
+    table, rows = rng.normal(size=(540, 4)), rng.normal(size=(5, 400))
     np.testing.assert_allclose(count @ jnp.asarray(table), dense @ table, atol=1e-5)
     np.testing.assert_allclose(jnp.asarray(rows) @ count, rows @ dense, atol=1e-5)
 
@@ -169,13 +172,22 @@ def test_a_departure_from_the_majority_or_from_another_start_is_told() -> None:
     assert agreed.words() == []
 
 
-def test_random_votes_depend_on_the_start() -> None:
-    rng = np.random.default_rng(6)
-    index = rng.integers(0, 3, (60, 4, 1)).astype(np.int8)
-    votes = Votes(jnp.asarray(index), None, None, None, 3)
-    fit = DawidSkene(pooled=False).fit(votes, none_of(votes))
-    assert float(fit.off_other_start) > 0.05
-    assert "Another start" in " ".join(fit.words())
+@in_float64
+def test_departures_are_shares_of_items_with_weight() -> None:
+    """Five items of two classes: one has weight 0, one a tie."""
+    count = np.array([[2, 0], [2, 0], [0, 2], [1, 1], [2, 0]], float)
+    first, second = np.array([0.9, 0.2, 0.1, 0.9, 0.9]), np.array([0.9, 0.9, 0.1, 0.1, 0.9])
+    expected = np.stack([first, 1 - first, second, 1 - second])
+    weight = jnp.asarray([1.0, 1.0, 1.0, 1.0, 0.0])
+    best = jnp.asarray(0)
+    found = _departures(jnp.asarray(expected), best, jnp.asarray(count), weight)
+    assert float(found.majority) == pytest.approx(1 / 3)
+    assert float(found.other_start) == pytest.approx(2 / 4)
+    fit = DawidSkene().fit(crowd(6)[0], none_of(crowd(6)[0]))
+    told = replace(fit, off_majority=jnp.asarray(0.0), off_other_start=found.other_start).words()
+    assert len(told) == 1
+    assert "Another start" in told[0]
+    assert "50%" in told[0]
 
 
 def test_reliability_is_within_bounds_and_narrows_with_votes() -> None:

@@ -12,6 +12,8 @@ from judgebayes.votes.sparse import SparseVotes
 
 __all__ = ["SparseCounts", "listed"]
 
+LEAST_CELLS = 200_000
+"""Smaller matrices are fast anyway."""
 GAIN = 16
 """A list is used if the matrix has more than this many cells for every vote."""
 
@@ -49,7 +51,7 @@ def listed(votes: Votes) -> SparseVotes | None:
             GAIN * votes.n_items * -(-index.shape[1] * index.shape[2] // slots_of(votes.n_classes))
         )
     cast = int((index >= 0).sum())
-    if cast == 0 or GAIN * cast > cells:
+    if cast == 0 or cells < max(LEAST_CELLS, GAIN * cast):
         return None
     item, judge, sample = np.nonzero(index >= 0)
     extra = -cast % max(2 ** max(cast.bit_length() - 3, 0), 1)
