@@ -11,7 +11,8 @@ judge's confusion matrix is learnt from all votes: row k of judge j varies aroun
 The concentration c_k is the number of votes that the mean row is worth. Labels and votes are as in
 Dawid and Skene's model, and known labels are used in the same way.
 
-The labels are identified by the prior of the mean rows, under which judges are right more often than
+The mean rows' prior is worth 25 votes by default, so that where votes are few no class is learnt to
+be the one on which all judges disagree. The labels are identified by the prior of the mean rows, under which judges are right more often than
 chance on average, and by fits that start at accuracy 0.75 and at the majority vote.
 """
 
@@ -37,8 +38,8 @@ Scalar = float | Float[Array, ""]
 class PooledPrior(NamedTuple):
     """Pseudo-counts of the mean rows and of the classes, and the prior of the concentrations."""
 
-    right: Scalar = 1.0
-    wrong: Scalar = 0.5
+    right: Scalar = 20.0
+    wrong: Scalar = 5.0
     classes: Scalar = 1.0
     log_concentration: tuple[Scalar, Scalar] = (math.log(8.0), 1.0)
     """Location and scale of a normal prior."""

@@ -76,8 +76,8 @@ def pooled_dawid_skene(data: PanelData, n_classes: int, noise: float = 0.0) -> N
     """The rows of the judges' confusion matrices vary around mean rows."""
     n_items, n_judges, _ = data.votes.shape
     pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(n_classes, 2.0)))
-    wrong = 1 + 0.5 / (n_classes - 1)
-    pseudo = jnp.where(jnp.eye(n_classes, dtype=bool), 2.0, wrong)
+    wrong = 1 + 5 / (n_classes - 1)
+    pseudo = jnp.where(jnp.eye(n_classes, dtype=bool), 21.0, wrong)
     with numpyro.plate("row", n_classes):
         mean_row = numpyro.sample("mean_row", dist.Dirichlet(pseudo))
         log_concentration = numpyro.sample("log_concentration", dist.Normal(jnp.log(8.0), 1.0))

@@ -43,7 +43,6 @@ from judgebayes.models.generator_validator import (
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
-from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel, PooledPrior
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.votes import Votes, from_counts
@@ -175,22 +174,6 @@ def dawid_skene(n_classes: int) -> Subject:
     return of_program(
         f"Dawid-Skene, {n_classes} classes",
         DawidSkeneModel(n_classes),
-        PanelData(blank_votes(), unlabelled()),
-        fit,
-        hide=half_hidden,
-    )
-
-
-def pooled_dawid_skene() -> Subject:
-    """Return Dawid and Skene's model with pooled judges, with labels for every second item."""
-
-    def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
-        method = DawidSkene(SAMPLER, prior=PooledPrior())
-        return chains_of(method.fit(votes_of(data.votes), data.labels, key=key))
-
-    return of_program(
-        "Dawid-Skene, pooled judges",
-        PooledDawidSkeneModel(2),
         PanelData(blank_votes(), unlabelled()),
         fit,
         hide=half_hidden,
@@ -387,7 +370,6 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "one-coin": one_coin,
     "dawid-skene": partial(dawid_skene, 2),
     "dawid-skene-3": partial(dawid_skene, 3),
-    "dawid-skene-pooled": pooled_dawid_skene,
     "stacking": partial(stacking, True),
     "stacking-free": partial(stacking, False),
     "split-curve": partial(split_curve, 2),

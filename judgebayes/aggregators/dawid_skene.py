@@ -102,9 +102,8 @@ class DawidSkene:
     pooled
         Whether the rows of the judges' confusion matrices vary around mean rows, which are learnt from
         the votes, as is how far judges differ (`judgebayes.models.pooled_dawid_skene`): for crowds of
-        workers with few votes. `prior` is then that of the mean rows; `PooledPrior` has one for the
-        concentrations as well. None: if no item has a label (not in compiled code), or the prior is a
-        `PooledPrior`.
+        workers with few votes. The prior is then a `PooledPrior`. None: if no item has a label and
+        no prior is given (not in compiled code), or the prior is a `PooledPrior`.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -144,9 +143,11 @@ class DawidSkene:
         Raises
         ------
         JudgeBayesError
-            If lengths differ, a weight is negative, or sparse votes are used with NUTS.
+            If lengths differ, a weight is negative, sparse votes are used with NUTS, or the prior is
+            not one for pooled judges.
         """
-        method = replace(self, pooled=_pooled_prior(self, labels) is not None)
+        pooled = _pooled_prior(self, labels)
+        method = replace(self, pooled=pooled is not None, prior=pooled or self.prior)
         if isinstance(votes, Votes):
             data = training(votes, labels, weight, key, labelled_only=False)
             if isinstance(self.inference, NUTS):  # thousands of passes over the items
@@ -183,13 +184,18 @@ class DawidSkene:
 def _pooled_prior(method: DawidSkene, labels: Int[AnyArray, " item"]) -> PooledPrior | None:
     """Return the prior of a fit with pooled judges, None if they are not pooled."""
     pooled, prior = method.pooled, method.prior
-    if pooled is None and not isinstance(prior, PooledPrior):
-        pooled = not isinstance(labels, jax.core.Tracer) and not bool(
-            (np.asarray(labels) >= 0).any()
+    if isinstance(prior, PooledPrior):
+        return None if pooled is False else prior
+    default = all(isinstance(x, jax.core.Tracer) for x in prior) or tuple(prior) == tuple(Prior())
+    if pooled and not default:
+        raise JudgeBayesError(
+            "The prior is that of judges who are not pooled: with pooled=True, pass a "
+            "judgebayes.priors.PooledDawidSkene."
         )
-    if pooled is False or (pooled is None and not isinstance(prior, PooledPrior)):
-        return None
-    return prior if isinstance(prior, PooledPrior) else PooledPrior(*prior)
+    if pooled is None:
+        traced = isinstance(labels, jax.core.Tracer)
+        pooled = default and not traced and not bool((np.asarray(labels) >= 0).any())
+    return PooledPrior() if pooled else None
 
 
 def _own_prior(method: DawidSkene) -> Prior:

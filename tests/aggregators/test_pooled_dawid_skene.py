@@ -40,7 +40,7 @@ def naive(votes: Votes, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     """Return pi, the mean rows and the confusion matrices, with loops over judges and classes."""
     count = np.asarray(votes.counts(), float)
     n, n_judges, k = count.shape
-    pseudo = np.where(np.eye(k, dtype=bool), 1.0, 0.5 / (k - 1))
+    pseudo = np.where(np.eye(k, dtype=bool), 20.0, 5 / (k - 1))
     for_class = count.sum(1)
     p = (for_class + 1 / k) / (for_class.sum(1, keepdims=True) + 1)
     mean, log_c = None, np.full(k, np.log(8.0))
@@ -93,6 +93,10 @@ def test_judges_are_pooled_only_without_labels_unless_asked_for() -> None:
     one, two = (method.fit(votes, truth) for method in asked)
     assert one.pooled
     np.testing.assert_array_equal(one(votes), two(votes))
+    own = DawidSkene(prior=jb.priors.DawidSkene(right=2.0))
+    assert not own.fit(votes, none_of(votes)).pooled
+    with pytest.raises(JudgeBayesError, match="pass a judgebayes.priors.PooledDawidSkene"):
+        replace(own, pooled=True).fit(votes, none_of(votes))
     plain = DawidSkene(pooled=False).fit(votes, none_of(votes))
     assert not plain.pooled
     assert "mean_row" not in plain.draws
