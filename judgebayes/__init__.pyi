@@ -67,6 +67,8 @@ from .workflow.applying import apply as apply
 from .workflow.applying import save as save
 from .workflow.calibrating import Calibration as Calibration
 from .workflow.calibrating import calibrate as calibrate
+from .workflow.checking import Check as Check
+from .workflow.checking import check as check
 from .workflow.data import Data as Data
 from .workflow.data import read as read
 from .workflow.diagnosing import Diagnosis as Diagnosis

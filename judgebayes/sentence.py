@@ -1,9 +1,10 @@
 """Sentences with text from a user's file: one line, printable, of limited length."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import SupportsFloat
 
-__all__ = ["percent", "sentence", "sentences"]
+__all__ = ["did_you_mean", "percent", "sentence", "sentences"]
 
 LONGEST = 2000
 """A longer sentence loses its middle: its beginning says what is wrong, and its end what to do."""
@@ -34,6 +35,17 @@ def percent(share: SupportsFloat, digits: int = 0, *, sign: bool = False) -> str
     ('90 %', '12.3 %', '+20 %')
     """
     return f"{100 * float(share):{'+' if sign else ''}.{digits}f} %"
+
+
+def did_you_mean(name: str, names: Iterable[object]) -> str:
+    """Return a question that names the most similar of some names, with a space in front; else "".
+
+    >>> did_you_mean("Jugde", ["item", "judge"])
+    " Did you mean 'judge'?"
+    """
+    folded = {str(other).casefold(): str(other) for other in names}
+    near = get_close_matches(name.casefold(), folded, 1, 0.6)
+    return f" Did you mean {folded[near[0]]!r}?" if near else ""
 
 
 def sentences(lines: Iterable[str]) -> list[str]:

@@ -128,6 +128,15 @@ def collect(request: requests.CollectRequest) -> CommandResult:
 
 @command()
 @taking_records
+def check(request: options.CheckRequest) -> CommandResult:
+    """Check your files: all problems at once, one command that runs, and what it can answer."""
+    from judgebayes.cli.checking import check_files
+
+    return check_files(request)
+
+
+@command()
+@taking_records
 def calibrate(context: Context, request: options.CalibrateRequest) -> CommandResult:
     """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating

@@ -21,7 +21,7 @@ HEADINGS = {
             "ignore",
             "missing",
         ),
-        *("encoding", "skip_rows", "drop_unknown_labels", "allow_degenerate"),
+        *("encoding", "skip_rows", "match_ids", "drop_unknown_labels", "allow_degenerate", "items"),
     ),
     "Columns": (
         *(
@@ -40,7 +40,7 @@ HEADINGS = {
         ),
         *("generator", "systems", "text", "prompt", "response", "response_a", "response_b"),
     ),
-    "Classes": ("classes", "pairwise", "verdicts", "votes_from"),
+    "Classes": ("classes", "pairwise", "bins", "verdicts", "votes_from"),
     "Method": (
         *("method", "calibrator", "inference", "plugin", "label_noise", "splits", "batch_size"),
         *("smoke", "seed", "k", "target_width", "level", "judges", "site"),

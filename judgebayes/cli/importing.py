@@ -33,8 +33,7 @@ def import_file(request: ImportRequest) -> CommandResult:
     Raises
     ------
     JudgeBayesError
-        If the source cannot be read, it has no labels although `--labels-out` is set, or a file
-        cannot be written.
+        If the source cannot be read, or a file cannot be written.
     """
     path, out, labels_out = request.path, request.out, request.labels_out
     options = Options(**asdict(request.columns))
@@ -44,13 +43,15 @@ def import_file(request: ImportRequest) -> CommandResult:
     if labels_out == out:
         raise JudgeBayesError(f"Votes and labels cannot both be written to {str(out)!r}.")
     imported = import_votes(request.form, path, options)
-    if labels_out is not None and imported.labels is None:
-        raise JudgeBayesError(
-            f"{str(path)!r} has no labels to write to {str(labels_out)!r}; omit --labels-out."
-        )
     console = Console()
     say_plainly(console, *imported.words())
     write_table(imported.votes, out)
+    if labels_out is not None and imported.labels is None:
+        say_plainly(
+            console,
+            f"{str(path)!r} has no labels: {str(labels_out)!r} is not written, the votes are.",
+        )
+        labels_out = None
     if imported.labels is not None and labels_out is not None:
         write_table(imported.labels, labels_out)
         say_plainly(console, f"Labels: {labels_out}")
@@ -97,8 +98,8 @@ def advice(imported: Imported, labels_out: Path | None) -> list[str]:
     values = _values_without_order(imported)
     if len(values) > MAX_CLASSES:
         lines.append(
-            f"Next: the votes have {len(values)} different values; group them into a few classes, "
-            "because the other commands need classes."
+            f"Next: the votes have {len(values)} different values; group them into a few classes with "
+            "--bins 5, or with --bins learnt where labels have few classes."
         )
     elif len(values) == 1:
         lines.append(

@@ -31,7 +31,14 @@ def read_alpaca_eval(path: Path, options: Options = Options()) -> Imported:  # n
     rows = [row for file in files for row in _rows(file)]
     ties = any(row.vote == "tie" for row in rows)
     classes = ("B", "tie", "A") if ties else None
-    return gather(rows, str(path), missing=options.missing, classes=classes)
+    between = [row.score for row in rows if row.score not in (None, 0.0, 0.5, 1.0)]
+    notes = [
+        f"{len(between)} of {len(rows)} preferences are between two responses, such as "
+        f"{1 + float(score or 0):.4g}: their vote is the nearer response, and the column score has the "
+        "probability of B. To use the probabilities, add --vote score --bins 5."
+        for score in between[:1]
+    ]
+    return gather(rows, str(path), missing=options.missing, classes=classes, notes=notes)
 
 
 def _rows(file: Path) -> Iterator[Row]:

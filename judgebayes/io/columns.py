@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.sentence import did_you_mean
 
-__all__ = ["ROLES", "guess_columns", "plain_label"]
+__all__ = ["ROLES", "criterion_column", "guess_columns", "plain_label"]
 
 ROLES: dict[str, tuple[str, ...]] = {
     "item": (
@@ -47,7 +48,19 @@ ROLES: dict[str, tuple[str, ...]] = {
         "winner",
         "choice",
     ),
-    "sample": ("sample", "sample_id", "repetition", "rep", "repeat", "run", "trial", "iteration"),
+    "sample": (
+        "sample",
+        "sample_id",
+        "repetition",
+        "rep",
+        "repeat",
+        "run",
+        "trial",
+        "iteration",
+        "attempt",
+        "epoch",
+        "replicate",
+    ),
     "order": ("order", "presentation_order", "presentation", "swapped"),
     "label": (
         "label",
@@ -81,6 +94,10 @@ LIKE: dict[str, str] = {
 }
 """Patterns for names without an exact match, if only one column fits: "LLM Judge", "Item No."."""
 
+CRITERION = re.compile(
+    r"(?:.*_)?(?:criterion|criteria|rubric|rubric_name|dimension|aspect|metric|metric_name|quality)"
+)
+"""Names of columns that say by which criterion a judge voted."""
 LABELS = re.compile(r"gold.*|.*(?:label|truth|gold)s?")
 
 
@@ -106,7 +123,7 @@ def guess_columns(columns: Iterable[str], given: dict[str, str | None]) -> dict[
             if choice not in names:
                 raise JudgeBayesError(
                     f"There is no column {choice!r} for the {role}; the table has "
-                    f"{', '.join(map(repr, names[:20]))}."
+                    f"{', '.join(map(repr, names[:20]))}.{did_you_mean(choice, names)}"
                 )
             column_of[role] = choice
     for role, choice in given.items():
@@ -141,6 +158,12 @@ def plain_label(columns: Iterable[str]) -> str | None:
         None,
     )
     return exact if exact is not None else similar[0] if len(similar) == 1 else None
+
+
+def criterion_column(columns: Iterable[str]) -> str | None:
+    """Return the first column that is named like a criterion or a rubric, if there is one."""
+    by_plain_name = _plain_names(list(columns))
+    return next((by_plain_name[n] for n in reversed(by_plain_name) if CRITERION.fullmatch(n)), None)
 
 
 def _plain_names(names: list[str]) -> dict[str, str]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import Options
+from judgebayes.io.records import read_json
 
 if TYPE_CHECKING:
     from judgebayes.io.imported import Imported
 
-__all__ = ["FORMATS", "Format", "import_votes"]
+__all__ = ["FORMATS", "Format", "format_of", "import_votes"]
 
 FILE = ("ignore", "encoding", "skip_rows")
 """Options for the layout of a table in its file."""
@@ -84,6 +85,30 @@ FORMATS: dict[str, Format] = {
     ),
 }
 """Formats by name."""
+
+
+def format_of(path: Path) -> str | None:
+    """Return the format of a log of another tool or of a folder of files; None for a table.
+
+    Logs of Inspect, results of promptfoo and annotations of AlpacaEval are recognised by their content,
+    and so are folders of logs or of tables.
+    """
+    if path.is_dir():
+        matches = [path.rglob(pattern) for pattern in ("*.eval", "*.json")]
+        logs = next((file for files in matches for file in files), None)
+        return "tidy" if logs is None else format_of(logs)
+    if path.suffix.lower() == ".eval":
+        return "inspect"
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return None
+    content = read_json(path)
+    if isinstance(content, dict) and isinstance(content.get("eval"), dict):
+        return "inspect"
+    if isinstance(content, dict) and "results" in content:
+        return "promptfoo"
+    if isinstance(content, list) and content and isinstance(content[0], dict):
+        return "alpaca-eval" if "preference" in content[0] else None
+    return None
 
 
 def import_votes(name: str, path: Path | str, options: Options = Options()) -> "Imported":  # noqa: B008

@@ -193,8 +193,8 @@ def gather(
     values = table["vote"].dropna().unique()
     if len(values) > MAX_CLASSES and pd.api.types.is_numeric_dtype(table["vote"].dtype):
         all_notes.append(
-            f"The votes take {len(values)} different values: these are scores; group them into "
-            "classes."
+            f"The votes take {len(values)} different values: these are scores; the other commands group "
+            "them into classes with --bins."
         )
     has_order = "order" in table.columns
     if has_order and table["order"].isna().any():

@@ -12,9 +12,18 @@ from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import option
 from judgebayes.votes.classes import Classes, canonical, infer_classes, listing, usual_classes
 
-__all__ = ["check_judge_columns"]
+__all__ = ["NotJudgesError", "check_judge_columns"]
 
 _NAME_CLASSES_HINT = " Then name the classes from lowest to highest: --classes 'LOW,...,HIGH'."
+
+
+class NotJudgesError(JudgeBayesError):
+    """Some columns of a wide table do not contain the votes of judges."""
+
+    def __init__(self, message: str, columns: Sequence[str]) -> None:
+        """Keep the names of the columns."""
+        super().__init__(message)
+        self.columns = list(columns)
 
 
 def check_judge_columns(
@@ -91,10 +100,11 @@ def _raise_not_judges(
     columns: list[str], first: Hashable, path: Path | InMemory, votes: Sequence[str], hint: str = ""
 ) -> None:
     others = f"; neither are {listing(columns[1:], 20)}" if columns[1:] else ""
-    raise JudgeBayesError(
+    raise NotJudgesError(
         f"Column {columns[0]!r} of {str(path)!r} contains {first!r}, which is not one of the "
         f"votes {', '.join(votes)}, so it is not read as a judge{others}. Ignore such columns: "
-        f"{option('ignore', columns)}.{hint}"
+        f"{option('ignore', columns)}.{hint}",
+        columns,
     )
 
 

@@ -1,6 +1,8 @@
 """A table with a row per vote, or a folder with one such table per judge."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
 from judgebayes.io.columns import ROLES, guess_columns
+from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
 from judgebayes.io.imported import Imported, Row, gather
 from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
@@ -39,22 +42,59 @@ def read_tidy(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
         If a file cannot be read, or a required column is not recognised.
     """
     files = find_files(path, TABLES, "table")
-    rows: list[Row] = []
+    rows_of: dict[str, list[Row]] = {}
     notes: dict[str, None] = {}
     for file in files:
         table = read_table(file, options.layout())
         notes |= dict.fromkeys(notes_of(table))
         columns, column_notes = columns_by_role(table, _named_columns(table, options))
+        by_criteria = judge_of_criteria(table, columns) if options.judge is None else None
+        if by_criteria is not None:
+            columns["judge"], message = by_criteria
+            table = join_judge(table, columns["judge"])
+            column_notes.append(message)
         table, commas = with_points(table, filter(None, (columns["vote"], columns["label"])))
         notes |= dict.fromkeys((*column_notes, *commas))
-        rows += _rows(table, columns, file, many=len(files) > 1)
-    return gather(rows, str(path), missing=options.missing, notes=list(notes))
+        kept = without_copies(table, columns, repeats=False)[0].index
+        copies = set(table.index.difference(kept))
+        rows_of[str(file)] = list(_rows(table, columns, file, copies, many=len(files) > 1))
+    rows, file_notes = _judges_of_files(rows_of)
+    return gather(rows, str(path), missing=options.missing, notes=[*notes, *file_notes])
+
+
+def _judges_of_files(rows_of: dict[str, list[Row]]) -> tuple[list[Row], list[str]]:
+    """Return the rows of all files, and a note if a judge votes on an item in several files.
+
+    Files whose names differ in a number only contain repeated votes; the names of others say by which
+    rubric or prompt a judge voted, so that it is another judge in each.
+    """
+    rows = [row for own in rows_of.values() for row in own]
+    votes = [{(row.item, row.judge) for row in own} for own in rows_of.values()]
+    if sum(map(len, votes)) == len(set().union(*votes)):
+        return rows, []
+    stems = {file: Path(file).name.split(".")[0] for file in rows_of}
+    if len({re.sub(r"\d+", "", stem) for stem in stems.values()}) == 1:
+        return rows, [
+            "Judges vote on the same items in several files, whose names differ in a number only: these "
+            "are repeated votes."
+        ]
+    named = [
+        replace(row, judge=f"{row.judge} / {stems[file]}")
+        for file, own in rows_of.items()
+        for row in own
+    ]
+    return named, [
+        "Judges vote on the same items in several files: a judge counts as another judge in each, such "
+        f"as {named[0].judge!r}. For repeated votes, name the files RUN1, RUN2, ... or number the votes "
+        "in a column."
+    ]
 
 
 def _rows(
     table: pd.DataFrame,
     columns: dict[str, str | None],
     file: Path,
+    copies: set[Any],
     many: bool,
 ) -> Iterator[Row]:
     judge_of_file = file.name.split(".")[0] if many else "judge"
@@ -66,6 +106,9 @@ def _rows(
                 f"Row {row_number} of {str(file)!r} has no {'item' if item is None else 'judge'}; every "
                 "vote needs both."
             )
+        if row_number in copies:
+            yield Row(item, name, dropped="identical to an earlier record")
+            continue
         yield Row(
             item,
             name,

@@ -20,12 +20,14 @@ from judgebayes.workflow.names import (
 
 __all__ = [
     "DECISIONS",
+    "MATCHES",
     "MERGES",
     "ROLES",
     "TARGETS",
     "Annotators",
     "ApplyRequest",
     "CalibrateRequest",
+    "CheckRequest",
     "Columns",
     "DiagnoseRequest",
     "EnsembleRequest",
@@ -104,6 +106,20 @@ SkipRows = Annotated[
         least=0,
     ),
 ]
+Bins = Annotated[
+    str | None,
+    "Classes for votes that are scores with many values: a number such as 5 (equal shares of the "
+    "votes), or learnt (cut points of each judge that best reproduce the labels).",
+]
+MATCHES = ("exactly", "loosely")
+MatchIds = Annotated[
+    str,
+    Option(
+        "How the items of --labels are matched with those of the votes: exactly as written, or loosely, "
+        "without differences in case, spaces, zero padding, file extension or prefix.",
+        values=MATCHES,
+    ),
+]
 DropUnknownLabels = Annotated[
     bool, ("Leave out labels of items without votes, instead of raising an error.")
 ]
@@ -151,7 +167,11 @@ class Columns:
     """Column names by `ROLES`; None means to guess, "none" that there is no such column."""
 
     item: ItemColumn = None
-    judge: JudgeColumn = None
+    judge: Annotated[
+        str | None,
+        "Column of the judge; 'none' if there is one judge. Several columns, separated by commas, make "
+        "a judge of each combination: judge,criterion.",
+    ] = None
     vote: VoteColumn = None
     sample: SampleColumn = None
     repeats: Annotated[
@@ -188,6 +208,8 @@ class ReadingOptions:
     missing: Missing = None
     encoding: Encoding = None
     skip_rows: SkipRows = None
+    bins: Bins = None
+    match_ids: MatchIds = "exactly"
 
 
 Ungrouped = Annotated[Columns, Fixed({"task": None, "group": None})]
@@ -241,6 +263,26 @@ class ReadRequest(LabelledVotes):
     pairwise: Pairwise = None
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     drop_unknown_labels: DropUnknownLabels = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest(LabelledVotes):
+    """The options of `judgebayes check`."""
+
+    items: Annotated[
+        Tabular,
+        Option(
+            "The items that were judged, one per row: it is checked that the votes are on these items.",
+            type=Path | None,
+        ),
+    ] = None
+    columns: Columns = field(default_factory=Columns)
+    classes: ClassNames = None
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    drop_unknown_labels: DropUnknownLabels = False
+    out: Annotated[
+        Path | None, "Where to write which item each label is of: .csv, .tsv, .jsonl, .parquet."
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +342,7 @@ class ApplyRequest:
     fit: Annotated[Path, Option("A fit that `judgebayes calibrate --save` wrote.", positional=True)]
     votes: VotesFile
     columns: Annotated[Columns, Fixed({"label": None, "group": "none"})]
-    reading: ReadingOptions
+    reading: Annotated[ReadingOptions, Fixed({"bins": None, "match_ids": "exactly"})]
     loss: Loss = "absolute"
     losses: OwnLosses = None
     abstain_cost: AbstainCost = None

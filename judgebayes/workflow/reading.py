@@ -14,9 +14,11 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io import read_table
 from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import plain_label
+from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
+from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.judge_columns import check_judge_columns
-from judgebayes.io.options import option, split_names
+from judgebayes.io.options import Options, option, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of
 from judgebayes.sentence import sentences
 from judgebayes.votes import (
@@ -32,6 +34,7 @@ from judgebayes.votes import (
 )
 from judgebayes.votes.classes import canonical, listing, other_words
 from judgebayes.votes.columns import require_columns, require_one_line, require_plain
+from judgebayes.votes.keys import positions
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.annotators import (
     check_annotators,
@@ -39,7 +42,18 @@ from judgebayes.workflow.annotators import (
     melted,
     merge_table,
 )
-from judgebayes.workflow.options import ROLES, Annotators, Columns, ReadingOptions, Tabular
+from judgebayes.workflow.binning import Bins, bins_from
+from judgebayes.workflow.bins_of_files import binned
+from judgebayes.workflow.item_ids import hint, match_items
+from judgebayes.workflow.options import (
+    MATCHES,
+    ROLES,
+    Annotators,
+    Columns,
+    ReadingOptions,
+    Tabular,
+    check_choice,
+)
 from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
 from judgebayes.workflow.scales import vote_values
 from judgebayes.workflow.sources import Labels, Opened, Source
@@ -80,6 +94,8 @@ class _Read(Generic[SomeVotes]):
     notes: tuple[str, ...] = ()
     label: str | None = None
     """The column of the labels, in either file."""
+    bins: Bins | None = None
+    """The cut points that made classes of scores."""
 
     def words(self) -> list[str]:
         """Return the role of each column and what was read, in sentences."""
@@ -139,6 +155,7 @@ class Listing(_Read[SparseVotes]):
             self.columns,
             self.notes,
             self.label,
+            self.bins,
         )
 
 
@@ -170,6 +187,66 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         If a file cannot be read, or a column is missing or cannot be detected.
     """
     check_annotators(source.annotators)
+    check_choice("match-ids", source.reading.match_ids, MATCHES)
+    source, classes, said = _converted(source)
+    votes = _open_votes(source, elsewhere=labels is not None)
+    opened = replace(votes.opened, classes=classes, notes=(*said, *votes.opened.notes))
+    gold, messages = _gold(opened, labels, votes)
+    if gold is None:
+        return binned(opened)
+    plain, more = plain_cells(gold.table, [gold.label], source.reading.missing, "label")
+    opened = replace(
+        opened,
+        labels=replace(gold, table=plain),
+        notes=(*opened.notes, *messages, *more),
+    )
+    return _translate_labels(binned(opened))
+
+
+@dataclass(frozen=True)
+class _VotesOpened:
+    """The votes of a file, and its columns of labels, if each annotator has one."""
+
+    opened: Opened
+    whole: pd.DataFrame
+    """The table with the columns of labels."""
+    several: list[str]
+
+
+def _converted(source: Source) -> tuple[Source, tuple[str, ...] | None, list[str]]:
+    """Return the source with the table of votes in the log of another tool, its classes, and notes."""
+    form = None if isinstance(source.path, InMemory) else format_of(source.path)
+    if form is None:
+        return source, None, []
+    path, reading, columns = source.path, source.reading, source.columns
+    assert isinstance(path, Path)
+    takes = FORMATS[form].takes
+    options = Options(
+        sample=columns.sample if "sample" in takes and form == "inspect" else None,
+        label=columns.label if "label" in takes and columns.label != "none" else None,
+        missing=reading.missing,
+    )
+    imported = import_votes(form, path, options)
+    table = imported.votes
+    if imported.labels is not None:
+        table = table.merge(imported.labels, on="item", how="left")
+    if "label" in table.columns and columns.label not in (None, "none"):
+        columns = replace(columns, label="label")
+    if "sample" in table.columns and columns.sample not in (None, "none"):
+        columns = replace(columns, sample="sample")
+    if imported.votes_as is not None and columns.votes_as is None:
+        columns = replace(columns, votes_as=imported.votes_as)
+    table = table.set_axis(np.arange(1, len(table) + 1), axis=0)
+    said = [f"{path.name} is read as judgebayes import {form} does.", *imported.words()]
+    return (
+        replace(source, path=InMemory(table, path.name), columns=columns),
+        imported.classes,
+        said,
+    )
+
+
+def _open_votes(source: Source, *, elsewhere: bool) -> _VotesOpened:
+    """Read the votes and the columns' roles; `elsewhere` if the labels are in another file."""
     in_pieces = _rows(source) > STREAM_ROWS
     reading = source.reading
     wide, only_judge = reading.wide, reading.only_judge
@@ -179,8 +256,8 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     if others:
         check_ignored(table, others, source.path)
     notes = notes_of(table)
-    several = [] if labels is not None else label_columns(table, source.columns.label)
-    with_labels, table = table, table.drop(columns=several)
+    several = [] if elsewhere else label_columns(table, source.columns.label)
+    whole, table = table, table.drop(columns=several)
     skipped = [name for name in source.ignored if name in table.columns and wide]
     if skipped:
         one = f"Column {listing(skipped)} is not read as a judge."
@@ -188,6 +265,9 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
             one if len(skipped) == 1 else f"Columns {listing(skipped, 20)} are not read as judges."
         )
     others = (*others, *skipped)
+    if not wide:
+        for named in (source.columns.judge, source.earlier.get("judge")):
+            table = join_judge(table, named)
     given = source.columns.named() | {
         role: name
         for role, name in source.earlier.items()
@@ -199,7 +279,7 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         given["label"] = "none"
     if wide:
         candidates = [name for name in table.columns if name not in others]
-        columns, left_out = wide_columns(candidates, given, elsewhere=labels is not None)
+        columns, left_out = wide_columns(candidates, given, elsewhere=elsewhere)
         if left_out is not None:
             notes.append(
                 f"Column {left_out!r} is left out: it is named like labels, but the labels are in "
@@ -207,7 +287,7 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
             )
             others = (*others, left_out)
     else:
-        columns = long_columns(table, given, elsewhere=labels is not None)
+        columns = long_columns(table, given, elsewhere=elsewhere)
     if source.columns.order is None and columns["order"] is not None:
         values = {str(canonical(v)).casefold() for v in table[columns["order"]].dropna().unique()}
         if not values <= set(ORDERS):
@@ -221,6 +301,19 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         require_one_line(table, name)
     if in_pieces and any(columns[role] is not None for role in ("sample", "order", "task")):
         in_pieces, table = False, read_table(source.path)
+    if not wide and not in_pieces:
+        if given["judge"] is None:
+            by_criteria = judge_of_criteria(table, columns)
+            if by_criteria is not None:
+                columns["judge"], message = by_criteria
+                table = join_judge(table, columns["judge"])
+                notes.append(message)
+        table, copies = without_copies(table, columns, repeats=source.columns.repeats)
+        if copies:
+            notes.append(
+                f"{copies} record(s) are identical to an earlier one in every column: they are copies, "
+                "not repeated votes, and each is used once."
+            )
     if only_judge is not None:
         if wide:
             judges = _one_of(judges, only_judge)
@@ -230,28 +323,28 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         cells = judges if wide else [str(columns["vote"])]
         table, messages = plain_cells(table, cells, source.reading.missing, "vote")
         notes += messages
-    if labels is None:
-        label, item = columns["label"], str(columns["item"])
-        if several:
-            long, joined, annotator = melted(
-                with_labels[[item, *several]].drop_duplicates(), several
-            )
-            gold = Labels(long, item, joined, annotator)
-        elif label is None:
-            return Opened(source, table, columns, None, in_pieces, tuple(notes), tuple(judges))
-        else:
-            label_table = _two_columns(source.path, item, label) if in_pieces else table
-            gold = Labels(label_table, item, label)
-    else:
-        item = str(columns["item"])
+    opened = Opened(source, table, columns, None, in_pieces, tuple(notes), tuple(judges))
+    return _VotesOpened(opened, whole, several)
+
+
+def _gold(
+    opened: Opened, labels: Path | InMemory | None, votes: _VotesOpened
+) -> tuple[Labels | None, list[str]]:
+    """Return the labels, in the file of the votes or in their own, and notes about them."""
+    source, table, item = opened.source, opened.table, str(opened.columns["item"])
+    if labels is not None:
         gold, messages = open_labels(labels, source, table[item])
-        notes += [*notes_of(gold.table), *messages]
-    plain, messages = plain_cells(gold.table, [gold.label], reading.missing, "label")
-    notes += messages
-    gold = replace(gold, table=plain)
-    return _translate_labels(
-        Opened(source, table, columns, gold, in_pieces, tuple(notes), tuple(judges))
-    )
+        return gold, [*notes_of(gold.table), *messages]
+    label = opened.columns["label"]
+    if votes.several:
+        long, joined, annotator = melted(
+            votes.whole[[item, *votes.several]].drop_duplicates(), votes.several
+        )
+        return Labels(long, item, joined, annotator), []
+    if label is None:
+        return None, []
+    in_pieces = opened.in_pieces
+    return Labels(_two_columns(source.path, item, label) if in_pieces else table, item, label), []
 
 
 def _translate_labels(opened: Opened) -> Opened:
@@ -356,8 +449,10 @@ def read_any_votes(opened: Opened, classes: Classes) -> Reading | Listing:
     )
     groups = _groups(pairs, item, group)
     if votes.n_items * votes.n_judges * votes.n_samples <= DENSE_BYTES:
-        return Reading(votes.dense(), coding, groups, columns, opened.notes, _label(opened))
-    return Listing(votes, coding, groups, columns, opened.notes, _label(opened))
+        return Reading(
+            votes.dense(), coding, groups, columns, opened.notes, _label(opened), opened.bins
+        )
+    return Listing(votes, coding, groups, columns, opened.notes, _label(opened), opened.bins)
 
 
 def _label(opened: Opened) -> str | None:
@@ -376,6 +471,7 @@ def reading_notes(read: Reading | Listing, source: Source) -> dict[str, Any]:
         "missing": reading.missing,
         "encoding": reading.encoding,
         "skip_rows": reading.skip_rows,
+        **({} if read.bins is None else {"bins": read.bins.to_json()}),
     }
 
 
@@ -411,6 +507,7 @@ def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
             else reading.skip_rows,
         ),
         earlier=earlier,
+        bins=bins_from(notes.get("bins")),
         ignored=tuple(map(str, ignore)) if isinstance(ignore, list) else (),
     )
 
@@ -463,7 +560,7 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
             classes=classes,
         )
     groups = _groups(table, item, columns["group"])
-    return Reading(votes, coding, groups, columns, opened.notes, _label(opened))
+    return Reading(votes, coding, groups, columns, opened.notes, _label(opened), opened.bins)
 
 
 def merged(opened: Opened, classes: Classes) -> Opened:
@@ -508,6 +605,7 @@ def labels_of(
     gold = opened.labels
     if gold is None:
         return np.full(read.votes.n_items, MISSING)
+    _check_items(gold, read.coding, drop_unknown=drop_unknown)
     return read.coding.labels(
         gold.table,
         item=gold.item,
@@ -515,6 +613,30 @@ def labels_of(
         unknown_items="drop" if drop_unknown else "error",
         allow_degenerate=allow_degenerate,
     )
+
+
+def _check_items(gold: Labels, coding: Coding, *, drop_unknown: bool) -> None:
+    """Refuse labels of items without votes, with what would be right: `--match-ids`, or an item.
+
+    Labels of other items may be dropped, but not all of them.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are such labels.
+    """
+    given = gold.table.loc[gold.table[gold.label].map(canonical).notna(), gold.item]
+    position = positions(coding.items, given, gold.item)
+    missing = given[position < 0].unique()
+    if len(missing) == 0 or (drop_unknown and len(missing) < given.nunique()):
+        return
+    advice = hint(match_items(given.unique(), coding.items))
+    if advice:
+        raise JudgeBayesError(
+            f"Column {gold.label!r} labels {len(missing)} item(s) that have no votes: "
+            f"{listing(missing)}. Items with votes are named {listing(coding.items, 3)}. {advice} To "
+            "drop these labels, use --drop-unknown-labels."
+        )
 
 
 def labelled_words(labels: Int[np.ndarray, " item"], classes: Classes) -> str:

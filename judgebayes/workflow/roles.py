@@ -10,9 +10,12 @@ from judgebayes.io import guess_columns, read_table
 from judgebayes.io.columns import plain_label
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.tables import Layout
+from judgebayes.sentence import did_you_mean
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
+from judgebayes.workflow.item_ids import match_items, refuse_collisions, renamed
+from judgebayes.workflow.likely import suggestion
 from judgebayes.workflow.sources import Labels, Source
 
 __all__ = ["long_columns", "open_labels", "wide_columns"]
@@ -49,7 +52,12 @@ def long_columns(
         given["label"] = given["label"] if given["label"] in table.columns else "none"
         if given["vote"] is None and "label" in table.columns and not _has_vote(table):
             given["vote"] = "label"  # the vote of crowd-sourcing tools
-    return guess_columns(table.columns, given)
+    try:
+        return guess_columns(table.columns, given)
+    except JudgeBayesError as error:
+        if not str(error).startswith("Which column"):
+            raise
+        raise JudgeBayesError(f"{error}{suggestion(table, given)}") from None
 
 
 def _has_vote(table: pd.DataFrame) -> bool:
@@ -78,12 +86,12 @@ def open_labels(
         named = source.annotators.annotator
         annotator = guess_columns(gold.columns, {"annotator": named})["annotator"]
     whole, gold = gold, gold.drop(columns=[name for name in [annotator] if name is not None])
-    same = item if item in gold.columns else None
+    same = _same_name(item, list(gold.columns))
     label = columns.label if columns.label in gold.columns else None
     if columns.label is not None and label is None:
         raise JudgeBayesError(
             f"There is no column {columns.label!r} for the label in {str(path)!r}; it has "
-            f"{', '.join(map(repr, gold.columns))}."
+            f"{', '.join(map(repr, gold.columns))}.{did_you_mean(columns.label, gold.columns)}"
         )
     if same is None and label is None and len(gold.columns) == 2:
         label = guess_columns(gold.columns, {"label": None})["label"]
@@ -118,14 +126,40 @@ def open_labels(
         "the votes."
     )
     labels = Labels(whole, str(roles["item"]), str(roles["label"]), annotator)
-    return labels, [message] if by_values else []
+    messages = [message] if by_values else []
+    if source.reading.match_ids == "loosely":
+        labels, matched = _matched(labels, items)
+        messages += matched
+    return labels, messages
+
+
+def _same_name(name: str, names: list[str]) -> str | None:
+    """Return the name of a column as another file has it: the same, or the only one but for case."""
+    if name in names:
+        return name
+    folded = [other for other in names if other.casefold() == name.casefold()]
+    return folded[0] if len(folded) == 1 else None
+
+
+def _matched(labels: Labels, items: pd.Series) -> tuple[Labels, list[str]]:
+    """Return the labels with the items' names in the votes, and a sentence about what was folded."""
+    matching = match_items(labels.table[labels.item].unique(), items.unique())
+    refuse_collisions(matching)
+    if not matching.folded:
+        return labels, ["--match-ids loosely: the items match as they are written."]
+    table = labels.table.assign(**{labels.item: renamed(labels.table[labels.item], matching)})
+    message = (
+        f"--match-ids loosely: {matching.preview} items of the labels match after folding "
+        f"{matching.how}."
+    )
+    return replace(labels, table=table), [message]
 
 
 def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
     """Return the only column whose values are nearly all items with votes, None if there is none.
 
     Of several, such as items 0, 1, 2 and labels 0, 1, it is the one whose values are nearly all
-    distinct.
+    distinct. If there is none, spellings of the items are folded, as `--match-ids loosely` does.
     """
     with_votes = set(map(written, items.unique()))
     names = [
@@ -135,4 +169,16 @@ def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
     ]
     if len(names) > 1:
         names = [name for name in names if table[name].nunique() >= ITEM_SHARE * len(table)]
+    if not names:
+        names = [
+            str(name)
+            for name, cells in table.items()
+            if cells.nunique() >= ITEM_SHARE * len(table) and _matches(cells, items) >= ITEM_SHARE
+        ]
     return names[0] if len(names) == 1 else None
+
+
+def _matches(cells: pd.Series, items: pd.Series) -> float:
+    """Return the share of cells that are items with votes after folding."""
+    matching = match_items(cells.dropna().unique(), items.unique())
+    return len(matching.item_of) / max(matching.total, 1)

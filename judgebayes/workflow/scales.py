@@ -16,6 +16,7 @@ from judgebayes.votes.classes import (
     usual_classes,
 )
 from judgebayes.votes.scale import SUSPICIOUS_VOTES
+from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.sources import Opened
 
 __all__ = ["classes_of", "vote_values"]
@@ -34,6 +35,8 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
     """
     if named is not None:
         return given_classes(split_names(named), pairwise)
+    if opened.classes is not None:
+        return given_classes(opened.classes, pairwise)
     what = opened.source.path.name
     votes = _inferred(opened, what)
     if opened.labels is not None:
@@ -78,6 +81,12 @@ def _inferred(opened: Opened, what: str) -> Classes:
         )
         plain = cells.map(canonical)
         usual = usual_classes(Counter(plain.dropna()))
+        if usual is None and are_scores(values):
+            raise JudgeBayesError(
+                f"The votes of {what} are scores with {len(distinct(values))} different values: "
+                "group them into classes with --bins 5 (equal shares of the votes) or --bins learnt "
+                "(cut points learnt from labels), or name all classes with --classes."
+            ) from None
         if usual is None:
             raise
         odd = plain[plain.isin(list(usual.odd))]

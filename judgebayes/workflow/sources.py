@@ -9,6 +9,7 @@ import pandas as pd
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import split_names
 from judgebayes.workflow.annotators import Doubt
+from judgebayes.workflow.binning import Bins
 from judgebayes.workflow.options import Annotators, Columns, ReadingOptions
 
 __all__ = ["Labels", "Opened", "Source"]
@@ -26,6 +27,8 @@ class Source:
     ignored: tuple[str, ...] = ()
     """Columns that are not judges, if the file has them."""
     annotators: Annotators = field(default_factory=Annotators)
+    bins: Bins | None = None
+    """The cut points that an earlier file was read with."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -58,6 +61,10 @@ class Opened:
     """What was left out of the files or read as something else, in sentences."""
     judges: tuple[str, ...] = ()
     """The columns of judges, of a wide table."""
+    bins: Bins | None = None
+    """The cut points that made classes of scores."""
+    classes: tuple[str, ...] | None = None
+    """The classes from lowest to highest, if the source names them."""
     doubt: Doubt | None = None
     """How probable the classes of labelled items are, if the labels may be wrong."""
 

@@ -81,7 +81,7 @@ def test_inspect_votes_and_labels_of_ones_own(tmp_path: Path) -> None:
     assert "12 of 20 items are labelled" in run(*command, *QUICK)
     # A join without matches is an error, not a table of NaN.
     gold.assign(item="q" + gold["item"]).to_csv(tmp_path / "labels.csv", index=False)
-    with pytest.raises(JudgeBayesError, match="both tables use the same names"):
+    with pytest.raises(JudgeBayesError, match=r"12 of 12\): use --match-ids loosely"):
         run(*command, *QUICK)
 
 
@@ -95,9 +95,17 @@ def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(tmp_path: Path) 
     with pytest.raises(JudgeBayesError, match="does not take --text"):
         run("import", "judgebench", source, "-o", out, "--text", "x")
     (tmp_path / "t.csv").write_text("item,vote\nx,1\ny,0\n")
-    with pytest.raises(JudgeBayesError, match="has no labels to write"):
-        run("import", "tidy", tmp_path / "t.csv", "-o", out, "--labels-out", tmp_path / "l.csv")
     assert not out.exists()
+
+
+def test_votes_without_labels_are_written_although_labels_are_asked_for(tmp_path: Path) -> None:
+    out, labels = tmp_path / "v.csv", tmp_path / "l.csv"
+    (tmp_path / "t.csv").write_text("item,vote\nx,1\ny,0\n")
+    said = run("import", "tidy", tmp_path / "t.csv", "-o", out, "--labels-out", labels)
+    assert "has no labels" in said
+    assert "is not written, the votes are" in said
+    assert len(pd.read_csv(out)) == 2
+    assert not labels.exists()
 
 
 def test_help_lists_the_formats() -> None:

@@ -105,6 +105,21 @@ def diagnose(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     yield run("diagnose", *labelled(folder), "--by", "generator")
 
 
+def check(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
+    content = run("check", *labelled(folder))
+    result = content["result"]
+    assert result["command"].startswith("judgebayes calibrate ")
+    assert result["can"]["calibrate"]
+    assert result["labels"] == LABELLED
+    yield content
+    yield run("check", folder / "v.csv")
+    (new / "prose.csv").write_text("title,text\na,long story\nb,other story\n")
+    broken = run("check", new / "prose.csv")
+    assert broken["result"]["command"] is None
+    assert invoke("check", new / "prose.csv", "--fail-on", "bad").exit_code == 1
+    yield broken
+
+
 def ensemble(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     few = NUTS(draws=200, warmup=200, chains=2)
     with pytest.MonkeyPatch.context() as patch:
@@ -173,6 +188,7 @@ def small(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
 
 
 MAKERS: tuple[Callable[[Path, Path], Iterator[dict[str, Any]]], ...] = (
+    check,
     calibrate,
     apply,
     report,

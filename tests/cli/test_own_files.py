@@ -18,6 +18,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io import Options, import_votes
 from judgebayes.workflow import calibrating
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
+from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import Choice, build
 from judgebayes.workflow.options import CalibrateRequest, Columns, ReadingOptions
 from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes, reading_notes
@@ -270,8 +271,9 @@ def test_the_command_that_an_import_prints_can_be_run(
     monkeypatch.chdir(tmp_path)
     requests: list[CalibrateRequest] = []
 
-    def calibrate(request: CalibrateRequest, *, diagnosing: str, reporting: str) -> None:
+    def calibrate(request: CalibrateRequest, *, diagnosing: str, reporting: str) -> CommandResult:
         requests.append(request)
+        return CommandResult({})
 
     monkeypatch.setattr("judgebayes.cli.calibrating.calibrate_votes", calibrate)
     out = "my votes.csv"

@@ -1,0 +1,49 @@
+"""`judgebayes check`: all problems of a user's files at once, and one command that runs."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from judgebayes.cli.saying import MARKS, say, say_plainly, show
+from judgebayes.io import check_writable, write_table
+from judgebayes.workflow.checking import check_request
+from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.options import CheckRequest
+
+__all__ = ["check_files"]
+
+
+def check_files(request: CheckRequest) -> CommandResult:
+    """Print what is wrong with the files, what is guessed and fine, a command, and the questions."""
+    check_writable(request.out)
+    result = check_request(request)
+    console = Console()
+    if request.out is not None:
+        write_table(result.ids, request.out)
+    for severity in ("bad", "note", "good"):
+        say(
+            console,
+            [each.text for each in result.findings if each.severity == severity],
+            MARKS[severity],
+        )
+    table = Table(box=None, pad_edge=False)
+    for head in ("question", "command", "answered"):
+        table.add_column(head, overflow="fold")
+    for row in result.questions.itertuples():
+        name = str(row[2])
+        table.add_row(
+            escape(str(row.question)), name, escape(f"{'yes' if row.can else 'no'}: {row.why}")
+        )
+    show(console, "What these files can answer", table)
+    console.print()
+    if result.command is None:
+        say(
+            console,
+            ["No command can read these files as they are: mend what is marked with x first."],
+        )
+    else:
+        say(console, ["This command runs:"])
+        say_plainly(console, f"  {result.command}")
+    if request.out is not None:
+        say_plainly(console, f"The items of the labels are in {request.out}.")
+    return result.for_machines()

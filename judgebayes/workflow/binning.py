@@ -1,0 +1,170 @@
+"""Classes for votes that are scores with many values: quantiles, or cut points learnt from labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.classes import canonical, listing
+
+__all__ = ["LEARNT", "Bins", "bins_from", "learn_cuts", "quantile_bins"]
+
+LEARNT = "learnt"
+MOST_BINS = 50
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Cut points between classes: a score is in the class above each cut point that is at most it."""
+
+    names: tuple[str | int | float, ...]
+    """The classes, from the lowest to the highest scores."""
+    cuts: Mapping[str, tuple[float, ...]]
+    """The cut points of each judge; those of "" are for all others."""
+    learnt_from: int = 0
+    """The number of labelled items that the cut points are learnt from; 0 for quantiles."""
+
+    def of(self, scores: pd.Series, judge: str = "") -> pd.Series:
+        """Return the class of each score of a judge, None where there is none.
+
+        Raises
+        ------
+        JudgeBayesError
+            If a cell is no number.
+        """
+        return as_classes(scores, self.cuts.get(judge, self.cuts.get("", ())), self.names)
+
+    def words(self) -> list[str]:
+        """Return what the classes are, in sentences."""
+        if not self.learnt_from:
+            (cuts,) = self.cuts.values()
+            return [
+                f"--bins {len(self.names)}: scores are read as the classes {listing(self.names)}, cut "
+                f"at {_numbers(cuts)}, which gives each class about the same share of the votes."
+            ]
+        each = "; ".join(
+            f"{judge} at {_numbers(cuts)}" for judge, cuts in self.cuts.items() if judge
+        )
+        return [
+            f"--bins learnt: scores are read as the classes of the labels, {listing(self.names)}, cut "
+            f"at {_numbers(self.cuts[''])}{f' ({each})' if each else ''}.",
+            f"The cut points are learnt from {self.learnt_from} labelled items, which the results "
+            "below use again: held-out scores are a little too good. --bins with a number uses no "
+            "label.",
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the cut points as plain values."""
+        return {
+            "names": list(self.names),
+            "cuts": {judge: list(cuts) for judge, cuts in self.cuts.items()},
+        }
+
+
+def bins_from(saved: object) -> Bins | None:
+    """Return the cut points of `Bins.to_json`; None if they are of another form."""
+    if not isinstance(saved, dict):
+        return None
+    names, cuts = saved.get("names"), saved.get("cuts")
+    if not (isinstance(names, list) and isinstance(cuts, dict) and 2 <= len(names) <= MOST_BINS):
+        return None
+    table: dict[str, tuple[float, ...]] = {}
+    for judge, points in cuts.items():
+        plain = isinstance(points, list) and all(
+            isinstance(p, int | float) and np.isfinite(p) for p in points
+        )
+        if not plain or len(points) != len(names) - 1 or sorted(points) != points:
+            return None
+        table[str(judge)] = tuple(map(float, points))
+    if not all(isinstance(name, str | int | float) for name in names):
+        return None
+    return Bins(tuple(names), table)
+
+
+def as_classes(
+    scores: pd.Series, cuts: Sequence[float], names: Sequence[str | int | float]
+) -> pd.Series:
+    """Return the class of each score: as many cut points are at most the score as classes are below.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a cell is no number.
+    """
+    plain = scores.map(canonical).astype(object)
+    odd = plain.map(lambda value: value is not None and not isinstance(value, int | float))
+    if odd.any():
+        row = odd.idxmax()
+        raise JudgeBayesError(
+            f"Row {row} of column {scores.name!r} contains {plain[row]!r}; --bins needs numbers. If it "
+            "means no vote, use --missing."
+        )
+    known = plain.notna()
+    place = np.searchsorted(np.asarray(cuts, float), plain[known].astype(float), side="right")
+    classes = pd.Series(None, index=scores.index, dtype=object, name=scores.name)
+    classes[known] = [names[k] for k in place]
+    return classes
+
+
+def quantile_bins(
+    scores: Float[np.ndarray, " vote"], n: int, names: Sequence[str | int | float] | None = None
+) -> Bins:
+    """Return classes with about the same number of votes each.
+
+    Parameters
+    ----------
+    scores
+        The scores of all votes.
+    n
+        The number of classes.
+    names
+        Their names; 1, 2, ..., n by default.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are fewer than n different scores, or so many equal ones that a class is empty.
+    """
+    cuts = np.quantile(scores, np.arange(1, n) / n, method="higher") if len(scores) else scores
+    if len(np.unique(cuts)) < n - 1 or len(cuts) == 0 or cuts[0] <= scores.min():
+        raise JudgeBayesError(
+            f"--bins {n}: the votes have {len(np.unique(scores))} different values, and so many are "
+            "equal that a class would be empty; use fewer classes."
+        )
+    return Bins(tuple(names or range(1, n + 1)), {"": tuple(map(float, cuts))})
+
+
+def learn_cuts(
+    scores: Float[np.ndarray, " vote"], labels: Int[np.ndarray, " vote"], n: int
+) -> tuple[float, ...]:
+    r"""Return the cut points of scores that best reproduce the labels' classes.
+
+    They minimise :math:`\sum_i |c(s_i) - y_i|`, the sum of class steps, over all nondecreasing
+    assignments c of scores to classes 0, ..., n - 1, by dynamic programming. A cut point is half-way
+    between two scores; classes that no score has are above the highest or between equal cut points.
+    """
+    values, of_value = np.unique(scores, return_inverse=True)
+    cost = np.zeros((len(values), n))
+    for c in range(n):
+        np.add.at(cost[:, c], of_value, np.abs(c - labels))
+    total = np.zeros((len(values) + 1, n))
+    came = np.zeros((len(values), n), int)
+    for i in range(len(values)):
+        for c in range(n):
+            came[i, c] = int(np.argmin(total[i, : c + 1]))
+            total[i + 1, c] = total[i, came[i, c]] + cost[i, c]
+    assigned = np.zeros(len(values), int)
+    c = int(np.argmin(total[-1]))
+    for i in reversed(range(len(values))):
+        assigned[i] = c
+        c = came[i, c]
+    middle = np.concatenate([[values[0]], (values[1:] + values[:-1]) / 2, [values[-1] + 1.0]])
+    return tuple(float(middle[np.searchsorted(assigned, c)]) for c in range(1, n))
+
+
+def _numbers(cuts: Sequence[float]) -> str:
+    return ", ".join(f"{cut:.4g}" for cut in cuts)

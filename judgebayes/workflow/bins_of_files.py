@@ -1,0 +1,184 @@
+"""Classes for the scores of a user's files, by `--bins` or by the cut points of a saved fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.imported import MAX_CLASSES
+from judgebayes.votes import Classes
+from judgebayes.votes.classes import canonical, distinct, infer_classes, listing, written
+from judgebayes.workflow.binning import (
+    LEARNT,
+    MOST_BINS,
+    Bins,
+    as_classes,
+    learn_cuts,
+    quantile_bins,
+)
+from judgebayes.workflow.sources import Opened
+
+__all__ = ["are_scores", "binned"]
+
+
+def are_scores(values: list[object]) -> bool:
+    """Tell whether values are scores: more different numbers than `MAX_CLASSES`, and nothing else."""
+    plain = distinct(values)
+    return len(plain) > MAX_CLASSES and all(isinstance(value, int | float) for value in plain)
+
+
+def binned(opened: Opened) -> Opened:
+    """Return the files with a class in place of each score, if `--bins` or a saved fit cuts scores.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the option is no number of classes and not "learnt", a vote is no number, or there are no
+        labels to learn from.
+    """
+    how, bins = opened.source.reading.bins, opened.source.bins
+    if how is None and bins is None:
+        return opened
+    scores = _scores(opened)
+    labels_too = _labels_are_scores(opened)
+    if bins is None:
+        assert how is not None
+        bins = (
+            _learnt(opened, scores)
+            if how == LEARNT
+            else _quantiles(opened, how, scores, labels_too)
+        )
+    table = opened.table
+    if opened.source.reading.wide:
+        table = table.assign(**{judge: bins.of(table[judge], judge) for judge in opened.judges})
+    else:
+        vote = str(opened.columns["vote"])
+        parts = [bins.of(part["score"], str(judge)) for judge, part in scores.groupby("judge")]
+        table = table.assign(**{vote: pd.concat(parts).reindex(table.index)})
+    gold = opened.labels
+    if gold is not None and labels_too:
+        cuts = bins.cuts.get("", next(iter(bins.cuts.values())))
+        classes = as_classes(gold.table[gold.label], cuts, bins.names)
+        gold = replace(gold, table=gold.table.assign(**{gold.label: classes}))
+    names = tuple(map(str, bins.names))
+    return replace(
+        opened,
+        table=table,
+        labels=gold,
+        bins=bins,
+        classes=names,
+        notes=(*opened.notes, *bins.words()),
+    )
+
+
+def _scores(opened: Opened) -> pd.DataFrame:
+    """Return a row per vote, in the order of the file: item, judge, score."""
+    table, columns = opened.table, opened.columns
+    if table.index.has_duplicates:
+        raise JudgeBayesError("--bins needs a table with a row number for each row.")
+    if opened.source.reading.wide:
+        item = str(columns["item"])
+        long = table[[item, *opened.judges]].melt(item, var_name="judge", value_name="score")
+        return long.rename(columns={item: "item"})
+    judge = columns["judge"]
+    return pd.DataFrame(
+        {
+            "item": table[str(columns["item"])],
+            "judge": "" if judge is None else table[judge].map(written).fillna(""),
+            "score": table[str(columns["vote"])],
+        }
+    )
+
+
+def _numbers(scores: pd.DataFrame) -> np.ndarray:
+    """Return the scores as numbers, NaN where there is none; the first that is no number is named."""
+    as_classes(scores["score"].rename("vote"), (), (0,))
+    return np.asarray([np.nan if v is None else v for v in scores["score"].map(canonical)], float)
+
+
+def _labels_are_scores(opened: Opened) -> bool:
+    gold = opened.labels
+    return gold is not None and are_scores(list(gold.table[gold.label].unique()))
+
+
+def _quantiles(opened: Opened, how: str, scores: pd.DataFrame, labels_too: bool) -> Bins:
+    if not how.isascii() or not how.isdigit() or not 2 <= int(how) <= MOST_BINS:
+        raise JudgeBayesError(
+            f"--bins {how!r} is neither a number of classes from 2 to {MOST_BINS} nor {LEARNT!r}."
+        )
+    n, names = int(how), None
+    if opened.labels is not None and not labels_too:
+        labels = _label_classes(opened)
+        if len(labels) != n:
+            raise JudgeBayesError(
+                f"--bins {n} makes {n} classes, but the labels have {len(labels)} "
+                f"({', '.join(labels.names)}): use --bins {len(labels)} or --bins {LEARNT}."
+            )
+        names = _plain(labels)
+    numbers = _numbers(scores)
+    return quantile_bins(numbers[np.isfinite(numbers)], n, names)
+
+
+def _learnt(opened: Opened, scores: pd.DataFrame) -> Bins:
+    gold = opened.labels
+    if gold is None:
+        raise JudgeBayesError(
+            "--bins learnt learns cut points from labels, and there are none; use a number, such as "
+            "--bins 5, or add --labels FILE."
+        )
+    if _labels_are_scores(opened):
+        raise JudgeBayesError(
+            "--bins learnt needs labels of few classes, and the labels are scores too; use a number, "
+            "such as --bins 5, which cuts both."
+        )
+    classes = _label_classes(opened)
+    label = gold.table[[gold.item, gold.label]].dropna().drop_duplicates()
+    pairs = pd.DataFrame(
+        {
+            "item": label[gold.item].map(written),
+            "label": [classes.index(v) for v in label[gold.label]],
+        }
+    )
+    known = pd.DataFrame(
+        {
+            "item": scores["item"].map(written),
+            "judge": scores["judge"].to_numpy(),
+            "score": _numbers(scores),
+        }
+    ).dropna(subset=["score"])
+    known = known.merge(pairs, on="item")
+    if len(known) == 0:
+        raise JudgeBayesError("--bins learnt: no item has both a score and a label.")
+    cuts = {
+        "": learn_cuts(known["score"].to_numpy(float), known["label"].to_numpy(int), len(classes))
+    }
+    if known["judge"].nunique() > 1:
+        cuts |= {
+            str(judge): learn_cuts(
+                part["score"].to_numpy(float), part["label"].to_numpy(int), len(classes)
+            )
+            for judge, part in known.groupby("judge", sort=False)
+        }
+    return Bins(_plain(classes), cuts, int(known["item"].nunique()))
+
+
+def _label_classes(opened: Opened) -> Classes:
+    gold = opened.labels
+    assert gold is not None
+    try:
+        return infer_classes(gold.table[gold.label].unique(), f"column {gold.label!r}")
+    except JudgeBayesError:
+        values = sorted(
+            distinct(gold.table[gold.label].unique()), key=lambda v: (isinstance(v, str), v)
+        )
+        if all(isinstance(value, int | float) for value in values):
+            return Classes(tuple(values), pairwise=False)
+        raise JudgeBayesError(
+            f"--bins takes the classes of the labels, and the order of {listing(values)} is unknown; "
+            "write them as numbers."
+        ) from None
+
+
+def _plain(classes: Classes) -> tuple[str | int | float, ...]:
+    return tuple(v if isinstance(v, str | int | float) else str(v) for v in classes.values)

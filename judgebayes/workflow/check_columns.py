@@ -1,0 +1,259 @@
+"""A check of the columns of votes: their roles, criteria, copies and repeated votes."""
+
+from collections import Counter
+
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.columns import guess_columns, plain_label
+from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
+from judgebayes.io.judge_columns import NotJudgesError, check_judge_columns
+from judgebayes.io.options import join_names, split_names
+from judgebayes.votes.classes import (
+    canonical,
+    distinct,
+    infer_classes,
+    listing,
+    usual_classes,
+)
+from judgebayes.votes.slots import ORDERS
+from judgebayes.workflow.check_draft import Draft, Tables, word
+from judgebayes.workflow.likely import (
+    by_name,
+    likely_item,
+    likely_judge,
+    likely_sample,
+    likely_vote,
+)
+
+__all__ = ["find_long", "find_wide", "is_wide"]
+
+
+def is_wide(draft: Draft, tables: Tables) -> bool:
+    """Tell whether a table has a row per item and a column per judge."""
+    if draft.reading.wide:
+        return True
+    table, columns = tables.votes, draft.columns
+    if columns.vote is not None or columns.judge is not None:
+        return False
+    names = [str(name) for name in table.columns]
+    if by_name(names, "vote") is not None or by_name(names, "judge") is not None:
+        return False
+    item = columns.item or by_name(names, "item") or likely_item(table)
+    if item is None or item not in table.columns or table[item].duplicated().any():
+        return False
+    label = plain_label(names)
+    return len(_alike([table[n] for n in names if n not in (item, label)])) > 1
+
+
+def _alike(columns: list[pd.Series]) -> list[str]:
+    """Return the largest set of columns that vote for the same classes."""
+    by_scale: dict[tuple[object, ...], list[str]] = {}
+    for cells in columns:
+        if not cells.map(pd.api.types.is_scalar).all():
+            continue
+        counts = Counter(value for value in cells.map(canonical) if value is not None)
+        usual = usual_classes(counts)
+        try:
+            classes = usual.classes if usual is not None else infer_classes(counts, "")
+        except JudgeBayesError:
+            continue
+        scale = tuple(str(value).casefold() for value in classes.values)
+        by_scale.setdefault(scale, []).append(str(cells.name))
+    return max(by_scale.values(), key=len, default=[])
+
+
+def find_wide(draft: Draft, tables: Tables) -> Draft:
+    """Find the item, the labels and the columns that are not judges, of a wide table."""
+    table, names = tables.votes, [str(name) for name in tables.votes.columns]
+    if not draft.reading.wide:
+        draft = draft.with_reading(wide=True).with_finding(
+            "bad", "columns", "The table has a row per item and a column per judge.", "--wide"
+        )
+    item = draft.columns.item or by_name(names, "item")
+    if item is None:
+        item = likely_item(table, labelled=_labelled(draft, tables))
+        if item is None:
+            return draft.with_finding(
+                "bad", "columns", "Which column is the item? Name it with --item."
+            )
+        draft = draft.with_columns(item=item).with_finding(
+            "bad",
+            "columns",
+            f"Column {item!r} is read as the item, by its values.",
+            word("item", item),
+        )
+    label = draft.columns.label or plain_label(n for n in names if n != item)
+    if draft.columns.label is None and label is None and tables.labels is None:
+        judges = _alike([table[name] for name in names if name != item])
+        sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
+        if len(sparse) == 1 and len(judges) > 2:
+            label = sparse[0]
+            draft = draft.with_columns(label=label).with_finding(
+                "note",
+                "labels",
+                f"Column {label!r} is read as the labels, not as a judge.",
+                word("label", label),
+            )
+    elif label is not None and draft.columns.label is None and tables.labels is None:
+        draft = draft.with_finding(
+            "note", "labels", f"Column {label!r} is read as the labels, by its name."
+        )
+    left_out = list(split_names(draft.reading.ignore)) if draft.reading.ignore else []
+    new: list[str] = []
+    while True:
+        others = {item, label, *left_out, *new}
+        judges = [name for name in names if name not in others]
+        try:
+            check_judge_columns(table, judges, tables.path)
+        except NotJudgesError as error:
+            new += error.columns
+            continue
+        except JudgeBayesError as error:
+            return draft.with_finding("bad", "columns", str(error))
+        break
+    if not judges:
+        return draft.with_finding("bad", "columns", "No column contains the votes of a judge.")
+    if new:
+        draft = draft.with_reading(ignore=join_names([*left_out, *new])).with_finding(
+            "bad",
+            "columns",
+            f"{listing(new, 20)} {'is no judge' if len(new) == 1 else 'are no judges'}: other values.",
+            word("ignore", join_names(new)),
+        )
+    return draft.with_finding("note", "columns", f"Judges: {listing(judges, 20)}.")
+
+
+def find_long(draft: Draft, tables: Tables) -> Draft:
+    """Find the columns of a table with a row per vote, its criteria, copies and repeated votes."""
+    table, names = tables.votes, [str(name) for name in tables.votes.columns]
+    given = draft.columns.named()
+    unknown = [name for name in given.values() if name not in (None, "none", *names)]
+    if any(set(split_names(str(name))) - set(names) for name in unknown):
+        return draft  # reading names the column that does not exist
+    chosen: dict[str, str | None] = {
+        role: None if name == "none" else name for role, name in given.items()
+    }
+    here = tables.labels is None
+    for role in ("item", "judge", "vote", "sample", "order", *(["label"] if here else [])):
+        if given[role] is None:
+            name = by_name(names, role, chosen.values())
+            if role == "order" and name is not None:
+                values = {str(v).casefold() for v in distinct(table[name].unique())}
+                name = name if values <= set(ORDERS) else None
+            chosen[role] = name
+    label = chosen["label"]
+    if given["label"] is None and label is not None and not _known_to_reading(label, names):
+        draft = draft.with_columns(label=label).with_finding(
+            "bad",
+            "labels",
+            f"Column {label!r} is read as the label, by its name.",
+            word("label", label),
+        )
+    draft, chosen = _by_values(draft, tables, chosen)
+    if chosen["item"] is None or chosen["vote"] is None:
+        missing = " and ".join(role for role in ("item", "vote") if chosen[role] is None)
+        return draft.with_finding(
+            "bad", "columns", f"No column looks like the {missing}; name it with --{missing}."
+        )
+    used = [f"{role} = {name!r}" for role, name in chosen.items() if name is not None]
+    draft = draft.with_finding("note", "columns", f"Columns: {', '.join(used)}.")
+    if given["judge"] is None:
+        by_criteria = judge_of_criteria(table, chosen)
+        if by_criteria is not None:
+            named, text = by_criteria
+            draft = draft.with_columns(judge=named).with_finding(
+                "note", "columns", text, word("judge", named)
+            )
+            chosen["judge"] = named
+    return _repeats(draft, table, chosen)
+
+
+def _known_to_reading(label: str, names: list[str]) -> bool:
+    """Tell whether the reading of a table finds this column of labels by itself."""
+    return guess_columns(names, {"label": None})["label"] == label
+
+
+def _by_values(
+    draft: Draft, tables: Tables, chosen: dict[str, str | None]
+) -> tuple[Draft, dict[str, str | None]]:
+    """Find by their values the columns that names do not tell."""
+    table = tables.votes
+    labelled = _labelled(draft, tables)
+
+    def say(draft: Draft, role: str, name: str) -> Draft:
+        values = listing(table[name].unique(), 3)
+        text = f"Column {name!r} is read as the {role}, by its values ({values})."
+        return draft.with_columns(**{role: name}).with_finding(
+            "bad", "columns", text, word(role, name)
+        )
+
+    vote = chosen["vote"]
+    if chosen["item"] is None:
+        item = likely_item(table, chosen.values(), labelled)
+        if item is not None:
+            chosen, draft = chosen | {"item": item}, say(draft, "item", item)
+    if vote is None:
+        judge = chosen["judge"]
+        if judge is None and chosen["item"] is not None and draft.columns.judge is None:
+            judge = likely_judge(table, chosen["item"], chosen.values())
+        vote = likely_vote(table, [*chosen.values(), judge])
+        if vote is not None:
+            chosen, draft = chosen | {"vote": vote}, say(draft, "vote", vote)
+    keys = [n for role in ("item", "order", "sample") if (n := chosen[role]) is not None]
+    several = chosen["item"] is not None and bool(table.duplicated(keys).any())
+    if chosen["judge"] is None and several and draft.columns.judge is None:
+        judge = likely_judge(table, str(chosen["item"]), chosen.values())
+        if judge is not None:
+            chosen, draft = chosen | {"judge": judge}, say(draft, "judge", judge)
+    return draft, chosen
+
+
+def _labelled(draft: Draft, tables: Tables) -> list[object] | None:
+    """Return the items of the labels' file; None if its column is unknown."""
+    gold = tables.labels
+    if gold is None:
+        return None
+    names = [str(name) for name in gold.columns]
+    name = draft.columns.item if draft.columns.item in names else by_name(names, "item")
+    if name is None:
+        name = max(names, key=lambda each: gold[each].map(str).nunique())
+    return list(gold[name].dropna().unique())
+
+
+def _repeats(draft: Draft, table: pd.DataFrame, chosen: dict[str, str | None]) -> Draft:
+    """Find copies of records, and the column that numbers repeated votes."""
+    if "judge" in chosen and chosen["judge"] is not None and chosen["judge"] not in table.columns:
+        table = join_judge(table, chosen["judge"])
+    table, copies = without_copies(table, chosen, repeats=draft.columns.repeats)
+    if copies:
+        draft = draft.with_finding(
+            "note",
+            "repeats",
+            f"{copies} record(s) are identical to an earlier one in every column: copies, used once.",
+        )
+    keys = [n for role in ("item", "judge", "order") if (n := chosen[role]) is not None]
+    sample = chosen["sample"]
+    again = table.duplicated([*keys, *([] if sample is None else [sample])])
+    if draft.columns.repeats or not again.any():
+        if sample is not None and draft.columns.sample is None:
+            draft = draft.with_finding(
+                "note", "repeats", f"Column {sample!r} is read as the number of the repeated vote."
+            )
+        return draft
+    column = likely_sample(table, keys, [name for role, name in chosen.items() if role != "sample"])
+    if column is not None:
+        return draft.with_columns(sample=column).with_finding(
+            "bad",
+            "repeats",
+            f"Judges voted several times on an item: column {column!r} numbers the votes.",
+            word("sample", column),
+        )
+    count = int(again.sum())
+    return draft.with_columns(repeats=True, sample="none").with_finding(
+        "bad",
+        "repeats",
+        f"{count} votes repeat a judge's vote on an item, and no column numbers them; they count as "
+        "repeated votes in the order of the file.",
+        "--repeats",
+    )

@@ -1,0 +1,113 @@
+"""The options to read files, as far as a check knows them, and its findings."""
+
+import shlex
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.finding import Severity
+from judgebayes.io.in_memory import InMemory
+from judgebayes.workflow.item_ids import Matching
+from judgebayes.workflow.options import Annotators, Columns, ReadingOptions
+from judgebayes.workflow.reading import open_files
+from judgebayes.workflow.sources import Opened
+
+__all__ = ["CheckFinding", "Draft", "Tables", "opened_by", "try_open", "word"]
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """A problem, a guess or what is fine, with the option that settles it."""
+
+    severity: Severity
+    topic: str
+    """What it is about: file, columns, repeats, order, scale, labels, ids or items."""
+    sentence: str
+    option: str = ""
+    """The option, as at the command line; "" if none is needed or none would do."""
+
+    @property
+    def text(self) -> str:
+        """The sentence with its option."""
+        return f"{self.sentence} Option: {self.option}" if self.option else self.sentence
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The options to read files, as far as they are known, and the findings so far."""
+
+    columns: Columns
+    reading: ReadingOptions
+    annotators: Annotators
+    classes: str | None
+    drop_unknown: bool
+    findings: tuple[CheckFinding, ...] = ()
+    matching: Matching | None = None
+
+    def with_finding(self, severity: Severity, topic: str, text: str, option: str = "") -> "Draft":
+        """Return the draft with another finding."""
+        finding = CheckFinding(severity, topic, text, option)
+        return replace(self, findings=(*self.findings, finding))
+
+    def with_columns(self, **names: Any) -> "Draft":
+        """Return the draft with other columns."""
+        return replace(self, columns=replace(self.columns, **names))
+
+    def with_reading(self, **options: Any) -> "Draft":
+        """Return the draft with other options for reading."""
+        return replace(self, reading=replace(self.reading, **options))
+
+    def options(self) -> dict[str, Any]:
+        """Return the options that are not their defaults, by name."""
+        options: dict[str, Any] = {}
+        for record, plain in (
+            (self.columns, Columns()),
+            (self.reading, ReadingOptions()),
+            (self.annotators, Annotators()),
+        ):
+            for each in fields(record):
+                value = getattr(record, each.name)
+                if value != getattr(plain, each.name):
+                    options[each.name] = value
+        if self.classes is not None:
+            options["classes"] = self.classes
+        if self.drop_unknown:
+            options["drop_unknown_labels"] = True
+        return options
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a check; `votes` may have other columns after a step."""
+
+    path: Path | InMemory
+    labels_path: Path | InMemory | None
+    votes: pd.DataFrame
+    labels: pd.DataFrame | None
+
+
+def word(name: str, value: str) -> str:
+    """Return an option and its value as at the command line."""
+    return shlex.join([f"--{name}", value])
+
+
+def opened_by(draft: Draft, tables: Tables) -> Opened:
+    """Open the files with the options of a draft, as every command does."""
+    return open_files(
+        tables.path,
+        tables.labels_path,
+        draft.columns,
+        draft.reading,
+        annotators=draft.annotators,
+    )
+
+
+def try_open(draft: Draft, tables: Tables) -> Opened | None:
+    """Return what `opened_by` does, None if that is an error."""
+    try:
+        return opened_by(draft, tables)
+    except JudgeBayesError:
+        return None  # the error is found when the files are read

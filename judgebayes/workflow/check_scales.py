@@ -1,0 +1,174 @@
+"""A check of the values of votes: classes, scores, odd values, and the presentation order."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.options import join_names
+from judgebayes.votes.classes import (
+    canonical,
+    distinct,
+    listing,
+    usual_classes,
+    written,
+)
+from judgebayes.votes.slots import ORDERS
+from judgebayes.workflow.bins_of_files import are_scores
+from judgebayes.workflow.check_draft import Draft, Tables, try_open, word
+from judgebayes.workflow.meanings import in_order
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Opened
+
+__all__ = ["find_order", "find_scale"]
+
+MOST_RATINGS = 12
+"""More different words or numbers are not read as classes."""
+
+
+def find_scale(draft: Draft, tables: Tables) -> Draft:
+    """Find the classes of the votes and labels."""
+    opened = try_open(draft, tables)
+    if opened is None or draft.classes is not None or draft.reading.bins is not None:
+        return draft
+    try:
+        classes_of(opened, None, None)
+    except JudgeBayesError as error:
+        return _classes(draft, opened, str(error))
+    return draft
+
+
+def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
+    """Return the draft with classes, bins or missing values, for votes that are no known classes."""
+    if opened.source.reading.wide:
+        cells = opened.table[list(opened.judges)].melt()["value"]
+    else:
+        cells = opened.table[str(opened.columns["vote"])]
+    counts = Counter(value for value in cells.map(canonical) if value is not None)
+    gold = opened.labels
+    labels = [] if gold is None else distinct(gold.table[gold.label].unique())
+    numbers = all(isinstance(value, int | float) for value in counts)
+    if numbers and labels and not are_scores(list(labels)) and set(labels) - set(counts):
+        return _learnt(draft, len(counts), labels)
+    if are_scores(list(counts)):
+        if labels and not are_scores(list(labels)):
+            return _learnt(draft, len(counts), labels)
+        return draft.with_reading(bins="5").with_finding(
+            "bad",
+            "scale",
+            f"The votes are scores with {len(counts)} different values; five classes with about equal "
+            "shares of the votes are made of them.",
+            "--bins 5",
+        )
+    usual = usual_classes(counts)
+    if usual is not None:
+        odd = join_names(map(str, usual.odd))
+        shown = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(5))
+        return draft.with_reading(missing=odd).with_finding(
+            "bad",
+            "scale",
+            f"{sum(usual.odd.values())} votes are not one of {', '.join(usual.classes.names)}: {shown}; "
+            "they are read as missing votes. To keep such a class, name all classes with --classes.",
+            word("missing", odd),
+        )
+    if (
+        set(labels)
+        and numbers
+        and len(counts) <= MOST_RATINGS
+        and len(labels) == 2
+        and len(counts) > 2
+    ):
+        return _learnt(draft, len(counts), labels)
+    values = list(dict.fromkeys([*counts, *labels]))
+    if not values or len(values) > MOST_RATINGS:
+        return draft.with_finding("bad", "scale", error)
+    ordered, known = in_order(values)
+    classes = join_names(map(str, ordered))
+    said = (
+        f"The order of the classes, {', '.join(map(str, ordered))}, is that of their values or meaning."
+        if known
+        else f"The order of the classes {', '.join(map(str, ordered))} is not known: put them in order, "
+        "from the lowest to the highest."
+    )
+    return replace(draft, classes=classes).with_finding(
+        "bad", "scale", said, word("classes", classes)
+    )
+
+
+def _learnt(draft: Draft, n: int, labels: list[Any]) -> Draft:
+    return draft.with_reading(bins="learnt").with_finding(
+        "bad",
+        "scale",
+        f"The votes are {n} different numbers, and the labels are {listing(labels)}: cut "
+        "points that best reproduce the labels are learnt for each judge.",
+        "--bins learnt",
+    )
+
+
+def find_order(draft: Draft, tables: Tables) -> Draft:
+    """Find out whether votes in swapped order name responses as shown."""
+    opened = try_open(draft, tables)
+    if opened is None or opened.columns["order"] is None or draft.columns.votes_as is not None:
+        return draft
+    try:
+        classes = classes_of(opened, draft.classes, None)
+    except JudgeBayesError:
+        return draft
+    columns, table = opened.columns, opened.table
+    rows = pd.DataFrame(
+        {
+            "item": table[str(columns["item"])].map(written),
+            "judge": "" if columns["judge"] is None else table[columns["judge"]].map(written),
+            "vote": [classes.index(value) for value in table[str(columns["vote"])]],
+            "swapped": [
+                ORDERS.get(str(canonical(value)).casefold()) for value in table[columns["order"]]
+            ],
+        }
+    ).dropna()
+    rows = rows[rows["vote"] >= 0]
+    top = len(classes) - 1
+    shown = rows.assign(vote=rows["vote"].where(rows["swapped"] == 0, top - rows["vote"]))
+    kinds: dict[str, pd.DataFrame] = {"shown": shown, "original": rows}
+    gold = opened.labels
+    measure: Callable[[pd.DataFrame], float] = _consistency
+    what = "agreement of a judge's votes in both orders"
+    if gold is not None:
+        pairs = gold.table[[gold.item, gold.label]].dropna()
+        label_of = dict(
+            zip(pairs[gold.item].map(written), map(classes.index, pairs[gold.label]), strict=True)
+        )
+        what = "agreement with the labels in swapped order"
+
+        def measure(votes: pd.DataFrame) -> float:
+            swapped = votes[(votes["swapped"] == 1) & votes["item"].isin(list(label_of))]
+            return float((swapped["vote"] == swapped["item"].map(label_of)).mean())
+
+    values = {kind: measure(votes) for kind, votes in kinds.items()}
+    if not all(np.isfinite(value) for value in values.values()):
+        values = {kind: _consistency(votes) for kind, votes in kinds.items()}
+        what = "agreement of a judge's votes in both orders"
+    best = "original" if values["original"] > values["shown"] else "shown"
+    name = str(columns["order"])
+    as_shown, mapped_back = (f"{values[kind]:.2f}" for kind in ("shown", "original"))
+    agreements = f"{what} is {as_shown} if as shown, {mapped_back} if already mapped back."
+    return draft.with_columns(votes_as=best, order=name).with_finding(
+        "bad",
+        "order",
+        f"Column {name!r} is the presentation order, and votes are read as naming the response "
+        + ("as shown" if best == "shown" else "as in the labels")
+        + f": {agreements}",
+        f"--votes-as {best}",
+    )
+
+
+def _consistency(votes: pd.DataFrame) -> float:
+    """Return how often the mean votes of a judge on an item in both orders are on the same side."""
+    means = votes.groupby(["item", "judge", "swapped"])["vote"].mean().unstack()
+    if means.shape[1] < 2:
+        return float("nan")
+    both = means.dropna()
+    return float((both.iloc[:, 0] == both.iloc[:, 1]).mean())

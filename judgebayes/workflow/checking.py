@@ -1,0 +1,210 @@
+"""`judgebayes check`: all problems of a user's files at once, and one command that runs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.finding import Finding, Severity
+from judgebayes.io.in_memory import InMemory, file_or_table
+from judgebayes.io.tables import Layout, read_table
+from judgebayes.votes.classes import listing
+from judgebayes.workflow.check_draft import CheckFinding, Draft
+from judgebayes.workflow.check_steps import finished, steps
+from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.item_ids import Matching, match_items
+from judgebayes.workflow.options import CheckRequest
+from judgebayes.workflow.questions import answerable
+from judgebayes.workflow.reading import open_files
+from judgebayes.workflow.records import with_options
+from judgebayes.workflow.results import Result, count_findings
+from judgebayes.workflow.scales import classes_of
+
+__all__ = ["Check", "check", "check_request"]
+
+KINDS: dict[Severity, str] = {"bad": "problem", "note": "guess", "good": "fine"}
+
+
+@dataclass(frozen=True, repr=False)
+class Check(Result):
+    """What is in the files, and how to read them."""
+
+    schema: ClassVar[str] = "judgebayes.check/1"
+    findings: tuple[CheckFinding, ...]
+    """All problems, guesses and what is fine, in the order in which a file is read."""
+    command: str | None
+    """A command that runs on these files; None if the files must be mended first."""
+    options: dict[str, Any]
+    """The options of that command as keywords: `jb.calibrate(votes, labels, **check.options)`."""
+    questions: pd.DataFrame
+    """A row per question: its command, whether these files can answer it, and why not or how well."""
+    data: Data | None
+    """What the command reads; None if it cannot."""
+    ids: pd.DataFrame
+    """A row per item of the labels: the item of the votes that it is, or the one that is similar."""
+
+    @property
+    def problems(self) -> tuple[CheckFinding, ...]:
+        """What a command refuses without the proposed option, or at all."""
+        return tuple(each for each in self.findings if each.severity == "bad")
+
+    @property
+    def guesses(self) -> tuple[CheckFinding, ...]:
+        """What is read in one way and could be meant in another."""
+        return tuple(each for each in self.findings if each.severity == "note")
+
+    @property
+    def sentences(self) -> list[str]:
+        """The findings, what is read, the command, and which questions it can answer."""
+        lines = [f"{KINDS[each.severity].capitalize()}: {each.text}" for each in self.findings]
+        if self.command is None:
+            lines.append("No command can read these files as they are: see the problems.")
+        else:
+            lines.append(f"Command: {self.command}")
+        lines += [
+            f"{row.question} {'Yes' if row.can else 'No'}: {row.why}"
+            for row in self.questions.itertuples()
+        ]
+        return lines
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The command and its options, which commands can answer, and the sizes of what is read."""
+        sizes = dict.fromkeys(("items", "labels", "judges", "votes"), 0)
+        can = dict(zip(self.questions["answered by"], self.questions["can"], strict=True))
+        return {
+            "command": self.command,
+            "options": self.options,
+            "can": {name: bool(each) for name, each in can.items()},
+            **(sizes if self.data is None else self.data.numbers),
+            **count_findings(self.all_findings),
+        }
+
+    @property
+    def all_findings(self) -> list[Finding]:
+        """The findings as those of a diagnostic."""
+        return [Finding(each.severity, each.text, each.topic) for each in self.findings]
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The findings, the questions, and the items of the labels."""
+        findings = pd.DataFrame(
+            [
+                (KINDS[each.severity], each.topic, each.sentence, each.option)
+                for each in self.findings
+            ],
+            columns=["kind", "topic", "finding", "option"],
+        )
+        return {"findings": findings, "questions": self.questions, "ids": self.ids}
+
+
+@with_options
+def check(request: CheckRequest) -> Check:
+    """Check files of votes and labels: all problems and guesses, and one command that runs.
+
+    The function behind `judgebayes check`, with the same options; `votes`, `labels` and `items` are
+    paths or tables. Options that are given are kept.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a file does not exist.
+    """
+    return check_request(request)
+
+
+def check_request(request: CheckRequest) -> Check:
+    """Do what `check` does, with the options in a record."""
+    votes = file_or_table(request.votes, "votes")
+    labels = None if request.labels is None else file_or_table(request.labels, "labels")
+    items = None if request.items is None else file_or_table(request.items, "items")
+    for path in (votes, labels, items):
+        if isinstance(path, Path) and not path.exists():
+            raise JudgeBayesError(f"There is no file {str(path)!r}.")
+    draft = Draft(
+        request.columns,
+        request.reading,
+        request.annotators,
+        request.classes,
+        request.drop_unknown_labels,
+    )
+    draft = steps(draft, votes, labels)
+    data, draft = _read(draft, votes, labels)
+    if data is not None:
+        draft = finished(draft, data)
+        if items is not None:
+            draft = _items_checked(draft, data, items)
+    words = ["" if isinstance(path, InMemory) else str(path) for path in (votes, labels or votes)]
+    files = [words[0] or "VOTES"]
+    if labels is not None:
+        files += ["--labels", words[1] or "LABELS"]
+    questions = answerable(data, draft, files)
+    can = questions[questions["can"]]
+    return Check(
+        draft.findings,
+        None if data is None or can.empty else str(can["command"].iloc[0]),
+        draft.options() if data is not None else {},
+        questions,
+        data,
+        _ids(draft.matching),
+    )
+
+
+def _read(
+    draft: Draft, votes: Path | InMemory, labels: Path | InMemory | None
+) -> tuple[Data | None, Draft]:
+    """Return what the options of a draft read; None and a problem if they read nothing."""
+    try:
+        opened = open_files(
+            votes, labels, draft.columns, draft.reading, annotators=draft.annotators
+        )
+        classes = classes_of(opened, draft.classes, None)
+        return encoded(opened, classes, drop_unknown=draft.drop_unknown, keep=True), draft
+    except JudgeBayesError as error:
+        if any(each.severity == "bad" and str(error) == each.sentence for each in draft.findings):
+            return None, draft
+        return None, draft.with_finding("bad", "files", str(error))
+
+
+def _items_checked(draft: Draft, data: Data, path: Path | InMemory) -> Draft:
+    """Compare a file of items with the items that have votes."""
+    coding = data.read.coding
+    try:
+        table = read_table(path, Layout(encoding=draft.reading.encoding))
+    except JudgeBayesError as error:
+        return draft.with_finding("bad", "items", str(error))
+    name = str(coding.items.name)
+    shares = {
+        str(column): match_items(coding.items, table[column].dropna().unique())
+        for column in table.columns
+        if table[column].map(pd.api.types.is_scalar).all()
+    }
+    column = max(shares, key=lambda each: (len(shares[each].item_of), each == name), default=None)
+    if column is None or not shares[column].item_of:
+        return draft.with_finding(
+            "bad", "items", f"No column of {path.name!r} contains the items of the votes."
+        )
+    matching = shares[column]
+    without = table[column].nunique() - len(set(matching.item_of.values()))
+    text = (
+        f"{len(matching.item_of)} of {matching.total} items with votes are in column {column!r} of "
+        f"{path.name!r}"
+    )
+    if matching.example is not None:
+        one, other = matching.example
+        text += f" after folding {matching.how} ({one!r} ~ {other!r})"
+    text += f"; {without} of its items have no votes."
+    if matching.unmatched:
+        text += f" Not there: {listing(matching.unmatched, 3)}."
+    severity: Severity = "note" if matching.folded or matching.unmatched else "good"
+    return draft.with_finding(severity, "items", text)
+
+
+def _ids(matching: Matching | None) -> pd.DataFrame:
+    rows: list[tuple[str, str | None, str | None]] = []
+    if matching is not None:
+        rows += [(name, item, None) for name, item in matching.item_of.items()]
+        rows += [(name, None, matching.near.get(name)) for name in matching.unmatched]
+    return pd.DataFrame(rows, columns=["labels", "votes", "similar"], dtype=object)

@@ -1,0 +1,229 @@
+"""Match the items of labels with the items of votes, exactly or after folding their spelling."""
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.classes import written
+
+__all__ = ["Matching", "hint", "match_items", "refuse_collisions", "renamed"]
+
+CLOSE = 0.75
+"""The least similarity of a near miss (1 for equal texts)."""
+MOST_COMPARED = 2_000
+"""With more items, near misses are not searched for."""
+SPACES = re.compile(r"[\s_\-]+")
+PADDING = re.compile(r"(?<![\d.])0+(?=\d)")
+EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,5}(?:\.gz)?$")
+
+Fold = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Which item of the votes each item of the labels is, after the least folding that matches most."""
+
+    item_of: Mapping[str, str]
+    """The item of the votes, for each item of the labels that has one, both as written."""
+    folded: tuple[str, ...]
+    """What was folded: case, spaces, ...; empty if the items match as written."""
+    unmatched: tuple[str, ...]
+    """The items of the labels that are no items of the votes."""
+    collisions: tuple[tuple[str, str], ...]
+    """Two items of one table that are the same after folding."""
+    near: Mapping[str, str]
+    """For an unmatched item, the most similar item of the votes, if one is similar."""
+
+    @property
+    def total(self) -> int:
+        """The number of items of the labels."""
+        return len(self.item_of) + len(self.unmatched)
+
+    @property
+    def example(self) -> tuple[str, str] | None:
+        """An item of the labels and its item of the votes that differ in spelling."""
+        return next((pair for pair in self.item_of.items() if pair[0] != pair[1]), None)
+
+    @property
+    def preview(self) -> str:
+        """How many items match, with an example: "'Q-0001' ~ 'q-1', 150 of 150"."""
+        text = f"{len(self.item_of)} of {self.total}"
+        return text if self.example is None else "{!r} ~ {!r}, {}".format(*self.example, text)
+
+    @property
+    def how(self) -> str:
+        """What was folded, as words for a sentence."""
+        return " and ".join(
+            [", ".join(self.folded[:-1]), self.folded[-1]] if len(self.folded) > 1 else self.folded
+        )
+
+
+def match_items(labels: Iterable[object], votes: Iterable[object]) -> Matching:
+    """Return which item of the votes each item of the labels is.
+
+    Items are compared as written; then without differences in case and Unicode form; then also without
+    those in spaces, hyphens and underscores, in zero padding, in a file extension, and in a prefix that
+    all items of one table share and the other table lacks. The first of these steps that matches most
+    items is used.
+    """
+    ours = _names(labels)
+    theirs = _names(votes)
+    best = _Keys((), ours, theirs)
+    for keys in _steps(ours, theirs):
+        if keys.matched > best.matched:
+            best = keys
+        if best.matched == len(ours):
+            break
+    folded = best.folded
+    of_labels = dict(zip(ours, best.labels, strict=True))
+    of_votes = dict(zip(theirs, best.votes, strict=True))
+    first: dict[str, str] = {}
+    for name, key in of_votes.items():
+        first.setdefault(key, name)
+    item_of = {name: first[key] for name, key in of_labels.items() if key in first}
+    unmatched = tuple(name for name in ours if name not in item_of)
+    used = {of_labels[name] for name in item_of}
+    collisions = [pair for pair in _collisions(of_votes) if of_votes[pair[0]] in used]
+    collisions += _collisions(of_labels)
+    return Matching(
+        item_of, folded, unmatched, tuple(collisions), _near(unmatched, of_labels, first, item_of)
+    )
+
+
+def refuse_collisions(matching: Matching) -> None:
+    """Refuse items that are the same after folding.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are such items.
+    """
+    if matching.collisions:
+        one, other = matching.collisions[0]
+        raise JudgeBayesError(
+            f"--match-ids loosely: items {one!r} and {other!r} are the same after folding "
+            f"{matching.how}, so a label could be that of either; write the items of the labels as in "
+            "the votes."
+        )
+
+
+def renamed(column: pd.Series, matching: Matching) -> pd.Series:
+    """Return a column of items with the names that the votes have."""
+    names = column.map(written)
+    return names.map(matching.item_of).where(names.isin(list(matching.item_of)), column)
+
+
+def hint(matching: Matching) -> str:
+    """Return what to do about items of the labels that do not match as written; "" if unknown."""
+    parts = []
+    if matching.folded and not matching.collisions:
+        parts.append(
+            f"After folding {matching.how} they match ({matching.preview}): use --match-ids loosely."
+        )
+    elif matching.folded:
+        one, other = matching.collisions[0]
+        parts.append(
+            f"After folding {matching.how}, {matching.preview} would match, but {one!r} and {other!r} "
+            "would be the same item."
+        )
+    if matching.near:
+        wrong, right = next(iter(matching.near.items()))
+        parts.append(f"For {wrong!r}, did you mean {right!r}?")
+    return " ".join(parts)
+
+
+def _names(items: Iterable[object]) -> list[str]:
+    return list(dict.fromkeys(name for name in map(written, items) if name is not None))
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """The items of both tables after folding."""
+
+    folded: tuple[str, ...]
+    labels: list[str]
+    votes: list[str]
+
+    @cached_property
+    def matched(self) -> int:
+        """The number of items of the labels that are items of the votes."""
+        keys = set(self.votes)
+        return sum(key in keys for key in self.labels)
+
+
+def _steps(labels: list[str], votes: list[str]) -> Iterable[_Keys]:
+    """Yield the items after each step, which folds what the one before left."""
+    steps: tuple[tuple[str, Fold], ...] = (
+        ("case", _plain),
+        ("spaces", lambda name: SPACES.sub("-", name)),
+        ("zero padding", lambda name: PADDING.sub("", name)),
+        ("file extension", lambda name: EXTENSION.sub("", name)),
+    )
+    folded: tuple[str, ...] = ()
+    for what, step in steps:
+        before = labels, votes
+        labels, votes = list(map(step, labels)), list(map(step, votes))
+        if (labels, votes) != before:
+            folded = (*folded, what)
+            yield _Keys(folded, labels, votes)
+    for cut_labels, cut_votes in product(*(["", _shared_prefix(each)] for each in (labels, votes))):
+        related = cut_labels.endswith(cut_votes) or cut_votes.endswith(cut_labels)
+        if related and (cut_labels or cut_votes):  # u1 is not t1
+            yield _Keys(
+                (*folded, "prefix"),
+                _without_prefix(labels, cut_labels),
+                _without_prefix(votes, cut_votes),
+            )
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold().strip()
+
+
+def _without_prefix(names: list[str], prefix: str) -> list[str]:
+    return [PADDING.sub("", name.removeprefix(prefix)) for name in names]
+
+
+def _shared_prefix(names: list[str]) -> str:
+    """Return the beginning that all names share, up to a separator or to the number that follows."""
+    if len(names) < 2:
+        return ""
+    first, last = min(names), max(names)  # what these share, all share
+    differs = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    prefix = first[: next(differs, min(len(first), len(last)))].rstrip("0123456789")
+    if prefix and all(name[len(prefix) :][:1].isdigit() for name in names):
+        return prefix
+    return re.sub(r"[^\W_]+$", "", prefix)
+
+
+def _collisions(keys: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return pairs of names with the same key."""
+    first: dict[str, str] = {}
+    return [(first[key], name) for name, key in keys.items() if first.setdefault(key, name) != name]
+
+
+def _near(
+    unmatched: tuple[str, ...],
+    of_labels: Mapping[str, str],
+    first: Mapping[str, str],
+    item_of: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the most similar item of the votes without a label, for the first unmatched items."""
+    taken = set(item_of.values())
+    free = {key: name for key, name in first.items() if name not in taken}
+    if len(free) > MOST_COMPARED:
+        return {}
+    near = {}
+    for name in unmatched[:20]:
+        key = of_labels[name]
+        close = [] if key.isdigit() else difflib.get_close_matches(key, free, 1, CLOSE)
+        if close:
+            near[name] = free[close[0]]
+    return near

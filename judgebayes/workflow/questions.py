@@ -1,0 +1,120 @@
+"""Which questions a user's files can answer, by which command."""
+
+import shlex
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow.check_draft import Draft
+from judgebayes.workflow.data import Data
+from judgebayes.workflow.options import (
+    CalibrateRequest,
+    DiagnoseRequest,
+    EnsembleRequest,
+    PrecisionRequest,
+)
+from judgebayes.workflow.precision import generators_of
+from judgebayes.workflow.records import leaves
+
+__all__ = ["answerable"]
+
+COMMANDS: dict[str, tuple[str, type]] = {
+    "calibrate": (
+        "What is the probability of each class, and what should I decide?",
+        CalibrateRequest,
+    ),
+    "diagnose": ("What is wrong with my judges or my labels?", DiagnoseRequest),
+    "ensemble": ("What is the error of a majority of k votes?", EnsembleRequest),
+    "precision": ("What share of each generator's items is valid?", PrecisionRequest),
+    "report": ("How do I share the results?", CalibrateRequest),
+}
+NO_LABELS = "There are no labels: add them with --labels FILE, or name their column with --label."
+FEW_LABELS = 20
+
+
+def answerable(data: Data | None, draft: Draft, files: list[str]) -> pd.DataFrame:
+    """Return a row per question: its command with all options, whether it runs, and why not.
+
+    Parameters
+    ----------
+    data
+        What the options read; None if they read nothing.
+    draft
+        The options.
+    files
+        The words of the command for the files.
+    """
+    rows = []
+    for name, (question, record) in COMMANDS.items():
+        lacking = _lacking(draft, record)
+        can, why = (False, "The files cannot be read.") if data is None else _answer(name, data)
+        if can and lacking:
+            can, why = False, f"judgebayes {name} has no {', '.join(lacking)}."
+        command = shlex.join(["judgebayes", name, *files, *_words(draft.options())])
+        rows.append((question, name, can, why, command if can else None))
+    return pd.DataFrame(rows, columns=["question", "answered by", "can", "why", "command"]).astype(
+        {"can": bool}
+    )
+
+
+def _lacking(draft: Draft, record: type) -> list[str]:
+    """Return the options of a draft that a command does not have."""
+    has = {leaf.name for leaf in leaves(record, {})}
+    return [
+        f"--{name.replace('_', '-')}"
+        for name in draft.options()
+        if name not in has | {"drop_unknown_labels"}
+    ]
+
+
+def _words(options: dict[str, Any]) -> list[str]:
+    """Return options as words of a command line."""
+    words = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        elif str(value).startswith("-"):
+            words.append(f"{flag}={value}")
+        else:
+            words += [flag, str(value)]
+    return words
+
+
+def _answer(name: str, data: Data) -> tuple[bool, str]:
+    """Tell whether a command can answer its question from what was read, and why not or how well."""
+    known = data.labels[data.labels >= 0]
+    n, distinct = len(known), len(np.unique(known))
+    if name == "diagnose":
+        return (
+            True,
+            f"With {n} labels." if n else "Without labels: judges are compared with one another.",
+        )
+    if name == "precision":
+        return _precision(data, n)
+    if n == 0:
+        return False, NO_LABELS
+    if distinct == 1 and name in ("calibrate", "report"):
+        return False, f"All {n} labels are the same class: label items of the others."
+    few = ", few: intervals will be wide" if n < FEW_LABELS else ""
+    return True, f"With {n} labels{few}."
+
+
+def _precision(data: Data, n: int) -> tuple[bool, str]:
+    classes = data.read.coding.classes
+    if len(classes) != 2:
+        return False, (
+            f"The votes have {len(classes)} classes, and this needs two; if each item compares two "
+            "systems, name their columns with --systems A,B."
+        )
+    if data.opened is None:
+        return False, "The votes are a list without other columns."
+    try:
+        names, _ = generators_of(data.opened.tables, data.table, None)
+    except JudgeBayesError as error:
+        return False, str(error)
+    if len(names) < 2:
+        return True, f"One generator, {names[0]!r}, with {n} labels."
+    return True, f"{len(names)} generators, with {n} labels."

@@ -1,0 +1,72 @@
+"""Copies of records are no repeated votes, and a criterion makes another judge."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import judgebayes as jb
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.formats import import_votes
+
+LOG = pd.DataFrame(
+    {
+        "item": [0, 1, 2, 3] * 2,
+        "judge": list("aaaabbbb"),
+        "vote": [0, 1, 0, 1, 1, 1, 0, 0],
+        "at": range(8),
+    }
+)
+
+
+def test_identical_records_count_once_and_are_counted() -> None:
+    doubled = pd.concat([LOG, LOG.head(3)])
+    data = jb.read(doubled)
+    assert (data.table.votes.index == jb.read(LOG).table.votes.index).all()
+    assert any(line.startswith("3 record(s) are identical") for line in data.sentences)
+    # They are no repeated votes either if repeated votes are announced.
+    assert (jb.read(doubled, repeats=True).table.votes.index == data.table.votes.index).all()
+
+
+def test_records_that_nothing_tells_apart_are_repeated_votes_only_if_the_user_says_so() -> None:
+    plain = pd.concat([LOG, LOG.assign(vote=[0, 1, 0, 0, 1, 1, 0, 0])]).drop(columns="at")
+    with pytest.raises(JudgeBayesError, match="--repeats"):
+        jb.read(plain)
+    assert jb.read(plain, repeats=True).table.votes.n_samples == 2
+
+
+def test_a_criterion_makes_another_judge_unless_the_judge_is_named() -> None:
+    table = pd.concat([LOG.assign(rubric="tone"), LOG.assign(rubric="facts", vote=1 - LOG["vote"])])
+    table["at"] = range(16)
+    data = jb.read(table)
+    assert list(data.read.coding.judges) == ["a / tone", "b / tone", "a / facts", "b / facts"]
+    assert any("'rubric' has 2 values" in line for line in data.sentences)
+    assert (jb.read(table, judge="judge,rubric").labels == data.labels).all()
+    with pytest.raises(JudgeBayesError, match="are the same vote"):
+        jb.read(table, judge="judge")
+
+
+@pytest.mark.parametrize(
+    ("names", "judges"),
+    [
+        (("tone", "facts"), {"a / tone", "b / tone", "a / facts", "b / facts"}),
+        (("run1", "run2"), {"a", "b"}),
+    ],
+)
+def test_files_of_a_judge_are_criteria_or_runs(
+    tmp_path: Path, names: tuple[str, str], judges: set[str]
+) -> None:
+    for name in names:
+        LOG.drop(columns="at").to_csv(tmp_path / f"{name}.csv", index=False)
+    imported = import_votes("tidy", tmp_path)
+    assert set(imported.votes["judge"]) == judges
+    assert any("several files" in line for line in imported.words())
+    assert len(imported.votes) == 16
+
+
+def test_an_import_counts_copies_as_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    pd.concat([LOG, LOG.head(2)]).to_csv(path, index=False)
+    imported = import_votes("tidy", path)
+    assert imported.dropped == {"identical to an earlier record": 2}
+    assert "sample" not in imported.votes.columns

@@ -1,0 +1,212 @@
+"""`judgebayes check`: every messy file is read by the one command that it proposes."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from messy import MESSY, Files, prompts_and_costs, spreadsheet
+from typer.testing import CliRunner
+
+import judgebayes as jb
+from judgebayes import cli
+from judgebayes.errors import JudgeBayesError
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "prompts_and_costs": {"vote": "Outcome", "match_ids": "loosely"},
+    "inspect_log": {},
+    "spreadsheet": {"wide": True, "ignore": "Comment,Graded on", "encoding": "cp1252"},
+    "arena": {"item": "battle"},
+    "scores": {"vote": "score", "bins": "learnt"},
+    "from_pandas": {
+        "item": "uid",
+        "judge": "rater_model",
+        "vote": "is_correct",
+        "label": "gold_answer",
+    },
+    "criteria": {"judge": "judge,criterion"},
+    "appended_twice": {},
+    "three_annotators": {"labels_merge": "majority"},
+    "both_orders": {
+        "vote": "preferred",
+        "order": "presentation",
+        "votes_as": "shown",
+        "missing": "unclear",
+    },
+    "german_words": {
+        "item": "Frage",
+        "judge": "Richter",
+        "vote": "Urteil",
+        "label": "Goldlabel",
+        "classes": "schlecht,gut",
+    },
+    "zero_padded": {"vote": "correct"},
+    "paths_as_ids": {"item": "case", "match_ids": "loosely", "drop_unknown_labels": True},
+}
+JUDGES = {"criteria": 6, "spreadsheet": 3, "from_pandas": 3, "both_orders": 1}
+LABELS = {
+    **{"prompts_and_costs": 40, "inspect_log": 45, "spreadsheet": 40, "arena": 50, "scores": 40},
+    **{"from_pandas": 35, "criteria": 40, "appended_twice": 40, "three_annotators": 40},
+    **{"both_orders": 40, "german_words": 60, "zero_padded": 40, "paths_as_ids": 39},
+}
+
+
+@pytest.mark.parametrize("make", MESSY, ids=lambda make: make.__name__)
+def test_a_messy_file_is_read_with_the_options_of_one_check(
+    make: Callable[[Path], Files], tmp_path: Path
+) -> None:
+    files, name = make(tmp_path), make.__name__
+    checked = jb.check(files.votes, files.labels)
+    assert checked.options == OPTIONS[name]
+    data = jb.read(files.votes, files.labels, **checked.options)
+    assert data.read.votes.n_items == 60
+    assert data.read.votes.n_judges == JUDGES.get(name, 2)
+    assert int((data.labels >= 0).sum()) == LABELS[name]
+    assert checked.command is not None
+    words = shlex.split(checked.command)
+    assert words[:3] == ["judgebayes", "calibrate", str(files.votes)]
+    # Every option is one of the command, and the JSON has no value that JSON lacks.
+    help_text = CliRunner().invoke(cli.app, ["calibrate", "--help"]).output
+    assert all(word in help_text for word in words if word.startswith("--"))
+    as_json = json.loads(json.dumps(checked.to_dict(), allow_nan=False))
+    assert as_json["command"] == checked.command
+    assert as_json["schema"] == "judgebayes.check/1"
+    answers = {row["answered by"]: row["can"] for row in as_json["tables"]["questions"]}
+    assert answers == dict.fromkeys(("calibrate", "diagnose", "ensemble", "report"), True) | {
+        "precision": False
+    }
+
+
+def test_the_proposed_command_runs_from_the_shell(tmp_path: Path) -> None:
+    files = spreadsheet(tmp_path)
+    said = CliRunner().invoke(cli.app, ["check", str(files.votes)]).output
+    command = re.search(r"^  (judgebayes calibrate .*)$", said, re.MULTILINE)
+    assert command is not None
+    words = shlex.split(command.group(1))[1:]
+    ran = CliRunner().invoke(cli.app, [*words, "--method", "sc", "--splits", "2"])
+    assert ran.exit_code == 0, ran.output
+    assert "40 of 60 items are labelled" in ran.output
+    assert ran.exception is None
+
+
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
+    files = spreadsheet(tmp_path)
+    checked = jb.check(files.votes)
+    assert [(each.topic, each.option) for each in checked.problems] == [
+        ("file", "--encoding cp1252"),
+        ("columns", "--wide"),
+        ("columns", "--ignore 'Comment,Graded on'"),
+    ]
+    assert any("'Human label' is read as the labels" in each.sentence for each in checked.guesses)
+
+
+def test_ids_are_previewed_and_written(tmp_path: Path) -> None:
+    files, out = prompts_and_costs(tmp_path), tmp_path / "ids.csv"
+    said = CliRunner().invoke(
+        cli.app, ["check", str(files.votes), "--labels", str(files.labels), "--out", str(out)]
+    )
+    assert said.exit_code == 0
+    assert "'q-1' ~ 'Q-0001', 40 of 40" in said.output
+    table = pd.read_csv(out)
+    assert table["votes"].tolist() == [f"Q-{n + 1:04d}" for n in range(40)]
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(JudgeBayesError, match="There is no file"):
+        jb.check(tmp_path / "none.csv")
+
+
+def test_a_file_without_votes_has_no_command(tmp_path: Path) -> None:
+    path = tmp_path / "prose.csv"
+    path.write_text("title,text\na,long story\nb,other story\n")
+    checked = jb.check(path)
+    assert checked.command is None
+    assert checked.data is None
+    assert not checked.questions["can"].any()
+    assert any("No column looks like the" in each.sentence for each in checked.problems)
+
+
+def test_without_labels_only_diagnose_answers() -> None:
+    table = pd.DataFrame({"item": [0, 0, 1, 1], "judge": list("abab"), "vote": [0, 1, 1, 1]})
+    checked = jb.check(table)
+    assert checked.command == "judgebayes diagnose VOTES"
+    why = checked.questions.set_index("answered by")["why"]
+    assert why["calibrate"].startswith("There are no labels")
+
+
+def test_constant_labels_are_a_problem() -> None:
+    table = pd.DataFrame({"item": range(30), "vote": [0, 1] * 15, "label": 1})
+    checked = jb.check(table)
+    assert any("nothing can be learnt" in each.sentence for each in checked.problems)
+    can = checked.questions.set_index("answered by")["can"]
+    assert not can["calibrate"]
+    assert can["diagnose"]
+
+
+def test_the_file_of_items_is_compared(tmp_path: Path) -> None:
+    votes = pd.DataFrame({"item": [f"a{n}" for n in range(8)], "vote": [0, 1] * 4})
+    items = pd.DataFrame({"ID": [f"A-{n}" for n in range(10)], "prompt": "p"})
+    checked = jb.check(votes, items=items.assign(ID=items["ID"].str.replace("-", "")))
+    (one,) = [each for each in checked.findings if each.topic == "items"]
+    assert "8 of 8 items with votes are in column 'ID'" in one.sentence
+    assert "2 of its items have no votes" in one.sentence
+
+
+@pytest.mark.parametrize("mapped_back", [False, True])
+def test_the_order_is_settled_by_the_labels_or_by_the_orders(mapped_back: bool) -> None:
+    truth = np.random.default_rng(0).integers(0, 2, 40)
+    rows = [
+        {
+            "item": i,
+            "vote": "AB"[int(truth[i] == 0) ^ int(swapped and not mapped_back)],
+            "order": "BA" if swapped else "AB",
+            "label": "AB"[int(truth[i] == 0)],
+        }
+        for i in range(40)
+        for swapped in (False, True)
+    ]
+    table = pd.DataFrame(rows)
+    expected = "original" if mapped_back else "shown"
+    assert jb.check(table).options["votes_as"] == expected
+    assert jb.check(table.drop(columns="label")).options["votes_as"] == expected
+
+
+def test_options_that_are_given_are_kept() -> None:
+    table = pd.DataFrame({"item": range(6), "a": [0, 1] * 3, "b": [1, 0] * 3})
+    assert jb.check(table, vote="b").options == {"vote": "b"}
+    assert jb.check(table).options == {"wide": True}
+
+
+def test_repeats_are_numbered_by_a_column_or_by_the_order_of_the_file() -> None:
+    table = pd.DataFrame(
+        {
+            "item": [0, 0, 1, 1] * 2,
+            "judge": list("abab") * 2,
+            "vote": [0, 1, 1, 1, 0, 0, 1, 0],
+            "try no": [1] * 4 + [2] * 4,
+        }
+    )
+    assert jb.check(table).options == {"sample": "try no"}
+    assert jb.check(table.drop(columns="try no")).options["repeats"] is True
+
+
+def test_words_get_the_order_of_their_meaning_or_a_warning() -> None:
+    words = pd.DataFrame({"item": range(6), "vote": ["poor", "good", "fair"] * 2})
+    assert jb.check(words).options["classes"] == "poor,fair,good"
+    colours = words.assign(vote=["red", "blue", "green"] * 2)
+    checked = jb.check(colours)
+    assert checked.options["classes"] == "blue,green,red"
+    assert any("put them in order" in each.sentence for each in checked.problems)
+
+
+def test_a_check_is_frozen(tmp_path: Path) -> None:
+    checked = jb.check(spreadsheet(tmp_path).votes)
+    assert replace(checked, command=None).command is None
+    with pytest.raises(AttributeError):
+        checked.command = "x"  # type: ignore[misc]
