@@ -12,8 +12,9 @@ The concentration c_k is the number of votes that the mean row is worth. Labels 
 Dawid and Skene's model, and known labels are used in the same way.
 
 The mean rows' prior is worth 25 votes by default, so that where votes are few no class is learnt to
-be the one on which all judges disagree. The labels are identified by the prior of the mean rows, under which judges are right more often than
-chance on average, and by fits that start at accuracy 0.75 and at the majority vote.
+be the one on which all judges disagree. The labels are identified by this prior, under which judges are
+right more often than chance on average, and by fits that start at accuracy 0.75 and at the majority
+vote.
 """
 
 import math

@@ -101,8 +101,8 @@ def evaluate_data(
 ) -> Evaluation:
     """Return the results of a method on all splits; `progress` is told each of several batches."""
     batches = data.batches(method, fit_on, batch_size)
-    told = progress if len(batches) > 1 else None
-    return answers(plan_of(method, fit_on), batches, f"{name}: batches of splits", told)[""]
+    by_batch = progress if len(batches) > 1 else None
+    return answers(plan_of(method, fit_on), batches, f"{name}: batches of splits", by_batch)[""]
 
 
 def answers(

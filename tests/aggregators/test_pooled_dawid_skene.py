@@ -184,14 +184,16 @@ def test_departures_are_shares_of_items_with_weight() -> None:
     expected = np.stack([first, 1 - first, second, 1 - second])
     weight = jnp.asarray([1.0, 1.0, 1.0, 1.0, 0.0])
     best = jnp.asarray(0)
-    found = _departures(jnp.asarray(expected), best, jnp.asarray(count), weight)
-    assert float(found.majority) == pytest.approx(1 / 3)
-    assert float(found.other_start) == pytest.approx(2 / 4)
+    shares = _departures(jnp.asarray(expected), best, jnp.asarray(count), weight)
+    assert float(shares.majority) == pytest.approx(1 / 3)
+    assert float(shares.other_start) == pytest.approx(2 / 4)
     fit = DawidSkene().fit(crowd(6)[0], none_of(crowd(6)[0]))
-    told = replace(fit, off_majority=jnp.asarray(0.0), off_other_start=found.other_start).words()
-    assert len(told) == 1
-    assert "Another start" in told[0]
-    assert "50%" in told[0]
+    sentences = replace(
+        fit, off_majority=jnp.asarray(0.0), off_other_start=shares.other_start
+    ).words()
+    assert len(sentences) == 1
+    assert "Another start" in sentences[0]
+    assert "50%" in sentences[0]
 
 
 def test_reliability_is_within_bounds_and_narrows_with_votes() -> None:
