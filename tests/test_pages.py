@@ -19,7 +19,13 @@ GUIDES = {path.name: path for path in (DOCS / "guides").glob("*.md")}
 OWN_TESTS = {"posteriors.md": "test_guide.py", "extending.md": "test_extending.py"}
 LANDING = [DOCS / "index.md", DOCS / "compares.md"]
 FENCE = re.compile(r"^```(\S[^\n]*)\n(.*?)^```$", re.M | re.S)
-NOT_RUN = {"shell": "parsed below", "text": "output", "toml": "a fragment of a file"}
+NOT_RUN = {
+    "shell": "parsed below",
+    "sh": "run by `test_continuous_integration.py`",
+    "text": "output",
+    "toml": "a fragment of a file",
+    "yaml": "a file for another program",
+}
 DIRECTIVES = {"{container}", "{image}", "{toctree}", "{warning}"}
 
 

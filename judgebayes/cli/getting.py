@@ -25,7 +25,8 @@ def list_data(cache: Path | None) -> CommandResult:
     console = Console()
     table = Table(box=None, pad_edge=False)
     for name in ("name", "content", "download", "stored", "licence"):
-        table.add_column(name, no_wrap=name in ("name", "download", "stored"), overflow="fold")
+        whole = name in ("name", "download", "stored")
+        table.add_column(name, no_wrap=whole, overflow="ellipsis" if whole else "fold")
     for source in SOURCES.values():
         stored = "yes" if is_whole(source, cache_path) else "no"
         table.add_row(source.name, escape(source.says), source.size, stored, escape(source.licence))

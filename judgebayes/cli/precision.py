@@ -113,7 +113,7 @@ def _print(console: Console, frame: pd.DataFrame, title: str, percent: tuple[str
             str(name),
             justify="left" if place == 0 else "right",
             no_wrap=place > 0,
-            overflow="fold",
+            overflow="ellipsis" if place > 0 else "fold",
         )
     for row in frame.itertuples(index=False):
         table.add_row(*(_cell(n, v, percent) for n, v in zip(frame.columns, row, strict=True)))

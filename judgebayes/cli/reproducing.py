@@ -316,7 +316,7 @@ def _print_claims(console: Console, done: list[Finished]) -> None:
             SUMMARY_HEAD[k],
             justify="right" if number else "left",
             no_wrap=number,
-            overflow="fold",
+            overflow="ellipsis" if number else "fold",
         )
     for row in _claims(done):
         table.add_row(*(escape(row[k]) for k in columns))

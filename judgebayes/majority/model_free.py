@@ -22,7 +22,9 @@ def mean_loss(
     The distribution of losses has a Dirichlet prior with the weight of one item, half at 0 and half
     at 1, so that the interval of a proportion is Jeffreys'. With m and v the posterior means of the mean
     loss and of the losses' variance, and n the number of items, it is a Beta distribution with mean m
-    and variance v / (n + 2) (as in `FittedThinning.moments`).
+    and variance v / (n + 2) (as in `FittedThinning.moments`). If no item has a loss, or all have the
+    largest, the interval includes that end, as the modified Jeffreys interval does (Brown, Cai &
+    DasGupta 2001, section 4.1.2).
 
     Parameters
     ----------
@@ -57,4 +59,5 @@ def mean_loss(
     low, high = (beta_quantile(q, mean, variance) for q in ((1 - level) / 2, (1 + level) / 2))
     undefined = n == 0
     low, high = (np.where(undefined, np.nan, end) for end in (low, high))
+    low, high = np.minimum(low, observed), np.maximum(high, observed)
     return ErrorCurve(np.asarray(sizes), observed, low, high, undefined)

@@ -196,6 +196,7 @@ class FittedThinning:
             mean, variance = self.moments(sizes, population=population)
             low, high = (beta_quantile(q, mean, variance) for q in levels)
             low, high = (np.where(np.isfinite(error), x, np.nan) for x in (low, high))
+            low, high = np.minimum(low, error), np.maximum(high, error)  # as in `mean_loss`
         beyond = np.array([size > self.counts.most for size in sizes])
         return ErrorCurve(np.asarray(sizes), error, low, high, beyond)
 

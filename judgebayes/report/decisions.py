@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from judgebayes.report.page import Block, Paragraph, Section, Table
 from judgebayes.report.shares import percent_of
 from judgebayes.report.text import presentable
+from judgebayes.workflow.answers import set_name
 
 __all__ = ["decisions_section"]
 
@@ -81,14 +82,10 @@ def _sets_table(sets: Bool[np.ndarray, "item class"], classes: Sequence[str]) ->
     kinds, counts = np.unique(sets, axis=0, return_counts=True)
     order = np.lexsort((-counts, kinds.sum(1)))
     rows = [
-        (_set_name(kinds[k], classes), f"{counts[k]:,}", percent_of(int(counts[k]), len(sets)))
+        (set_name(kinds[k], classes), f"{counts[k]:,}", percent_of(int(counts[k]), len(sets)))
         for k in order
     ]
     return Table("Conformal sets, the smallest first", ("set", "items", "share"), rows)
-
-
-def _set_name(inside: Bool[np.ndarray, " class"], classes: Sequence[str]) -> str:
-    return " | ".join(np.array(classes)[inside]) if inside.any() else "(empty)"
 
 
 def _first_items(
@@ -116,7 +113,7 @@ def _first_items(
             *(f"{p:.2f}" for p in answers.iloc[i, 1 : 1 + len(classes)]),
             classes[decisions[i]],
             f"{expected_loss[i]:z.3f}",
-            *([_set_name(sets[i], classes)] if sets is not None else []),
+            *([set_name(sets[i], classes)] if sets is not None else []),
         )
         for name, i in zip(names, first.tolist(), strict=True)
     ]

@@ -18,6 +18,7 @@ __all__ = [
     "answer_table",
     "decided_words",
     "decisions_of",
+    "set_name",
 ]
 
 
@@ -55,9 +56,13 @@ def answer_table(
         table["decision"] = table["decision"].astype(object).mask(decisions.to_person, PERSON)
     table["votes"] = counts_by_item(votes).sum(1)
     if sets is not None:
-        names = np.array(coding.classes.names)
-        table["set"] = [" | ".join(names[inside]) for inside in sets]
+        table["set"] = [set_name(inside, coding.classes.names) for inside in sets]
     return table
+
+
+def set_name(inside: Bool[np.ndarray, " class"], names: Sequence[str]) -> str:
+    """Return the classes of a conformal set as text, `(empty)` if there are none."""
+    return " | ".join(np.array(names)[inside]) if inside.any() else "(empty)"
 
 
 def decided_counts(names: Sequence[str], decisions: Decisions) -> dict[str, int]:
@@ -85,7 +90,24 @@ def decided_words(
     if not kept.any() or certain:
         return f"Decisions: {shares}."
     mean = float(decisions.expected[kept].mean())
-    return (
+    words = (
         f"Decisions: {shares}. Each decision minimises the expected {losses.name} loss "
         f"({losses.meaning}); the mean expected loss is {mean:.3f}."
     )
+    against = _against(log_probs, decisions) & kept
+    if against.any():
+        first = str(coding.items[int(np.argmax(against))])
+        words += (
+            f" {int(against.sum())} of them (the first is {first!r}) are not the most probable "
+            f"class: under the {losses.name} loss, the decided class costs less in expectation."
+        )
+    return words
+
+
+def _against(
+    log_probs: Float[Array, "item class"], decisions: Decisions
+) -> Bool[np.ndarray, " item"]:
+    """Return where a class is clearly more probable than the decision."""
+    logs = np.asarray(log_probs)
+    own = np.take_along_axis(logs, decisions.of_item[:, None], axis=1)[:, 0]
+    return np.asarray(logs.max(1) > own + 1e-9)

@@ -201,7 +201,8 @@ MAKERS: tuple[Callable[[Path, Path], Iterator[dict[str, Any]]], ...] = (
     data,
     small,
 )
-SEEN: set[str] = set()
+SEEN: dict[str, set[str]] = {}
+"""The commands whose JSON each maker yielded."""
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
@@ -214,7 +215,7 @@ def test_the_json_of_a_command_is_valid(
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    SEEN.update(content["command"] for content in make(folder, tmp_path))
+    SEEN[make.__name__] = {content["command"] for content in make(folder, tmp_path)}
 
 
 def test_the_schema_and_these_tests_have_every_command() -> None:
@@ -225,8 +226,8 @@ def test_the_schema_and_these_tests_have_every_command() -> None:
         for inner in getattr(command, "commands", {"": None})
     }
     assert set(schema()["properties"]["command"]["enum"]) == names
-    if len(SEEN) > 1:  # all of this file runs
-        assert names == SEEN
+    if len(SEEN) == len(MAKERS):  # all of them ran and passed
+        assert names == set().union(*SEEN.values())
 
 
 # --- where it is written --------------------------------------------------------------------------

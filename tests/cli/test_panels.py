@@ -62,7 +62,7 @@ def test_auto_says_what_it_compared_and_adds_conformal_sets(
         assert name in said
     assert "Conformal sets at 80 %: method fitted on 40 labels, threshold from the other 20" in said
     table = pd.read_csv(out, keep_default_na=False)
-    assert set(table["set"]) <= {"", "A", "B", "B | A"}
+    assert set(table["set"]) <= {"(empty)", "A", "B", "B | A"}
     surest = table[["p(B)", "p(A)"]].max(axis=1)
     certain = surest >= surest.quantile(0.7)
     assert (table.loc[certain, "set"] == table.loc[certain, "decision"]).mean() > 0.9

@@ -6,6 +6,7 @@ from scipy import stats
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.majority import Counts, Thinning, counts_of, odd_sizes, thin
+from judgebayes.majority.model_free import mean_loss
 from judgebayes.majority.thinning import beta_quantile
 
 
@@ -95,3 +96,19 @@ def test_no_label_at_all_is_an_error() -> None:
 
 def test_odd_sizes() -> None:
     assert odd_sizes(1) == (1,)
+
+
+@pytest.mark.parametrize("right", [0, 1, 19, 20])
+@pytest.mark.parametrize("population", [None, 20.0, 60.0])
+def test_an_estimate_is_never_outside_its_interval(right: int, population: float | None) -> None:
+    """Also with no error, or errors only, where a Jeffreys interval excludes the estimate."""
+    losses = np.r_[np.zeros(right), np.ones(20 - right)][None]
+    counts = counts_of(np.r_[np.ones(right, int), np.zeros(20 - right, int)], 1)
+    for curve in (
+        mean_loss((1,), losses, population=population),
+        Thinning().fit(counts).curve((1,), population=population),
+    ):
+        assert curve.low[0] <= curve.error[0] <= curve.high[0]
+        assert curve.error[0] == pytest.approx(1 - right / 20)
+        if population != 20:
+            assert curve.high[0] - curve.low[0] > 0.02
