@@ -203,7 +203,7 @@ def _own_prior(method: DawidSkene) -> Prior:
 
 
 def _unknown() -> Array:
-    return jnp.asarray(jnp.nan)
+    return jnp.asarray(-1.0)
 
 
 @in_files
@@ -226,9 +226,9 @@ class FittedDawidSkene(Sampled):
     """The number of votes on each class that the prior is worth; with pooled judges, by class."""
     off_majority: Float[Array, "*batch"] = field(default_factory=_unknown)
     """The share of the items whose decision is not the class with the most votes, where there is one;
-    NaN if sampled, or fitted to a long list."""
+    -1 if sampled, or fitted to a long list."""
     off_other_start: Float[Array, "*batch"] = field(default_factory=_unknown)
-    """The share of the items that EM's other start would decide otherwise; NaN as above."""
+    """The share of the items that EM's other start would decide otherwise; -1 as above."""
     pooled: bool = field(default=False, metadata={"static": True})
 
     @in_float64
