@@ -20,6 +20,7 @@ from .aggregators import SoftVote as SoftVote
 from .aggregators import Stacking as Stacking
 from .aggregators import Verdict as Verdict
 from .aggregators import VoteShare as VoteShare
+from .aggregators import WithUndecided as WithUndecided
 from .calibrators import BayesianMap as BayesianMap
 from .calibrators import Beta as Beta
 from .calibrators import Chain as Chain

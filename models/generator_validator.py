@@ -46,7 +46,7 @@ with g the item's generator: its shifts partly follow its quality and are partly
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -348,7 +348,7 @@ class HierarchicalModel:
 
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
         """Sample judges, generators and their shifts, then the counts."""
-        prior, (generators, judges) = self.prior, data.judged.shape
+        prior, judges = self.prior, data.judged.shape[1]
         slope = numpyro.sample("slope", dist.Normal(*prior.slope))
         means = normals(prior.impression, prior.knowledge, prior.quality)
         centre = numpyro.sample("centre", means)
@@ -356,10 +356,7 @@ class HierarchicalModel:
         sigma = jnp.exp(numpyro.sample("log_sigma", spreads))
         a = around("a", centre[0], prior.judge_spread, judges)
         kappa = around("kappa", centre[1], prior.judge_spread, judges)
-        eta = around("eta", centre[2], prior.quality_spread, generators)
-        # The votes determine each sum of both, and not the shift d by itself.
-        impression = around("impression", slope * eta, sigma[0], generators)
-        u = sigma[1] * standard("u", (generators,))
+        eta, impression, u = self._of_generators(data, slope, centre[2], sigma)
         logits = vote_logits(*impressions(a, kappa, eta, impression, u))
         observe_cells(
             data,
@@ -372,9 +369,69 @@ class HierarchicalModel:
             observed=observed,
         )
 
+    def _of_generators(
+        self, data: Counted, slope: Array, mean: Array, sigma: Array
+    ) -> tuple[Array, Array, Array]:
+        """Sample eta, lambda eta + d, and u of each generator."""
+        generators = len(data.labelled)
+        eta = around("eta", mean, self.prior.quality_spread, generators)
+        # The votes determine each sum of both, and not the shift d by itself.
+        impression = around("impression", slope * eta, sigma[0], generators)
+        return eta, impression, sigma[1] * standard("u", (generators,))
+
+    def for_sampler(
+        self, data: Counted
+    ) -> tuple["HierarchicalModel", Callable[[dict[str, Array]], dict[str, Array]]]:
+        """Return the program in parameters that are less dependent, and the map back to these sites."""
+        labelled, spread = jnp.asarray(data.labelled) > 0, self.prior.quality_spread
+
+        def back(sites: dict[str, Array]) -> dict[str, Array]:
+            sigma = jnp.exp(sites["log_sigma"])
+            slope, mean, impression = sites["slope"], sites["centre"][2], sites["impression"]
+            location, scale = quality_given(impression, slope, mean, sigma[0], spread)
+            eta = jnp.where(labelled, sites["eta"], location + scale * sites["eta"])
+            return {**sites, "eta": eta, "u": sites["u"] / sigma[1]}
+
+        return _Sampled(self.prior, self.whole, self.most_labelled), back
+
     def quantities(self, sites: Sites, data: Counted) -> dict[str, Array]:  # noqa: ARG002
         """Return g, and the sites."""
         return {"g": jax.nn.sigmoid(sites["eta"]), **sites}
+
+
+@dataclass(frozen=True)
+class _Sampled(HierarchicalModel):
+    """The program with `u` in logits, and `eta` standardised given the impression where it has no label.
+
+    Without labels, the votes determine a generator's impression better than its quality.
+    """
+
+    def _of_generators(
+        self, data: Counted, slope: Array, mean: Array, sigma: Array
+    ) -> tuple[Array, Array, Array]:
+        spread, labelled = self.prior.quality_spread, data.labelled > 0
+        own = dist.Normal(jnp.where(labelled, mean, 0.0), jnp.where(labelled, spread, 1.0))
+        sampled = numpyro.sample("eta", own.to_event(1))
+        total = jnp.sqrt((slope * spread) ** 2 + sigma[0] ** 2)
+        around_quality = dist.Normal(
+            slope * jnp.where(labelled, sampled, mean), jnp.where(labelled, sigma[0], total)
+        )
+        impression = numpyro.sample("impression", around_quality.to_event(1))
+        location, scale = quality_given(impression, slope, mean, sigma[0], spread)
+        eta = jnp.where(labelled, sampled, location + scale * sampled)
+        return eta, impression, around("u", jnp.zeros(()), sigma[1], len(data.labelled))
+
+
+def quality_given(
+    impression: Float[Array, " generator"], slope: Array, mean: Array, sigma: Array, spread: Scalar
+) -> tuple[Float[Array, " generator"], Float[Array, ""]]:
+    r"""Return the mean and standard deviation of eta given :math:`\lambda \eta + d`.
+
+    They are those of a regression, with eta ~ Normal(mean, spread) and d ~ Normal(0, sigma).
+    """
+    total = (slope * spread) ** 2 + sigma**2
+    location = mean + slope * spread**2 / total * (impression - slope * mean)
+    return location, spread * sigma / jnp.sqrt(total)
 
 
 def impressions(

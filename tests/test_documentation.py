@@ -134,6 +134,7 @@ WHERE_IT_SPEAKS_UP = {
     "duplicate": "correlation of two judges' errors is {:g} or more",
     "redundant": "worth fewer than {:g} % of its number",
     "saturated": "calibrated NLL falls by less than {:g} nats",
+    "undecided": "on more than {:g} % of the labelled items",
 }
 
 

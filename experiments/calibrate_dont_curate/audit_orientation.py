@@ -21,7 +21,7 @@ from judgebayes.experiments.calibrate_dont_curate.answers import (
     answers,
     answers_of,
 )
-from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.parts import halves
 from judgebayes.experiments.calibrate_dont_curate.rows import (
@@ -53,7 +53,7 @@ def main(run: Run) -> Output:
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
         parts = halves(run, panel)
-        maps: dict[str, Calibrator] = {f"{x:g}": Beta(penalty=x) for x in PENALTIES}
+        maps: dict[str, Calibrator] = {f"{x:g}": Beta(penalty=x, clip=FLOOR) for x in PENALTIES}
         one = answers_of(run, panel, OneCoin(), dict(maps), parts)
         blind = answers_of(run, panel, BaseRate(), dict(maps), parts)
         for name in maps:

@@ -1,8 +1,14 @@
 """Shared code of P2's tables: the paper's name, and the margins of all claims."""
 
-__all__ = ["MARGIN", "PAPER"]
+__all__ = ["FLOOR", "MARGIN", "PAPER"]
 
 PAPER = "calibrate-dont-curate"
+
+FLOOR = 1e-6
+"""The least probability that enters the maps of P2's tables; the library's maps have no floor.
+
+Table 11 has the maps without it beside them.
+"""
 
 MARGIN = {
     "nll": 0.01,

@@ -25,7 +25,7 @@ from judgebayes.aggregators import OneCoin
 from judgebayes.calibrators import Platt
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.calibrate_dont_curate.answers import CLIP, evidence_on
-from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.h11 import agreement
 from judgebayes.experiments.calibrate_dont_curate.rows import (
@@ -156,10 +156,10 @@ def _fitted_splits(
         member = stratum[cal] == jnp.arange(STRATA)[:, None]
         here, there = member.mean(1), (stratum[ev] == jnp.arange(STRATA)[:, None]).mean(1)
         ratio = jnp.where(here > 0, there / jnp.maximum(here, 1e-9), 0.0)[stratum[cal]]
-        plain = Platt().fit(x, y)
-        aware = Platt().fit(x, y, features=standard[cal])
-        weighted = Platt().fit(x, y, weight=jnp.where(ratio.sum() > 0, ratio, 1.0))
-        own = jax.vmap(lambda m: Platt().fit(x, y, weight=m.astype(float))(new))(member)
+        plain = Platt(clip=FLOOR).fit(x, y)
+        aware = Platt(clip=FLOOR).fit(x, y, features=standard[cal])
+        weighted = Platt(clip=FLOOR).fit(x, y, weight=jnp.where(ratio.sum() > 0, ratio, 1.0))
+        own = jax.vmap(lambda m: Platt(clip=FLOOR).fit(x, y, weight=m.astype(float))(new))(member)
         by_stratum = jnp.where((member.sum(1) >= FEWEST)[:, None, None], own, plain(new))
         answers = {
             "one-coin": new,

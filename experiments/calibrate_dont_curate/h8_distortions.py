@@ -25,7 +25,7 @@ from judgebayes.aggregators import OneCoin
 from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.calibrate_dont_curate.answers import CLIP
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.parts import halves
 from judgebayes.experiments.calibrate_dont_curate.rows import value_row
@@ -49,8 +49,8 @@ DISTORTIONS: dict[str, Distortion] = {
 """H.8's seven distortions, of the one-coin log-odds z; their strengths are blank in the text."""
 
 MAPS: dict[str, Calibrator] = {
-    "beta": Beta(free_slopes=True),
-    "platt": Platt(),
+    "beta": Beta(free_slopes=True, clip=FLOOR),
+    "platt": Platt(clip=FLOOR),
     "isotonic": Isotonic(),
 }
 SPLITS = 50

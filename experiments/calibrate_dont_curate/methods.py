@@ -10,6 +10,7 @@ from judgebayes.aggregators import (
     VoteShare,
 )
 from judgebayes.calibrators import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
+from judgebayes.experiments.calibrate_dont_curate.common import FLOOR
 from judgebayes.experiments.panels import Panel
 from judgebayes.panel.curate import Curated, top_k
 from judgebayes.panel.curators import OnePerFamily, families_of
@@ -46,11 +47,11 @@ def calibrator(name: str) -> Calibrator:
     """Return a calibrator by its name in tables."""
     plain: dict[str, Calibrator] = {
         "none": Identity(),
-        "temperature": Temperature(),
-        "platt": Platt(),
+        "temperature": Temperature(clip=FLOOR),
+        "platt": Platt(clip=FLOOR),
         "isotonic": Isotonic(),
-        "beta": Beta(),
-        "beta, no penalty": Beta(penalty=None),
-        "beta, L2": Beta(l1_share=0.0),
+        "beta": Beta(clip=FLOOR),
+        "beta, no penalty": Beta(penalty=None, clip=FLOOR),
+        "beta, L2": Beta(l1_share=0.0, clip=FLOOR),
     }
     return plain[name]

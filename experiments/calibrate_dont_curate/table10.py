@@ -18,7 +18,7 @@ from judgebayes.calibrators import Beta, Calibrator, Chain, Identity, Platt
 from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law, set_size
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate.answers import answers_of
-from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import benchmark, both_orientations
 from judgebayes.experiments.calibrate_dont_curate.parts import Parts, halves
 from judgebayes.experiments.calibrate_dont_curate.rows import metric_rows, paper_values, value_row
@@ -30,8 +30,8 @@ from judgebayes.panel.curate import top_k
 NESTED = 0.7
 STEPS: dict[str, Calibrator] = {
     "one-coin": Identity(),
-    "one-coin + platt": Platt(),
-    "one-coin + platt + beta": Chain((Platt(), Beta())),
+    "one-coin + platt": Platt(clip=FLOOR),
+    "one-coin + platt + beta": Chain((Platt(clip=FLOOR), Beta(clip=FLOOR))),
 }
 LEVELS = (0.9, 0.8)
 SLICE = 0.2
@@ -59,7 +59,9 @@ def main(run: Run) -> Output:
         parts = halves(run, panel)
         by_arm = answers_of(run, panel, OneCoin(), STEPS, parts, share=NESTED)
         for k in run.few([5, 10]):
-            arm = answers_of(run, panel, top_k(OneCoin(), k), {"beta": Beta()}, parts, share=NESTED)
+            arm = answers_of(
+                run, panel, top_k(OneCoin(), k), {"beta": Beta(clip=FLOOR)}, parts, share=NESTED
+            )
             by_arm[f"top-{k} + beta"] = arm["beta"]
         for name, one in by_arm.items():
             for row in metric_rows(one, name):

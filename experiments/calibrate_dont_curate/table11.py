@@ -21,7 +21,7 @@ from typing import Any
 
 from judgebayes.calibrators import Beta, Calibrator, Platt
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers, answers_of
-from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.methods import aggregator
 from judgebayes.experiments.calibrate_dont_curate.parts import halves
@@ -35,18 +35,17 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 
 MAPS = ("none", "beta", "platt", "temperature", "isotonic", "beta, no penalty", "beta, L2")
 PENALTIES = (1e-4, 1e-2, 1e-1)
-NO_FLOOR = 1e-300
 OTHERS: dict[str, Calibrator] = {
-    "beta, symmetric": Beta(symmetric=True),
-    "platt, symmetric": Platt(symmetric=True),
-    "beta, unclipped": Beta(clip=NO_FLOOR),
-    "platt, unclipped": Platt(clip=NO_FLOOR),
-    "platt, unclipped, symmetric": Platt(clip=NO_FLOOR, symmetric=True),
+    "beta, symmetric": Beta(symmetric=True, clip=FLOOR),
+    "platt, symmetric": Platt(symmetric=True, clip=FLOOR),
+    "beta, unclipped": Beta(),
+    "platt, unclipped": Platt(),
+    "platt, unclipped, symmetric": Platt(symmetric=True),
 }
 AGAINST = ("temperature", "platt", "isotonic", "beta, no penalty")
 UNCLIPPED = ("beta, unclipped", "platt, unclipped")
 CLAIM = Statement("a lightly penalised beta map is best", "paper", MARGIN["nll"])
-FLOOR = Statement("maps without a floor are better than beta with it", "audit", MARGIN["nll"])
+WITHOUT = Statement("maps without a floor are better than beta with it", "audit", MARGIN["nll"])
 
 
 @experiment(
@@ -64,7 +63,7 @@ def main(run: Run) -> Output:
             run.say(f"{panel.name}, {panel.orientation}: {method}")
             by_map = answers(run, panel, method, run.few(list(MAPS), 3))
             if method == "one-coin":
-                swept = {f"beta, penalty {x:g}": Beta(penalty=x) for x in PENALTIES}
+                swept = {f"beta, penalty {x:g}": Beta(penalty=x, clip=FLOOR) for x in PENALTIES}
                 more = dict(run.few(list({**OTHERS, **swept}.items())))
                 by_map = by_map | answers_of(
                     run, panel, aggregator(method, panel), more, halves(run, panel)
@@ -74,7 +73,7 @@ def main(run: Run) -> Output:
                 records += metric_rows(one, name, ("nll",), n=n_judges)
             if method == "one-coin":
                 pairs = [("beta", name, CLAIM) for name in AGAINST]
-                pairs += [(name, "beta", FLOOR) for name in UNCLIPPED]
+                pairs += [(name, "beta", WITHOUT) for name in UNCLIPPED]
                 for better, worse, statement in pairs:
                     if better in by_map and worse in by_map:
                         gain = advantage(by_map[better], by_map[worse])

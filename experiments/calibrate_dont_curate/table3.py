@@ -23,7 +23,7 @@ from judgebayes.experiments.calibrate_dont_curate.answers import (
     answers,
     answers_of,
 )
-from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.methods import family_numbers
 from judgebayes.experiments.calibrate_dont_curate.parts import LARGE, halves
@@ -89,7 +89,7 @@ def main(run: Run) -> Output:
         parts = halves(run, panel, count=SEARCHED)
         everyone = answers(run, panel, "one-coin")["beta"]
         records += metric_rows(everyone, "all", ("nll",), n=len(panel.judges))
-        pipeline = Calibrated(OneCoin(), Beta(), share=None)
+        pipeline = Calibrated(OneCoin(), Beta(clip=FLOOR), share=None)
         for name, curator in run.few(list(curators(panel, smoke=run.smoke).items()), 3):
             run.say(f"{panel.name}, {panel.orientation}: {name}")
             method = Curated(pipeline, curator)

@@ -23,7 +23,7 @@ from judgebayes.experiments.calibrate_dont_curate.answers import (
     answers,
     answers_of,
 )
-from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
+from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.parts import LARGE, halves
 from judgebayes.experiments.calibrate_dont_curate.rows import (
@@ -88,7 +88,7 @@ def main(run: Run) -> Output:
                         run,
                         panel,
                         Stacking(),
-                        {"beta": Beta()},
+                        {"beta": Beta(clip=FLOOR)},
                         halves(run, panel),
                         cross_fit=FOLDS,
                     )

@@ -16,6 +16,7 @@ from judgebayes.aggregators.margin_threshold import MarginThreshold
 from judgebayes.aggregators.one_coin import FittedOneCoin, OneCoin
 from judgebayes.aggregators.per_task import PerTask
 from judgebayes.aggregators.stacking import FittedStacking, Stacking
+from judgebayes.aggregators.undecided import FittedWithUndecided, WithUndecided
 from judgebayes.aggregators.vote_rules import (
     ConfidenceVote,
     MajorityVote,
@@ -50,6 +51,7 @@ __all__ = [
     "FittedOneCoin",
     "FittedRule",
     "FittedStacking",
+    "FittedWithUndecided",
     "HierarchicalDavidson",
     "LogOddsWeighted",
     "MajorityVote",
@@ -62,4 +64,5 @@ __all__ = [
     "Stacking",
     "Verdict",
     "VoteShare",
+    "WithUndecided",
 ]

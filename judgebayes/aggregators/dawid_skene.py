@@ -75,6 +75,7 @@ class EM:
     needs_map=True,
     learns_from_unlabelled=True,
     compared="panel",
+    independent=True,
     inferences=("nuts",),
     place=30,
 )
@@ -177,7 +178,9 @@ class DawidSkene:
             DawidSkeneModel(votes.n_classes, _own_prior(self), self.label_noise)
             if pooled is None
             else PooledDawidSkeneModel(votes.n_classes, pooled, self.label_noise),
-            PanelData(jnp.asarray(votes.index, int), jnp.asarray(labels), weight),
+            PanelData(
+                jnp.maximum(jnp.asarray(votes.index, int), MISSING), jnp.asarray(labels), weight
+            ),
         )
 
 

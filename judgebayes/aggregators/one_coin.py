@@ -28,7 +28,9 @@ __all__ = ["FittedOneCoin", "OneCoin", "class_log_prior"]
 ClassPrior = Literal["uniform", "labels"]
 
 
-@aggregator("one-coin", knows_judges=True, needs_map=True, compared="panel", place=20)
+@aggregator(
+    "one-coin", knows_judges=True, needs_map=True, compared="panel", independent=True, place=20
+)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class OneCoin:

@@ -15,8 +15,11 @@ from judgebayes.measures.scores import labelled_weight
 
 __all__ = ["CLIP", "CalibrationData", "Calibrator", "FittedCalibrator", "calibration_data"]
 
-CLIP = 1e-6
-"""Lower probabilities are raised to this value: a certain but wrong prediction costs 13.8 nats."""
+CLIP = 1e-300
+"""The least probability that enters a map: no floor in practice, but the logarithm of 0 becomes finite.
+
+A larger value makes extreme answers equal, and models of independent judges give extreme answers: 1e-6
+costs a fifth of the NLL on panels of 20 to 150 judges (P2, table11)."""
 NO_POSTERIOR = (
     "{} has no posterior, so its probabilities have no interval. Temperature, Platt and Beta have one; "
     "use, for example, BayesianMap(Platt())."

@@ -45,7 +45,7 @@ class Beta:
     symmetric
         Whether swapping the responses must mirror the result: a = b and c = 0 for two classes.
     clip
-        Lower probabilities are raised to this value.
+        Lower probabilities are raised to this value. By default there is no floor: only 0 is raised.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 

@@ -9,7 +9,6 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrators.base import (
-    CLIP,
     NO_POSTERIOR,
     CalibrationData,
     calibration_data,
@@ -23,6 +22,8 @@ from judgebayes.inference.summary import summary
 
 __all__ = ["FittedIsotonic", "Isotonic"]
 
+FLOOR = 1e-6
+"""The least calibrated probability: a frequency of 0 that is wrong costs 13.8 nats."""
 DECIMALS = 12
 """Probabilities are rounded to this many decimals, so that rounding errors do not order them."""
 
@@ -64,7 +65,7 @@ class Isotonic:
     """
 
     symmetric: bool = field(default=False, metadata={"static": True})
-    clip: float = CLIP
+    clip: float = FLOOR
     label_noise: float = 0.0
 
     @in_float64

@@ -38,7 +38,7 @@ class Platt:
         arbitrary. For two classes only the slope remains, and features act on it:
         :math:`\mathrm{logit}\, q = (b + \gamma^T x)\, \mathrm{logit}\, p`.
     clip
-        Lower probabilities are raised to this value.
+        Lower probabilities are raised to this value. By default there is no floor: only 0 is raised.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 

@@ -29,7 +29,7 @@ class Temperature:
     Parameters
     ----------
     clip
-        Lower probabilities are raised to this value.
+        Lower probabilities are raised to this value. By default there is no floor: only 0 is raised.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 

@@ -105,6 +105,11 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
             else {}
         ),
         **(
+            {"undecided": [f"{share:.0%}" for share in ranked["undecided"]]}
+            if "undecided" in judges
+            else {}
+        ),
+        **(
             {"not asked": [f"{share:.0%}" for share in ranked["not_asked"]]}
             if "not_asked" in judges and (judges["not_asked"] > 0).any()
             else {}

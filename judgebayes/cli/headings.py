@@ -20,6 +20,7 @@ HEADINGS = {
             "only_judge",
             "ignore",
             "missing",
+            "undecided",
         ),
         *("encoding", "skip_rows", "match_ids", "drop_unknown_labels", "allow_degenerate", "items"),
     ),

@@ -26,7 +26,7 @@ from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.sampled import with_source
 from judgebayes.models import generator_validator
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
-from judgebayes.votes.array import Votes
+from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["ItemLevel", "Rows", "unique_items"]
 
@@ -110,7 +110,12 @@ class ItemLevel:
         weight: Float[Array, " item"] | None = None,
     ) -> Problem:
         """Return the model with these data, with a row for every item."""
-        arrays = jnp.asarray(votes.index, int), jnp.asarray(labels), jnp.asarray(generators), weight
+        arrays = (
+            jnp.maximum(jnp.asarray(votes.index, int), MISSING),
+            jnp.asarray(labels),
+            jnp.asarray(generators),
+            weight,
+        )
         return self._problem(ItemData(*arrays), n_generators)
 
     def _problem(self, data: ItemData, n_generators: int) -> Problem:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro import infer
-from numpyro.infer.util import initialize_model, log_density
+from numpyro.infer.util import initialize_model
 from scipy.special import ndtri
 
 from judgebayes.inference.numpyro_lock import numpyro_lock
-from judgebayes.inference.optimise import minimise
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
+from judgebayes.inference.spreads import near_posterior
 from judgebayes.inference.status import Status, when
 from judgebayes.measures.scores import Score
 
@@ -34,10 +34,8 @@ NEAR = 0.1
 """Half-width of the chains' random starts around a given start, on the unconstrained scale."""
 LEAST_KEPT = 20
 """Fewest draws of each chain for R-hat, and for an interrupted run to return its draws."""
-LEAST_CURVATURE = 0.1
-"""The least curvature at the mode, along any axis."""
 START_SPREAD = 1.5
-"""The spread of starts around a mode, in standard deviations of the normal there."""
+"""The spread of starts around the mean of a normal near the posterior, in its standard deviations."""
 REST = 50
 """R-hat takes at most one part in this many of the time."""
 
@@ -78,7 +76,7 @@ class NUTS:
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
         """Return the draws of all chains; `status` is UNMIXED where the chains do not agree."""
         model, fold = self._target(problem)
-        metric, starts = self._at_mode(problem, key) if problem.spreads else ({}, None)
+        metric, starts = self._near(problem, key) if problem.spreads else ({}, None)
         mcmc = infer.MCMC(
             infer.NUTS(
                 model,
@@ -160,7 +158,7 @@ class NUTS:
                 positions = jax.tree.unflatten(form, jittered)
             metric: dict[str, Any] = {}
             if problem.spreads:
-                metric, positions = self._at_mode(problem, walk)
+                metric, positions = self._near(problem, walk)
             kernel = infer.NUTS(
                 potential_fn=initial.potential_fn,
                 target_accept_prob=self.target_accept,
@@ -216,45 +214,41 @@ class NUTS:
 
     def _target(self, problem: Problem) -> tuple[Callable[[], None], Callable[[Sites], Sites]]:
         """Return the model to sample, and the map from its sites to those of the problem."""
+        own = self._own_form(problem)
+        if own is not None:
+            return own[0].joint, own[1]
         unordered = getattr(problem.model, "unordered", None)
         if self.score is not None or unordered is None:
             return problem.posterior(self.score, self.temperature), lambda sites: sites
         unordered_model = unordered()
         return partial(unordered_model, problem.data), unordered_model.in_order
 
+    def _own_form(self, problem: Problem) -> tuple[Problem, Callable[[Sites], Sites]] | None:
+        """Return the problem in the program's form for samplers, and the map back, if it has one."""
+        form = getattr(problem.model, "for_sampler", None)
+        if self.score is not None or form is None:
+            return None
+        model, back = form(problem.data)
+        return replace(problem, model=model), back
+
     @numpyro_lock
-    def _at_mode(self, problem: Problem, key: PRNGKeyArray) -> tuple[dict[str, Any], Sites]:
-        """Return the metric of the normal at the mode given the spreads, and starts around the mode.
+    def _near(self, problem: Problem, key: PRNGKeyArray) -> tuple[dict[str, Any], Sites]:
+        """Return the metric of a normal near the posterior, and starts from it.
 
-        The joint mode has spreads near 0, far from the posterior's mass. NumPyro's own metric, from the
-        draws of the warm-up, makes trajectories long until there are several draws per parameter.
+        NumPyro's own metric, from the draws of the warm-up, makes trajectories long until there are
+        several draws per parameter.
         """
-        box = problem.box()
-        (mean, unravel), (deviation, _) = ravel_pytree(box.mean), ravel_pytree(box.deviation)
-        is_spread = {n: jnp.full(x.shape, n in problem.spreads) for n, x in box.mean.items()}
-        fixed = ravel_pytree(is_spread)[0]
-
-        def loss(x: Float[Array, " parameter"]) -> Float[Array, ""]:
-            value: Array = log_density(problem.joint, (), {}, unravel(x))[0]
-            return -value / problem.scale
-
-        def given_spreads(x: Float[Array, " parameter"]) -> Float[Array, ""]:
-            return loss(jnp.where(fixed, mean, x))
-
-        infinite = jnp.full_like(mean, jnp.inf)
-        centre = minimise(given_spreads, mean, -infinite, infinite).x
-        centre = jnp.where(fixed, mean, centre)
-        hessian = problem.scale * jax.hessian(given_spreads)(centre)
-        hessian += jnp.diag(jnp.where(fixed, 1 / deviation**2, 0.0))
-        curvature, axes = jnp.linalg.eigh(hessian)
-        spread = axes / jnp.sqrt(jnp.maximum(curvature, LEAST_CURVATURE))
-        z = START_SPREAD * jax.random.normal(key, (self.chains, len(centre)))
+        own = self._own_form(problem)
+        sampled = problem if own is None else own[0]
+        mean, factor = near_posterior(sampled)
+        unravel = ravel_pytree(sampled.box().mean)[1]
+        z = START_SPREAD * jax.random.normal(key, (self.chains, len(mean)))
         metric = {
             "dense_mass": True,
-            "inverse_mass_matrix": spread @ spread.T,
+            "inverse_mass_matrix": factor @ factor.T,
             "adapt_mass_matrix": False,
         }
-        return metric, jax.vmap(unravel)(centre + z @ spread.T)
+        return metric, jax.vmap(unravel)(mean + z @ factor.T)
 
 
 class _Monitor:

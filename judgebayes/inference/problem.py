@@ -82,8 +82,8 @@ class Problem:
     """The number of items that the objective is a mean over; the labelled ones if None."""
     spreads: tuple[str, ...] = ()
     """The sites of log standard deviations, in a program with many correlated and unbounded parameters.
-    If given, samplers start around the mode given the spreads' prior means, and use the covariances of
-    the normal there."""
+    If given, samplers start from a normal near the posterior (`inference.spreads`), and use its
+    covariances."""
     no_score: str = ""
     """Where no score can be used, a sentence that says why."""
 

@@ -39,6 +39,8 @@ class Traits:
     n_classes: int | None = None
     """How many classes the votes must have; any number if None."""
     needs_tasks: bool = False
+    independent: bool = False
+    """It takes judges as independent given the label, so that undecided votes are one more factor."""
     inferences: tuple[str, ...] = ()
     """The values of `--inference` that it supports; for others it uses its default."""
     place: int = 50
@@ -55,6 +57,7 @@ def aggregator(
     compared: Literal["no", "always", "panel", "tasks", "baseline"] = "no",
     n_classes: int | None = None,
     needs_tasks: bool = False,
+    independent: bool = False,
     inferences: tuple[str, ...] = (),
     place: int = 50,
 ) -> Callable[[C], C]:
@@ -77,6 +80,7 @@ def aggregator(
         compared,
         n_classes,
         needs_tasks,
+        independent,
         inferences,
         place,
     )

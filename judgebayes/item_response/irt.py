@@ -24,7 +24,7 @@ from judgebayes.inference.summary import summary
 from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
-from judgebayes.votes.array import Votes
+from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
 __all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
@@ -105,7 +105,7 @@ class ItemResponse(UsesPrior):
         """Return the problem for NUTS: the program with these data."""
         prior = Prior() if self.prior is None else self.prior
         program = ItemResponseModel(votes.n_classes, prior, self.label_noise)
-        index = jnp.asarray(votes.index, int)
+        index = jnp.maximum(jnp.asarray(votes.index, int), MISSING)
         return problem(program, PanelData(index, jnp.asarray(labels), weight))
 
 

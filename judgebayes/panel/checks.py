@@ -25,6 +25,7 @@ __all__ = [
     "check_position",
     "check_redundancy",
     "check_saturation",
+    "check_undecided",
 ]
 
 NORMAL_90 = 1.6448536269514722
@@ -73,6 +74,8 @@ class Thresholds:
     bias
         Position bias, (first - second) / (first + second), from which a note is given if its 90 %
         interval excludes zero.
+    undecided
+        The share of undecided votes above which a judge is reported.
     """
 
     readable: float = 0.9
@@ -88,6 +91,7 @@ class Thresholds:
     saturated: float = 0.005
     floor: float = 0.02
     bias: float = 0.1
+    undecided: float = 0.5
 
 
 def _listed(names: Sequence[str], details: Sequence[str] | None = None, most: int = 5) -> str:
@@ -323,7 +327,7 @@ def _wrong_sign(
 
 def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
     """Report judges that leave out items of one label more often than items of another."""
-    voted = _by_label(tally.voted.astype(float), tally)
+    voted = _by_label((tally.voted | (tally.undecided > 0)).astype(float), tally)
     items = _by_label(tally.asked.astype(float), tally)
     p = _homogeneity(voted, items, limits.common)
     which = np.flatnonzero(p * len(names) < limits.significance)
@@ -340,6 +344,46 @@ def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> lis
             who,
         )
     ]
+
+
+def check_undecided(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+    """Report judges that are mostly undecided, and those that are so more often on one label."""
+    given = _by_label((tally.voted | (tally.undecided > 0)).astype(float), tally)
+    none = _by_label(tally.undecided, tally)
+    share = part_of(none.sum(0), given.sum(0))
+    findings = []
+    mostly = np.flatnonzero(share > limits.undecided)
+    if len(mostly):
+        mostly = mostly[np.argsort(-share[mostly], kind="stable")]
+        who = tuple(names[j] for j in mostly)
+        findings.append(
+            Finding(
+                "note",
+                f"{len(who)} judge(s) are undecided on more than {percent(limits.undecided)} of the "
+                f"labelled items: {_listed(who, [percent(share[j]) for j in mostly])}. Their accuracy "
+                "is that of the few items on which they decide.",
+                "undecided",
+                who,
+            )
+        )
+    p = _homogeneity(none, given, limits.common)
+    which = np.flatnonzero(p * len(names) < limits.significance)
+    if len(which):
+        rate = part_of(none, given)
+        who = tuple(names[j] for j in which)
+        details = [", ".join(percent(r) for r in rate[::-1, j] if np.isfinite(r)) for j in which]
+        findings.append(
+            Finding(
+                "note",
+                f"{len(who)} judge(s) are undecided more often on items of one label than of another: "
+                f"{_listed(who, details)} (highest label first). An undecided vote then says "
+                "something about the label: one-coin, Dawid-Skene and stacking use it where the "
+                "classes are not two responses that could be swapped.",
+                "undecided",
+                who,
+            )
+        )
+    return findings
 
 
 def check_redundancy(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:

@@ -18,6 +18,7 @@ from judgebayes.panel.checks import (
     check_position,
     check_redundancy,
     check_saturation,
+    check_undecided,
 )
 from judgebayes.panel.judges import readable_share
 from judgebayes.panel.saturation import curve_of
@@ -39,7 +40,7 @@ def diagnose(
     """Return findings on the labels and the judges, the most serious first.
 
     Topics: `labels` (none, constant, nearly constant), `leak`, `parseability` (P1), `saturation`
-    (P2), `one-coin`, `missingness` (P3), `below-chance`, `redundancy`, `position-bias`.
+    (P2), `one-coin`, `missingness` (P3), `undecided`, `below-chance`, `redundancy`, `position-bias`.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def diagnose(
         leaks = check_leaks(tally, names, limits)
         classes = judges.classes.names if isinstance(judges, Coding) else range(votes.n_classes)
         findings += check_label_balance(tally, classes, limits) + leaks
-        findings += check_missingness(tally, names, limits)
+        findings += check_missingness(tally, names, limits) + check_undecided(tally, names, limits)
         # A leak would dominate the other checks, which therefore exclude it.
         leaking = {name for finding in leaks for name in finding.judges}
         not_leaking = np.array([j for j, name in enumerate(names) if name not in leaking], int)

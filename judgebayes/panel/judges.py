@@ -10,7 +10,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import independent_trials, share_interval
 from judgebayes.panel.tally import part_of, tally_of
-from judgebayes.votes.array import Votes
+from judgebayes.votes.array import MISSING, UNDECIDED, Votes
 from judgebayes.votes.coding import Coding
 
 __all__ = ["judge_table", "position_bias", "readable_share"]
@@ -27,13 +27,14 @@ def judge_table(
     """Return a row per judge: its votes, accuracy and biases.
 
     Columns: `judge`; `votes`; `missing`, the share of the requested votes that are missing
-    (`readable_share`); `not_asked`, if the coding records it, the share of the items that it
-    was never asked on; `labelled`, the labelled items that it voted on; `accuracy` with its
-    equal-tailed Beta(1 + right, 1 + wrong) interval (`accuracy_low`, `accuracy_high`); with two
-    classes `tpr` and `tnr`, its accuracy on items of the higher and of the lower label, with
-    intervals; `weight`, the log-odds log(alpha / beta) that P2's one-coin model gives its votes
-    (eq 1: negative means flipped, near zero means ignored); if presentation orders are known,
-    `position_bias` with its interval.
+    (`readable_share`); `undecided`, if there are such votes, the share of its votes that are for no
+    class (neither among `votes` nor in the accuracies); `not_asked`, if the coding records it, the
+    share of the items that it was never asked on; `labelled`, the labelled items that it voted on;
+    `accuracy` with its equal-tailed Beta(1 + right, 1 + wrong) interval (`accuracy_low`,
+    `accuracy_high`); with two classes `tpr` and `tnr`, its accuracy on items of the higher and of
+    the lower label, with intervals; `weight`, the log-odds log((K - 1) alpha / beta) that P2's
+    one-coin model gives its votes (eq 1 for K classes: negative means flipped, near zero means
+    ignored); if presentation orders are known, `position_bias` with its interval.
 
     Parameters
     ----------
@@ -57,10 +58,12 @@ def judge_table(
     tally = tally_of(votes, labels, judges)
     labelled_groups = None if groups is None else np.asarray(groups)[np.asarray(labels) >= 0]
     n_votes = (np.asarray(votes.index) >= 0).sum((0, 2))
+    none = (np.asarray(votes.index) == UNDECIDED).sum((0, 2)).astype(float)
     columns = {
         "judge": tally.names,
         "votes": n_votes,
         "missing": 1 - readable_share(votes, judges),
+        **({"undecided": part_of(none, none + n_votes)} if none.any() else {}),
         **(
             {"not_asked": (judges.asked == 0).mean(0)}
             if isinstance(judges, Coding) and judges.asked is not None
@@ -74,7 +77,8 @@ def judge_table(
             of_label = (tally.label == label)[:, None]
             voted = tally.voted & of_label
             columns |= _with_interval(name, tally.right * of_label, voted, labelled_groups, level)
-    columns["weight"] = np.log((1 + tally.hits) / (1 + tally.trials - tally.hits))
+    alpha, beta = 1 + tally.hits, 1 + tally.trials - tally.hits
+    columns["weight"] = np.log((votes.n_classes - 1) * alpha / beta)
     if votes.order is not None:
         bias, error = position_bias(votes, groups)
         columns |= {
@@ -115,7 +119,7 @@ def readable_share(
     """
     if isinstance(judges, Coding) and len(judges.recorded):
         return 1 - judges.missing.to_numpy() / np.maximum(judges.recorded.to_numpy(), 1)
-    cast = (np.asarray(votes.index) >= 0).sum(2)
+    cast = (np.asarray(votes.index) != MISSING).sum(2)
     return cast.sum(0) / np.maximum(votes.n_items * cast.max(0), 1)
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.array import Votes
+from judgebayes.votes.array import UNDECIDED, Votes
 from judgebayes.votes.coding import Coding
 
 __all__ = ["Tally", "part_of", "tally_of"]
@@ -30,12 +30,15 @@ class Tally(NamedTuple):
     """Number of items on which each judge was right; repeated votes count as a share."""
     trials: Float[np.ndarray, " judge"]
     """Number of labelled items on which each judge voted."""
+    undecided: Float[np.ndarray, "item judge"]
+    """Share of the judge's votes on the item that are for no class; 0 without votes."""
 
     def of_judges(self, judges: Int[np.ndarray, " kept"]) -> "Tally":
         """Return the tally of some of the judges, by index."""
         names = [self.names[judge] for judge in judges]
         right, voted, asked = (x[:, judges] for x in (self.right, self.voted, self.asked))
-        return _tally(names, right, voted, asked, self.label, self.n_classes)
+        undecided = self.undecided[:, judges]
+        return _tally(names, right, voted, asked, undecided, self.label, self.n_classes)
 
 
 def _tally(
@@ -43,11 +46,12 @@ def _tally(
     right: Float[np.ndarray, "item judge"],
     voted: Bool[np.ndarray, "item judge"],
     asked: Bool[np.ndarray, "item judge"],
+    undecided: Float[np.ndarray, "item judge"],
     label: Int[np.ndarray, " item"],
     n_classes: int,
 ) -> Tally:
     hits, trials = right.sum(0), voted.sum(0).astype(float)
-    return Tally(names, right, voted, asked, label, n_classes, hits, trials)
+    return Tally(names, right, voted, asked, label, n_classes, hits, trials, undecided)
 
 
 def tally_of(
@@ -78,10 +82,12 @@ def tally_of(
     index, label = index[labelled], all_labels[labelled]
     cast = (index >= 0).sum(2)
     right = (index == label[:, None, None]).sum(2) / np.maximum(cast, 1)
+    none = (index == UNDECIDED).sum(2)
+    undecided = none / np.maximum(cast + none, 1)
     asked = np.ones_like(cast, bool)
     if isinstance(judges, Coding) and judges.asked is not None:
         asked = judges.asked[labelled] > 0
-    return _tally(names, right, cast > 0, asked, label, votes.n_classes)
+    return _tally(names, right, cast > 0, asked, undecided, label, votes.n_classes)
 
 
 def part_of(part: Float[np.ndarray, "*judge"], whole: Float[np.ndarray, "*judge"]) -> np.ndarray:

@@ -41,6 +41,13 @@ def judges_section(judges: pd.DataFrame) -> Section:
                 "accuracy: negative means that it is right less often than it is wrong."
             )
         )
+        if "undecided" in judges:
+            blocks.append(
+                Paragraph(
+                    "Votes and accuracies are of decided votes; undecided is the share of a judge's "
+                    "votes that are for no class."
+                )
+            )
     else:
         blocks.append(Paragraph("Without labels the accuracy of the judges is unknown."))
     if has_accuracy and len(judges) > 1:
@@ -111,10 +118,22 @@ def _judges_table(judges: pd.DataFrame, caption: str, has_accuracy: bool) -> Tab
             *([f"{row['weight']:+.2f}"] if has_accuracy else []),
             f"{int(row['votes']):,}",
             f"{row['missing']:.0%}",
+            *([_share(row["undecided"])] if "undecided" in judges else []),
             *([f"{row['not_asked']:.0%}"] if some_not_asked else []),
         ]
         for _, row in judges.iterrows()
     ]
     return Table(
-        caption, [*head, "votes", "missing", *(["not asked"] if some_not_asked else [])], rows
+        caption,
+        [
+            *head,
+            *("votes", "missing"),
+            *(["undecided"] if "undecided" in judges else []),
+            *(["not asked"] if some_not_asked else []),
+        ],
+        rows,
     )
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}" if np.isfinite(share) else "-"

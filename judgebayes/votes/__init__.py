@@ -3,7 +3,7 @@
 This package may not import `measures` or any package after it.
 """
 
-from judgebayes.votes.array import MISSING, Votes, from_counts
+from judgebayes.votes.array import MISSING, UNDECIDED, Votes, from_counts
 from judgebayes.votes.classes import Classes, infer_classes
 from judgebayes.votes.coding import Coding
 from judgebayes.votes.encoding import encode, encode_counts, encode_wide
@@ -12,6 +12,7 @@ from judgebayes.votes.sparse_coding import encode_sparse
 
 __all__ = [
     "MISSING",
+    "UNDECIDED",
     "Classes",
     "Coding",
     "SparseVotes",

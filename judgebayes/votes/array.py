@@ -13,7 +13,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["MISSING", "Votes", "from_counts"]
+__all__ = ["MISSING", "UNDECIDED", "Votes", "from_counts"]
 
 MISSING = -1
 """The index of a vote that was not given or could not be read; it is not a class.
@@ -24,13 +24,21 @@ the judge had not been asked. Only the free form of stacking gives absence a wei
 of this index is unknown.
 """
 
+UNDECIDED = -2
+"""The index of a vote for no class: a judge's "tie" or "unsure" where no label is one.
+
+Like a missing vote, it is for no class, and a factor of one in a likelihood; but the judge answered. Its
+rate is reported by judge, and `judgebayes.aggregators.WithUndecided` uses what it says about the label.
+"""
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Votes:
     """Votes of judges on items, each repeated up to `sample` times.
 
-    `index` contains class indices 0 .. n_classes - 1, in the order of the classes, or `MISSING`.
+    `index` contains class indices 0 .. n_classes - 1, in the order of the classes, or `MISSING`, or
+    `UNDECIDED`.
     Samples are sorted by the sample column and then by presentation order, so that the first n
     samples are balanced over orders if the votes are.
     """
@@ -163,7 +171,7 @@ class Votes:
 
     def swapped(self) -> "Votes":
         """Return the votes as if the two responses of every item had changed places."""
-        mirrored = jnp.where(self.index >= 0, self.n_classes - 1 - self.index, MISSING)
+        mirrored = jnp.where(self.index >= 0, self.n_classes - 1 - self.index, self.index)
         return replace(self, index=mirrored.astype(self.index.dtype))
 
 

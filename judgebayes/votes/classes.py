@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.array import MISSING, UNDECIDED
 
 __all__ = [
     "Classes",
@@ -59,11 +60,13 @@ class Classes:
     """The ordered values a vote or label can take.
 
     `pairwise` is True if the two ends of the scale are two responses that could be swapped: the scale
-    is then symmetric, and a model of it should be.
+    is then symmetric, and a model of it should be. `undecided` are values of votes that are for no
+    class, and that no label has.
     """
 
     values: tuple[Hashable, ...]
     pairwise: bool
+    undecided: tuple[Hashable, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of classes."""
@@ -80,12 +83,14 @@ class Classes:
         return [self.index(value) for value in values]
 
     def index(self, value: object) -> int | None:
-        """Return the index of a value, -1 where it is missing, None where it is unknown."""
+        """Return the index of a value, `MISSING` or `UNDECIDED`, or None where it is unknown."""
         plain = canonical(value)
         if plain is None:
-            return -1
+            return MISSING
         if plain in self.values:
             return self.values.index(plain)
+        if self.undecided and self._is_undecided(plain):
+            return UNDECIDED
         if isinstance(plain, str):
             folded = {v.casefold(): i for i, v in enumerate(self.values) if isinstance(v, str)}
             if plain.casefold() in folded:
@@ -95,6 +100,12 @@ class Classes:
             if sign is not None and None not in by_sign:
                 return by_sign.get(sign)
         return None
+
+    def _is_undecided(self, plain: Hashable) -> bool:
+        """Return whether a value is one of the undecided, or another word for a tie among them."""
+        same = {v.casefold() if isinstance(v, str) else v for v in self.undecided}
+        folded = plain.casefold() if isinstance(plain, str) else plain
+        return folded in same or (_sign(plain) == 0 and 0 in map(_sign, self.undecided))
 
 
 def _sign(value: object) -> int | None:

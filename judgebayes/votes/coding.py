@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
-from judgebayes.sentence import sentences
-from judgebayes.votes.array import MISSING, Votes
+from judgebayes.sentence import percent, sentences
+from judgebayes.votes.array import MISSING, UNDECIDED, Votes
 from judgebayes.votes.classes import Classes, canonical, listing
 from judgebayes.votes.columns import require_columns
 from judgebayes.votes.keys import positions
@@ -39,6 +39,8 @@ class Coding:
     """The number of rows or cells of each judge in the table, including missing votes."""
     asked: Int[np.ndarray, "item judge"] | None = None
     """The same by item: 0 where the judge was never asked. None if this is unknown."""
+    undecided: pd.Series = field(default_factory=lambda: pd.Series(dtype=int))
+    """The number of votes of each judge that are for no class."""
 
     def __repr__(self) -> str:
         """Return a short summary."""
@@ -103,6 +105,13 @@ class Coding:
             )
         require_columns(frame, {"item": item, "label": label})
         given = class_indices(frame[label], self.classes, f"column {label!r}")
+        if (given == UNDECIDED).any():
+            row = int(np.argmax(given == UNDECIDED))
+            raise JudgeBayesError(
+                f"Row {frame.index[row]} of the label column {label!r} contains "
+                f"{canonical(frame[label].iloc[row])!r}, which is read as a vote for no class. If "
+                "labels have this class, use --undecided none; if it means no label, use --missing."
+            )
         position = positions(self.items, frame[item], item)
         without_votes = (position < 0) & (given >= 0)
         if without_votes.any() and unknown_items == "error":
@@ -198,6 +207,7 @@ class Coding:
             f"{cast} votes of {len(self.judges)} judge(s) on {len(self.items)} items, "
             f"classes {', '.join(self.classes.names)} (low to high)."
         ]
+        lines += self._undecided_words(cast)
         missing = self.missing[self.missing > 0]
         if len(missing):
             most = missing.sort_values(ascending=False, kind="stable").head(MOST_NAMED)
@@ -219,6 +229,20 @@ class Coding:
                 + (f"{self.flipped} were reversed." if self.flipped else "none was reversed.")
             )
         return sentences(lines)
+
+    def _undecided_words(self, decided: int) -> list[str]:
+        """Return a sentence on the votes that are for no class, if there are any."""
+        count = int(self.undecided.sum())
+        if not self.classes.undecided or not count:
+            return []
+        named = listing(self.classes.undecided)
+        value = str(self.classes.undecided[0])
+        given = count + decided
+        return [
+            f"{count} of {given} votes ({percent(count / given)}) are {named}, and no label is: they "
+            "are read as undecided, neither right nor wrong and for no class. --undecided none reads "
+            f"them as a class of their own, --missing {value} as votes that were not given."
+        ]
 
 
 def partly_asked(on: pd.Series, n_items: int) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from judgebayes.votes.array import Votes
+from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["Data"]
 
@@ -28,8 +28,8 @@ class Data:
 
     @property
     def index(self) -> Int[np.ndarray, "item judge sample"]:
-        """The votes as class indices, -1 where missing."""
-        return np.asarray(self.votes.index, np.int8)
+        """The votes as class indices, -1 where missing or undecided."""
+        return np.maximum(np.asarray(self.votes.index, np.int8), MISSING)
 
     @property
     def labelled(self) -> Int[np.ndarray, " some"]:

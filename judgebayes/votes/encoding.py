@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.array import MISSING, Votes, from_counts
+from judgebayes.votes.array import MISSING, UNDECIDED, Votes, from_counts
 from judgebayes.votes.classes import Classes, canonical, given_classes, listing
 from judgebayes.votes.coding import Coding
 from judgebayes.votes.columns import require_columns
@@ -35,6 +35,7 @@ def encode(
     task: str | None = None,
     classes: Sequence[object] | Classes | None = None,
     pairwise: bool | None = None,
+    undecided: Sequence[object] = (),
 ) -> tuple[Votes, Coding]:
     """Encode a long table, with one vote per row, as arrays.
 
@@ -63,6 +64,8 @@ def encode(
         The values of a vote from lowest to highest; inferred if binary or ternary.
     pairwise
         Whether the two ends of the scale are responses that could be swapped; inferred.
+    undecided
+        Values of votes that are for no class, such as "tie" where no label is a tie: `UNDECIDED`.
 
     Returns
     -------
@@ -97,14 +100,14 @@ def encode(
     )
     if len(frame) == 0:
         raise JudgeBayesError("The table of votes has no row.")
-    scale = scale_of(frame[vote], classes, pairwise, f"column {vote!r}")
+    scale = scale_of(frame[vote], classes, pairwise, f"column {vote!r}", undecided)
     index, n_classes = class_indices(frame[vote], scale, f"column {vote!r}"), len(scale)
     item_of, items = numbered(frame[item], item)
     if judge is None:
         judge_of, judges = np.zeros(len(frame), np.int64), pd.Index(["judge"], name="judge")
     else:
         judge_of, judges = numbered(frame[judge], judge)
-    cast = np.bincount(judge_of[index >= 0], minlength=len(judges))
+    cast = np.bincount(judge_of[index != MISSING], minlength=len(judges))
     if (cast == 0).any():
         raise JudgeBayesError(
             f"Judge {listing(judges[cast == 0])} has no votes in column {vote!r}: all are "
@@ -138,15 +141,17 @@ def encode(
     if task is not None:
         votes, tasks = _with_tasks(votes, frame, item, task, item_of)
     missing = pd.Series(
-        np.bincount(judge_of[index < 0], minlength=len(judges)), index=judges, name="missing"
+        np.bincount(judge_of[index == MISSING], minlength=len(judges)), index=judges, name="missing"
     )
+    none = np.bincount(judge_of[index == UNDECIDED], minlength=len(judges))
     recorded = pd.Series(
         np.bincount(judge_of, minlength=len(judges)), index=judges, name="recorded"
     )
     asked = np.zeros(shape[:2], np.min_scalar_type(shape[2]))
     by_slot = np.argsort(slot, kind="stable")  # the last assignment to an element wins
     asked[item_of[by_slot], judge_of[by_slot]] = slot[by_slot] + 1
-    return votes, Coding(items, judges, scale, tasks, missing, flipped, recorded, asked)
+    coding = Coding(items, judges, scale, tasks, missing, flipped, recorded, asked)
+    return votes, replace(coding, undecided=pd.Series(none, index=judges, name="undecided"))
 
 
 def encode_wide(
@@ -155,6 +160,7 @@ def encode_wide(
     classes: Sequence[object] | Classes | None = None,
     missing: int | None = None,
     pairwise: bool | None = None,
+    undecided: Sequence[object] = (),
 ) -> tuple[Votes, Coding]:
     """Encode an item x judge table, with one vote per cell, as arrays.
 
@@ -163,7 +169,7 @@ def encode_wide(
     matrix
         Rows are items, columns judges; NaN and None are missing votes. A wide table does not record
         whether a judge was asked at all; a long table does.
-    classes, pairwise
+    classes, pairwise, undecided
         As in `encode`.
     missing
         A number that also means "no vote", such as -1. It must be given, because -1 is a class of
@@ -209,7 +215,7 @@ def encode_wide(
     )
     if missing is not None:
         long.loc[long["vote"].map(canonical) == missing, "vote"] = None
-    scale = scale_of(long["vote"], classes, pairwise, "the matrix")
+    scale = scale_of(long["vote"], classes, pairwise, "the matrix", undecided)
     unknown = [v for v in pd.unique(long["vote"]) if scale.index(v) is None]
     if unknown:
         row = int(np.argmax(long["vote"] == unknown[0]))
@@ -217,7 +223,8 @@ def encode_wide(
             f"Item {canonical(long['item'].iloc[row])!r} of column {long['judge'].iloc[row]!r} contains "
             f"{canonical(unknown[0])!r}, which is not one of the classes {listing(scale.values)}."
         )
-    votes, coding = encode(long, classes=scale if classes is not None else None, pairwise=pairwise)
+    given = classes is not None or scale.undecided
+    votes, coding = encode(long, classes=scale if given else None, pairwise=pairwise)
     if table.index.name is not None:
         coding = replace(coding, items=coding.items.rename(table.index.name))
     return votes, coding

@@ -7,7 +7,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.array import MISSING
+from judgebayes.votes.array import MISSING, UNDECIDED
 from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
 
 __all__ = ["SUSPICIOUS_VOTES", "class_indices", "refuse_mixed", "scale_of"]
@@ -17,11 +17,15 @@ SUSPICIOUS_VOTES = 20
 
 
 def scale_of(
-    column: pd.Series, classes: Sequence[object] | Classes | None, pairwise: bool | None, what: str
+    column: pd.Series,
+    classes: Sequence[object] | Classes | None,
+    pairwise: bool | None,
+    what: str,
+    undecided: Sequence[object] = (),
 ) -> Classes:
     """Return the classes of a column of votes: the given ones, or those inferred from its values.
 
-    `what` names the column in error messages.
+    `what` names the column in error messages; `undecided` are values of votes for no class.
 
     Raises
     ------
@@ -30,14 +34,19 @@ def scale_of(
     """
     if isinstance(classes, Classes):
         return classes
+    none = tuple(v for v in map(canonical, undecided) if v is not None)
+    only = Classes((), pairwise=False, undecided=none)
     if classes is not None:
-        return given_classes(classes, pairwise)
-    scale = infer_classes(column.unique(), what)
-    return scale if pairwise is None else Classes(scale.values, pairwise)
+        scale = given_classes([v for v in classes if only.index(v) != UNDECIDED], pairwise)
+    else:
+        decided = [v for v in column.unique() if only.index(v) != UNDECIDED]
+        scale = infer_classes(decided, what)
+    symmetric = scale.pairwise if pairwise is None else pairwise
+    return Classes(scale.values, symmetric, none)
 
 
 def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndarray, " row"]:
-    """Return the class index of each value of a column, -1 where it is missing.
+    """Return the class index of each value of a column, `MISSING` or `UNDECIDED`.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.array import MISSING
+from judgebayes.votes.array import MISSING, UNDECIDED
 from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
 from judgebayes.votes.coding import Coding
 from judgebayes.votes.columns import require_columns
@@ -87,10 +87,11 @@ def encode_sparse(
         vote_of[start:end] = values.codes(*piece["vote"], start)
         start = end
     scale, table = _classes(values, vote_of, classes, pairwise, vote, numbers)
-    n_missing = np.zeros(len(judges.index), np.int64)
+    n_missing, n_undecided = np.zeros((2, len(judges.index)), np.int64)
     for part in _parts(total, rows):
         vote_of[part] = table[vote_of[part]]
-        n_missing += np.bincount(judge_of[part][vote_of[part] < 0], minlength=len(n_missing))
+        for count, index in ((n_missing, MISSING), (n_undecided, UNDECIDED)):
+            count += np.bincount(judge_of[part][vote_of[part] == index], minlength=len(count))
     votes = _sorted(
         (item_of, judge_of, vote_of), len(items.index), len(judges.index), len(scale), folder, rows
     )
@@ -98,9 +99,10 @@ def encode_sparse(
     for path in () if folder is None else folder.glob("raw_*.npy"):
         path.unlink()
     cast = _counts(votes.judge, len(n_missing), rows)
-    if (cast == 0).any():
+    given = cast + n_undecided
+    if (given == 0).any():
         raise JudgeBayesError(
-            f"Judge {listing(judges.index[cast == 0])} has no votes in column {vote!r}: all are "
+            f"Judge {listing(judges.index[given == 0])} has no votes in column {vote!r}: all are "
             "missing. Remove such a judge from the table."
         )
     coding = Coding(
@@ -108,7 +110,8 @@ def encode_sparse(
         judges.index,
         scale,
         missing=pd.Series(n_missing, judges.index, name="missing"),
-        recorded=pd.Series(cast + n_missing, judges.index, name="recorded"),
+        recorded=pd.Series(given + n_missing, judges.index, name="recorded"),
+        undecided=pd.Series(n_undecided, judges.index, name="undecided"),
     )
     return _counted(votes, coding, repeats, rows), coding
 

@@ -654,9 +654,10 @@ def _warnings(
     if status != Status.CONVERGED:
         messages.append(status.sentence)
     given = counts_by_item(read.votes).sum(1)
+    readable = "decided" if read.coding.undecided.any() else "readable"
     if (given == 0).any():
         messages.append(
-            f"{int((given == 0).sum())} item(s) have no readable vote. Their probabilities are "
+            f"{int((given == 0).sum())} item(s) have no {readable} vote. Their probabilities are "
             "what the fit predicts without votes."
         )
     pooled = isinstance(fitted, FittedDavidson | FittedHierarchicalDavidson)

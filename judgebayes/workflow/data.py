@@ -1,15 +1,16 @@
 """Votes and labels, read once for all functions of the workflow."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes import Classes, SparseVotes
+from judgebayes.votes import UNDECIDED, Classes, SparseVotes
 from judgebayes.votes.classes import listing
 from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.options import (
@@ -33,7 +34,7 @@ from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened, Source
 
-__all__ = ["Data", "data_in_request", "data_of", "encoded", "read"]
+__all__ = ["Data", "data_in_request", "data_of", "encoded", "read", "undecided_as_class"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,12 +90,14 @@ class Data(Result):
         """A row per judge: its votes, and how many are recorded as missing or unreadable."""
         votes, coding = self.read.votes, self.read.coding
         there = np.asarray(votes.index) >= 0
+        undecided = coding.undecided.reindex(coding.judges).fillna(0).to_numpy(int)
         if isinstance(votes, SparseVotes):
             cast = np.bincount(np.asarray(votes.judge)[there], minlength=votes.n_judges)
         else:
             cast = there.sum((0, 2))
         missing = coding.missing.reindex(coding.judges).fillna(0).to_numpy(int)
-        return pd.DataFrame({"judge": coding.judges, "votes": cast, "missing": missing})
+        columns = {"judge": coding.judges, "votes": cast, "missing": missing}
+        return pd.DataFrame(columns | ({"undecided": undecided} if undecided.any() else {}))
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -165,7 +168,7 @@ def _read_files(
         named,
         annotators=request.annotators,
     )
-    classes = classes_of(opened, request.classes, request.pairwise)
+    classes = classes_of(opened, request.classes, request.pairwise, detect=True)
     dropped = request.drop_unknown_labels
     return encoded(opened, classes, drop_unknown=dropped, dense=dense, keep=keep)
 
@@ -211,6 +214,30 @@ def encoded(
         tables,
         None if doubt is None else doubt.of(votes.coding.items),
         0.0 if doubt is None else doubt.rate,
+    )
+
+
+def undecided_as_class(data: Data) -> Data:
+    """Return votes of two classes and undecided ones between them as votes of three classes.
+
+    For the error of a majority, in which an undecided vote is a vote for neither side. The labels have
+    the two outer classes.
+    """
+    coding, table = data.read.coding, data.table
+    if not coding.classes.undecided or len(coding.classes) != 2:
+        return data
+    low, high = coding.classes.values
+    between = coding.classes.undecided[0]
+    index = np.asarray(table.votes.index)
+    index = np.where(index == UNDECIDED, 1, np.where(index == 1, 2, index)).astype(index.dtype)
+    votes = replace(table.votes, index=jnp.asarray(index), n_classes=3)
+    classes = replace(coding.classes, values=(low, between, high), undecided=())
+    likelihood = data.log_likelihood
+    return replace(
+        data,
+        read=replace(table, votes=votes, coding=replace(coding, classes=classes)),
+        labels=np.where(data.labels == 1, 2, data.labels),
+        log_likelihood=None if likelihood is None else np.insert(likelihood, 1, -np.inf, axis=-1),
     )
 
 

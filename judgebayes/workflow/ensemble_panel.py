@@ -85,14 +85,15 @@ def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
     possible = tuple(range(len(classes)))
     ties_are_votes = classes.pairwise and len(classes) == 3
     seen = set(data.labels[data.labels >= 0].tolist())
-    if ties_are_votes and 1 not in seen and (data.labels >= 0).sum() >= LEAST_LABELS:
+    neither = ties_are_votes or bool(coding.undecided.any())
+    if neither and 1 not in seen and (data.labels >= 0).sum() >= LEAST_LABELS:
         possible = (0, 2)
         count = int((np.asarray(votes.index) == 1).sum())
         if count:
             share = percent(count / int((np.asarray(votes.index) >= 0).sum()))
             words.append(
                 f"No label is {classes.names[1]!r}: {count} votes for it ({share}) are votes for "
-                "neither side."
+                f"neither side{_decided_wrong(votes, data.labels)}."
             )
     if request.decision == "median" and classes.pairwise and len(possible) == 2:
         raise JudgeBayesError("--decision median needs ordered classes; labels have two classes.")
@@ -101,6 +102,16 @@ def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
     return EnsemblePanel(
         votes, splits, decision, breaker, chosen, not classes.pairwise, even, words
     )
+
+
+def _decided_wrong(votes: Votes, labels: Int[np.ndarray, " item"]) -> str:
+    """Return which share of the votes for a side, on labelled items, is wrong."""
+    index, truth = np.asarray(votes.index), labels[:, None, None]
+    for_side = (index >= 0) & (index != 1) & (truth >= 0)
+    if not for_side.any():
+        return ""
+    wrong = (for_side & (index != truth)).sum() / for_side.sum()
+    return f". Of the votes for a side on labelled items, {percent(wrong)} are wrong"
 
 
 def _decision(

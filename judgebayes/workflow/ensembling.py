@@ -27,7 +27,7 @@ from judgebayes.majority import (
 )
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
-from judgebayes.workflow.data import Data, data_in_request, encoded
+from judgebayes.workflow.data import Data, data_in_request, encoded, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import Estimates, split_words
 from judgebayes.workflow.ensemble_panel import UNLABELLED, EnsemblePanel, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
@@ -146,7 +146,7 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
         )
     check_choice("target", request.target, TARGETS)
     check_choice("decision", request.decision, DECISIONS)
-    data = data_in_request(request) or _read_files(request)
+    data = undecided_as_class(data_in_request(request) or _read_files(request))
     panel = panel_of(data, request)
     counts, words = _correct_counts(data, panel.votes)
     words += panel.words

@@ -134,6 +134,7 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
         "method": saved.method,
         "classes": list(saved.classes.values),
         "pairwise": saved.classes.pairwise,
+        "undecided": list(saved.classes.undecided),
         "tasks": saved.tasks,
         "judges": saved.judges,
         "profile": dataclasses.asdict(saved.profile),
@@ -183,7 +184,11 @@ def load_fit(path: Path | str) -> SavedFit:
         return SavedFit(
             method=str(document["method"]),
             fitted=fitted,
-            classes=Classes(tuple(document["classes"]), bool(document["pairwise"])),
+            classes=Classes(
+                tuple(document["classes"]),
+                bool(document["pairwise"]),
+                tuple(document.get("undecided", ())),
+            ),
             profile=VoteProfile(**document["profile"]),
             tasks=[str(name) for name in document["tasks"]],
             judges=[str(name) for name in document.get("judges", [])],

@@ -20,7 +20,7 @@ from judgebayes.majority import (
     stopping_level,
 )
 from judgebayes.sentence import percent
-from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.data import Data, encoded, undecided_as_class
 from judgebayes.workflow.ensemble_panel import panel_of
 from judgebayes.workflow.ensembling import estimates_of
 from judgebayes.workflow.labels_to_go import interval_now, points
@@ -169,7 +169,7 @@ def _data(opened: Opened, request: EnsembleRequest, labels: list[tuple[Any, Any]
         table = pd.DataFrame(labels, columns=["item", "label"], dtype=object)
         opened = replace(opened, labels=Labels(table, "item", "label"))
     classes = classes_of(opened, request.classes, None)
-    return encoded(opened, classes, drop_unknown=False, dense=True)
+    return undecided_as_class(encoded(opened, classes, drop_unknown=False, dense=True))
 
 
 def _digest(data: Data) -> str:

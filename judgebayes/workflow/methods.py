@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from judgebayes import aggregators, calibrators
-from judgebayes.aggregators import Aggregator, Calibrated, OneCoin
+from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, WithUndecided
 from judgebayes.aggregators.costs import Cost, Size, cost_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import FitOn
@@ -17,7 +19,7 @@ from judgebayes.inference.problem import Inference
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
 from judgebayes.measures.scores import nll
 from judgebayes.panel.curate import top_k
-from judgebayes.votes import Classes, Votes
+from judgebayes.votes import UNDECIDED, Classes, Votes
 from judgebayes.workflow.names import TOP
 
 __all__ = [
@@ -47,10 +49,6 @@ INFERENCES: dict[str, Inference] = {
     "map": MAP(),
     "nuts": NUTS(),
 }
-CLIP = 1e-300
-"""The least probability that enters a calibration map. A larger value would make extreme answers equal,
-and models of independent judges give extreme answers: 1e-6 costs a fifth of the NLL on panels of 20 to
-150 judges (P2, table11)."""
 PANEL_FOR_TOP = 6
 FOLDS = 5
 MOST_NUMBERS = 2**26
@@ -184,6 +182,8 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
         If the method cannot be run on these votes, or a name is unknown.
     """
     aggregator = _aggregator(choice, classes, votes)
+    if traits_of(choice.method).independent and not classes.pairwise and _has_undecided(votes):
+        aggregator = WithUndecided(aggregator)
     if choice.map_name == "none":
         return aggregator
     if choice.map_name not in CALIBRATORS:
@@ -198,6 +198,10 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
         )
     calibrator = CALIBRATORS[choice.map_name]
     return Calibrated(aggregator, _with_settings(calibrator, choice, classes), cross_fit=FOLDS)
+
+
+def _has_undecided(votes: Votes) -> bool:
+    return bool((np.asarray(votes.index) == UNDECIDED).any())
 
 
 def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
@@ -229,8 +233,6 @@ def _with_settings(cls: Any, choice: Choice, classes: Classes) -> Any:
         "label_noise": choice.label_noise,
         "class_prior": "uniform" if classes.pairwise else "labels",
     }
-    if cls in (CALIBRATORS.get(name) for name in ("temperature", "platt", "beta")):
-        settings["clip"] = CLIP
     if choice.inference in cls.traits.inferences:
         settings["inference"] = INFERENCES[choice.inference]
     names = {each.name for each in fields(cls)} if is_dataclass(cls) else set()

@@ -98,6 +98,12 @@ Missing = Annotated[
     "Values that mean no vote (or no label), separated by commas: partial,unsure. Empty cells "
     "are always missing.",
 ]
+Undecided = Annotated[
+    str | None,
+    "Values of votes that are for no class and that no label has, separated by commas: tie. By "
+    "default the middle of three classes, if 20 labels or more and none of them has it; 'none' reads "
+    "it as a class.",
+]
 Encoding = Annotated[str | None, "Encoding of text files that are not UTF-8, for example cp1252."]
 SkipRows = Annotated[
     int | None,
@@ -206,6 +212,7 @@ class ReadingOptions:
     wide: Annotated[bool, "The votes file has a row per item and a column per judge."] = False
     ignore: Ignore = None
     missing: Missing = None
+    undecided: Undecided = None
     encoding: Encoding = None
     skip_rows: SkipRows = None
     bins: Bins = None
@@ -342,7 +349,9 @@ class ApplyRequest:
     fit: Annotated[Path, Option("A fit that `judgebayes calibrate --save` wrote.", positional=True)]
     votes: VotesFile
     columns: Annotated[Columns, Fixed({"label": None, "group": "none"})]
-    reading: Annotated[ReadingOptions, Fixed({"bins": None, "match_ids": "exactly"})]
+    reading: Annotated[
+        ReadingOptions, Fixed({"undecided": None, "bins": None, "match_ids": "exactly"})
+    ]
     loss: Loss = "absolute"
     losses: OwnLosses = None
     abstain_cost: AbstainCost = None
@@ -480,7 +489,7 @@ class PrecisionRequest(LabelledVotes):
     next_out: Annotated[
         Path | None, "Where to write the items of --next, with an empty label column."
     ] = None
-    reading: Annotated[ReadingOptions, Fixed({"only_judge": None})]
+    reading: Annotated[ReadingOptions, Fixed({"only_judge": None, "undecided": None})]
     out: Annotated[Path | None, "Where to write the table of generators."] = None
     plot: Annotated[
         Path | None, "Where to draw the generators with their intervals: .png, .pdf, .svg."

@@ -55,7 +55,7 @@ from judgebayes.workflow.options import (
     check_choice,
 )
 from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
-from judgebayes.workflow.scales import vote_values
+from judgebayes.workflow.scales import decided_values
 from judgebayes.workflow.sources import Labels, Opened, Source
 
 __all__ = [
@@ -353,7 +353,7 @@ def _translate_labels(opened: Opened) -> Opened:
     assert gold is not None
     given = gold.table[gold.label]
     try:
-        scale = infer_classes(vote_values(opened), "")
+        scale = infer_classes(decided_values(opened), "")
     except JudgeBayesError:
         return opened  # the error is raised where the classes are needed
     words = other_words(given.unique(), scale)
@@ -469,6 +469,7 @@ def reading_notes(read: Reading | Listing, source: Source) -> dict[str, Any]:
         "columns": columns if read.label is None else columns | {"label": read.label},
         "ignore": [*source.left_out, *_annotators_of(read, source)],
         "missing": reading.missing,
+        "undecided": reading.undecided,
         "encoding": reading.encoding,
         "skip_rows": reading.skip_rows,
         **({} if read.bins is None else {"bins": read.bins.to_json()}),
@@ -485,6 +486,7 @@ def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
     """Return the source with the reading options that `reading_notes` saved."""
     columns, judges, ignore = (notes.get(name) for name in ("columns", "judges", "ignore"))
     missing, encoding, above = (notes.get(name) for name in ("missing", "encoding", "skip_rows"))
+    undecided = notes.get("undecided")
     reading, named = source.reading, source.columns
     earlier = {
         str(role): str(name)
@@ -501,6 +503,7 @@ def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
             reading,
             wide=reading.wide or bool(notes.get("wide")),
             missing=reading.missing or (missing if isinstance(missing, str) else None),
+            undecided=reading.undecided or (undecided if isinstance(undecided, str) else None),
             encoding=reading.encoding or (encoding if isinstance(encoding, str) else None),
             skip_rows=above
             if reading.skip_rows is None and type(above) is int

@@ -1,13 +1,15 @@
 """The classes of votes and labels that a user's files contain."""
 
 from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import option, split_names
-from judgebayes.votes import Classes, infer_classes
+from judgebayes.votes import UNDECIDED, Classes, infer_classes
 from judgebayes.votes.classes import (
     canonical,
     distinct,
@@ -19,26 +21,91 @@ from judgebayes.votes.scale import SUSPICIOUS_VOTES
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.sources import Opened
 
-__all__ = ["classes_of", "vote_values"]
+__all__ = ["classes_of", "decided_values", "vote_values"]
 
 FREQUENT = 0.05
 """An unknown label with a larger share of the labels is probably not a missing label."""
+LEAST_DECIDED = 20
+"""So many labelled items, none of them in the middle of three classes, make that vote undecided."""
 
 
-def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Classes:
+def classes_of(
+    opened: Opened, named: str | None, pairwise: bool | None, *, detect: bool = False
+) -> Classes:
     """Return the classes that the user named, or those of the votes and labels.
+
+    With `detect`, the middle of three classes that no label has is a vote for no class (`undecided`).
 
     Raises
     ------
     JudgeBayesError
         If the classes cannot be inferred, or votes and labels are of different kinds.
     """
+    none = _undecided(opened)
+    _check_undecided(opened, none)
     if named is not None:
-        return given_classes(split_names(named), pairwise)
+        scale = given_classes(_decided(split_names(named), none), pairwise)
+        return replace(scale, undecided=none)
     if opened.classes is not None:
-        return given_classes(opened.classes, pairwise)
+        scale = given_classes(_decided(opened.classes, none), pairwise)
+        return replace(scale, undecided=none)
+    votes = replace(_of_votes_and_labels(opened, none), undecided=none)
+    if detect and opened.source.reading.undecided is None:
+        votes = _without_middle(opened, votes)
+    return votes if pairwise is None else replace(votes, pairwise=pairwise)
+
+
+def _undecided(opened: Opened) -> tuple[Hashable, ...]:
+    """Return the values of votes that the user calls undecided."""
+    named = opened.source.reading.undecided
+    if named is None or named.strip().casefold() == "none":
+        return ()
+    return tuple(v for v in map(canonical, split_names(named)) if v is not None)
+
+
+def _check_undecided(opened: Opened, values: tuple[Hashable, ...]) -> None:
+    """Refuse undecided values that no vote has, or that a label has."""
+    if not values:
+        return
+    votes, gold = vote_values(opened), opened.labels
+    if gold is not None:
+        same = Classes((), pairwise=False, undecided=values)
+        labels = gold.table[gold.label]
+        hit = labels.map(lambda label: same.index(label) == UNDECIDED)
+        if hit.any():
+            raise JudgeBayesError(
+                f"Row {hit.idxmax()} of the label column {gold.label!r} contains "
+                f"{canonical(labels[hit.idxmax()])!r}, which --undecided reads as a vote for no class. "
+                "If labels have this class, leave it out of --undecided; if it means no label, correct "
+                "the labels."
+            )
+    for value in values:
+        only = Classes((), pairwise=False, undecided=(value,))
+        if not any(only.index(vote) == UNDECIDED for vote in votes):
+            raise JudgeBayesError(
+                f"--undecided {value}: no vote is {value!r}; the votes are "
+                f"{listing(sorted(distinct(votes), key=str))}."
+            )
+
+
+def _without_middle(opened: Opened, votes: Classes) -> Classes:
+    """Return two classes and the undecided votes between them, if many labels are never between."""
+    gold = opened.labels
+    if gold is None or not votes.pairwise or len(votes) != 3:
+        return votes
+    index = votes.indices(gold.table[gold.label])
+    ends = {i for i in index if i is not None and i >= 0}
+    n_labels = gold.table.loc[[i is not None and i >= 0 for i in index], gold.item].nunique()
+    if ends != {0, 2} or n_labels < LEAST_DECIDED:
+        return votes
+    low, middle, high = votes.values
+    return replace(votes, values=(low, high), undecided=(middle,))
+
+
+def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
+    """Return the classes of the votes and labels, without undecided votes."""
     what = opened.source.path.name
-    votes = _inferred(opened, what)
+    votes = _inferred(opened, what, none)
     if opened.labels is not None:
         gold = opened.labels
         given = gold.table[gold.label].dropna().unique()
@@ -46,28 +113,35 @@ def classes_of(opened: Opened, named: str | None, pairwise: bool | None) -> Clas
         if not plain:
             return votes
         _refuse_mixed(votes, {*plain}, int(gold.table[gold.label].count()))
+        decided = _decided(vote_values(opened), none)
         try:
-            votes = infer_classes([*vote_values(opened), *given], f"{what} and the labels")
+            votes = infer_classes([*decided, *given], f"{what} and the labels")
         except JudgeBayesError as error:
             odd = next(v for v in given if votes.index(v) is None)
             hit = gold.table[gold.label] == odd
             rare = hit.sum() <= FREQUENT * gold.table[gold.label].count()
-            none = f"if it means no label, use {option('missing', [odd])}"
+            no_label = f"if it means no label, use {option('missing', [odd])}"
             words = f"write the labels as the votes are written, {listing(votes.values)}"
             raise JudgeBayesError(
                 f"Row {hit.idxmax()} of the label column {gold.label!r} contains "
                 f"{canonical(odd)!r}, but the votes are {', '.join(votes.names)}. Labels and "
                 "votes must have the same classes: "
-                f"{'; '.join([none, words] if rare else [words, none])}."
+                f"{'; '.join([no_label, words] if rare else [words, no_label])}."
             ) from error
-    return votes if pairwise is None else Classes(votes.values, pairwise)
+    return votes
 
 
-def _inferred(opened: Opened, what: str) -> Classes:
+def _decided(values: Sequence[object], none: tuple[Hashable, ...]) -> list[object]:
+    """Return the values that are not undecided."""
+    only = Classes((), pairwise=False, undecided=none)
+    return [value for value in values if not none or only.index(value) != UNDECIDED]
+
+
+def _inferred(opened: Opened, what: str, none: tuple[Hashable, ...] = ()) -> Classes:
     """Return the classes of the votes; the error for a few odd votes names the first row."""
-    if opened.source.reading.wide:
+    if opened.source.reading.wide and not none:
         check_judge_columns(opened.table, list(opened.judges), opened.source.path)
-    values = vote_values(opened)
+    values = _decided(vote_values(opened), none)
     try:
         return infer_classes(values, what)
     except JudgeBayesError:
@@ -94,8 +168,9 @@ def _inferred(opened: Opened, what: str) -> Classes:
         raise JudgeBayesError(
             f"Row {odd.index[0]} of {what} contains {odd.iloc[0]!r}; {len(odd)} of {len(cells)} votes "
             f"are not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as "
-            f"missing votes with {option('missing', usual.odd)}, or name all classes in order with "
-            "--classes 'LOW,...,HIGH'."
+            f"missing votes with {option('missing', usual.odd)} or as votes for no class with "
+            f"{option('undecided', usual.odd)}, or name all classes in order with --classes "
+            "'LOW,...,HIGH'."
         ) from None
 
 
@@ -125,3 +200,8 @@ def vote_values(opened: Opened) -> list[object]:
             pd.concat([pd.Series(b.column(0).unique().to_pandas()) for b in batches]).unique()
         )
     return list(opened.table[vote].unique())
+
+
+def decided_values(opened: Opened) -> list[object]:
+    """Return the different values of the votes, without those that the user calls undecided."""
+    return _decided(vote_values(opened), _undecided(opened))

@@ -100,11 +100,11 @@ def test_stray_votes_are_reported_and_can_be_missing(
     message = (
         rf"Row 11 of v.csv contains 'Partial, perhaps'; {strays} of 80 votes are not one of no, yes: "
         rf"'Partial, perhaps' {strays}\. Correct them, read them as missing votes with "
-        r"(--missing=\S.*'), or"
+        r"(--missing=\S.*') or as"
     )
     with pytest.raises(JudgeBayesError, match=message) as caught:
         read(opened(tmp_path / "v.csv", wide=wide))
-    said = re.search(r"--missing=(.*), or name", str(caught.value))
+    said = re.search(r"--missing=(.*) or as votes", str(caught.value))
     assert said is not None
     (missing,) = shlex.split(said.group(1))
     reading = read(opened(tmp_path / "v.csv", wide=wide, missing=missing.casefold()))

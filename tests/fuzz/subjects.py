@@ -188,7 +188,22 @@ def tidy(rng: random.Random, folder: Path) -> None:
         assert imported.read == len(naive[1]), (imported.read, len(naive[1]))
         items, judges = ([row.get(roles[role]) for row in naive[1]] for role in ("item", "judge"))
         names = {str(name).strip() for name in judges}
-        compare(imported, counted(naive[1], roles), items, names)
+        copies = imported.dropped["identical to an earlier record"]
+        compare(imported, counted(once(naive[1], copies), roles), items, names)
+
+
+def once(rows: list[dict[str, Any]], copies: int) -> list[dict[str, Any]]:
+    """Return the records without the copies of earlier ones that a reader says there are."""
+    if not copies:
+        return rows
+    keys: tuple[Callable[[Any], Any], ...] = (repr, norm, lambda cell: repr(_near(norm(cell))))
+    for key in keys:
+        first: dict[Any, dict[str, Any]] = {}
+        for row in rows:
+            first.setdefault(tuple(map(key, row.values())), row)
+        if len(rows) - len(first) == copies:
+            return list(first.values())
+    raise AssertionError(f"{copies} copies are too many or too few")
 
 
 def compare(imported: Imported, expected: Counter[Any], items: list[Any], judges: set[str]) -> None:
@@ -289,6 +304,8 @@ def check_read(
     read: Reading | Listing, rows: list[dict[str, Any]], roles: dict[str, str | None]
 ) -> None:
     """Compare encoded votes with the naive rows: none is missing, none is added."""
+    said = (re.match(r"(\d+) record\(s\) are identical", note) for note in read.notes)
+    rows = once(rows, next((int(match[1]) for match in said if match), 0))
     index, coding = np.asarray(read.votes.index), read.coding
     expected = counted(rows, roles)
     cast = sum(n for (_, _, vote), n in expected.items() if vote is not None)

@@ -13,6 +13,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS
 from judgebayes.inference.nuts import split_rhat
 from judgebayes.inference.problem import Problem
+from judgebayes.inference.spreads import near_posterior
 from judgebayes.models.base import Traits, drawn
 
 SIZE = 8
@@ -39,16 +40,34 @@ class Ridge:
         numpyro.sample("spread", dist.Normal(log_sigma, 0.5), obs=spread)
 
 
+def exact() -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the covariance of x given its measured total of 2."""
+    covariance = np.linalg.inv(np.eye(SIZE) + np.outer(LOADING, LOADING) / 0.01**2)
+    return covariance @ LOADING * 2.0 / 0.01**2, covariance
+
+
+def measured() -> Problem:
+    data = Measured(jnp.asarray(2.0), jnp.asarray(1.0))
+    return Problem(Ridge(), data, size=jnp.ones(()), spreads=("log_sigma",))
+
+
+@in_float64
+def test_the_normal_near_a_normal_posterior_is_exact() -> None:
+    near = near_posterior(measured())
+    mean, covariance = exact()
+    np.testing.assert_allclose(near.mean, [0.5, *mean], atol=1e-5)  # log_sigma, then x
+    whole = np.zeros((SIZE + 1, SIZE + 1))
+    whole[0, 0], whole[1:, 1:] = 0.5**2 / 2, covariance
+    np.testing.assert_allclose(near.factor @ near.factor.T, whole, atol=1e-5)
+
+
 @in_float64
 def test_correlated_parameters_have_their_exact_moments_in_short_trajectories() -> None:
-    data = Measured(jnp.asarray(2.0), jnp.asarray(1.0))
-    problem = Problem(Ridge(), data, size=jnp.ones(()), spreads=("log_sigma",))
     sampler = NUTS(draws=1000, warmup=200, chains=4)
-    chains = sampler.solve(problem, jax.random.key(0)).chains
+    chains = sampler.solve(measured(), jax.random.key(0)).chains
     assert chains is not None
     x, log_sigma = (np.asarray(chains.draws[n]) for n in ("x", "log_sigma"))
-    covariance = np.linalg.inv(np.eye(SIZE) + np.outer(LOADING, LOADING) / 0.01**2)
-    mean = covariance @ LOADING * 2.0 / 0.01**2
+    mean, covariance = exact()
     np.testing.assert_allclose(x.mean((0, 1)), mean, atol=0.08)
     np.testing.assert_allclose(np.cov(x.reshape(-1, SIZE).T), covariance, atol=0.1)
     np.testing.assert_allclose((x @ LOADING).std(), 0.01, rtol=0.1)

@@ -1,7 +1,7 @@
 """The families of estimators: how they take the data, and the named axes of their answers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from laws.data import GROUPS, SAMPLES, Data
 from judgebayes.generators import Strata, StratumCounts, count_strata, count_votes, targets
 from judgebayes.majority import Counts
 from judgebayes.majority.counts import correct_counts
-from judgebayes.votes import SparseVotes, Votes
+from judgebayes.votes import UNDECIDED, SparseVotes, Votes
 from judgebayes.votes.sparse import index_type
 
 Answers = dict[str, Any]
@@ -23,6 +23,13 @@ def votes_of(data: Data, samples: int = SAMPLES) -> Votes:
     index, score = (jnp.asarray(x[..., :samples]) for x in (data.index, data.score))
     group = jnp.asarray(data.group, jnp.int32)
     return Votes(index, score, None, group, data.n_classes, GROUPS)
+
+
+def undecided_votes_of(data: Data) -> Votes:
+    """Return the votes, of which a judge's second is for no class where it differs from the first."""
+    first, second = data.index[..., 0], data.index[..., 1]
+    changed = np.where((second >= 0) & (second != first), UNDECIDED, second)
+    return votes_of(replace(data, index=np.stack([first, changed], axis=-1)))
 
 
 def list_of(data: Data) -> SparseVotes:
@@ -82,6 +89,7 @@ NO_WEIGHT = "takes counts, without weights of items"
 NO_ITEMS = "answers about generators, not items"
 
 AGGREGATOR = _aggregator(votes_of, "aggregator")
+UNDECIDED_VOTES = _aggregator(undecided_votes_of, "aggregator of undecided votes")
 LIST = _aggregator(
     list_of, "aggregator of a list", lacks={"vmap = loop": "reads the list on the host, in blocks"}
 )

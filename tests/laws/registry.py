@@ -19,6 +19,7 @@ from laws.families import (
     RESPONSE,
     RESPONSE_LIST,
     STRATIFIED,
+    UNDECIDED_VOTES,
     Family,
 )
 from scipy.special import softmax
@@ -42,6 +43,7 @@ from judgebayes.aggregators import (
     Stacking,
     Verdict,
     VoteShare,
+    WithUndecided,
 )
 from judgebayes.calibrators import BayesianMap, Beta, Chain, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrators.conformal import SplitConformal
@@ -323,6 +325,12 @@ CASES: dict[str, Case] = {
     "one-coin": vote(OneCoin(), coin),
     "one-coin-noisy": vote(
         OneCoin(priors.OneCoin((2.0, 1.0)), class_prior="labels", label_noise=0.05), coin
+    ),
+    "one-coin-undecided": Case(
+        UNDECIDED_VOTES,
+        WithUndecided(OneCoin()),
+        lambda fit, *_: coin(fit.aggregator),
+        lacks=ONE_TASK,
     ),
     "stacking": vote(Stacking(), stacking, breaks=ORDERED, costly=True),
     "stacking-averaged": vote(

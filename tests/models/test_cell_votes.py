@@ -83,7 +83,7 @@ def test_probabilities_of_all_counts_sum_to_one_and_are_those_of_draws(form: str
 
 
 def test_heavy_tails_are_those_of_students_t() -> None:
-    scale, weight, _ = cv.student_deviations(4.0)
+    scale, weight, *_ = cv.student_deviations(4.0)
     x = np.linspace(0, 8, 33)
     mixture = stats.norm.pdf(x[:, None], 0, scale) @ weight
     np.testing.assert_allclose(mixture, stats.t.pdf(x, 4), rtol=0.015)

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import log_density
 from scipy import integrate, stats
 from scipy.special import expit, logit
@@ -164,7 +165,7 @@ def test_the_hierarchical_density_is_that_of_the_story(counted: gv.Counted) -> N
 
 def test_the_robust_density_is_that_of_the_story(counted: gv.Counted) -> None:
     count = np.asarray(counted.accepted_by_label)
-    scale, weight, _ = student_deviations(4.0)
+    scale, weight, *_ = student_deviations(4.0)
 
     def twin(at: Point) -> float:
         spreads, sigma = np.exp(at["log_sigma"]), np.exp(at["log_sigma_cell"])
@@ -283,3 +284,27 @@ def test_an_item_without_votes_has_its_generators_share(item_points: list[Point]
     joint = log_joint(at)
     np.testing.assert_allclose(np.exp(joint[2]).sum(), 1)
     np.testing.assert_allclose(np.exp(joint[2, 1]), expit(np.asarray(at.eta)[1]))
+
+
+@in_float64
+def test_the_form_for_samplers_has_the_same_posterior(counted: gv.Counted) -> None:
+    """Its density is that of the program at the mapped point, times the map's Jacobian."""
+    labelled = np.asarray(counted.labelled) > 0
+    assert labelled.any()
+    assert not labelled.all()
+    data = jax.tree.map(jnp.asarray, counted)
+    program = gv.HierarchicalModel(whole=False)
+    sampled, back = program.for_sampler(data)
+    rng = np.random.default_rng(0)
+    shapes = {**SHAPES, "log_sigma": 3}
+    changes = []
+    for _ in range(3):
+        at = {n: jnp.asarray(0.5 * rng.normal(size=shape)) for n, shape in shapes.items()}
+        flat, unravel = ravel_pytree(at)
+        jacobian = jax.jacobian(lambda x, u=unravel: ravel_pytree(back(u(x)))[0])(flat)
+        log_volume = np.linalg.slogdet(jacobian)[1]
+        there = log_density(program, (data,), {}, back(at))[0]
+        here = log_density(sampled, (data,), {}, at)[0]
+        changes.append(float(log_volume))
+        assert float(here) == pytest.approx(float(there) + log_volume, abs=1e-8)
+    assert np.ptp(changes) > 0.1

@@ -17,7 +17,7 @@ from judgebayes.workflow.fit_file import FITTED, load_fit
 HOME = Path(__file__).parents[1] / "fixtures" / "fits-0.1"
 FITS = sorted(path.stem for path in HOME.glob("*.json"))
 BY_COMMAND = [name for name in FITS if not name.startswith("python-")]
-NEWER = {"FittedBayesianMap", "Verdict"}
+NEWER = {"FittedBayesianMap", "FittedWithUndecided", "Verdict"}
 """Kinds that version 0.1 did not have, or wrote and could not read."""
 ROUNDING = 1e-9
 

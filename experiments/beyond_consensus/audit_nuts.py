@@ -1,0 +1,153 @@
+"""Audit: the flat and the hierarchical program, sampled by NUTS, on P4's matrix.
+
+Claim: none in the paper, whose model has no posterior.
+Command: judgebayes reproduce beyond-consensus/audit-nuts --data DIR
+Runtime: about 15 minutes of one core, most of it with few labels; --smoke two minutes.
+Expected: trajectories of the hierarchical program are short where several generators are labelled, and
+hardly a draw diverges, but most chains are too short for the library's limit of R-hat. The flat program
+does not describe these data: its errors are several times as large, and with few labels its chains
+disagree.
+
+The original level, with the first s generators labelled in the order of the release. R-hat is the
+largest and the effective sample size (ESS) the smallest of all parameters; minutes are those of one
+core, with compilation for the first set of each program.
+"""
+
+import time
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from numpyro.diagnostics import effective_sample_size
+
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.beyond_consensus.common import (
+    DATASET,
+    LEVELS,
+    PAPER,
+    Matrix,
+    calibration_masks,
+    errors,
+    matrix,
+)
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.generators import Impression, Panel, PrecisionCounts
+from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
+from judgebayes.inference import MAP, NUTS
+from judgebayes.inference.nuts import split_rhat
+
+LEVEL = "noRepair"
+ANNOTATED = 6
+ACCEPT = 0.9
+SAMPLERS = {
+    "hierarchical, NUTS": GeneratorValidator(
+        "hierarchical", NUTS(draws=800, warmup=200, target_accept=ACCEPT)
+    ),
+    "flat, NUTS": GeneratorValidator("flat", NUTS()),
+}
+SMOKE = NUTS(draws=25, warmup=25, chains=2, target_accept=ACCEPT)
+FAST = ("impression", "panel", "flat, MAP", "hierarchical, MAP")
+
+
+@in_float64
+def sampled(method: GeneratorValidator, counts: PrecisionCounts) -> dict[str, np.ndarray]:
+    """Return the estimates, the ends of the 90 % intervals, and how the sampling went."""
+    began = time.process_time()
+    fit = jax.block_until_ready(method.fit(counts))
+    minutes = (time.process_time() - began) / 60
+    low, high = fit.interval(0.9)
+    return {
+        "estimate": np.asarray(fit.estimate()),
+        "low": np.asarray(low),
+        "high": np.asarray(high),
+        "minutes": np.asarray(minutes),
+        **agreement(fit),
+    }
+
+
+def agreement(fit: FittedGeneratorValidator) -> dict[str, np.ndarray]:
+    """Return the largest R-hat and the smallest ESS of all parameters, and the divergent draws."""
+    assert fit.chains is not None
+    draws = [np.asarray(x) for x in fit.chains.draws.values()]
+    flat = np.concatenate([x.reshape(*x.shape[:2], -1) for x in draws], axis=2)
+    return {
+        "R-hat": np.asarray(split_rhat(jnp.asarray(flat)).max()),
+        "ESS": np.asarray(effective_sample_size(flat).min()),
+        "divergences": np.asarray(fit.chains.diverging.sum()),
+        "steps": np.asarray((2.0**fit.chains.tree_depth - 1).mean()),
+    }
+
+
+@in_float64
+def fast(counts: PrecisionCounts) -> dict[str, np.ndarray]:
+    """Return the estimates of the fast routes: a row for each of `FAST`."""
+    return {"estimate": np.stack([np.asarray(x) for x in _fast(counts)])}
+
+
+@jax.jit
+def _fast(counts: PrecisionCounts) -> tuple[jax.Array, ...]:
+    modes = (GeneratorValidator("flat", MAP()), GeneratorValidator("hierarchical", MAP()))
+    methods = (Impression(), Panel(), *modes)
+    return tuple(method.fit(counts).estimate() for method in methods)
+
+
+@experiment(
+    PAPER,
+    "audit-nuts",
+    "Audit: the programs sampled by NUTS, beside the fast routes",
+    "how well samplers of both programs mix on the paper's matrix, beside the fast routes",
+    needs=(DATASET,),
+)
+def main(run: Run) -> Output:
+    """Return R-hat, ESS, divergences, minutes, errors and widths by method and labelled generators."""
+    cell = matrix(run, LEVEL)
+    records: list[dict[str, Any]] = []
+    for size in [3] if run.smoke else range(ANNOTATED):
+        chosen = tuple(range(size))
+        mask = calibration_masks([chosen], len(cell.generators))[0]
+        counts = cell.counts.reveal(jnp.asarray(mask))
+        made_from = (np.asarray(counts.accepted), mask)
+        run.say(f"fast routes, {size} labelled")
+        estimates = run.keep(("fast", size), made_from, partial(fast, counts))["estimate"]
+        by_name = dict(zip(FAST, estimates, strict=True))
+        for name, method in SAMPLERS.items():
+            own = GeneratorValidator(method.form, SMOKE) if run.smoke else method
+            run.say(f"{name}, {size} labelled")
+            fit = run.keep((name, size), made_from, partial(sampled, own, counts))
+            records += _of_sampler(name, chosen, cell, fit, by_name["impression"])
+            by_name[name] = fit["estimate"]
+        for name, estimate in by_name.items():
+            for metric, value in errors(estimate, cell.truth, chosen).items():
+                records.append(_row(name, size, metric, value))
+    return Output(rows(PAPER, "audit-nuts", records))
+
+
+def _of_sampler(
+    name: str,
+    chosen: tuple[int, ...],
+    cell: Matrix,
+    fit: dict[str, np.ndarray],
+    other: Float[np.ndarray, " generator"],
+) -> list[dict[str, Any]]:
+    """Return the rows of one sampled fit; distances are from the fast route's estimates."""
+    size = len(chosen)
+    out = [i for i in range(ANNOTATED) if i not in chosen]
+    low, high, estimate = fit["low"][out], fit["high"][out], fit["estimate"][out]
+    inside = (low <= cell.truth[out]) & (cell.truth[out] <= high)
+    values = {
+        **{n: float(fit[n]) for n in ("R-hat", "ESS", "divergences", "steps", "minutes")},
+        "width": float((high - low).mean()),
+        "covered": float(inside.mean()),
+        "mean distance from impression": float(np.abs(estimate - other[out]).mean()),
+        "largest distance from impression": float(np.abs(estimate - other[out]).max()),
+    }
+    return [_row(name, size, metric, value) for metric, value in values.items()]
+
+
+def _row(method: str, size: int, metric: str, value: float) -> dict[str, Any]:
+    """Return a row of the table."""
+    place = {"dataset": DATASET, "task": LEVELS[LEVEL], "n": size}
+    return place | {"method": method, "metric": metric, "value": value}
