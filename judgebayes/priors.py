@@ -21,6 +21,7 @@ from judgebayes.models.irt import Prior as ItemResponse
 from judgebayes.models.one_coin import Prior as OneCoin
 from judgebayes.models.opinion_pool import Prior as Pool
 from judgebayes.models.pooled_beta_binomial import PooledPrior as PooledBetaBinomial
+from judgebayes.models.pooled_dawid_skene import PooledPrior as PooledDawidSkene
 from judgebayes.models.robust_validator import RobustPrior as GeneratorValidatorRobust
 from judgebayes.models.shared_difficulty import Prior as SharedDifficulty
 from judgebayes.models.split_curve import Prior as SplitCurve
@@ -42,6 +43,7 @@ __all__ = [
     "Panel",
     "Pool",
     "PooledBetaBinomial",
+    "PooledDawidSkene",
     "SharedDifficulty",
     "SplitCurve",
     "Stacking",

@@ -83,6 +83,11 @@ class Form(NamedTuple):
         """The number of levels of the inner classes."""
         return n_levels(self.n_classes, self.symmetric)
 
+    @property
+    def size(self) -> int:
+        """The number of parameters."""
+        return sum(math.prod(shape) for shape in self.blocks().values())
+
     def blocks(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the parameters by name, in their order."""
         blocks: dict[str, tuple[int, ...]] = {"weight": (self.n_judges,)}
@@ -96,14 +101,18 @@ class Form(NamedTuple):
             blocks |= {"level": (self.levels,)}
         return blocks
 
-    def split(self, flat: Float[Array, "*draw parameter"]) -> dict[str, Array]:
-        """Return the parameters by name from their vector."""
-        named, start = {}, 0
+    def places(self) -> dict[str, Int[np.ndarray, "..."]]:
+        """Return the positions of the parameters in their vector, by name."""
+        places, start = {}, 0
         for name, shape in self.blocks().items():
             stop = start + math.prod(shape)
-            named[name] = flat[..., start:stop].reshape(*flat.shape[:-1], *shape)
+            places[name] = np.arange(start, stop).reshape(shape)
             start = stop
-        return named
+        return places
+
+    def split(self, flat: Float[Array, "*draw parameter"]) -> dict[str, Array]:
+        """Return the parameters by name from their vector."""
+        return {name: flat[..., place] for name, place in self.places().items()}
 
     def join(self, named: dict[str, Array]) -> Float[Array, " parameter"]:
         """Return the vector of one draw of the named parameters."""

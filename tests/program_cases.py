@@ -27,6 +27,7 @@ from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import ScaledData, ScaledModel, SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
@@ -165,6 +166,7 @@ PROGRAMS: dict[str, Program] = {
     "one coin, noise": Program(lambda: OneCoinModel(CLASSES, noise=0.2), panel),
     "dawid-skene": Program(lambda: DawidSkeneModel(CLASSES), panel),
     "dawid-skene, noise": Program(lambda: DawidSkeneModel(CLASSES, noise=0.2), panel),
+    "pooled dawid-skene, noise": Program(lambda: PooledDawidSkeneModel(CLASSES, noise=0.2), panel),
     "stacking": Program(
         lambda: StackingModel(Form(JUDGES, CLASSES, True)), lambda: of_stacking(True)
     ),

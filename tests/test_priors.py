@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,7 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
         for m in (BetaBinomial, PooledBetaBinomial, SplitCurve, Impression, Panel, Stratified)
     }
     makers |= {"ItemLevel": ItemLevel}
+    makers |= {"PooledDawidSkene": partial(jb.DawidSkene, prior=kind())}
     if name.startswith("GeneratorValidator"):
         form = name.removeprefix("GeneratorValidator").lower()
         assert isinstance(of_form(GeneratorValidator(form)), kind)  # type: ignore[arg-type]
@@ -209,6 +211,7 @@ CHANGED: dict[str, tuple[dict[str, Any], str, float]] = {
     "hierarchical davidson": ({"log_beta": (1.0, 0.1)}, "log_beta", 1.0),
     "one coin": ({"accuracy": (8.0, 2.0)}, "accuracy", 0.8),
     "dawid-skene": ({"right": 8.0, "wrong": 1.0}, "confusion", 9 / 12),
+    "pooled dawid-skene, noise": ({"log_concentration": (1.0, 0.1)}, "log_concentration", 1.0),
     "stacking": ({"log_tau": (1.0, 0.1)}, "tau", np.exp(1 + 0.1**2 / 2)),
     "stacking, free, noise": ({"offset": 0.01}, "offset", 0.0),
     "split curve": ({"slope": (1.0, 0.1)}, "beta", 1.0),

@@ -101,6 +101,30 @@ def shared_difficulty(data: PanelData, n_classes: int, noise: float = 0.0) -> No
         observe_class_and_votes(y, vote, data, n_classes, noise, labelled_only=True)
 
 
+def pooled_dawid_skene(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
+    """The rows of the judges' confusion matrices vary around mean rows."""
+    n_items, n_judges, _ = data.votes.shape
+    pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(n_classes, 2.0)))
+    wrong = 1 + 5 / (n_classes - 1)
+    pseudo = jnp.where(jnp.eye(n_classes, dtype=bool), 21.0, wrong)
+    with numpyro.plate("row", n_classes):
+        mean_row = numpyro.sample("mean_row", dist.Dirichlet(pseudo))
+        log_concentration = numpyro.sample("log_concentration", dist.Normal(jnp.log(8.0), 1.0))
+    rows = dist.Dirichlet(jnp.exp(log_concentration)[:, None] * mean_row)
+    with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", n_classes, dim=-1):
+        confusion = numpyro.sample("confusion", rows)
+    with numpyro.plate("item", n_items):
+        y = numpyro.sample("y", dist.Categorical(pi), infer=ENUMERATED)
+        observe_class_and_votes(
+            y,
+            lambda judge, y: dist.Categorical(confusion[judge][y]),
+            data,
+            n_classes,
+            noise,
+            labelled_only=False,
+        )
+
+
 def irt(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
     """Able judges and hard items; labels are uniform."""
     n_items, n_judges, _ = data.votes.shape

@@ -24,6 +24,7 @@ from judgebayes.models import (
     one_coin,
     opinion_pool,
     pooled_beta_binomial,
+    pooled_dawid_skene,
     robust_validator,
     shared_difficulty,
     split_curve,
@@ -63,6 +64,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         ),
         "one_coin": (one_coin.OneCoinModel(CLASSES), panel),
         "dawid_skene": (dawid_skene.DawidSkeneModel(CLASSES), panel),
+        "pooled_dawid_skene": (pooled_dawid_skene.PooledDawidSkeneModel(CLASSES), panel),
         "stacking": (
             stacking.StackingModel(form),
             stacking.StackingData(design, np.ones(JUDGES), labels, weight),

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import training
+from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.aggregators.one_coin import ClassPrior
 from judgebayes.aggregators.shared_difficulty import (
     FittedSharedDifficulty,
@@ -94,6 +95,12 @@ class Pool:
             If lengths differ, or a weight is negative.
         """
         return _fit(self, *training(votes, labels, weight, key, labelled_only=True))
+
+    def cost(self, size: Size) -> Cost:
+        """Return the cost of both fits."""
+        first = SharedDifficulty(symmetric=self.symmetric).cost(size)
+        second = Stacking(symmetric=self.symmetric).cost(size)
+        return Cost(first.numbers + second.numbers, first.operations + second.operations)
 
 
 @in_files

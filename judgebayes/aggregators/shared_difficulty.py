@@ -8,10 +8,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Reliability, summarised, training
+from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.shared_difficulty import (
+    EASES,
+    LOG_SCALES,
     Judges,
     Points,
     judges_mode,
@@ -26,10 +29,20 @@ from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.base import PanelData
-from judgebayes.models.shared_difficulty import Prior, ScalePrior, SharedDifficultyModel
+from judgebayes.models.shared_difficulty import (
+    NODES,
+    Prior,
+    ScalePrior,
+    SharedDifficultyModel,
+    n_biases,
+)
 from judgebayes.votes.array import Votes
 
 __all__ = ["EmpiricalBayes", "FittedSharedDifficulty", "SharedDifficulty"]
+
+TYPICAL_STEPS = 40
+"""The usual number of steps, for the cost of a fit."""
+POINTS = len(LOG_SCALES) * len(EASES)
 
 
 @jax.tree_util.register_dataclass
@@ -114,6 +127,17 @@ class SharedDifficulty:
         """
         data = training(votes, labels, weight, key, labelled_only=True)
         return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def cost(self, size: Size) -> Cost:
+        """Return the cost of a fit: tables of votes at every value of the ease, and counts of votes."""
+        parameters = 1 + n_biases(size.classes, self.symmetric)
+        cells = size.items * size.judges * (size.classes + parameters)
+        table = size.judges * size.classes**2 * NODES
+        at_nodes = size.items * size.classes * NODES
+        per_node = 4.0 * TYPICAL_STEPS * size.classes + 2.0 * POINTS * (size.classes + parameters)
+        of_tables = 4.0 * (TYPICAL_STEPS + POINTS) * table * parameters
+        operations = at_nodes * size.judges * per_node + of_tables
+        return Cost(3 * cells + 8 * table + 4 * at_nodes, operations)
 
     def problem(
         self,

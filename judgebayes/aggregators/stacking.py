@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Reliability, summarised, training
+from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp
-from judgebayes.inference.fast.stacking import prior_precision
+from judgebayes.inference.fast.stacking import predictors, prior_precision
 from judgebayes.inference.laplace import (
     Approximation,
     Laplace,
@@ -35,6 +36,8 @@ from judgebayes.votes.array import Votes
 
 __all__ = ["FittedStacking", "Stacking"]
 
+STEPS = 5
+"""The usual number of Newton steps at one tau."""
 TAUS = (0.03, 2.0)
 """Least and largest tau of the grid."""
 
@@ -110,6 +113,13 @@ class Stacking:
         """
         data = training(votes, labels, weight, key, labelled_only=True)
         return with_source(_fit(self, *data), self, votes, labels, weight)
+
+    def cost(self, size: Size) -> Cost:
+        """Return the cost of a fit: Newton steps whose matrices have a row for each parameter."""
+        n = Form(size.judges, size.classes, self.symmetric).size
+        scales = self.inference.scales if isinstance(self.inference, Laplace) else 100
+        of_step = 2.0 * size.items * n**2 + n**3 / 3
+        return Cost(4.0 * size.items * n + 8.0 * n**2, (scales + 1) * (STEPS + 1) * of_step)
 
     def problem(
         self,
@@ -218,16 +228,16 @@ def fit_with_held_out(
     inference = method.inference
     assert isinstance(inference, Laplace)
     form = Form(votes.n_judges, votes.n_classes, method.symmetric)
-    data = method.problem(votes, labels, weight).data
+    direction = stacking.centre(votes.index, labels, weight, form)
     read_out = jnp.asarray(stacking.read_out(form))
     problem = SoftmaxProblem(
-        data.design,
+        predictors(votes.index, form),
         read_out,
         noise_matrix(method.label_noise, votes.n_classes),
         labels,
         labelled_weight(labels, weight),
     )
-    log_tau, approximation = _select_tau(inference, problem, data.direction, method.prior, form)
+    log_tau, approximation = _select_tau(inference, problem, direction, method.prior, form)
     fitted = FittedStacking(
         draws={"tau": jnp.exp(log_tau)[None], **form.split(approximation.mode[None])},
         covariance=jnp.linalg.inv(approximation.precision),
@@ -276,7 +286,7 @@ def _select_tau(
         return approximation.mode, (approximation.mode, criterion(log_tau, approximation))
 
     grid = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), inference.scales)
-    zero = jnp.zeros(problem.design.shape[-1])
+    zero = jnp.zeros(problem.design.n_parameters)
     _, (modes, values) = jax.lax.scan(next_tau, zero, grid)
     best = jnp.argmax(values)
     inner = jnp.clip(best, 1, inference.scales - 2)
@@ -309,16 +319,22 @@ def _sampled(
 @jax.jit
 def _by_draw(fitted: FittedStacking, votes: Votes) -> Float[Array, "draw item class"]:
     form = _form(fitted)
-    design = stacking.features(votes.index, form)
+    design = predictors(votes.index, form)
     blocks = {name: fitted.draws[name] for name in form.blocks()}
-    return jax.vmap(lambda named: stacking.link(form.join(named), design, form))(blocks)
+    read_out = jnp.asarray(stacking.read_out(form)).T
+
+    def of_draw(named: Sites) -> Float[Array, "item class"]:
+        return jax.nn.log_softmax((design @ form.join(named)) @ read_out, axis=-1)
+
+    return jax.vmap(of_draw)(blocks)
 
 
 @jax.jit
 def _averaged(fitted: FittedStacking, votes: Votes) -> Float[Array, "item class"]:
     form = _form(fitted)
-    design = stacking.features(votes.index, form)
+    design = predictors(votes.index, form)
     flat = form.join({name: fitted.draws[name][0] for name in form.blocks()})
     assert fitted.covariance is not None
-    spread = jnp.einsum("ipa,ab,irb->ipr", design, fitted.covariance, design)
-    return averaged_log_probs(design @ flat, spread, jnp.asarray(stacking.read_out(form)))
+    return averaged_log_probs(
+        design @ flat, design.spread(fitted.covariance), jnp.asarray(stacking.read_out(form))
+    )

@@ -12,7 +12,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.io import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.workflow import applying
-from judgebayes.workflow.calibrating import answer, read_request, read_words
+from judgebayes.workflow.calibrating import answer, plan_words, read_request, read_words
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
 
@@ -34,7 +34,7 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     check_writable(request.out)
     check_writable(request.save, table=False)
     data = read_request(request)
-    say(console, read_words(data))
+    say(console, read_words(data) + plan_words(request, data))
     with shown() as progress:
         result = answer(request, data, progress)
     if data.labelled:

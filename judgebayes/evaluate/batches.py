@@ -1,6 +1,5 @@
 """Batches of splits: padded sizes, memory limits and devices."""
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from jaxtyping import Array, Float, Int, UInt
 
 from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.calibrated import Calibrated
+from judgebayes.aggregators.costs import Size, cost_of
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.digest import digest_of
 from judgebayes.errors import JudgeBayesError
@@ -27,9 +27,13 @@ from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["Plan", "Pytree", "SplitArrays", "SplitBatch", "SplitData", "split_data"]
 
-MEMORY_SHARE, NUMBER_BYTES, COPIES = 0.25, 8, 6
-"""The share of memory for a batch of splits, the bytes per number, and the copies of a fit's data."""
+MEMORY_SHARE, NUMBER_BYTES = 0.25, 8
+"""The share of memory for a batch of splits, and the bytes per number."""
 MAX_BATCH_NUMBERS = 200_000
+VMAP_BYTES = 2**29
+"""The memory for the fits of splits that run at the same time; several methods may run at once."""
+LONG_OPERATIONS = 3e11
+"""A batch of splits with more operations is divided, so that progress is seen."""
 SEQUENTIAL_BATCH = 10
 """The batch size of methods whose splits are fitted sequentially."""
 
@@ -134,11 +138,14 @@ class SplitData:
             batch_size = splits_per_batch(method, self.given, self.splits, fit_on)
         if batch_size < 1:
             raise JudgeBayesError(f"batch_size={batch_size}; it must be 1 or more.")
-        n_splits = len(self.keys)
+        n_splits, size_of_fit = len(self.keys), fit_size(self.given, self.splits, fit_on)
+        if not _is_sequential(method):
+            operations = max(cost_of(method, size_of_fit).operations, 1.0)
+            batch_size = min(batch_size, max(1, int(LONG_OPERATIONS / operations)))
         n_devices = 1 if self.mesh is None else self.mesh.size
         n_batches = -(-n_splits // (batch_size * n_devices))
         per_device = -(-n_splits // (n_batches * n_devices))
-        vmap_size = _vmap_size(method, per_device, len(self.labels))
+        vmap_size = _vmap_size(method, per_device, len(self.labels), size_of_fit)
         per_device = -(-per_device // vmap_size) * vmap_size
         size = per_device * n_devices
         return [self._batch(first * size, size, vmap_size, fit_on) for first in range(n_batches)]
@@ -264,32 +271,38 @@ def _is_sequential(method: Aggregator) -> bool:
     return isinstance(getattr(method, "inference", None), NUTS)
 
 
-def _vmap_size(method: Aggregator, splits: int, n_items: int) -> int:
+def _vmap_size(method: Aggregator, splits: int, n_items: int, size: Size) -> int:
     """Return the number of splits to fit in one vectorised batch.
 
     An array over splits and items has at most `MAX_BATCH_NUMBERS` numbers: larger arrays do not fit into
-    the CPU cache, and their memory is allocated again in every call.
+    the CPU cache, and their memory is allocated again in every call. All numbers of the fits together
+    have at most `VMAP_BYTES`.
     """
     if _is_sequential(method):
         return 1
     parts = -(-splits * n_items // MAX_BATCH_NUMBERS)
-    return -(-splits // parts)
+    at_once = max(1, int(VMAP_BYTES / (NUMBER_BYTES * cost_of(method, size).numbers)))
+    return -(-splits // max(parts, -(-splits // at_once)))
+
+
+def fit_size(votes: Votes, splits: Splits, fit_on: FitOn) -> Size:
+    """Return the size of the votes on the items of a split: those of the fit, and the evaluated ones."""
+    n_items, n_judges, n_samples = votes.index.shape
+    fit_items = n_items if fit_on == "all" else splits.calibration.shape[1]
+    items = fit_items + min(splits.evaluation.shape[1], n_items)
+    return Size(items, n_judges, n_samples, votes.n_classes)
 
 
 def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: FitOn) -> int:
-    """Return the number of splits per batch that fit into this machine's memory.
+    """Return the number of splits per batch whose arrays fit into this machine's memory.
 
-    The fit of a split contains copies of its votes and of their probabilities. For sequential fits,
-    memory does not grow with the number of splits; these fits are slow, and an interrupted run loses
-    one batch.
+    For sequential fits, memory does not grow with the number of splits; these fits are slow, and an
+    interrupted run loses one batch.
     """
     if _is_sequential(method):
         return SEQUENTIAL_BATCH
-    n_items, *slots = votes.index.shape
-    fit_items = n_items if fit_on == "all" else splits.calibration.shape[1]
-    items = fit_items + min(splits.evaluation.shape[1], n_items)
-    cells = (math.prod(slots) + 1) * votes.n_classes
-    return max(1, int(memory() * MEMORY_SHARE / (items * cells * NUMBER_BYTES * COPIES)))
+    numbers = cost_of(method, fit_size(votes, splits, fit_on)).numbers
+    return max(1, int(memory() * MEMORY_SHARE / (numbers * NUMBER_BYTES)))
 
 
 def memory() -> int:

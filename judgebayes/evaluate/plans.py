@@ -27,6 +27,7 @@ from judgebayes.evaluate.one_split import (
     evaluate,
     map_split,
 )
+from judgebayes.progress import Progress, followed
 from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["answers", "evaluate_data", "is_jax", "plan_of", "plan_of_maps"]
@@ -90,13 +91,23 @@ def plan_of_maps(
 
 
 def evaluate_data(
-    method: Aggregator, data: SplitData, fit_on: FitOn, batch_size: int | None = None
+    method: Aggregator,
+    data: SplitData,
+    fit_on: FitOn,
+    batch_size: int | None = None,
+    *,
+    progress: Progress | None = None,
+    name: str = "",
 ) -> Evaluation:
-    """Return the results of a method on all splits."""
-    return answers(plan_of(method, fit_on), data.batches(method, fit_on, batch_size))[""]
+    """Return the results of a method on all splits; `progress` is told each of several batches."""
+    batches = data.batches(method, fit_on, batch_size)
+    by_batch = progress if len(batches) > 1 else None
+    return answers(plan_of(method, fit_on), batches, f"{name}: batches of splits", by_batch)[""]
 
 
-def answers(plan: Plan, batches: list[SplitBatch]) -> dict[str, Evaluation]:
+def answers(
+    plan: Plan, batches: list[SplitBatch], what: str = "", progress: Progress | None = None
+) -> dict[str, Evaluation]:
     """Return the results on all splits, batch by batch, from the checkpoint if they are saved."""
 
     def from_checkpoint(batch: SplitBatch, folder: Path) -> list[Evaluation]:
@@ -125,7 +136,7 @@ def answers(plan: Plan, batches: list[SplitBatch]) -> dict[str, Evaluation]:
         host = isinstance(parts[0], np.ndarray)
         return np.concatenate(parts) if host else jnp.concatenate(parts)
 
-    first, *rest = map(evaluate_batch, batches)
+    first, *rest = map(evaluate_batch, followed(batches, what, progress))
     evaluations = (
         [jax.tree.map(concatenate, *e) for e in zip(first, *rest, strict=True)] if rest else first
     )

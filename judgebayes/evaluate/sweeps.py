@@ -110,7 +110,7 @@ def evaluate_methods(
 
     def one(name: str) -> Evaluation:
         with jax.enable_x64(True):  # the setting is a thread's own
-            return evaluate_data(methods[name], data, fit_on[name])
+            return evaluate_data(methods[name], data, fit_on[name], progress=progress, name=name)
 
     what = f"methods held out on {len(splits.calibration)} splits"
     # Threads let one method compile while another runs. One more than there are cores, because

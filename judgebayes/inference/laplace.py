@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.inference.newton import Newton, Point, Positive, State, Trial
+from judgebayes.inference.predictors import Predictors
 
 __all__ = [
     "Approximation",
@@ -53,7 +54,7 @@ class Laplace:
 class SoftmaxProblem(NamedTuple):
     """Items whose logits are linear: read_out @ (design @ parameters)."""
 
-    design: Float[Array, "item predictor parameter"]
+    design: Predictors
     read_out: Float[Array, "class predictor"]
     error: Float[Array, "class label"]
     """p(observed label | true label)."""
@@ -116,10 +117,8 @@ def _likelihood(
     """Return the log-likelihood, its gradient and the Fisher information."""
     design, weight = problem.design, problem.weight
     log_probs, gradient, curvature = _by_item(problem, design @ x)
-    score = jnp.einsum("i,ip,ipq->q", weight, gradient, design)
-    weighted = jnp.einsum("i,ipr,irq->ipq", weight, curvature, design)
-    size = x.shape[0]
-    information = weighted.reshape(-1, size).T @ design.reshape(-1, size)
+    score = design.transposed(weight[:, None] * gradient)
+    information = design.information(weight[:, None, None] * curvature)
     return jnp.sum(jnp.where(weight > 0, weight * log_probs, 0.0)), score, information
 
 
@@ -165,12 +164,12 @@ def leave_one_out_predictors(
     design, weight = problem.design, problem.weight
     at = design @ fit.mode
     _, gradient, curvature = _by_item(problem, at)
-    rows = design.reshape(-1, design.shape[-1])
-    solved = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(fit.precision), True), rows.T)
-    leverage = jnp.einsum("ipa,air->ipr", design, solved.reshape(-1, *design.shape[:2]))
+    factor = jnp.linalg.cholesky(fit.precision)
+    covariance = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(factor)))
+    leverage = design.spread(covariance)
     # A padding row has no part in the fit, so its leave-one-out value is undefined.
     leverage = jnp.where((weight > 0)[:, None, None], leverage, 0.0)
-    shrink = jnp.eye(design.shape[1]) - leverage @ curvature
+    shrink = jnp.eye(at.shape[1]) - leverage @ curvature
     correction = jnp.einsum("ipr,ir->ip", leverage, gradient)
     return at - jnp.linalg.solve(shrink, correction[..., None])[..., 0]
 

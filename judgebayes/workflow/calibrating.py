@@ -27,9 +27,11 @@ from judgebayes.calibrators.conformal import SplitConformal, coverage_law
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.batches import VMAP_BYTES
 from judgebayes.evaluate.by_loop import PlainFit, fit_plain
 from judgebayes.evaluate.plans import is_jax
 from judgebayes.evaluate.splits import random_splits
+from judgebayes.evaluate.sweeps import THREADS
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
 from judgebayes.measures.significance import Interval
@@ -38,6 +40,7 @@ from judgebayes.panel.judges import judge_table
 from judgebayes.progress import Progress, followed
 from judgebayes.sentence import percent
 from judgebayes.votes import MISSING, Coding, SparseVotes, Votes
+from judgebayes.votes.classes import listing
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.abstaining import Abstention, abstention
 from judgebayes.workflow.answers import (
@@ -62,9 +65,11 @@ from judgebayes.workflow.methods import (
     Choice,
     build,
     compared_methods,
+    cost_of_fit,
     known_calibrators,
     known_methods,
     suited,
+    too_large,
     traits_of,
 )
 from judgebayes.workflow.options import TARGETS, CalibrateRequest, Fixed, check_choices
@@ -83,6 +88,7 @@ __all__ = [
     "answer",
     "calibrate",
     "chosen_words",
+    "plan_words",
     "read_request",
     "read_words",
 ]
@@ -92,6 +98,10 @@ LEAST_FOR_SPLITS = 10
 FITTED_SHARE = 2 / 3
 SLAB_CELLS = 2**22
 """Cells (item x judge x sample) of the tables in which a list of votes is processed."""
+OPERATIONS_PER_SECOND, LONG_SECONDS = 1e10, 30
+"""The speed for which times are told, of two cores, and the time from which they are."""
+BASE_BYTES = 7e8
+"""The memory of the program itself."""
 COVERAGE_ITEMS = 10_000
 """A number of new items so large that their sampling error hardly matters to the coverage."""
 
@@ -248,10 +258,10 @@ def read_request(request: CalibrateRequest) -> Data:
             f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
         )
     data = data_of(request)
-    if not data.labelled and request.method != "sc":
+    if not data.labelled and not _needs_no_labels(request.method):
         raise JudgeBayesError(
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
-            "COLUMN, or use --method sc, which needs none."
+            "COLUMN, or use --method sc or dawid-skene, which need none."
         )
     if not request.allow_degenerate:
         data.read.coding.refuse_constant(data.labels, data.read.label or "label")
@@ -262,6 +272,30 @@ def read_request(request: CalibrateRequest) -> Data:
             f"less than {most:.2g} (random labels)."
         )
     return data
+
+
+def _needs_no_labels(method: str) -> bool:
+    return method == "sc" or traits_of(method).learns_from_unlabelled
+
+
+def plan_words(request: CalibrateRequest, data: Data) -> list[str]:
+    """Return a sentence about the time and memory of a long comparison, before it begins."""
+    if not isinstance(data.read, Reading) or (data.labels >= 0).sum() < LEAST_FOR_SPLITS:
+        return []
+    votes = data.read.votes
+    names = suited(votes) if request.method == "auto" else [request.method]
+    costs = [cost_of_fit(name, votes) for name in names]
+    seconds = request.splits * sum(cost.operations for cost in costs) / OPERATIONS_PER_SECOND
+    if seconds < LONG_SECONDS:
+        return []
+    at_once = sorted((cost.numbers for cost in costs), reverse=True)[:THREADS]
+    own = sum(max(VMAP_BYTES, 8 * numbers) for numbers in at_once)
+    return [
+        f"Comparing {len(names)} method(s) on {request.splits} splits of {votes.n_items:,} items x "
+        f"{votes.n_judges:,} judges x {votes.n_classes} classes takes about "
+        f"{max(round(seconds / 60), 1)} min and up to {(own + BASE_BYTES) / 1e9:.1f} GB. Use fewer "
+        "--splits, or name one --method, for less."
+    ]
 
 
 def read_words(data: Data) -> list[str]:
@@ -288,7 +322,7 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
     losses = losses_of(request.loss, request.losses, request.abstain_cost, read.coding.classes)
     loss = losses.matrix
     table, own = _table(read, labels)
-    choices = _choices(request, read, table.votes)
+    choices = _choices(request, read, table.votes, labelled=bool((labels >= 0).any()))
     enough = (labels >= 0).sum() >= LEAST_FOR_SPLITS
     once = isinstance(read, Listing) and traits_of(choices[0].method).learns_from_unlabelled
     fit = partial(_fit_and_answer, table=table, read=read, labels=labels, seed=request.seed)
@@ -324,6 +358,12 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
         if request.method != "auto"
         else [chosen_words(choice, choices, compared, int((labels >= 0).sum()))]
     )
+    if request.method == "auto" and (large := too_large(table.votes)):
+        chosen.append(
+            f"Not compared: {listing(large, 20)}, which would need too much memory or time with "
+            f"{table.votes.n_judges:,} judges and {table.votes.n_classes} classes. Use --method to try "
+            "one."
+        )
     chosen += fitted.words() if hasattr(fitted, "words") else []
     warnings = _warnings(request, read, labels, fitted)
     findings = diagnose(table.votes, own, table.coding)
@@ -434,6 +474,8 @@ def _fitted(
     else:
         assert isinstance(method, DawidSkene)  # `_uncalibrated`: it has no calibration map
         return method.fit(read.votes, labels)
+    if isinstance(method, DawidSkene) and not (labels >= 0).any():
+        return method.fit(votes, labels)  # compiled code could not tell that there are no labels
     if not is_jax(method):
         return fit_plain(method, votes, labels, jax.random.key(seed))
     return cached_export(_fit, method, votes, jnp.asarray(labels), jax.random.key(seed))
@@ -487,9 +529,12 @@ def _better_rule(leads: Mapping[str, Interval]) -> str | None:
     return min(better, key=lambda name: leads[name].mean, default=None)
 
 
-def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -> list[Choice]:
+def _choices(
+    request: CalibrateRequest, read: Reading | Listing, votes: Votes, *, labelled: bool
+) -> list[Choice]:
     """Return the requested method, or those that `auto` compares, the default first."""
     names = suited(votes) if request.method == "auto" else [request.method]
+    calibrator = request.calibrator if labelled else "none"
     if isinstance(read, Listing):
         if traits_of(request.method).learns_from_unlabelled:
             return [_uncalibrated(request)]
@@ -497,9 +542,7 @@ def _choices(request: CalibrateRequest, read: Reading | Listing, votes: Votes) -
     if request.method == "auto" and votes.n_judges > 1:
         default = "pool" if "pool" in names else "stacking"
         names.sort(key=lambda name: name != default)  # the default comes first
-    return [
-        Choice(name, request.calibrator, request.inference, request.label_noise) for name in names
-    ]
+    return [Choice(name, calibrator, request.inference, request.label_noise) for name in names]
 
 
 def _uncalibrated(request: CalibrateRequest) -> Choice:

@@ -10,6 +10,7 @@ import numpy as np
 
 from judgebayes import aggregators, calibrators
 from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, WithUndecided
+from judgebayes.aggregators.costs import Cost, Size, cost_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.plans import is_jax
@@ -27,11 +28,13 @@ __all__ = [
     "baselines",
     "build",
     "compared_methods",
+    "cost_of_fit",
     "fit_on_of",
     "known_calibrators",
     "known_methods",
     "rules_among",
     "suited",
+    "too_large",
     "traits_of",
 ]
 
@@ -47,10 +50,11 @@ INFERENCES: dict[str, Inference] = {
     "nuts": NUTS(),
 }
 PANEL_FOR_TOP = 6
-MOST_FOR_POOL = 20_000
-"""The most judges times squared classes for which `auto` compares the pool: its tables of votes have
-this size at every value of the ease."""
 FOLDS = 5
+MOST_NUMBERS = 2**26
+"""The numbers in memory of one fit, of 8 bytes each, up to which `auto` compares a method."""
+MOST_OPERATIONS = 5e10
+"""The operations of one fit up to which `auto` compares a method: ten seconds on one core."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +124,35 @@ def baselines(n_classes: int) -> list[str]:
 
 
 def suited(votes: Votes) -> list[str]:
-    """Return the methods that `auto` compares on these votes."""
+    """Return the methods that `auto` compares on these votes, without those that are too large."""
+    large = too_large(votes)
+    return [name for name in _kinds_suited(votes) if name not in large]
+
+
+def too_large(votes: Votes) -> list[str]:
+    """Return the methods that `auto` would compare if one fit needed less memory and time."""
+    names = [name for name in _kinds_suited(votes) if name in AGGREGATORS]
+    return [name for name in names if _is_large(cost_of_fit(name, votes))]
+
+
+def cost_of_fit(name: str, votes: Votes) -> Cost:
+    """Return the cost of one fit of a method, with its folds if it has a calibration map."""
+    size = Size(votes.n_items, votes.n_judges, votes.n_samples, votes.n_classes)
+    cls, traits = AGGREGATORS.get(name, OneCoin), traits_of(name)
+    settings = {"symmetric": False} if hasattr(cls, "symmetric") else {}
+    numbers, operations = cost_of(cls(**settings), size)
+    return Cost(numbers, operations * (1 + FOLDS if traits.needs_map else 1))
+
+
+def _is_large(cost: Cost) -> bool:
+    return cost.numbers > MOST_NUMBERS or cost.operations > MOST_OPERATIONS
+
+
+def _kinds_suited(votes: Votes) -> list[str]:
     when = {"always": True, "panel": votes.n_judges > 1, "tasks": votes.n_tasks > 1}
     names = [name for name in _in_order() if when.get(traits_of(name).compared, False)]
     if votes.n_judges >= PANEL_FOR_TOP:
         names.append("top-3")
-    if votes.n_judges * votes.n_classes**2 > MOST_FOR_POOL:
-        names.remove("pool")
     return [*names, "best-constant"]
 
 

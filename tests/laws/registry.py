@@ -379,6 +379,9 @@ CASES: dict[str, Case] = {
     "dawid-skene-noisy": vote(
         DawidSkene(label_noise=0.1), shares, lacks=UNSUPERVISED, slow_only=True
     ),
+    "dawid-skene-pooled": vote(
+        DawidSkene(prior=priors.PooledDawidSkene()), shares, lacks=UNSUPERVISED
+    ),
     "vote-share": rule(VoteShare(), uniform),
     "accuracy-weighted": vote(AccuracyWeighted(), uniform),
     "log-odds-weighted": vote(LogOddsWeighted(), uniform),

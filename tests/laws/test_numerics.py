@@ -35,6 +35,7 @@ from judgebayes.generators import Impression, PrecisionCounts, regression
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene, one_coin
 from judgebayes.inference.fast.irt import evidence
+from judgebayes.inference.fast.stacking import predictors
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response import ItemResponse
@@ -228,14 +229,14 @@ def test_fishers_information_of_stacking_is_the_hessian_without_noise() -> None:
     votes, labels, weight = panel(3)
     form = stacking.Form(JUDGES, 3, False)
     problem = SoftmaxProblem(
-        stacking.features(jnp.asarray(votes.index), form),
+        predictors(jnp.asarray(votes.index), form),
         jnp.asarray(stacking.read_out(form)),
         label_noise.noise_matrix(0.0, 3),
         jnp.asarray(labels),
         scores.labelled_weight(labels, weight),
     )
     at = jax.jit(lambda x: _likelihood(problem, x))
-    start = np.random.default_rng(2).normal(size=problem.design.shape[-1])
+    start = np.random.default_rng(2).normal(size=form.size)
     assert_differentiated(lambda x: at(x)[0], lambda x: at(x)[1], start, lambda x: -at(x)[2])
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import optax
 import pytest
 from jax.flatten_util import ravel_pytree
@@ -25,12 +26,13 @@ from judgebayes.aggregators import DawidSkene, OneCoin
 from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.derived import drawn_from_prior
-from judgebayes.inference.fast import dawid_skene
+from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.fast.irt import problem as two_parameter_problem
 from judgebayes.inference.fast.packed_counts import pack
+from judgebayes.inference.fast.stacking import predictors
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.score_derivatives import Design, score_derivatives
@@ -49,6 +51,7 @@ from judgebayes.models.pooled_beta_binomial import (
     PooledData,
     set_parameters,
 )
+from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel, PooledPrior
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.votes import Votes
 
@@ -155,7 +158,7 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
     design = stacking.features(votes.votes, form)
     data = StackingData(design, jnp.zeros(JUDGES), votes.labels, votes.weight)
     problem = SoftmaxProblem(
-        design,
+        predictors(votes.votes, form),
         jnp.asarray(stacking.read_out(form)),
         noise_matrix(noise, classes),
         data.labels,
@@ -219,6 +222,34 @@ def test_the_objective_is_the_programs_log_density(name: str, classes: int, nois
 def test_a_route_that_forgot_the_noise_would_be_noticed() -> None:
     right, wrong = em(3, 0.15, packed=False), em(3, 0.0, packed=False)
     assert not agree(Pair(wrong.route, right.program, right.points))
+
+
+@in_float64
+def test_the_bound_of_pooled_judges_is_the_marginal_density_where_labels_are_known() -> None:
+    """By p(data) = p(data, rows) / p(rows | data), at any rows."""
+    data = panel(3, 2, seed=8)
+    labels = jnp.asarray(np.random.default_rng(9).integers(0, 3, ITEMS))
+    data = data._replace(labels=labels)
+    prior = PooledPrior(1.5, 0.7, 1.2, (1.0, 0.5))
+    model = PooledDawidSkeneModel(3, prior)
+    count = dawid_skene.counts(data.votes, 3)
+    tallied = dawid_skene.tally(
+        dawid_skene.labelled_responsibilities(labels, data.weight, 3), count
+    )
+    rng, apart = np.random.default_rng(10), []
+    for _ in range(3):
+        pi, mean = jnp.asarray(rng.dirichlet(np.ones(3))), jnp.asarray(rng.dirichlet(np.ones(3), 3))
+        log_c = jnp.asarray(rng.normal(1.0, 0.5, 3))
+        rows = tallied + jnp.exp(log_c)[:, None] * mean
+        at = pooled_dawid_skene.Pooled(jnp.log(pi), mean, log_c, rows)
+        expected = pooled_dawid_skene.expected_log(at)
+        likely = dawid_skene.log_likelihood(at.log_pi, expected, count, labels, data.weight, 0.0)
+        theta = dist.Dirichlet(rows).sample(jax.random.key(1))
+        sites = {"pi": pi, "mean_row": mean, "log_concentration": log_c, "confusion": theta}
+        joint = log_density(model, (data,), {}, sites)[0]
+        marginal = joint - dist.Dirichlet(rows).log_prob(theta).sum()
+        apart.append(float(marginal - pooled_dawid_skene.bound(at, likely, prior)))
+    np.testing.assert_allclose(apart, apart[0], atol=1e-8)
 
 
 @pytest.mark.parametrize("noise", NOISE)

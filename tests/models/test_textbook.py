@@ -21,6 +21,7 @@ from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.generator_validator import ItemModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
+from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel
 
 pytest.importorskip("funsor")
@@ -39,6 +40,11 @@ CASES: dict[str, tuple[Callable[..., None], Model, Any, float]] = {
             "shared difficulty",
             textbook.shared_difficulty,
             SharedDifficultyModel(CLASSES, symmetric=True, noise=noise),
+        ),
+        (
+            "pooled dawid-skene",
+            textbook.pooled_dawid_skene,
+            PooledDawidSkeneModel(CLASSES, noise=noise),
         ),
         ("irt", textbook.irt, ItemResponseModel(CLASSES, noise=noise)),
     )

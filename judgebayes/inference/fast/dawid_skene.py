@@ -20,6 +20,7 @@ from judgebayes.inference.status import Status, when
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, Prior, accuracy
 from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 
 __all__ = [
     "SAME_MODE",
@@ -105,7 +106,10 @@ def log_likelihood(
 
 
 def problem(
-    model: DawidSkeneModel, data: PanelData, start: Sites, count: Counts | None = None
+    model: DawidSkeneModel | PooledDawidSkeneModel,
+    data: PanelData,
+    start: Sites,
+    count: Counts | None = None,
 ) -> Problem:
     """Return the problem for a sampler, with the likelihood by counts, which are computed once."""
     table = counts(data.votes, model.n_classes) if count is None else count

@@ -1,0 +1,42 @@
+"""Predictors in blocks are the products of the dense design."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.fast.stacking import predictors
+from judgebayes.inference.predictors import Predictors, dense_predictors
+from judgebayes.models.stacking import Form, features
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@in_float64
+def test_blocks_give_the_products_of_the_dense_design(classes: int, symmetric: bool) -> None:
+    rng = np.random.default_rng(classes)
+    index = jnp.asarray(rng.integers(-1, classes, (12, 4, 2)))
+    form = Form(4, classes, symmetric)
+    design = np.asarray(features(index, form))
+    blocks = predictors(index, form)
+    assert form.size == design.shape[2]
+    x, g = rng.normal(size=form.size), rng.normal(size=design.shape[:2])
+    half = rng.normal(size=(12, design.shape[1], design.shape[1]))
+    curvature, own = half + half.swapaxes(1, 2), rng.normal(size=(form.size, form.size))
+    covariance = own @ own.T
+    for one in (blocks, dense_predictors(jnp.asarray(design))):
+        assert isinstance(one, Predictors)
+        np.testing.assert_allclose(one @ jnp.asarray(x), design @ x, atol=1e-12)
+        np.testing.assert_allclose(
+            one.transposed(jnp.asarray(g)), np.einsum("ip,ipa->a", g, design), atol=1e-12
+        )
+        np.testing.assert_allclose(
+            one.information(jnp.asarray(curvature)),
+            np.einsum("ipa,ipr,irb->ab", design, curvature, design),
+            atol=1e-11,
+        )
+        np.testing.assert_allclose(
+            one.spread(jnp.asarray(covariance)),
+            np.einsum("ipa,ab,irb->ipr", design, covariance, design),
+            atol=1e-10,
+        )
