@@ -10,7 +10,7 @@ import numpy as np
 
 from judgebayes import aggregators, calibrators
 from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, WithUndecided
-from judgebayes.aggregators.costs import Cost, Size, cost_of
+from judgebayes.aggregators.costs import Cost, Costed, Size, cost_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.plans import is_jax
@@ -130,8 +130,11 @@ def suited(votes: Votes) -> list[str]:
 
 
 def too_large(votes: Votes) -> list[str]:
-    """Return the methods that `auto` would compare if one fit needed less memory and time."""
-    names = [name for name in _kinds_suited(votes) if name in AGGREGATORS]
+    """Return the methods that `auto` would compare if one fit needed less memory and time.
+
+    Only methods that declare their cost: that of others is a rough upper bound.
+    """
+    names = [n for n in _kinds_suited(votes) if issubclass(AGGREGATORS.get(n, OneCoin), Costed)]
     return [name for name in names if _is_large(cost_of_fit(name, votes))]
 
 
