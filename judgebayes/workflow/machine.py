@@ -50,6 +50,7 @@ class CommandResult:
 def plain(value: Any) -> Any:
     """Return a value as JSON has it: numbers that are not finite become None, paths text.
 
+    >>> from pathlib import Path
     >>> plain({"low": float("nan"), "path": Path("a.csv"), "sizes": (1, 3)})
     {'low': None, 'path': 'a.csv', 'sizes': [1, 3]}
     """

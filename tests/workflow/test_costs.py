@@ -12,11 +12,11 @@ def panel(items: int, judges: int, classes: int) -> Votes:
 
 def test_only_methods_that_declare_their_cost_are_left_out() -> None:
     crowd = panel(5000, 1000, 20)
-    assert set(too_large(crowd)) == {"stacking", "dawid-skene"}
+    assert set(too_large(crowd)) == {"stacking", "dawid-skene", "pool"}
     assert {"one-coin", "davidson", "top-3", "best-constant"} <= set(suited(crowd))
 
 
 def test_a_usual_panel_loses_no_method() -> None:
     assert too_large(panel(2000, 20, 2)) == []
-    assert too_large(panel(700, 44, 10)) == []
+    assert too_large(panel(700, 44, 10)) == ["pool"]
     assert too_large(panel(2000, 148, 2)) == []
