@@ -384,6 +384,11 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
             f"Fewer than {LEAST_FOR_SPLITS} labels are too few to hold some out: the quality of the "
             "calibration is not measured."
         )
+    elif not traits_of(choice.method).rule:
+        warnings.append(
+            "Without labels these probabilities cannot be checked. They rest on how far the judges "
+            "agree, so errors that judges share make them too sure: label some items."
+        )
     rule_answers = None
     if decider is not None:
         _, rule, rule_answers = fit(Choice(decider, "none", label_noise=request.label_noise))
