@@ -181,7 +181,7 @@ def test_nuts_agrees_with_the_mode() -> None:
 
     votes, labels = panel(items=150, judges=5, cast=1.0, seed=2)
     mode = SharedDifficulty(EmpiricalBayes(scaled=False)).fit(votes, labels)
-    sampled = SharedDifficulty(NUTS()).fit(votes, labels, key=jax.random.key(0))
+    sampled = SharedDifficulty(NUTS(draws=2000)).fit(votes, labels, key=jax.random.key(0))
     assert int(sampled.status) == 0
     difference = np.asarray(sampled.judge) - np.asarray(mode.judge)
     assert np.abs(difference).max() < 0.6 * np.asarray(sampled.deviation).max()
