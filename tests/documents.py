@@ -7,7 +7,7 @@ import jsonschema
 
 from judgebayes.workflow.machine import schema
 
-__all__ = ["check_document", "closed"]
+__all__ = ["check_document", "closed", "closed_schema"]
 
 
 def closed(node: Any) -> Any:
@@ -21,6 +21,11 @@ def closed(node: Any) -> Any:
     return inner | {"additionalProperties": False} if {"type", "properties"} <= {*inner} else inner
 
 
+def closed_schema() -> jsonschema.Draft202012Validator:
+    """Return the validator of the shipped schema, which refuses keys that it does not describe."""
+    return jsonschema.Draft202012Validator(closed(schema()))
+
+
 def check_document(text: str) -> dict[str, Any]:
     """Return the document in a text, after checking that it is valid, complete and without NaN."""
 
@@ -28,5 +33,5 @@ def check_document(text: str) -> dict[str, Any]:
         raise AssertionError(constant)
 
     content: dict[str, Any] = json.loads(text, parse_constant=refuse)
-    jsonschema.validate(content, closed(schema()), jsonschema.Draft202012Validator)
+    closed_schema().validate(content)
     return content

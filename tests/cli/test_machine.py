@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
-from documents import check_document
+from documents import check_document, closed_schema
 from endpoint import Reply, serving
 from typer.testing import CliRunner, Result
 
@@ -215,7 +215,12 @@ def test_the_json_of_a_command_is_valid(
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    SEEN[make.__name__] = {content["command"] for content in make(folder, tmp_path)}
+    documents = list(make(folder, tmp_path))
+    assert documents
+    for content in documents:
+        assert list(closed_schema().iter_errors(content)) == []
+        assert content["error"] is None
+    SEEN[make.__name__] = {content["command"] for content in documents}
 
 
 def test_the_schema_and_these_tests_have_every_command() -> None:
