@@ -11,6 +11,7 @@ are rarely wrong; intervals cover at their level.
 from typing import Any
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.vote_splits import SplitSet, split_sets
@@ -21,7 +22,7 @@ from judgebayes.plots import intervals
 
 REPLAYS = 10
 LABELS = (10, 20, 50)
-GRID = (8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80)
+GRID = (6, 8, 10, 13, 16, 20, 32, 50, 80, 125)
 """Numbers of random labels."""
 FIRST, BATCH = 5, 5
 """Random labels before the first choice, and labels between fits."""
@@ -86,15 +87,26 @@ def _rows(run: Run, one: SplitSet, replays: int) -> list[dict[str, Any]]:
                 scores = _scores(fit, splits, sizes, truth, len(known))
                 results.setdefault(("chosen", len(known)), []).append(scores)
     records = []
-    random = {n: np.mean([s[1] for s in v]) for (m, n), v in results.items() if m == "random"}
+    counts = sorted(n for method, n in results if method == "random")
+    widths = np.array([[score[1] for score in results["random", n]] for n in counts])
     for (method, n), values in results.items():
         columns = dict(zip(("error", "width", "coverage"), np.array(values).T, strict=True))
         if method == "chosen":
-            # The number of random labels with this width, between those that were tried.
-            log_n = np.interp(
-                -np.log(columns["width"]), -np.log(list(random.values())), np.log(list(random))
+            ratio = n / _as_narrow(counts, widths.mean(1), columns["width"].mean())
+            # The width varies from replay to replay, and the ratio of means is no mean of ratios.
+            without = np.array(
+                [
+                    n
+                    / _as_narrow(
+                        counts,
+                        np.delete(widths, one, axis=1).mean(1),
+                        np.delete(columns["width"], one).mean(),
+                    )
+                    for one in range(replays)
+                ]
             )
-            columns["labels over random"] = n / np.exp(log_n)
+            # The jackknife: the spread of these values is that of the ratio.
+            columns["labels over random"] = ratio + (replays - 1) * (without.mean() - without)
         for metric, each in columns.items():
             interval = normal_interval(each)
             records.append(
@@ -110,6 +122,12 @@ def _rows(run: Run, one: SplitSet, replays: int) -> list[dict[str, Any]]:
                 }
             )
     return records
+
+
+def _as_narrow(counts: list[int], widths: np.ndarray, width: float) -> float:
+    """Return the number of random labels with this mean width, between those that were tried."""
+    falling = isotonic_regression(np.log(widths), increasing=False).x
+    return float(np.exp(np.interp(-np.log(width), -falling, np.log(counts))))
 
 
 def _turned(whole: Splits, rng: np.random.Generator) -> Splits:
