@@ -13,6 +13,7 @@ from judgebayes.votes import Coding, Votes, encode
 __all__ = [
     "LLMBAR",
     "MTBENCH",
+    "MTBENCH_LLM",
     "MTBENCH_PEOPLE",
     "Cell",
     "crowd",
@@ -21,6 +22,7 @@ __all__ = [
     "model_pairs",
     "mtbench_orders",
     "pairs",
+    "people",
     "rb2",
     "rb2_judges",
     "rb2_tasks",
@@ -32,6 +34,8 @@ RB2 = "rb2_k8_scores"
 MTBENCH = "mtbench_repetition_9judges"
 LLMBAR = "llmbar_evaluators"
 MTBENCH_PEOPLE = "mtbench_human_gpt4"
+MTBENCH_LLM = "gpt4_pair"
+"""The name of the LLM among the judges of `people`."""
 WMT23 = "wmt23_sxs_mqm"
 
 CLASSES = (-1, 0, 1)
@@ -207,6 +211,13 @@ def wmt23(run: Run, pair: str) -> pd.DataFrame:
     """Return the human ratings of a language pair (`zhen` or `ende`): item, rater, vote."""
     ratings = _table(run, WMT23, "ratings").astype({"item": str, "rater": str, "lp": str})
     return ratings[ratings["lp"] == pair]
+
+
+def people(run: Run) -> pd.DataFrame:
+    """Return the votes of people and of GPT-4 on MT-Bench's pairs: item, judge, vote."""
+    votes = _table(run, MTBENCH_PEOPLE, "votes").astype({"item": str, "judge": str})
+    voted = votes.loc[votes["judge"] != MTBENCH_LLM, "item"]
+    return votes.loc[votes["item"].isin(voted), ["item", "judge", "vote"]]
 
 
 def crowd(run: Run, name: str) -> tuple[Votes, Int[np.ndarray, " item"]]:
