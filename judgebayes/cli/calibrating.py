@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from judgebayes.cli.comparing import print_comparison
+from judgebayes.cli.comparing import print_comparison, print_strata
 from judgebayes.cli.diagnosing import print_judges
 from judgebayes.cli.saying import WARNING, say, say_commands
 from judgebayes.compiled.float64 import in_float64
@@ -45,7 +45,11 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
             console, result.compared, result.leads, result.losses, hide_nll=result.hide_nll
         )
     say(console, [f.sentence for f in result.unsound] + result.warnings, WARNING)
-    say(console, [*([] if result.sets is None else result.sets.sentences), *result.decided])
+    if result.sets is not None:
+        say(console, result.sets.sentences)
+        if result.sets.strata is not None:
+            print_strata(console, result.sets.strata)
+    say(console, result.decided)
     _write(console, request.out, result.answers)
     if request.save is not None:
         applying.save(result, request.save)

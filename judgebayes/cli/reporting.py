@@ -46,6 +46,7 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     grow,
 )
+from judgebayes.workflow.conformal_sets import strata_rows
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import traits_of
@@ -179,6 +180,9 @@ def _page(
                 data.labels >= 0,
                 abstained,
                 risk,
+                None
+                if result.sets is None or result.sets.strata is None
+                else Table("Conformal sets on labelled items", *strata_rows(result.sets.strata)),
             ),
             labels_section(
                 None if result.hide_nll else curve,

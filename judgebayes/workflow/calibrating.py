@@ -23,7 +23,6 @@ from judgebayes.aggregators import (
 )
 from judgebayes.aggregators.base import by_slab
 from judgebayes.aggregators.decided_by import DecidedBy
-from judgebayes.calibrators.conformal import SplitConformal, coverage_law
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
@@ -50,6 +49,7 @@ from judgebayes.workflow.answers import (
     decided_words,
     decisions_of,
 )
+from judgebayes.workflow.columns import values_of
 from judgebayes.workflow.comparing import (
     Compared,
     compare,
@@ -57,6 +57,15 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     held_out_numbers,
     within_noise,
+)
+from judgebayes.workflow.conformal_sets import (
+    AGREEMENT,
+    ConformalSets,
+    Strata,
+    agreement_strata,
+    sets_of,
+    strata_table,
+    strata_words,
 )
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
@@ -102,17 +111,6 @@ OPERATIONS_PER_SECOND, LONG_SECONDS = 1e10, 30
 """The speed for which times are told, of two cores, and the time from which they are."""
 BASE_BYTES = 7e8
 """The memory of the program itself."""
-COVERAGE_ITEMS = 10_000
-"""A number of new items so large that their sampling error hardly matters to the coverage."""
-
-
-@dataclass(frozen=True)
-class ConformalSets:
-    """The conformal set of each item, with sentences about their coverage."""
-
-    inside: Bool[np.ndarray, "item class"]
-    sentences: list[str]
-    threshold_labels: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -202,6 +200,8 @@ class Calibration(Result):
         tables = {"answers": self.answers}
         if self.compared is not None:
             tables["held out"] = comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
+        if self.sets is not None and self.sets.strata is not None:
+            tables["conformal"] = self.sets.strata
         return tables | {"judges": self.judges}
 
     @property
@@ -257,7 +257,12 @@ def read_request(request: CalibrateRequest) -> Data:
         raise JudgeBayesError(
             f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
         )
-    data = data_of(request)
+    if request.conformal is None and (request.conformal_by or request.no_empty_sets):
+        raise JudgeBayesError(
+            "--conformal-by and --no-empty-sets describe conformal sets: add --conformal 0.9."
+        )
+    by = request.conformal_by
+    data = data_of(request, named=() if by in (None, AGREEMENT) else (by,))
     if not data.labelled and not _needs_no_labels(request.method):
         raise JudgeBayesError(
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
@@ -402,7 +407,7 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
     sets = None
     if request.conformal is not None:
         for level in followed([request.conformal], "conformal sets", progress):
-            sets = _conformal_sets(request, choice, method, read, labels)
+            sets = _conformal_sets(request, choice, method, given, compared)
             sets.sentences.extend(_outside(sets.inside, decisions.of_item, read.coding, level))
     return Calibration(
         given=given,
@@ -609,12 +614,14 @@ def _conformal_sets(
     request: CalibrateRequest,
     choice: Choice,
     method: Aggregator,
-    read: Reading | Listing,
-    labels: Int[np.ndarray, " item"],
+    given: Data,
+    compared: Compared | None,
 ) -> ConformalSets:
     """Return the conformal set of each item: a fit to some labels, a threshold from the others."""
-    level = request.conformal
+    level, by = request.conformal, request.conformal_by
     assert level is not None
+    read, labels = given.read, given.labels
+    strata = _strata(given, by)
     parts = random_splits(
         read.votes.n_items,
         splits=1,
@@ -627,24 +634,51 @@ def _conformal_sets(
     own = np.full_like(labels, MISSING)
     own[fitted_on] = labels[fitted_on]
     log_probs = _predict(_fitted(choice, method, read, own, request.seed), read.votes)
-    threshold = SplitConformal(level).fit(log_probs[held], labels[held])
-    sets = np.asarray(threshold(log_probs))
-    size = sets.sum(1)
-    covered = int(sets[held, labels[held]].sum())
-    law = coverage_law(len(held), level, COVERAGE_ITEMS, covered=covered)
-    sentences = [
-        f"Conformal sets at {percent(level)}: method fitted on {len(fitted_on)} labels, threshold from "
-        f"the other {len(held)}. {int((size == 1).sum())} items have one class, "
-        f"{int((size > 1).sum())} more than one, {int((size == 0).sum())} none. With {len(held)} "
-        f"labels for the threshold, the coverage is between {percent(law.low)} and "
-        f"{percent(law.high)} (95 %)."
-    ]
-    if int(threshold.status) != Status.CONVERGED:
-        sentences.append(
-            f"{len(held)} labels are too few for a level of {percent(level)}: every set contains all "
-            "classes."
-        )
-    return ConformalSets(sets, sentences, len(held))
+    sets = sets_of(
+        np.asarray(log_probs),
+        labels,
+        held,
+        level,
+        no_empty=request.no_empty_sets,
+        by=None if by is None else strata[by],
+        fitted_on=len(fitted_on),
+    )
+    if compared is None:
+        return sets
+    among = np.arange(len(labels)) if isinstance(read, Reading) else _labelled(labels)
+    table = strata_table(
+        compared.evaluations[choice.name],
+        level,
+        {name: own.take(among) for name, own in strata.items()},
+        by=by,
+        no_empty=request.no_empty_sets,
+        seed=request.seed,
+    )
+    return replace(
+        sets,
+        sentences=[*sets.sentences, *strata_words(table, no_empty=request.no_empty_sets)],
+        strata=table,
+    )
+
+
+def _strata(given: Data, by: str | None) -> dict[str, Strata]:
+    """Return the strata of the items by agreement and, if one is named, by a column."""
+    strata = {}
+    if by is not None and by != AGREEMENT:
+        if given.opened is None:
+            raise JudgeBayesError(
+                "--conformal-by names a column, and these votes have no other columns; pass files or "
+                "tables instead of the result of judgebayes.read."
+            )
+        code, names = values_of(given.opened.tables, given.read, by)
+        if (code < 0).any():
+            code, names = np.where(code < 0, len(names), code), [*names, "none"]
+        strata[by] = Strata(code, names)
+    if given.read.coding.judges.size > 1 or given.read.votes.n_samples > 1:
+        strata[AGREEMENT] = agreement_strata(counts_by_item(given.read.votes))
+    elif by == AGREEMENT:
+        raise JudgeBayesError("--conformal-by agreement needs several votes on an item.")
+    return strata
 
 
 def _outside(
@@ -668,7 +702,7 @@ def _outside(
         lines.append(
             f"{empty} of these sets are empty: no class is probable enough there. This happens if the "
             f"accuracy of the method is above {percent(level)}, so that it can leave out its least "
-            "certain items; a higher --conformal fills them."
+            "certain items; a higher --conformal, or --no-empty-sets, fills them."
         )
     return lines
 
