@@ -48,7 +48,7 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     if result.sets is not None:
         say(console, result.sets.sentences)
         if result.sets.strata is not None:
-            print_strata(console, result.sets.strata)
+            print_strata(console, result.sets.strata, no_empty=request.no_empty_sets)
     say(console, result.decided)
     _write(console, request.out, result.answers)
     if request.save is not None:

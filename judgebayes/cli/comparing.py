@@ -34,12 +34,12 @@ def print_comparison(
     console.print()
 
 
-def print_strata(console: Console, strata: pd.DataFrame) -> None:
+def print_strata(console: Console, strata: pd.DataFrame, *, no_empty: bool) -> None:
     """Print the coverage of conformal sets by stratum."""
-    head, rows = strata_rows(strata)
+    head, rows = strata_rows(strata, no_empty=no_empty)
     table = Table(box=None, pad_edge=False)
     for name in head:
-        table.add_column(name, justify="left" if name == "sets" else "right")
+        table.add_column(name, justify="left" if name == "items" else "right")
     for row in rows:
         table.add_row(*row)
-    show(console, "Conformal sets of labelled items, coverage in %", table)
+    show(console, "Conformal sets on labelled items, coverage in %", table)

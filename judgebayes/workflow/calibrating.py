@@ -30,7 +30,7 @@ from judgebayes.evaluate.batches import VMAP_BYTES
 from judgebayes.evaluate.by_loop import PlainFit, fit_plain
 from judgebayes.evaluate.plans import is_jax
 from judgebayes.evaluate.splits import random_splits
-from judgebayes.evaluate.sweeps import THREADS
+from judgebayes.evaluate.sweeps import THREADS, evaluate_splits
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
 from judgebayes.measures.significance import Interval
@@ -60,12 +60,16 @@ from judgebayes.workflow.comparing import (
 )
 from judgebayes.workflow.conformal_sets import (
     AGREEMENT,
+    FITTED_SHARE,
     ConformalSets,
     Strata,
     agreement_strata,
+    set_numbers,
     sets_of,
+    strata_by,
     strata_table,
     strata_words,
+    threshold_of,
 )
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
@@ -75,6 +79,7 @@ from judgebayes.workflow.methods import (
     build,
     compared_methods,
     cost_of_fit,
+    fit_on_of,
     known_calibrators,
     known_methods,
     suited,
@@ -104,7 +109,8 @@ __all__ = [
 
 FEW_LABELS = 30
 LEAST_FOR_SPLITS = 10
-FITTED_SHARE = 2 / 3
+SET_DIVISIONS = 20
+"""How often the labels are divided to measure the coverage of conformal sets."""
 SLAB_CELLS = 2**22
 """Cells (item x judge x sample) of the tables in which a list of votes is processed."""
 OPERATIONS_PER_SECOND, LONG_SECONDS = 1e10, 30
@@ -167,6 +173,8 @@ class Calibration(Result):
             numbers["held_out"] = held_out_numbers(
                 self.compared, self.choice.name, self.losses.matrix, hide_nll=self.hide_nll
             )
+        if self.sets is not None and self.sets.strata is not None:
+            numbers["conformal"] = set_numbers(self.sets.strata)
         if self.abstention is not None:
             numbers["sent_to_a_person"] = ends(*self.abstention.share)
             numbers["loss_of_the_others"] = ends(*self.abstention.risk)
@@ -268,6 +276,8 @@ def read_request(request: CalibrateRequest) -> Data:
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
             "COLUMN, or use --method sc or dawid-skene, which need none."
         )
+    if by is not None:
+        _strata(data, by)  # before the fits, which take long
     if not request.allow_degenerate:
         data.read.coding.refuse_constant(data.labels, data.read.label or "label")
     most = 1 - 1 / data.read.votes.n_classes
@@ -617,52 +627,81 @@ def _conformal_sets(
     given: Data,
     compared: Compared | None,
 ) -> ConformalSets:
-    """Return the conformal set of each item: a fit to some labels, a threshold from the others."""
+    """Return the conformal set of each item: a fit to some labels, thresholds from the others."""
     level, by = request.conformal, request.conformal_by
     assert level is not None
     read, labels = given.read, given.labels
-    strata = _strata(given, by)
+    labelled = np.flatnonzero(labels >= 0)
+    every = _strata(given, by)
+    strata, few = strata_by(by, every, counts_by_item(read.votes), labelled, level)
     parts = random_splits(
         read.votes.n_items,
         splits=1,
         calibration=FITTED_SHARE,
+        strata=strata.of_item if read.groups is None else None,
         groups=read.groups,
-        among=np.flatnonzero(labels >= 0),
+        among=labelled,
         seed=request.seed,
     )
     fitted_on, held = (p[0][p[0] >= 0] for p in (parts.calibration, parts.evaluation))
     own = np.full_like(labels, MISSING)
     own[fitted_on] = labels[fitted_on]
-    log_probs = _predict(_fitted(choice, method, read, own, request.seed), read.votes)
-    sets = sets_of(
-        np.asarray(log_probs),
-        labels,
-        held,
-        level,
-        no_empty=request.no_empty_sets,
-        by=None if by is None else strata[by],
-        fitted_on=len(fitted_on),
+    fitted = _fitted(choice, method, read, own, request.seed)
+    log_probs = np.asarray(_predict(fitted, read.votes))
+    threshold = threshold_of(
+        log_probs, labels, held, level, strata=strata, no_empty=request.no_empty_sets
     )
+    sets = sets_of(threshold, log_probs, labels, fitted_on=len(fitted_on), few=few)
     if compared is None:
         return sets
-    among = np.arange(len(labels)) if isinstance(read, Reading) else _labelled(labels)
-    table = strata_table(
-        compared.evaluations[choice.name],
-        level,
-        {name: own.take(among) for name, own in strata.items()},
-        by=by,
-        no_empty=request.no_empty_sets,
+    shown = every if by is None else every | {by: strata}
+    table = _measured_sets(request, choice, given, strata, shown)
+    words = strata_words(table, by=by, level=level, no_empty=request.no_empty_sets)
+    return replace(sets, sentences=[*sets.sentences, *words], strata=table)
+
+
+def _measured_sets(
+    request: CalibrateRequest,
+    choice: Choice,
+    given: Data,
+    strata: Strata,
+    shown: Mapping[str, Strata],
+) -> pd.DataFrame:
+    """Return `strata_table` of the labelled items, from repeated divisions of their labels."""
+    assert request.conformal is not None
+    table, own = _table(given.read, given.labels)
+    among = np.arange(len(own)) if isinstance(given.read, Reading) else _labelled(given.labels)
+    strata = strata.take(among)
+    parts = random_splits(
+        len(own),
+        splits=min(request.splits, SET_DIVISIONS),
+        calibration=FITTED_SHARE,
+        strata=strata.of_item if table.groups is None else None,
+        groups=table.groups,
+        among=np.flatnonzero(own >= 0),
         seed=request.seed,
     )
-    return replace(
-        sets,
-        sentences=[*sets.sentences, *strata_words(table, no_empty=request.no_empty_sets)],
-        strata=table,
+    method = compared_methods([choice], table.coding.classes, table.votes)[choice.name]
+    evaluation = evaluate_splits(
+        method,
+        table.votes,
+        own,
+        parts,
+        fit_on=fit_on_of([choice.name])[choice.name],
+        seed=request.seed,
+    )
+    return strata_table(
+        evaluation,
+        request.conformal,
+        strata,
+        {name: each.take(among) for name, each in shown.items()},
+        no_empty=request.no_empty_sets,
+        groups=table.groups,
     )
 
 
 def _strata(given: Data, by: str | None) -> dict[str, Strata]:
-    """Return the strata of the items by agreement and, if one is named, by a column."""
+    """Return the strata of the items by a column, if one is named, and by agreement."""
     strata = {}
     if by is not None and by != AGREEMENT:
         if given.opened is None:
@@ -670,9 +709,14 @@ def _strata(given: Data, by: str | None) -> dict[str, Strata]:
                 "--conformal-by names a column, and these votes have no other columns; pass files or "
                 "tables instead of the result of judgebayes.read."
             )
+        if by == given.read.label:
+            raise JudgeBayesError(
+                f"--conformal-by is {by!r}, the column of the labels; name a column that is known for "
+                "items without a label too."
+            )
         code, names = values_of(given.opened.tables, given.read, by)
         if (code < 0).any():
-            code, names = np.where(code < 0, len(names), code), [*names, "none"]
+            code, names = np.where(code < 0, len(names), code), [*names, "(none)"]
         strata[by] = Strata(code, names)
     if given.read.coding.judges.size > 1 or given.read.votes.n_samples > 1:
         strata[AGREEMENT] = agreement_strata(counts_by_item(given.read.votes))

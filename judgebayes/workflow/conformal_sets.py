@@ -1,37 +1,56 @@
 """Conformal sets of a user's items, and their coverage, size and share of empty sets by stratum."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from judgebayes.calibrators.conformal import ROUNDING, SplitConformal, coverage_law
+from judgebayes.calibrators.conformal import (
+    ROUNDING,
+    FittedConformal,
+    SplitConformal,
+    coverage_law,
+)
 from judgebayes.evaluate.one_split import Evaluation
-from judgebayes.inference import Status
-from judgebayes.measures.significance import share_interval
+from judgebayes.measures.significance import independent_trials, item_means, share_interval
 from judgebayes.sentence import percent
+from judgebayes.votes.classes import listing
+from judgebayes.workflow.results import ends
 
 __all__ = [
     "AGREEMENT",
+    "FITTED_SHARE",
+    "STRATA",
     "ConformalSets",
     "Strata",
+    "Threshold",
     "agreement_strata",
+    "enough_for",
     "leave_one_out_sets",
+    "set_numbers",
     "sets_of",
+    "strata_by",
     "strata_rows",
     "strata_table",
     "strata_words",
+    "threshold_labels",
+    "threshold_of",
+    "with_enough",
 ]
 
 AGREEMENT = "agreement"
 """The value of --conformal-by that means the agreement of the votes."""
 STRATA = 3
-DRAWS = 20
-"""How often one of the held-out answers of each item is drawn for the table of strata."""
+"""The number of strata of agreement, if there are enough labels."""
+FITTED_SHARE = 2 / 3
+"""The share of the labels that the method is fitted to; the others give the thresholds."""
+OTHERS = "the others"
+"""The name of the stratum that the values with too few labels share."""
 COVERAGE_ITEMS = 10_000
 """A number of new items so large that their sampling error hardly matters to the coverage."""
 
@@ -47,6 +66,22 @@ class Strata(NamedTuple):
         return Strata(self.of_item[items], self.names)
 
 
+class Threshold(NamedTuple):
+    """Thresholds by stratum from some labels, and where they come from."""
+
+    rule: FittedConformal
+    strata: Strata
+    held: Int[np.ndarray, " held"]
+    """The items whose labels gave the thresholds."""
+    level: float
+    pooled: list[int]
+    """The strata that have the threshold of all labels, because they have too few of their own."""
+
+    def sets(self, log_probs: Float[np.ndarray, "item class"]) -> Bool[np.ndarray, "item class"]:
+        """Return the set of each item."""
+        return np.asarray(self.rule(log_probs, groups=self.strata.of_item))
+
+
 @dataclass(frozen=True)
 class ConformalSets:
     """The conformal set of each item, with sentences and a table about their coverage."""
@@ -58,71 +93,159 @@ class ConformalSets:
     """Held-out coverage by stratum, as `strata_table` gives it; None without held-out answers."""
 
 
-def agreement_strata(counts: Int[np.ndarray, "item class"]) -> Strata:
-    """Return thirds of the items by the share of their votes that the leading class has.
+def enough_for(level: float) -> int:
+    """Return the least number of labels whose threshold leaves out any class: n >= (n + 1) level.
 
-    Items with the same share are in one stratum, so that there may be fewer than three.
+    >>> enough_for(0.9), enough_for(0.5)
+    (9, 1)
+    """
+    return max(int(np.ceil(level / (1 - level) - ROUNDING)), 1)
+
+
+def agreement_strata(counts: Int[np.ndarray, "item class"], strata: int = STRATA) -> Strata:
+    """Return parts of the items by the share of their votes that the leading class has, equally large.
+
+    Items with the same share are in one stratum, so that there may be fewer. An item without a vote has
+    the share 0.
     """
     total = counts.sum(1)
     share = counts.max(1) / np.maximum(total, 1)
-    cuts = np.unique(np.quantile(share, np.arange(1, STRATA) / STRATA, method="inverted_cdf"))
-    cuts = cuts[cuts < share.max()] if len(share) else cuts
+    cuts = np.unique(np.quantile(share, np.arange(1, strata) / strata, method="inverted_cdf"))
+    cuts = cuts[cuts < share.max()]
     code = np.searchsorted(cuts, share, side="left")
-    edges = [percent(cut) for cut in cuts]
+    edges = _distinct_percents(cuts)
     names = [f"at most {edge}" for edge in edges[:1]]
     names += [f"above {a} to {b}" for a, b in pairwise(edges)]
     return Strata(code, [*names, f"above {edges[-1]}"] if edges else ["all"])
 
 
-def sets_of(
+def _distinct_percents(shares: Float[np.ndarray, " share"]) -> list[str]:
+    """Return shares in per cent, with as many digits as tell them apart."""
+    for digits in range(6):
+        texts = [percent(share, digits) for share in shares]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
+
+
+def threshold_labels(labels: Int[np.ndarray, " stratum"]) -> Int[np.ndarray, " stratum"]:
+    """Return how many of the labels are for the thresholds, the others being for the fit.
+
+    >>> threshold_labels(np.array([30, 100])).tolist()
+    [10, 33]
+    """
+    return labels - np.round(FITTED_SHARE * labels).astype(int)
+
+
+def with_enough(
+    strata: Strata, labelled: Int[np.ndarray, " some"], least: int
+) -> tuple[Strata, list[str]]:
+    """Return strata in which those with fewer than `least` threshold labels are one, and their names.
+
+    This stratum of the others comes last. It is returned also if it has fewer labels.
+    """
+    labels = np.bincount(strata.of_item[labelled], minlength=len(strata.names))
+    enough = threshold_labels(labels) >= least
+    few, kept = np.flatnonzero(~enough), np.flatnonzero(enough)
+    if not len(few):
+        return strata, []
+    code = np.full(len(strata.names), len(kept))
+    code[kept] = np.arange(len(kept))
+    names = [strata.names[k] for k in few]
+    together = OTHERS if len(few) > 1 else names[0]
+    return Strata(code[strata.of_item], [*(strata.names[k] for k in kept), together]), names
+
+
+def threshold_of(
     log_probs: Float[np.ndarray, "item class"],
     labels: Int[np.ndarray, " item"],
     held: Int[np.ndarray, " held"],
     level: float,
     *,
+    strata: Strata,
     no_empty: bool,
-    by: Strata | None,
-    fitted_on: int,
-) -> ConformalSets:
-    """Return the set of each item, with thresholds from the held-out labels.
+) -> Threshold:
+    """Return a threshold for each stratum (Mondrian), from the labels of the items `held`.
 
-    `log_probs` are those of a fit without these labels. With `by`, each stratum has its own threshold
-    (Mondrian); in a stratum with too few labels every set contains all classes.
+    `log_probs` are those of a fit without these labels. A stratum with too few labels has the threshold
+    of all of them.
     """
-    strata = Strata(np.zeros(len(labels), int), ["all"]) if by is None else by
-    of_item = strata.of_item
-    threshold = SplitConformal(level, no_empty, len(strata.names)).fit(
-        log_probs[held], labels[held], groups=of_item[held]
+    own = strata.of_item[held]
+    rule = SplitConformal(level, no_empty, len(strata.names)).fit(
+        log_probs[held], labels[held], groups=own
     )
-    inside = np.asarray(threshold(log_probs, groups=of_item))
-    size = inside.sum(1)
+    whole = SplitConformal(level, no_empty).fit(log_probs[held], labels[held])
+    pooled = ~np.isfinite(np.asarray(rule.threshold))
+    threshold = jnp.where(pooled, whole.threshold, rule.threshold)
+    alone = len(strata.names) == 1
+    return Threshold(
+        replace(rule, threshold=threshold, status=whole.status),
+        strata,
+        held,
+        level,
+        [] if alone else np.flatnonzero(pooled).tolist(),
+    )
+
+
+def sets_of(
+    threshold: Threshold,
+    log_probs: Float[np.ndarray, "item class"],
+    labels: Int[np.ndarray, " item"],
+    *,
+    fitted_on: int,
+    few: Sequence[str] = (),
+) -> ConformalSets:
+    """Return the set of each item, and sentences about them.
+
+    `fitted_on` is the number of labels of the fit, and `few` the names of strata with too few labels,
+    which are together in the last one.
+    """
+    level, held, strata = threshold.level, threshold.held, threshold.strata
+    inside = threshold.sets(log_probs)
+    size, alone = inside.sum(1), len(strata.names) == 1
     text = (
-        f"Conformal sets at {percent(level)}{'' if by is None else ', a threshold per stratum'}: method "
-        f"fitted on {fitted_on} labels, threshold from the other {len(held)}. {int((size == 1).sum())} "
-        f"items have one class, {int((size > 1).sum())} more than one, {int((size == 0).sum())} none."
+        f"Conformal sets at {percent(level)}{'' if alone else ', a threshold per stratum'}: method "
+        f"fitted on {fitted_on} labels, threshold{'' if alone else 's'} from the other {len(held)}. "
+        f"{int((size == 1).sum())} items have one class, {int((size > 1).sum())} more than one, "
+        f"{int((size == 0).sum())} none."
     )
-    ranges, few = [], []
+    ranges = []
     for k, name in enumerate(strata.names):
-        own = held[of_item[held] == k]
-        covered = int(inside[own, labels[own]].sum())
-        law = coverage_law(len(own), level, COVERAGE_ITEMS, covered=covered)
-        between = f"between {percent(law.low)} and {percent(law.high)}"
-        ranges.append(between if by is None else f"{name} ({len(own)} labels) {between}")
-        if not np.isfinite(np.asarray(threshold.threshold)[k]):
-            few.append(f"{len(own)} labels" if by is None else f"{len(own)} in stratum {name}")
-    if by is None:
-        sentences = [
-            f"{text} With {len(held)} labels for the threshold, the coverage is {ranges[0]} (95 %)."
-        ]
-    else:
-        sentences = [f"{text} The coverage is, by stratum, {'; '.join(ranges)} (95 %)."]
-    if few and int(threshold.status) != Status.CONVERGED:
-        where = "every set" if by is None else "every set there"
-        sentences.append(
-            f"{' and '.join(few)} are too few for a level of {percent(level)}: {where} contains all "
-            "classes."
+        if k in threshold.pooled:
+            continue
+        own = held[strata.of_item[held] == k]
+        law = coverage_law(
+            len(own), level, COVERAGE_ITEMS, covered=int(inside[own, labels[own]].sum())
         )
+        between = f"between {percent(law.low)} and {percent(law.high)}"
+        ranges.append(between if alone else f"{name} ({len(own)} labels) {between}")
+    if alone:
+        text += f" With {len(held)} labels for the threshold, the coverage is {ranges[0]} (95 %)."
+    elif ranges:
+        text += f" By the number of labels, the coverage is: {'; '.join(ranges)} (95 %)."
+    sentences = [text]
+    if len(held) < enough_for(level):
+        sentences.append(
+            f"{len(held)} labels are too few for a level of {percent(level)}: every set contains all "
+            f"classes. A threshold needs {enough_for(level)}."
+        )
+    elif few:
+        sentences.append(_few_words(threshold, few))
     return ConformalSets(inside, sentences, len(held))
+
+
+def _few_words(threshold: Threshold, few: Sequence[str]) -> str:
+    """Return a sentence about the strata with too few labels for a threshold of their own."""
+    text = (
+        f"Too few labels for a threshold at {percent(threshold.level)}, which needs "
+        f"{enough_for(threshold.level) + 1} of the {len(threshold.held)}, are in {listing(few)}: "
+    )
+    if not threshold.pooled:
+        return f"{text}they have one threshold together."
+    return (
+        f"{text}the threshold there is that of all {len(threshold.held)}, so that the coverage of these "
+        "items may differ from the level."
+    )
 
 
 def leave_one_out_sets(
@@ -134,105 +257,145 @@ def leave_one_out_sets(
     r"""Return the set of each labelled item, by the threshold of the other items of its stratum.
 
     The others are n - 1, and the threshold is the k-th least of their nonconformities,
-    :math:`k = \lceil n (1 - \alpha) \rceil`, as in `judgebayes.SplitConformal`.
+    :math:`k = \lceil n (1 - \alpha) \rceil`, as in `judgebayes.SplitConformal`. Where these are too few,
+    the others are all other items.
     """
     score = -np.expm1(log_probs)
     own = score[np.arange(len(labels)), labels]
-    limit = np.full(len(labels), np.inf)
-    for stratum in np.unique(of_item):
-        here = np.flatnonzero(of_item == stratum)
+
+    def limits(here: Int[np.ndarray, " some"]) -> Float[np.ndarray, " some"]:
         n, k = len(here), int(np.ceil(len(here) * level - ROUNDING))
         if k > n - 1:
-            continue
+            return np.full(n, np.inf)
         order = np.argsort(own[here], kind="stable")
         rank = np.argsort(order, kind="stable")
         in_order = own[here][order]
-        limit[here] = np.where(rank < k, in_order[min(k, n - 1)], in_order[k - 1])
+        return np.where(rank < k, in_order[k], in_order[k - 1])
+
+    whole = limits(np.arange(len(labels)))
+    limit = np.empty(len(labels))
+    for stratum in np.unique(of_item):
+        here = np.flatnonzero(of_item == stratum)
+        alone = limits(here)
+        limit[here] = np.where(np.isfinite(alone), alone, whole[here])
     return score <= limit[:, None] + ROUNDING
 
 
 def strata_table(
     evaluation: Evaluation,
     level: float,
+    own: Strata,
     strata: Mapping[str, Strata],
     *,
-    by: str | None,
     no_empty: bool,
-    seed: int,
-    interval: float = 0.9,
+    groups: Int[np.ndarray, " item"] | None = None,
+    interval: float = 0.95,
 ) -> pd.DataFrame:
-    """Return the coverage of the sets of held-out items: a row for all, and one for each stratum.
+    r"""Return the coverage, size and share of empty sets on labelled items, by stratum.
 
-    Each labelled item has an answer from a fit without its label, one of its held-out splits, drawn 20
-    times; its set follows from the thresholds of the other items. Columns: `by`, `stratum`, `labels`,
-    `coverage` with its interval (`coverage_low`, `coverage_high`), `size` (classes in a set), `empty`
-    (share of empty sets), and `coverage_filled`, `size_filled` of sets without empty ones.
+    In every split the method was fitted to some labels, and the set of each of the others follows from
+    the threshold of the rest of them. Values are means over an item's splits, then over items. The
+    interval is that of :math:`n` independent items,
+
+    .. math:: 1 / n = 1 / n_\mathrm{items} + \sum_s w_s^2 / (m_s + 2),
+
+    because the coverage c by a threshold of m labels has the variance :math:`c (1 - c) / (m + 2)`;
+    :math:`w_s` is the share of the items with the threshold s.
 
     Parameters
     ----------
     evaluation
-        The held-out answers of the method.
+        The answers of many splits, on the items that are not in the fit.
     level
         The level of the sets.
+    own
+        The strata with thresholds of their own; one stratum for one threshold.
     strata
-        The strata of all items, by the names of what divides them.
-    by
-        The one whose strata have thresholds of their own; None for one threshold.
+        The strata of the rows, by the names of what divides them.
     no_empty
-        Whether an empty set is filled with the most probable class.
-    seed, interval
-        The seed of the draws, and the probability of the intervals.
+        Whether empty sets are filled.
+    groups
+        Groups of related items, which intervals take into account.
+    interval
+        The probability of the intervals.
+
+    Returns
+    -------
+    A row for all, and one for each stratum with a label: `by`, `stratum`, `labels`, `coverage` with its
+    interval (`coverage_low`, `coverage_high`), `size` (classes in a set), `empty` (share of items where
+    no class is probable enough), and `coverage_otherwise` and `size_otherwise`: with empty sets if the
+    given ones are filled, or the reverse.
     """
-    items = np.asarray(evaluation.items).ravel()
-    labels = np.asarray(evaluation.labels).ravel()
-    answers = np.asarray(evaluation.log_probs)
-    answers = answers.reshape(-1, answers.shape[-1])
-    used = np.flatnonzero((items >= 0) & (labels >= 0))
-    rng = np.random.default_rng(seed)
-    total: dict[str, np.ndarray] = {}
-    for _ in range(DRAWS):
-        drawn = rng.permutation(used)
-        item, first = np.unique(items[drawn], return_index=True)
-        rows = drawn[first]
-        truth, log_probs = labels[rows], answers[rows]
-        groups = np.zeros(len(item), int) if by is None else strata[by].of_item[item]
-        inside = leave_one_out_sets(log_probs, truth, groups, level)
-        filled = np.where(
-            inside.any(1, keepdims=True), inside, log_probs == log_probs.max(1, keepdims=True)
+    items, labels = np.asarray(evaluation.items), np.asarray(evaluation.labels)
+    log_probs = np.asarray(evaluation.log_probs)
+    used = (items >= 0) & (labels >= 0)
+    bare = np.zeros(log_probs.shape, bool)
+    others = np.full(items.shape, np.nan)
+    for split, here in enumerate(used):
+        stratum = own.of_item[items[split, here]]
+        bare[split, here] = leave_one_out_sets(
+            log_probs[split, here], labels[split, here], stratum, level
         )
-        place = np.arange(len(item))
-        each = {
-            "coverage": (filled if no_empty else inside)[place, truth],
-            "size": (filled if no_empty else inside).sum(1),
-            "empty": ~(filled if no_empty else inside).any(1),
-            "coverage_filled": filled[place, truth],
-            "size_filled": filled.sum(1),
-        }
-        total = {name: total.get(name, 0) + value / DRAWS for name, value in each.items()}
-    divisions = {"all": Strata(np.zeros(len(item), int), ["all"])} | {
-        name: own.take(item) for name, own in strata.items()
+        alone = np.bincount(stratum)[stratum] - 1
+        others[split, here] = np.where(alone >= enough_for(level), alone, here.sum() - 1)
+    most = log_probs >= log_probs.max(-1, keepdims=True) - ROUNDING
+    filled = np.where(bare.any(-1, keepdims=True), bare, most)
+    given, other = (filled, bare) if no_empty else (bare, filled)
+    truth = np.maximum(labels, 0)[..., None]
+    columns = {
+        "coverage": np.take_along_axis(given, truth, -1)[..., 0],
+        "size": given.sum(-1),
+        "empty": ~bare.any(-1),
+        "coverage_otherwise": np.take_along_axis(other, truth, -1)[..., 0],
+        "size_otherwise": other.sum(-1),
     }
+    of_item = {
+        name: item_means(np.where(used, value, np.nan), items, len(own.of_item))
+        for name, value in (columns | {"others": others}).items()
+    }
+    measured = np.isfinite(of_item["coverage"])
+    divisions = {"all": Strata(np.zeros(len(measured), int), ["all"])} | dict(strata)
     records = []
-    for name, own in divisions.items():
-        for k, stratum in enumerate(own.names):
-            here = own.of_item == k
+    for by, division in divisions.items():
+        for k, stratum in enumerate(division.names):
+            here = measured & (division.of_item == k)
             if not here.any():
                 continue
-            n = int(here.sum())
-            means = {column: float(value[here].mean()) for column, value in total.items()}
-            low, high = share_interval(
-                np.array(means["coverage"] * n), np.array(float(n)), level=interval
-            )
-            record = {"by": name, "stratum": stratum, "labels": n} | means
-            records.append(record | {"coverage_low": float(low), "coverage_high": float(high)})
-    columns = ["by", "stratum", "labels", "coverage", "coverage_low", "coverage_high"]
-    table = pd.DataFrame(records)
-    return table[[*columns, *(name for name in table.columns if name not in columns)]]
+            mean = {name: float(of_item[name][here].mean()) for name in columns}
+            n = float(here.sum())
+            if groups is not None:
+                covered = np.where(here, of_item["coverage"], 0.0)[:, None]
+                n = float(independent_trials(covered, here[:, None], groups, level=interval)[0])
+            size = np.bincount(own.of_item[here])
+            total = np.bincount(own.of_item[here], weights=of_item["others"][here])
+            with_items = size > 0
+            m = total[with_items] / size[with_items]
+            weight = size[with_items] / size.sum()
+            n = 1 / (1 / n + float((weight**2 / (m + 2)).sum()))
+            coverage = mean.pop("coverage")
+            low, high = share_interval(np.array(coverage * n), np.array(n), level=interval)
+            record = {"by": by, "stratum": stratum, "labels": int(here.sum()), "coverage": coverage}
+            limits = {"coverage_low": float(low), "coverage_high": float(high)}
+            records.append(record | limits | mean)
+    return pd.DataFrame(records)
 
 
-def strata_rows(table: pd.DataFrame) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def set_numbers(table: pd.DataFrame) -> dict[str, Any]:
+    """Return coverage, size and share of empty sets of all items, and the least coverage of a row."""
+    own, least = table.iloc[0], table.loc[table["coverage"].idxmin()]
+    return {
+        "coverage": ends(own["coverage"], own["coverage_low"], own["coverage_high"]),
+        "size": float(own["size"]),
+        "empty": float(own["empty"]),
+        "least_coverage": ends(least["coverage"], least["coverage_low"], least["coverage_high"]),
+    }
+
+
+def strata_rows(
+    table: pd.DataFrame, *, no_empty: bool
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the heading and the rows of the table as text."""
-    head = ("sets", "labels", "coverage [90 %]", "classes", "empty")
+    head = ("items", "labels", "coverage [95 %]", "classes", "filled" if no_empty else "empty")
     rows: list[tuple[str, ...]] = [
         (
             "all" if row["by"] == "all" else f"{row['by']}: {row['stratum']}",
@@ -247,23 +410,65 @@ def strata_rows(table: pd.DataFrame) -> tuple[tuple[str, ...], list[tuple[str, .
     return head, rows
 
 
-def strata_words(table: pd.DataFrame, *, no_empty: bool) -> list[str]:
-    """Return sentences on the table: what it is of, and the price of sets that are never empty."""
+def strata_words(table: pd.DataFrame, *, by: str | None, level: float, no_empty: bool) -> list[str]:
+    """Return sentences on the table: its items, strata below the level, the price of filled sets."""
     own = table.iloc[0]
     words = [
-        "Coverage of the sets of labelled items, from fits without their labels and thresholds from the "
-        "other labels."
+        f"Measured on {own['labels']:.0f} labels, in other divisions of them between the fit and the "
+        f"threshold: a coverage of {percent(own['coverage'])}, {own['size']:.2f} classes on average."
     ]
+    missed = table[(table["by"] != "all") & (table["coverage_high"] < level)]
+    if len(missed):
+        worst = missed.loc[missed["coverage"].idxmin()]
+        words.append(
+            f"It is clearly below {percent(level)} in {len(missed)} "
+            f"{'stratum' if len(missed) == 1 else 'strata'}, least in {worst['by']} {worst['stratum']}: "
+            f"{percent(worst['coverage'])}."
+            + (
+                ""
+                if worst["by"] == by
+                else f" --conformal-by {worst['by']} gives each stratum a threshold of its own."
+            )
+        )
+    if own["empty"] == 0:
+        return words
+    given = f"{own['size']:.2f} classes on average"
+    otherwise = f"{own['size_otherwise']:.2f}"
+    covered = f"a coverage of {percent(own['coverage'])}"
+    instead = percent(own["coverage_otherwise"])
     if no_empty:
         words.append(
-            f"No set is empty (--no-empty-sets): where none of the classes is probable enough, the set "
-            f"is the most probable class. The sets have {own['size']:.2f} classes on average."
+            f"Where no class is probable enough, {percent(own['empty'], 1)} of these items, the set is "
+            f"the most probable class (--no-empty-sets): {given} instead of {otherwise}, and {covered} "
+            f"instead of {instead}."
         )
-    elif own["empty"] > 0:
+    else:
         words.append(
-            f"{percent(own['empty'], 1)} of the sets are empty. --no-empty-sets fills them with the "
-            f"most probable class: {own['size_filled']:.2f} classes on average instead of "
-            f"{own['size']:.2f}, and a coverage of {percent(own['coverage_filled'])} instead of "
-            f"{percent(own['coverage'])}."
+            f"{percent(own['empty'], 1)} of these sets are empty. --no-empty-sets fills them with the "
+            f"most probable class: {otherwise} classes on average instead of {own['size']:.2f}, and a "
+            f"coverage of {instead} instead of {percent(own['coverage'])}."
         )
     return words
+
+
+def strata_by(
+    by: str | None,
+    strata: Mapping[str, Strata],
+    counts: Int[np.ndarray, "item class"],
+    labelled: Int[np.ndarray, " some"],
+    level: float,
+) -> tuple[Strata, list[str]]:
+    """Return the strata with thresholds of their own, and the names of those with too few labels.
+
+    Of agreement there are as many as have enough labels each, at most three. Of a column, those with too
+    few are together in the last one.
+    """
+    if by is None:
+        return Strata(np.zeros(len(counts), int), ["all"]), []
+    least = enough_for(level) + 1  # one more, so that a threshold can be had without an item
+    division = strata[by]
+    for parts in range(STRATA, 1, -1) if by == AGREEMENT else ():
+        division = agreement_strata(counts, parts)
+        if not with_enough(division, labelled, least)[1]:
+            break
+    return with_enough(division, labelled, least)
