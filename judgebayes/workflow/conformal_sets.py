@@ -17,7 +17,7 @@ from judgebayes.calibrators.conformal import (
     coverage_law,
 )
 from judgebayes.evaluate.one_split import Evaluation
-from judgebayes.measures.significance import independent_trials, item_means, share_interval
+from judgebayes.measures.significance import independent_trials, item_means
 from judgebayes.sentence import percent
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.results import ends
@@ -295,7 +295,7 @@ def strata_table(
 
     In every split the method was fitted to some labels, and the set of each of the others follows from
     the threshold of the rest of them. Values are means over an item's splits, then over items. The
-    interval is that of :math:`n` independent items,
+    interval is that of Clopper and Pearson for :math:`n` independent items,
 
     .. math:: 1 / n = 1 / n_\mathrm{items} + \sum_s w_s^2 / (m_s + 2),
 
@@ -373,11 +373,21 @@ def strata_table(
             weight = size[with_items] / size.sum()
             n = 1 / (1 / n + float((weight**2 / (m + 2)).sum()))
             coverage = mean.pop("coverage")
-            low, high = share_interval(np.array(coverage * n), np.array(n), level=interval)
+            low, high = _exact_ends(coverage * n, n, interval)
             record = {"by": by, "stratum": stratum, "labels": int(here.sum()), "coverage": coverage}
-            limits = {"coverage_low": float(low), "coverage_high": float(high)}
+            limits = {"coverage_low": low, "coverage_high": high}
             records.append(record | limits | mean)
     return pd.DataFrame(records)
+
+
+def _exact_ends(hits: float, trials: float, level: float) -> tuple[float, float]:
+    """Return the interval of a share by Clopper and Pearson (1934), for trials that are not whole."""
+    from scipy.special import betaincinv
+
+    tail, misses = (1 - level) / 2, max(trials - hits, 0.0)
+    low = float(betaincinv(hits, misses + 1, tail)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > 0 else 1.0
+    return low, high
 
 
 def set_numbers(table: pd.DataFrame) -> dict[str, Any]:
