@@ -2,12 +2,12 @@
 
 Claim: differences between judges dominate differences between items on every data set, and
 abilities rank judges in the same order as accuracies. Graded: the share of judges is above that of items
-(margin 0.1 of the variance).
+(margin 0.1 of the variance), with the stated priors and with learnt ones.
 Command: judgebayes reproduce calibrate-dont-curate/h5 --data DIR
-Runtime: about 2 minutes (100 fits per panel).
-Expected: replicated on the reward models; contradicted on RewardBench 2 and LLMBar, where items vary
-more, as they do on the twin (inconsistent). Abilities rank judges nearly as accuracies do on all
-panels.
+Runtime: about 3 minutes (200 fits per panel).
+Expected: with judges resampled, too, uninformative on the reward models; contradicted on RewardBench 2
+and LLMBar, where items vary more, as they do on the twin (inconsistent); under either prior. Abilities
+rank judges nearly as accuracies do on all panels.
 """
 
 from collections.abc import Callable
