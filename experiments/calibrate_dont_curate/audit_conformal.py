@@ -30,13 +30,15 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.plots import intervals
 from judgebayes.votes import Votes
 from judgebayes.workflow.conformal_sets import (
+    strata_table,
+    threshold_of,
+)
+from judgebayes.workflow.conformal_strata import (
     AGREEMENT,
     FITTED_SHARE,
     Strata,
     agreement_strata,
     strata_by,
-    strata_table,
-    threshold_of,
 )
 
 LEVEL = 0.9

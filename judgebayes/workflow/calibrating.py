@@ -59,17 +59,19 @@ from judgebayes.workflow.comparing import (
     within_noise,
 )
 from judgebayes.workflow.conformal_sets import (
-    AGREEMENT,
-    FITTED_SHARE,
     ConformalSets,
-    Strata,
-    agreement_strata,
     set_numbers,
     sets_of,
-    strata_by,
     strata_table,
     strata_words,
     threshold_of,
+)
+from judgebayes.workflow.conformal_strata import (
+    AGREEMENT,
+    FITTED_SHARE,
+    Strata,
+    agreement_strata,
+    strata_by,
 )
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
