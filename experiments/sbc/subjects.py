@@ -25,7 +25,7 @@ from judgebayes.aggregators.per_task import tasks_of
 from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.experiments.sbc.engine import Subject, of_program
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.posterior import GeneratorValidator
+from judgebayes.generators.posterior import TARGET, GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.inference.problem import Chains, Problem
 from judgebayes.item_response import ItemResponse
@@ -51,6 +51,7 @@ from judgebayes.models.hierarchical_davidson import HierarchicalData, Hierarchic
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
@@ -59,8 +60,8 @@ from judgebayes.votes import Votes, from_counts
 __all__ = ["SUBJECTS"]
 
 SAMPLER = NUTS(draws=500, warmup=500, chains=2)
-SHORT = NUTS(draws=250, warmup=250, chains=2)
-"""For programs whose metric is that of the normal at the mode."""
+SHORT = NUTS(draws=250, warmup=250, chains=2, target_accept=TARGET)
+"""For programs whose metric is that of the normal at the mode, with their own short steps."""
 ITEMS, JUDGES, SKIPPED = 60, 4, 0.1
 TEST_ITEMS, TEST_JUDGES = 10, 6
 GENERATORS, LABELLED, OUTPUTS = 4, 2, 40
@@ -72,6 +73,8 @@ SETS = 3
 SET_ITEMS = (10, 20, 30)
 ERROR = "error"
 UNCENTRED = stacking_model.Prior(kappa=0.0)
+PROGRAMS = {"flat": FlatModel, "hierarchical": HierarchicalModel, "robust": RobustModel}
+"""The programs of counts of generators and judges, by form."""
 
 
 def some_votes(n_classes: int, n_tasks: int = 0) -> Votes:
@@ -370,7 +373,7 @@ def generator_validator(form: Any) -> Subject:
         sampler = SAMPLER if form == "flat" else SHORT
         return chains_of(GeneratorValidator(form, sampler).fit(counts, key=key))
 
-    program = (FlatModel if form == "flat" else HierarchicalModel)(most_labelled=OUTPUTS)
+    program = PROGRAMS[form](most_labelled=OUTPUTS)
     return of_program(f"Generators and judges, {form} form", program, blank, fit)
 
 
@@ -424,6 +427,7 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),
+    "generator-validator-robust": partial(generator_validator, "robust"),
     "generator-validator-items": generator_validator_items,
 }
 """Functions, so that nothing is drawn or compiled at import."""
