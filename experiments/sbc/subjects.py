@@ -51,7 +51,6 @@ from judgebayes.models.hierarchical_davidson import HierarchicalData, Hierarchic
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
-from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
@@ -73,8 +72,6 @@ SETS = 3
 SET_ITEMS = (10, 20, 30)
 ERROR = "error"
 UNCENTRED = stacking_model.Prior(kappa=0.0)
-PROGRAMS = {"flat": FlatModel, "hierarchical": HierarchicalModel, "robust": RobustModel}
-"""The programs of counts of generators and judges, by form."""
 
 
 def some_votes(n_classes: int, n_tasks: int = 0) -> Votes:
@@ -373,7 +370,7 @@ def generator_validator(form: Any) -> Subject:
         sampler = SAMPLER if form == "flat" else SHORT
         return chains_of(GeneratorValidator(form, sampler).fit(counts, key=key))
 
-    program = PROGRAMS[form](most_labelled=OUTPUTS)
+    program = (FlatModel if form == "flat" else HierarchicalModel)(most_labelled=OUTPUTS)
     return of_program(f"Generators and judges, {form} form", program, blank, fit)
 
 
@@ -427,7 +424,6 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),
-    "generator-validator-robust": partial(generator_validator, "robust"),
     "generator-validator-items": generator_validator_items,
 }
 """Functions, so that nothing is drawn or compiled at import."""
