@@ -49,7 +49,7 @@ SAMPLERS = {
     ),
     "flat, NUTS": GeneratorValidator("flat", NUTS()),
 }
-SMOKE = NUTS(draws=25, warmup=25, chains=2, target_accept=ACCEPT)
+SMOKE = NUTS(draws=50, warmup=100, chains=2, target_accept=ACCEPT)
 FAST = ("impression", "panel", "flat, MAP", "hierarchical, MAP", "logit-shift")
 RELEASED = "as-published"
 
