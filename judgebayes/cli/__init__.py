@@ -332,7 +332,7 @@ def main() -> None:
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except JudgeBayesError as error:
-        from rich.console import Console
+        from judgebayes.cli.console import Console
 
         console = Console(stderr=True)
         message = f"[bold red]Error:[/] {_escaped(str(error))}"
