@@ -8,27 +8,35 @@ judges know nothing; a judge who is turned round is found with the labels of a f
 hardly with those of 40 items.
 
 `judgebayes precision` says that a judge's votes are turned round from a posterior probability of .95
-that its Youden index is below 0 (`judgebayes.generators.youden`). The worlds are those of `audit-worlds`:
-judges with the same Youden index, weak and strong ones; shifts between generators of each kind; labels
-of 40 items of one generator, and of all 400 of one, three and five. In a world with a turned judge, the
-first of the strong judges votes the opposite.
+that its Youden index is below 0 (`judgebayes.generators.youden`). The worlds are those of
+`audit-worlds`: judges with the same Youden index, weak and strong ones; shifts between generators of
+each kind; labels of 40 items of one generator, and of all 400 of one, three and five. In a world with a
+turned judge, the first of the strong judges votes the opposite.
 """
 
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
 from judgebayes.experiments.beyond_consensus.common import PAPER
-from judgebayes.experiments.beyond_consensus.worlds import ITEMS, Counts, Setting, draw, judges
+from judgebayes.experiments.beyond_consensus.worlds import (
+    ITEMS,
+    Counts,
+    Setting,
+    Shift,
+    draw,
+    judges,
+)
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import PrecisionCounts, judge_youden
 from judgebayes.workflow.precision_tables import SETTLED
 
 YOUDEN = (0.0, 0.05, 0.1, 0.3, 0.6)
-SHIFTS = ("none", "cell", "common")
+SHIFTS: tuple[Shift, ...] = ("none", "cell", "common")
 LABELS = ((1, 40), (1, ITEMS), (3, ITEMS), (5, ITEMS))
 """Labelled generators, and the labelled items of each."""
 REPLAYS = 300
@@ -126,6 +134,5 @@ def labelled(votes: Counts, *, turned: bool) -> PrecisionCounts:
         false[:, 0] = votes.invalid_judged[:, 0] - false[:, 0]
     none = np.zeros_like(true)
     judged = votes.valid_judged, votes.invalid_judged
-    return PrecisionCounts(
-        none, none, true, judged[0], false, judged[1], votes.valid, votes.invalid, none[:, 0]
-    )
+    parts = none, none, true, judged[0], false, judged[1], votes.valid, votes.invalid, none[:, 0]
+    return PrecisionCounts(*map(jnp.asarray, parts))
