@@ -2,10 +2,10 @@
 
 Claim: none in the paper.
 Command: judgebayes reproduce beyond-consensus/audit-reversed
-Runtime: about a minute of one core.
-Expected: false alarms are rarer than one judge in twenty, and panels with one are too, also where
-judges know nothing; a judge who is turned round is found with the labels of a few generators, and
-hardly with those of 40 items.
+Runtime: about 2 minutes of one core.
+Expected: a panel has a false alarm in at most one world of thirty, most often where judges know
+nothing and few items are labelled; a strong judge who is turned round is found in half of the worlds
+with labels of 40 items, and nearly always with those of all items of one generator.
 
 `judgebayes precision` says that a judge's votes are turned round from a posterior probability of .95
 that its Youden index is below 0 (`judgebayes.generators.youden`). The worlds are those of
