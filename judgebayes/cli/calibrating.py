@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pandas as pd
-from rich.console import Console
 
 from judgebayes.cli.comparing import print_comparison
+from judgebayes.cli.console import Console
 from judgebayes.cli.diagnosing import print_judges
 from judgebayes.cli.saying import WARNING, say, say_commands
 from judgebayes.compiled.float64 import in_float64

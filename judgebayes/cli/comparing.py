@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from rich.console import Console
 from rich.table import Table
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.saying import say, show
 from judgebayes.measures.significance import Interval
 from judgebayes.workflow.comparing import HEAD, Compared, comparison_rows, comparison_words

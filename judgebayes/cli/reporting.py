@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
-from rich.console import Console
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say
 from judgebayes.compiled.float64 import in_float64
