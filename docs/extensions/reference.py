@@ -93,7 +93,10 @@ TASKS = (
         "calibrate",
         "Calibrate probabilities",
         "Calibration maps, and conformal sets with a given coverage.",
-        ("calibrators", "evaluate.sklearn"),
+        (
+            *("calibrators", "evaluate.sklearn"),
+            *("workflow.conformal_sets", "workflow.conformal_strata"),
+        ),
     ),
     Task(
         "decide",
