@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import expit, ndtri
+from scipy.special import expit, ndtr, ndtri
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.clusters import Clusters
@@ -93,6 +93,17 @@ class FittedWinRates:
     ) -> tuple[Float[np.ndarray, " pair"], Float[np.ndarray, " pair"]]:
         """Return the ends of the central intervals."""
         return self.quantile((1 - level) / 2, rate), self.quantile((1 + level) / 2, rate)
+
+    def better(self, ties: str = "half") -> Float[np.ndarray, " pair"]:
+        """Return the probability that the first system wins more items than it loses."""
+        if ties == "separate":  # a win rate of wins alone may be below 1/2
+            centre = self.centre[:, :, 1] - self.centre[:, :, 3]
+            spread = np.sqrt(self.spread[:, :, 1] ** 2 + self.spread[:, :, 3] ** 2)
+        else:
+            centre, spread = self.centre[:, :, 0] - 0.5, self.spread[:, :, 0]
+        above = ndtr(centre / np.where(spread > 0, spread, 1.0))
+        certain = np.where(centre == 0, 0.5, (centre > 0).astype(float))
+        return np.asarray(self.weight @ np.where(spread > 0, above, certain))
 
     def draws(self, n_draws: int = 4000, seed: int = 0) -> Float[np.ndarray, "draw pair"]:
         """Return joint draws of the win rates of all pairs."""

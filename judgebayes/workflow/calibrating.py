@@ -34,6 +34,7 @@ from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import THREADS
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
+from judgebayes.io.options import split_names
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
@@ -80,6 +81,7 @@ from judgebayes.workflow.reading import (
 )
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings, ends
+from judgebayes.workflow.win_rates import WinRate, check_ties, win_rate_of
 
 __all__ = [
     "LEAST_FOR_SPLITS",
@@ -91,6 +93,7 @@ __all__ = [
     "plan_words",
     "read_request",
     "read_words",
+    "wins_in",
 ]
 
 FEW_LABELS = 30
@@ -146,11 +149,14 @@ class Calibration(Result):
     sets: ConformalSets | None
     abstention: Abstention | None
     """Held-out results of sending items to a person; None without a price or held-out labels."""
+    wins: WinRate | None
+    """Who wins; None if the votes do not compare two responses."""
 
     @property
     def sentences(self) -> list[str]:
-        """What was read, the method and the reason for it, problems, and the decisions."""
-        lines = [*read_words(self.given), *self.chosen]
+        """Who wins, what was read, the method and the reason for it, problems, and the decisions."""
+        lines = [] if self.wins is None else self.wins.lead
+        lines = [*lines, *read_words(self.given), *self.chosen]
         if self.compared is not None:
             lines += comparison_words(
                 self.compared, self.leads, self.losses, hide_nll=self.hide_nll
@@ -163,7 +169,8 @@ class Calibration(Result):
     def numbers(self) -> dict[str, Any]:
         """What was read, the method, its held-out results with 95 % intervals, and the decisions."""
         given, classes = self.given, self.given.read.coding.classes
-        numbers = given.numbers | {"method": self.choice.name, "map": self.choice.map_name}
+        numbers = given.numbers | ({} if self.wins is None else self.wins.own_numbers)
+        numbers |= {"method": self.choice.name, "map": self.choice.map_name}
         numbers["decisions"] = decided_counts(classes.names, self.decisions)
         if self.compared is not None:
             numbers["held_out"] = held_out_numbers(
@@ -202,7 +209,8 @@ class Calibration(Result):
         tables = {"answers": self.answers}
         if self.compared is not None:
             tables["held out"] = comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
-        return tables | {"judges": self.judges}
+        tables |= {"judges": self.judges}
+        return tables if self.wins is None else tables | self.wins.tables
 
     @property
     def unsound(self) -> list[Finding]:
@@ -257,7 +265,8 @@ def read_request(request: CalibrateRequest) -> Data:
         raise JudgeBayesError(
             f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
         )
-    data = data_of(request)
+    data = data_of(request, named=tuple(split_names(request.systems or "")))
+    check_ties(request.ties, data, request.systems)
     if not data.labelled and not _needs_no_labels(request.method):
         raise JudgeBayesError(
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
@@ -314,8 +323,23 @@ def read_words(data: Data) -> list[str]:
     return lines
 
 
-def answer(request: CalibrateRequest, given: Data, progress: Progress | None = None) -> Calibration:
-    """Choose a method on held-out labels, fit it to all of them, and answer every item."""
+def wins_in(request: CalibrateRequest, given: Data) -> WinRate | None:
+    """Return who wins; None if the votes do not compare two responses."""
+    return win_rate_of(given, request.ties, request.target, request.systems, request.seed)
+
+
+def answer(
+    request: CalibrateRequest,
+    given: Data,
+    progress: Progress | None = None,
+    *,
+    wins: WinRate | None = None,
+) -> Calibration:
+    """Choose a method on held-out labels, fit it to all of them, and answer every item.
+
+    `wins` is what `wins_in` returned, if it has been called.
+    """
+    wins = wins_in(request, given) if wins is None else wins
     if request.label_noise == 0:  # as the annotators' disagreement shows it
         request = replace(request, label_noise=given.label_noise)
     read, labels = given.read, given.labels
@@ -426,6 +450,7 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
         abstention=None
         if compared is None or losses.person is None
         else abstention(compared, name, losses),
+        wins=wins,
     )
 
 
