@@ -107,13 +107,13 @@ def _component(
     log_prior: float,
     score: int | None,
 ) -> Drawn:
-    weight = np.full(len(y), power)
     d = x.shape[1]
+    x, kind = np.unique(x, axis=0, return_inverse=True)
+    n, ones = (power * np.bincount(kind.ravel(), each, len(x)) for each in (None, y))
     if pseudo:  # half an outcome of either kind
-        at_mean = np.zeros((2, d))
-        at_mean[:, 0] = 1
-        x, y, weight = np.vstack([x, at_mean]), np.r_[y, 0.0, 1.0], np.r_[weight, 0.5, 0.5]
-    mode, hessian = _mode(x, y, weight, precision)
+        x = np.vstack([x, np.eye(1, d)])
+        n, ones = np.append(n, 1.0), np.append(ones, 0.5)
+    mode, hessian = _mode(x, ones, n, precision)
     weighed = d <= MOST_WEIGHED
     factor = np.linalg.cholesky(np.linalg.inv(hessian)) * (SPREAD if weighed else 1.0)
     free = _free(d, weighed)
@@ -122,7 +122,7 @@ def _component(
 
     def log_posterior(at: np.ndarray) -> np.ndarray:
         eta = at @ x.T
-        fits = log_expit(eta) @ (weight * y) + log_expit(-eta) @ (weight * (1 - y))
+        fits = eta @ ones + log_expit(-eta) @ n
         return np.asarray(fits - 0.5 * (at**2 @ precision) + constant)
 
     log_scale = np.log(np.diag(factor)).sum()
@@ -141,22 +141,22 @@ def _component(
 
 def _mode(
     x: Float[np.ndarray, "item coefficient"],
-    y: Float[np.ndarray, " item"],
-    weight: Float[np.ndarray, " item"],
+    ones: Float[np.ndarray, " item"],
+    n: Float[np.ndarray, " item"],
     precision: Float[np.ndarray, " coefficient"],
 ) -> tuple[Float[np.ndarray, " coefficient"], Float[np.ndarray, "coefficient coefficient"]]:
     """Return the mode and the negative Hessian there, by Newton's method with bounded steps."""
     at = np.zeros(x.shape[1])
     for _ in range(STEPS):
         p = expit(x @ at)
-        hessian = (x.T * (weight * p * (1 - p))) @ x + np.diag(precision)
-        step = np.linalg.solve(hessian, x.T @ (weight * (y - p)) - precision * at)
+        hessian = (x.T * (n * p * (1 - p))) @ x + np.diag(precision)
+        step = np.linalg.solve(hessian, x.T @ (ones - n * p) - precision * at)
         longest = float(np.abs(x @ step).max(initial=0.0))
         at = at + step * min(1.0, LONGEST / max(longest, TOLERANCE))
         if longest < TOLERANCE:
             break
     p = expit(x @ at)
-    return at, (x.T * (weight * p * (1 - p))) @ x + np.diag(precision)
+    return at, (x.T * (n * p * (1 - p))) @ x + np.diag(precision)
 
 
 @cache

@@ -424,25 +424,44 @@ def _rates(
 def _between(
     model: _Model, fit: _Fit, group: Int[np.ndarray, " item"], ties: str
 ) -> Float[np.ndarray, "pair rate"]:
-    """Return the standard error of the mean over items of their expected outcomes, by pair."""
+    """Return the standard error of the mean over items of their expected outcomes, by pair.
+
+    In a group, labels that are better than expected may go with votes that are: the covariance of the
+    two sums over the labelled groups is added, if it is positive.
+    """
     expected = _expected(model, fit)
+    win, tie = (np.where(model.known, model.outcome == y, 0.0) for y in (1.0, 0.5))
+    observed = np.stack([win + tie / 2, win, tie, 1 - win - tie], 1)
     errors = np.zeros((len(model.pairs), 4))
     for place in range(len(model.pairs)):
         own = model.pair == place
-        values = expected[own].copy()
-        if ties == "separate":
-            values[:, 0] = values[:, 1]
-        elif ties == "excluded":
-            decided = 1 - values[:, 2]
-            values[:, 0] = (values[:, 1] - values[:, 1].mean() / decided.mean() * decided) / (
-                decided.mean()
-            )
+        known = model.known & own
+        mean = expected[own].mean(0) if own.any() else np.ones(4)
         several = len(np.unique(group[own])) > 1
-        for rate in range(4):
-            if own.sum() > 1:
-                which = group[own] if several else None
-                errors[place, rate] = clustered_mean(values[:, rate], which)[1]
+        n = max(int(own.sum()) * int(known.sum()), 1)
+        for rate in range(4 if own.sum() > 1 else 0):
+            value, seen = (_linear(each, mean, ties, rate) for each in (expected, observed))
+            error = clustered_mean(value[own], group[own] if several else None)[1]
+            votes = np.bincount(group[own], value[own] - value[own].mean(), group.max() + 1)
+            labels = np.bincount(group[known], (seen - value)[known], group.max() + 1)
+            common = 2 * float(votes @ labels) / n if several else 0.0
+            errors[place, rate] = np.sqrt(error**2 + max(common, 0.0))
     return errors
+
+
+def _linear(
+    outcomes: Float[np.ndarray, "item rate"],
+    mean: Float[np.ndarray, " rate"],
+    ties: str,
+    rate: int,
+) -> Float[np.ndarray, " item"]:
+    """Return the values whose mean is a rate, to first order."""
+    if rate or ties == "half":
+        return np.asarray(outcomes[:, rate])
+    if ties == "separate":
+        return np.asarray(outcomes[:, 1])
+    decided = max(float(1 - mean[2]), 1e-9)
+    return np.asarray((outcomes[:, 1] - mean[1] / decided * (1 - outcomes[:, 2])) / decided)
 
 
 def _bounds(
