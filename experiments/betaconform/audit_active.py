@@ -5,7 +5,8 @@ majority make the interval as narrow as more random ones, and the interval cover
 Command: judgebayes reproduce betaconform/audit-active --data DIR
 Runtime: about 6 minutes with data; 10 replays on each of 38 data sets.
 Expected: chosen items save about a tenth of the labels where judges are often wrong, and none where they
-are rarely wrong; intervals cover at their level.
+are rarely wrong; intervals cover at their level. If the curve were known, the best shares of labels
+would save a little more than a tenth.
 """
 
 from typing import Any
@@ -24,6 +25,7 @@ REPLAYS = 10
 LABELS = (10, 20, 50)
 GRID = (6, 8, 10, 13, 16, 20, 32, 50, 80, 125)
 """Numbers of random labels."""
+LEAST = "best shares, curve known"
 FIRST, BATCH = 5, 5
 """Random labels before the first choice, and labels between fits."""
 
@@ -44,17 +46,19 @@ def main(run: Run) -> Output:
         records += _rows(run, one, 2 if run.smoke else REPLAYS)
     table = rows(PAPER, "audit-active", records)
     saved = table[table["metric"] == "labels over random"]
-    notes = []
+    least = saved.loc[saved["method"] == LEAST, "value"].mean()
+    saved = saved[saved["method"] != LEAST]
+    notes = [f"Best shares of labels, if the curve were known: {least:.2f} of the random ones."]
     for n, own in table[table["method"] == "chosen"].groupby("n"):
         mean = own.groupby("metric")["value"].mean()
         ratio = normal_interval(
             own.loc[own["metric"] == "labels over random", "value"].to_numpy(float)
         )
-        least = own.loc[own["metric"] == "coverage", "value"].min()
+        worst = own.loc[own["metric"] == "coverage", "value"].min()
         notes.append(
             f"{n} chosen labels: {ratio.mean:.2f} [{ratio.low:.2f}, {ratio.high:.2f}] of the random "
             f"ones for the same width; error {100 * mean['error']:.2f}, width "
-            f"{100 * mean['width']:.1f} points, coverage {mean['coverage']:.3f}, on one set {least:.2f}."
+            f"{100 * mean['width']:.1f} points, coverage {mean['coverage']:.3f}, on one set {worst:.2f}."
         )
     figure = intervals(
         saved.assign(panel=saved["n"].astype(str) + " labels"),
@@ -121,7 +125,22 @@ def _rows(run: Run, one: SplitSet, replays: int) -> list[dict[str, Any]]:
                     "splits": len(each),
                 }
             )
-    return records
+    least = {"method": LEAST, "metric": "labels over random", "value": _least(one.splits, sizes)}
+    return [*records, {**one.columns(), **least}]
+
+
+def _least(whole: Splits, sizes: tuple[int, ...]) -> float:
+    """Return the least labels for a variance, relative to random ones, if the curve is known.
+
+    Labels in proportion to the standard deviation of an item's loss (Neyman 1934) have the variance
+    (mean deviation)^2 / n; random ones that are sorted by their votes afterwards, mean variance / n.
+    The curve is the one from all labels.
+    """
+    probs = np.asarray(SplitCurve(by_class=False).fit(whole).probs(whole)).mean(0)
+    probs /= probs.sum(-1, keepdims=True)
+    loss = np.nanmean(np.stack([losses(whole, size, "paper") for size in sizes]), axis=0)
+    variance = np.maximum((probs * loss**2).sum(-1) - (probs * loss).sum(-1) ** 2, 0.0)
+    return float(np.sqrt(variance).mean() ** 2 / variance.mean())
 
 
 def _as_narrow(counts: list[int], widths: np.ndarray, width: float) -> float:

@@ -5,7 +5,7 @@ lean to a class, with three judges or twenty, few labels or many, all votes or a
 is never far behind the best single method, which differs from world to world.
 Command: judgebayes reproduce calibrate-dont-curate/audit-panel-worlds
 Runtime: about 25 minutes on a quiet core; 12 replays in each of 35 worlds, with 20, 50 and 400 labels.
-Expected: the pool is the best or close to it in nearly all cells; it loses most with 20 labels, where
+Expected: the pool is the best or close to it in nearly all cells; it loses most with the fewest labels, where
 the assumption of one of the others is exactly right.
 """
 
