@@ -39,16 +39,16 @@ from judgebayes.experiments.data import (
 )
 from judgebayes.experiments.panels import REWARDBENCH, llmbar_panel, rewardbench_panel
 from judgebayes.generators.win_rate import labels_alone, win_rates, win_scores
-from judgebayes.generators.win_scores import verdicts
+from judgebayes.generators.win_scores import Verdicts, verdicts
 from judgebayes.plots import curves
 from judgebayes.votes import Votes, encode
 
 REPLAYS = 500
 ITEMS = 1000
-LABELS = (20, 50, 200, 500)
+LABELS = (20, 100, 500)
 GROUPED = (50, 200)
 REAL_LABELS = (20, 100)
-LEVEL = 0.9
+LEVELS = (0.05, 0.5, 0.95)
 OWN, ALONE = "votes and labels", "labels alone"
 BARS = {
     "coverage": (0.87, 0.94),
@@ -74,7 +74,7 @@ class Cell(NamedTuple):
 
 
 def scored(
-    votes: Votes,
+    votes: Verdicts,
     outcome: Float[np.ndarray, " item"],
     known: Int[np.ndarray, " some"],
     truth: float,
@@ -86,15 +86,13 @@ def scored(
     shown[known] = outcome[known]
     ties = bool((outcome == 0.5).any())
     both = (
-        win_rates(
-            win_scores(verdicts(votes), shown), shown, target=target, groups=groups, can_tie=ties
-        ),
+        win_rates(win_scores(votes, shown), shown, target=target, groups=groups, can_tie=ties),
         labels_alone(shown, target=target, groups=groups, can_tie=ties),
     )
     rows_of = []
     for fit in both:
-        low, high = (float(end[0]) for end in fit.interval(LEVEL))
-        error = abs(float(fit.estimate()[0]) - truth)
+        low, middle, high = fit.quantiles(LEVELS)[:, 0]
+        error = abs(middle - truth)
         rows_of.append(np.array([low <= truth <= high, high - low, error], float))
     return tuple(rows_of)
 
@@ -111,11 +109,11 @@ def simulated(
         order = rng.permutation(world.groups.max() + 1)
         size = len(world.groups) // len(order)
         known = np.flatnonzero(np.isin(world.groups, order[: n // size]))
-    return scored(world.votes, world.outcome, known, truth, target, world.groups)
+    return scored(verdicts(world.votes), world.outcome, known, truth, target, world.groups)
 
 
 def resampled(
-    votes: Votes, outcome: Float[np.ndarray, " item"], n: int, rng: np.random.Generator
+    votes: Verdicts, outcome: Float[np.ndarray, " item"], n: int, rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, " score"], ...]:
     """Return the scores of one replay on a real panel: other items are labelled."""
     known = rng.permutation(len(outcome))[:n]
@@ -137,8 +135,9 @@ def cells(run: Run) -> list[Cell]:
             replay = partial(simulated, INDEPENDENT, n, target, True)
             chosen.append(Cell("groups of five items", n, target, "twin", replay))
     for name, dataset, votes, outcome in run.few(list(panels(run)), 1):
+        numbers = verdicts(votes)
         chosen += [
-            Cell(name, n, "these", dataset, partial(resampled, votes, outcome, n))
+            Cell(name, n, "these", dataset, partial(resampled, numbers, outcome, n))
             for n in run.few(list(REAL_LABELS))
         ]
     return chosen

@@ -48,7 +48,7 @@ NODES = ndtri((np.arange(16) + 0.5) / 16)
 """The middle of equally probable parts of a normal distribution."""
 STRENGTH, DEVIATION, COMMON = 1.0, 0.5, 1.5
 """Prior standard deviations of systems' strengths, of pairs' deviations, and of the ties' logit."""
-NEGLIGIBLE = 1e-4
+NEGLIGIBLE = 1e-3
 """Components of a smaller weight are left out."""
 
 
@@ -76,23 +76,24 @@ class FittedWinRates:
     from_votes: float
     """The posterior probability that a score of the votes says who wins."""
 
-    def quantile(self, level: float, rate: int = 0) -> Float[np.ndarray, " pair"]:
-        """Return a quantile of each pair's win rate, or of its share of wins, ties or losses."""
+    def quantiles(self, levels: Sequence[float], rate: int = 0) -> Float[np.ndarray, "level pair"]:
+        """Return quantiles of each pair's win rate, or of its share of wins, ties or losses."""
         ends = []
         for pair in range(self.centre.shape[1]):
             value = self.centre[:, pair, rate, None] + self.spread[:, pair, rate, None] * NODES
-            ends.append(_quantile(value.ravel(), np.repeat(self.weight, len(NODES)), level))
-        return np.clip(np.array(ends), self.least[:, rate], self.most[:, rate])
+            ends.append(_quantiles(value.ravel(), np.repeat(self.weight, len(NODES)), levels))
+        return np.clip(np.array(ends).T, self.least[:, rate], self.most[:, rate])
 
     def estimate(self, rate: int = 0) -> Float[np.ndarray, " pair"]:
         """Return the posterior medians."""
-        return self.quantile(0.5, rate)
+        return np.asarray(self.quantiles([0.5], rate)[0])
 
     def interval(
         self, level: float = 0.9, rate: int = 0
     ) -> tuple[Float[np.ndarray, " pair"], Float[np.ndarray, " pair"]]:
         """Return the ends of the central intervals."""
-        return self.quantile((1 - level) / 2, rate), self.quantile((1 + level) / 2, rate)
+        low, high = self.quantiles([(1 - level) / 2, (1 + level) / 2], rate)
+        return low, high
 
     def better(self, ties: str = "half") -> Float[np.ndarray, " pair"]:
         """Return the probability that the first system wins more items than it loses."""
@@ -279,10 +280,24 @@ class _Model:
             return np.ones_like(won), won
         return _sigmoid(tie, self.columns(win=False)[items], self.scores.tie, items), won
 
-    def kinds(self, rows: Int[np.ndarray, " some"]) -> tuple[np.ndarray, np.ndarray]:
-        """Return one item of each kind among some items, and the kind of each."""
-        table = np.column_stack([self.pair, *self.scores.win, *self.scores.tie])[rows]
-        _, first, kind = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    def kinds(
+        self, fit: _Fit, component: int, rows: Int[np.ndarray, " some"]
+    ) -> tuple[Int[np.ndarray, " kind"], Int[np.ndarray, " some"]]:
+        """Return one item of each kind that a component tells apart, and the kind of each item."""
+        t, w = fit.joint[component]
+        tie, win = fit.decided[t], fit.won[w].score
+        used = [self.pair.astype(float)]
+        if win is not None:
+            used.append(self.scores.win[win])
+        if tie is not None and tie.score is not None:
+            used.append(self.scores.tie[tie.score])
+        # Scores are whole hundredths.
+        codes = np.round(100 * np.column_stack(used)[rows]).astype(np.int64)
+        one = np.zeros(len(rows), np.int64)
+        for column in codes.T:
+            _, place = np.unique(column, return_inverse=True)
+            one = one * (int(place.max(initial=0)) + 1) + place.ravel()
+        _, first, kind = np.unique(one, return_index=True, return_inverse=True)
         return rows[first], kind.ravel()
 
 
@@ -300,12 +315,12 @@ def _sigmoid(
 
 def _expected(model: _Model, fit: _Fit) -> Float[np.ndarray, "item rate"]:
     """Return each item's expected outcome, and its probabilities of a win, a tie and a loss."""
-    first, kind = model.kinds(np.arange(len(model.pair)))
-    total = np.zeros((len(first), 2))
+    total = np.zeros((len(model.pair), 2))
     for component, weight in enumerate(fit.weight):
+        first, kind = model.kinds(fit, component, np.arange(len(model.pair)))
         decided, won = model.probabilities(fit, component, first)
-        total += np.stack([weight @ (decided * won), weight @ decided], 1)
-    win, decided = total[kind].T
+        total += np.stack([weight @ (decided * won), weight @ decided], 1)[kind]
+    win, decided = total.T
     return np.stack([win + (1 - decided) / 2, win, 1 - decided, decided - win], 1)
 
 
@@ -383,11 +398,11 @@ def _sums(
     n_draws = fit.weight.shape[1]
     if not len(items):
         return np.zeros((fit.weight.size, n_pairs, 5))
-    first, kind = model.kinds(items)
-    into = np.zeros((len(first), n_pairs))
-    into[np.arange(len(first)), model.pair[first]] = np.bincount(kind)
     rows = np.empty((len(fit.joint), n_draws, n_pairs, 5))
     for component in range(len(fit.joint)):
+        first, kind = model.kinds(fit, component, items)
+        into = np.zeros((len(first), n_pairs))
+        into[np.arange(len(first)), model.pair[first]] = np.bincount(kind)
         decided, won = model.probabilities(fit, component, first)
         win, tie = decided * won, 1 - decided
         for place, each in enumerate((win, tie, win**2, tie**2, win * tie)):
@@ -486,10 +501,12 @@ def _bounds(
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
-def _quantile(
-    value: Float[np.ndarray, " point"], weight: Float[np.ndarray, " point"], level: float
-) -> float:
-    """Return a quantile of weighted points."""
-    order = np.argsort(value, kind="stable")
+def _quantiles(
+    value: Float[np.ndarray, " point"],
+    weight: Float[np.ndarray, " point"],
+    levels: Sequence[float],
+) -> Float[np.ndarray, " level"]:
+    """Return quantiles of weighted points."""
+    order = np.argsort(value)
     ranks = np.cumsum(weight[order]) - weight[order] / 2
-    return float(np.interp(level, ranks / weight.sum(), value[order]))
+    return np.asarray(np.interp(levels, ranks / weight.sum(), value[order]))
