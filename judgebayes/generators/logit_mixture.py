@@ -70,6 +70,8 @@ def draw_logits(
     outcome: Float[np.ndarray, " item"],
     power: float,
     design: Design | None = None,
+    *,
+    mirrored: bool = True,
 ) -> list[Drawn]:
     """Return draws from the posterior, with every score and without one.
 
@@ -83,19 +85,31 @@ def draw_logits(
         The power of the likelihood, below 1 if items say less than independent ones.
     design
         Columns in place of the intercept; by default the intercept alone.
+    mirrored
+        Whether exchanging the outcomes mirrors the draws. If not, the draws are independent of the
+        mirrored ones, and the second half of them repeats the first.
     """
     n = len(outcome)
     base = np.ones((n, 1)) if design is None else design.columns
     precision = np.zeros(1) if design is None else design.scale**-2.0
     pseudo = design is None
-    drawn = [_component(base, outcome, power, precision, pseudo, log(NO_SCORE), None)]
+    prior = _Prior(pseudo, log(NO_SCORE), mirrored)
+    drawn = [_component(base, outcome, power, precision, prior, None)]
     share = log((1 - NO_SCORE) / max(len(scores) * len(SLOPES), 1))
     for place, score in enumerate(scores):
         for scale in SLOPES:
             x = np.column_stack([base, score])
             own = np.append(precision, scale**-2.0)
-            drawn.append(_component(x, outcome, power, own, pseudo, share, place))
+            drawn.append(_component(x, outcome, power, own, prior._replace(log_share=share), place))
     return drawn
+
+
+class _Prior(NamedTuple):
+    pseudo: bool
+    """Whether the intercept has Jeffreys' prior."""
+    log_share: float
+    """The log-probability of the component."""
+    mirrored: bool
 
 
 def _component(
@@ -103,22 +117,21 @@ def _component(
     y: Float[np.ndarray, " item"],
     power: float,
     precision: Float[np.ndarray, " coefficient"],
-    pseudo: bool,
-    log_prior: float,
+    prior: _Prior,
     score: int | None,
 ) -> Drawn:
     d = x.shape[1]
     x, kind = np.unique(x, axis=0, return_inverse=True)
     n, ones = (power * np.bincount(kind.ravel(), each, len(x)) for each in (None, y))
-    if pseudo:  # half an outcome of either kind
+    if prior.pseudo:  # half an outcome of either kind
         x = np.vstack([x, np.eye(1, d)])
         n, ones = np.append(n, 1.0), np.append(ones, 0.5)
     mode, hessian = _mode(x, ones, n, precision)
     weighed = d <= MOST_WEIGHED
     factor = np.linalg.cholesky(np.linalg.inv(hessian)) * (SPREAD if weighed else 1.0)
-    free = _free(d, weighed)
+    free = _free(d, heavy=weighed, mirrored=prior.mirrored)
     draws = mode + free @ factor.T
-    constant = log_prior + 0.5 * np.log(precision[precision > 0] / (2 * pi)).sum()
+    constant = prior.log_share + 0.5 * np.log(precision[precision > 0] / (2 * pi)).sum()
 
     def log_posterior(at: np.ndarray) -> np.ndarray:
         eta = at @ x.T
@@ -160,11 +173,10 @@ def _mode(
 
 
 @cache
-def _free(d: int, heavy: bool) -> Float[np.ndarray, "draw coefficient"]:
-    """Return draws of a t or normal distribution, and the same with the intercept's sign turned."""
-    u = np.clip(qmc.Sobol(d + 1, seed=0).random(DRAWS), 1e-9, 1 - 1e-9)
+def _free(d: int, *, heavy: bool, mirrored: bool) -> Float[np.ndarray, "draw coefficient"]:
+    """Return draws of a t or normal distribution twice; mirrored, with the intercept's sign turned."""
+    u = np.clip(qmc.Sobol(d + 1, seed=int(mirrored)).random(DRAWS), 1e-9, 1 - 1e-9)
     t = ndtri(u[:, :d])
     if heavy:
         t = t * np.sqrt(FREEDOM / chi2.ppf(u[:, d], FREEDOM))[:, None]
-    mirrored = t * np.r_[-1.0, np.ones(d - 1)]
-    return np.concatenate([t, mirrored])
+    return np.concatenate([t, t * np.r_[-1.0 if mirrored else 1.0, np.ones(d - 1)]])

@@ -267,7 +267,7 @@ class _Model:
             power *= max(n - 1, 0.5) / n
         design = self.design(win=win)
         own = None if design is None else Design(design.columns[use], design.scale)
-        return draw_logits([score[use] for score in scores], y[use], power, own)
+        return draw_logits([score[use] for score in scores], y[use], power, own, mirrored=win)
 
     def probabilities(
         self, fit: _Fit, component: int, items: Int[np.ndarray, " some"]

@@ -123,11 +123,8 @@ def weighted_score(
     penalty = np.r_[0.05, COMMON_PENALTY, np.full(len(used), JUDGE_PENALTY)]
     score = x[:, 1:] @ _ridge(x[decided], won, penalty)[1:]
     known = np.flatnonzero(np.isfinite(outcome))
-    # Labels of either side, and ties, are dealt to the folds in turn, in the order of the items.
     fold = np.full(len(outcome), -1)
-    for kind in (0.0, 0.5, 1.0):
-        own = known[outcome[known] == kind]
-        fold[own] = np.arange(len(own)) % FOLDS
+    fold[known] = np.arange(len(known)) % FOLDS
     for one in range(FOLDS):
         out, rest = known[fold[known] == one], decided[fold[decided] != one]
         if len(out):
