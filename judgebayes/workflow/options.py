@@ -475,12 +475,7 @@ class EnsembleRequest(LabelledVotes):
 class PrecisionRequest(LabelledVotes):
     """The options of `judgebayes precision`."""
 
-    columns: Annotated[
-        Columns,
-        Fixed(
-            {"sample": "none", "order": "none"} | {"repeats": False, "votes_as": None, "task": None}
-        ),
-    ]
+    columns: Columns = field(default_factory=Columns)
     generator: GeneratorColumn = None
     systems: Annotated[
         str | None,
