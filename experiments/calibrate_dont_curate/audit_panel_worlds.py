@@ -4,9 +4,9 @@ Claim: (none of the paper) where judges are independent, share an item's difficu
 lean to a class, with three judges or twenty, few labels or many, all votes or a third of them, the pool
 is never far behind the best single method, which differs from world to world.
 Command: judgebayes reproduce calibrate-dont-curate/audit-panel-worlds
-Runtime: about 25 minutes on a quiet core; 12 replays in each of 35 worlds, with 20, 50 and 400 labels.
-Expected: the pool is the best or close to it in nearly all cells; it loses most with the fewest labels, where
-the assumption of one of the others is exactly right.
+Runtime: about 8 minutes; 12 replays in each of 35 worlds, with 20, 50 and 400 labels.
+Expected: the pool is the best or close to it in nearly all cells; it loses most with the fewest labels,
+where the assumption of one of the others is exactly right.
 """
 
 from typing import Any

@@ -25,7 +25,7 @@ from judgebayes.aggregators.per_task import tasks_of
 from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.experiments.sbc.engine import Subject, of_program
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.posterior import GeneratorValidator
+from judgebayes.generators.posterior import TARGET, GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.inference.problem import Chains, Problem
 from judgebayes.item_response import ItemResponse
@@ -59,8 +59,8 @@ from judgebayes.votes import Votes, from_counts
 __all__ = ["SUBJECTS"]
 
 SAMPLER = NUTS(draws=500, warmup=500, chains=2)
-SHORT = NUTS(draws=250, warmup=250, chains=2)
-"""For programs whose metric is that of the normal at the mode."""
+SHORT = NUTS(draws=250, warmup=250, chains=2, target_accept=TARGET)
+"""For programs whose metric is that of the normal at the mode, with their own short steps."""
 ITEMS, JUDGES, SKIPPED = 60, 4, 0.1
 TEST_ITEMS, TEST_JUDGES = 10, 6
 GENERATORS, LABELLED, OUTPUTS = 4, 2, 40

@@ -57,9 +57,10 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
         known = " Known: every item is labelled." if certain else ""
         lines.append(f"{result.legend}{known} Raw mean: the mean of the votes, uncorrected.")
     if "beats next" in readable:
+        never = "" if (result.shares["labelled"] > 0).any() else " and some items are labelled"
         lines.append(
             f"Beats next: the probability of being better than the next row; settled if at least "
-            f"{SETTLED:g}."
+            f"{SETTLED:g}{never}."
         )
     say(console, lines)
     if result.systems is not None:
@@ -100,9 +101,12 @@ def _print_check(console: Console, table: pd.DataFrame, noun: str) -> None:
     simple = ["raw mean", "logit shift", "Rogan-Gladen", "PPI"]
     shown = shown[[noun, "labels say", "predicted", "interval", *simple]]
     shown = shown.dropna(axis="columns", how="all")
-    shown = shown.rename(columns={"labels say": "labels", "logit shift": "shift"})
+    # Short heads, so that the names of generators have a line each.
+    heads = {"labels say": "labels", "logit shift": "shift", "Rogan-Gladen": "Rogan-\nGladen"}
+    shown = shown.rename(columns=heads)
     title = f"Check: each labelled {noun}, predicted from the others"
-    _print(console, shown, title, percent=("labels", "shift", "predicted", *simple))
+    shares = ("labels say", "predicted", *simple)
+    _print(console, shown, title, percent=tuple(heads.get(name, name) for name in shares))
     say(console, check_words(table, noun))
 
 

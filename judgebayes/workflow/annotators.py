@@ -208,7 +208,8 @@ def _words(
     several = counts.sum(1) > 1
     split = several & ((counts > 0).sum(1) > 1)
     people = [name for name in names if name != options.adjudicator]
-    who = f"{len(people)} annotators ({listing(people, MOST_NAMED)})" if names else "annotators"
+    plural = "annotators" if len(people) != 1 else "annotator"
+    who = f"{len(people)} {plural} ({listing(people, MOST_NAMED)})" if names else "annotators"
     lines = [f"{int(several.sum())} of {len(labels)} items have more than one label by {who}"]
     if several.any():
         alpha = krippendorff_alpha(counts)

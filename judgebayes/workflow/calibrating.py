@@ -289,18 +289,21 @@ def _needs_no_labels(method: str) -> bool:
 
 def plan_words(request: CalibrateRequest, data: Data) -> list[str]:
     """Return a sentence about the time and memory of a long comparison, before it begins."""
-    if not isinstance(data.read, Reading) or (data.labels >= 0).sum() < LEAST_FOR_SPLITS:
+    labelled = int((data.labels >= 0).sum())
+    if not isinstance(data.read, Reading) or labelled < LEAST_FOR_SPLITS:
         return []
     votes = data.read.votes
     names = suited(votes) if request.method == "auto" else [request.method]
-    costs = [cost_of_fit(name, votes) for name in names]
-    seconds = request.splits * sum(cost.operations for cost in costs) / OPERATIONS_PER_SECOND
+    costs = [cost_of_fit(name, votes, labelled) for name in names]
+    last = max(cost_of_fit(name, votes).operations for name in names)
+    operations = request.splits * sum(cost.operations for cost in costs) + last
+    seconds = operations / OPERATIONS_PER_SECOND
     if seconds < LONG_SECONDS:
         return []
     at_once = sorted((cost.numbers for cost in costs), reverse=True)[:THREADS]
     own = sum(max(VMAP_BYTES, 8 * numbers) for numbers in at_once)
     return [
-        f"Comparing {len(names)} method(s) on {request.splits} splits of {votes.n_items:,} items x "
+        f"Comparing {len(names)} method(s) on {request.splits} splits of {labelled:,} labelled items x "
         f"{votes.n_judges:,} judges x {votes.n_classes} classes takes about "
         f"{max(round(seconds / 60), 1)} min and up to {(own + BASE_BYTES) / 1e9:.1f} GB. Use fewer "
         "--splits, or name one --method, for less."

@@ -138,9 +138,16 @@ def too_large(votes: Votes) -> list[str]:
     return [name for name in names if _is_large(cost_of_fit(name, votes))]
 
 
-def cost_of_fit(name: str, votes: Votes) -> Cost:
-    """Return the cost of one fit of a method, with its folds if it has a calibration map."""
-    size = Size(votes.n_items, votes.n_judges, votes.n_samples, votes.n_classes)
+def cost_of_fit(name: str, votes: Votes, labelled: int | None = None) -> Cost:
+    """Return the cost of one fit of a method, with its folds if it has a calibration map.
+
+    In a comparison a method sees only the labelled items, whose number is `labelled`, unless it learns
+    from the others.
+    """
+    items = votes.n_items
+    if labelled is not None and not traits_of(name).learns_from_unlabelled:
+        items = labelled
+    size = Size(items, votes.n_judges, votes.n_samples, votes.n_classes)
     cls, traits = AGGREGATORS.get(name, OneCoin), traits_of(name)
     settings = {"symmetric": False} if hasattr(cls, "symmetric") else {}
     numbers, operations = cost_of(cls(**settings), size)

@@ -38,6 +38,7 @@ from judgebayes.inference.problem import Inference
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
+from judgebayes.votes.classes import listing
 from judgebayes.votes.evidence import Evidence
 from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
 from judgebayes.workflow.options import check_choice
@@ -64,6 +65,10 @@ TAKEN_AS_RIGHT = (
     "--method panel counts them."
 )
 IN_GROUPS = "The intervals of this method about these items do not use --group."
+NO_INTERVALS = (
+    "This method has no intervals: --target and --group, which are about intervals, change none of its "
+    "numbers."
+)
 ONLY_MORE = "Its intervals are about more items like these, whatever the --target."
 
 
@@ -138,7 +143,9 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
     if given.evidence is not None and not isinstance(result.fit, FittedShares):
         result = result._replace(sentences=[*result.sentences, TAKEN_AS_RIGHT])
     if not has_draws(result.fit):
-        return result
+        asked = given.target == "these" or given.groups is not None
+        said = [NO_INTERVALS] if asked else []
+        return result._replace(sentences=[*result.sentences, *said])
     if isinstance(result.fit, FittedShares):
         return result._replace(target=given.target)
     if chosen.about == "more":
@@ -232,7 +239,20 @@ def _flat(given: Given, inference: str) -> Answer:
 def _item_level(given: Given, inference: str) -> Answer:
     method = ItemLevel(INFERENCES[inference]())
     fit = method.fit(given.votes, given.labels, given.generator, len(given.names))
-    return _sampled(fit, inference)
+    result = _sampled(fit, inference)
+    without = [n for n, known in zip(given.names, given.counts.labelled, strict=True) if not known]
+    if not without:
+        return result
+    return result._replace(sentences=[*result.sentences, _of_patterns(without)])
+
+
+def _of_patterns(names: list[str]) -> str:
+    """Return a caution about generators without labels, by the program of items."""
+    return (
+        f"No label of {listing(names)}: this method then infers from the pattern of the "
+        "votes alone which items are valid, and was far off, with narrow intervals, on published votes. "
+        "--method panel does not, or label some items of each."
+    )
 
 
 def _sampled(fit: FittedGeneratorValidator, inference: str) -> Answer:

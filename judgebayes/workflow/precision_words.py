@@ -20,6 +20,10 @@ ODD = 0.5
 SURPRISING = 0.05
 """Labels contradict the other generators if, given these, labels so far out are less probable."""
 ENDS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+NOT_CONVERGED = (
+    "The fit had not converged when it stopped: the labels and votes hardly determine the estimates. "
+    "Take them as rough, and label more items; --next 50 proposes some."
+)
 UNINFORMATIVE = 0.5
 """A panel is called uninformative from this posterior probability."""
 
@@ -29,7 +33,9 @@ def precision_warnings(
 ) -> list[str]:
     """Return what is missing for a safe answer, with what to do about it."""
     lines = []
-    if int(fit.status) != Status.CONVERGED:
+    if int(fit.status) == Status.MAX_STEPS:
+        lines.append(NOT_CONVERGED)
+    elif int(fit.status) != Status.CONVERGED:
         lines.append(Status(int(fit.status)).sentence)
     labelled = int(counts.labelled.sum())
     raw = isinstance(fit, Points) and fit.raw

@@ -24,11 +24,13 @@ from judgebayes.generators import (
 from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
 from judgebayes.generators.systems import labels_only
 from judgebayes.inference import MAP, NUTS
+from judgebayes.inference.status import Status
 from judgebayes.workflow import precision_methods
 from judgebayes.workflow.names import PRECISION_METHODS
-from judgebayes.workflow.precision_fits import Drawn
+from judgebayes.workflow.precision_fits import Drawn, Points
 from judgebayes.workflow.precision_methods import METHODS
 from judgebayes.workflow.precision_tables import check_words
+from judgebayes.workflow.precision_words import precision_warnings
 
 NAMES = ("alpha", "beta", "gamma")
 JUDGES = ("one", "two", "three")
@@ -193,8 +195,38 @@ def test_refusals_name_what_would_be_right(
         with pytest.raises(JudgeBayesError, match="learns from labels"):
             jb.precision(votes, method=name)
     some = votes[(votes["judge"] != "one") | (votes["generator"] == "alpha")]
+    grouped = votes.assign(group=votes["item"].str.split().str[1])
+    for options in ({"target": "these"}, {"group": "group"}):
+        said = jb.precision(grouped, most, method="veto", **options).sentences
+        assert any("--target and --group" in line and "no intervals" in line for line in said)
+    assert not any("no intervals" in x for x in jb.precision(votes, most, method="veto").sentences)
     with pytest.raises(JudgeBayesError, match=r"'one' never voted on generator 'beta'.*panel"):
         jb.precision(some, most, method="regression-as-published")
+
+
+def test_the_program_of_items_cautions_about_generators_without_labels(
+    tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame
+) -> None:
+    votes, labels = tables
+    few = jb.precision(votes, most, method="item-level", inference="map")
+    assert any("No label of 'gamma'" in line and "panel" in line for line in few.sentences)
+    some = pd.concat([most, labels[-5:]])
+    with_some = jb.precision(votes, some, method="item-level", inference="map")
+    assert not any("No label of" in line for line in with_some.sentences)
+
+
+def test_a_fit_that_did_not_converge_gets_advice_that_the_command_has(
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+) -> None:
+    data = jb.precision(tables[0], method="majority").data
+    place = np.array([NAMES.index(str(i).split()[0]) for i in data.read.coding.items])
+    with jax.enable_x64(True):
+        counts = count_votes(data.read.votes, np.full(len(place), -1), place, 3)
+        stopped = Points(np.full(3, 0.5), jnp.asarray(int(Status.MAX_STEPS)))
+        (line, *_) = precision_warnings(NAMES, JUDGES, counts, stopped)
+    assert "had not converged" in line
+    assert "--next 50" in line
+    assert "max_steps" not in line
 
 
 def test_without_labels_only_the_raw_mean_is_given(
