@@ -2,8 +2,8 @@
 
 Claim: none in the paper, which has no pairs.
 Command: judgebayes reproduce beyond-consensus/audit-win-rate --data DIR
-Runtime: about 30 minutes of one core for 500 replays; a stopped run continues.
-Expected: 90 % intervals cover near the nominal level, with five independent judges at less than half the
+Runtime: minutes on a quiet core; a stopped run continues. Without data, only the simulated worlds.
+Expected: the intervals cover near the nominal level, with five independent judges at less than half the
 width of the labels alone; where the votes say nothing, they are as wide as those of the labels alone.
 
 A cell is a kind of judges (`judgebayes.experiments.beyond_consensus.win_worlds`) or a real panel, a
@@ -43,6 +43,7 @@ from judgebayes.generators.win_scores import Verdicts, verdicts
 from judgebayes.plots import curves
 from judgebayes.votes import Votes, encode
 
+NEEDS = (LLMBAR, REWARDBENCH, RB2, MTBENCH_PEOPLE)
 REPLAYS = 500
 ITEMS = 1000
 LABELS = (20, 100, 500)
@@ -134,7 +135,8 @@ def cells(run: Run) -> list[Cell]:
         for target in ("these", "more"):
             replay = partial(simulated, INDEPENDENT, n, target, True)
             chosen.append(Cell("groups of five items", n, target, "twin", replay))
-    for name, dataset, votes, outcome in run.few(list(panels(run)), 1):
+    real = panels(run) if all(run.has(name) for name in NEEDS) else iter(())
+    for name, dataset, votes, outcome in run.few(list(real), 1):
         numbers = verdicts(votes)
         chosen += [
             Cell(name, n, "these", dataset, partial(resampled, numbers, outcome, n))
@@ -199,7 +201,7 @@ def bars(done: dict[int, Scores], chosen: list[Cell]) -> Iterator[tuple[str, lis
     "audit-win-rate",
     "Audit: the win rate from votes and few labels, beside the labels alone",
     "intervals cover, and are narrower than those of the labels alone, in every cell",
-    needs=(LLMBAR, REWARDBENCH, RB2, MTBENCH_PEOPLE),
+    needs=NEEDS,
     twins=True,
 )
 def main(run: Run) -> Output:
